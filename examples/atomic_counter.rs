@@ -1,4 +1,4 @@
-//! A counter that many count up: `cargo run --example atomic_counter`.
+//! A counter that many processes increment: `cargo run --example atomic_counter`.
 
 use docent::server::Server;
 use docent::{Client, Counter};
@@ -11,7 +11,7 @@ async fn main() -> anyhow::Result<()> {
 
     println!("order {}", orders.increment().await?.after);
     let block = orders.add(1_000).await?;
-    println!("orders {} to {} for later", block.before + 1, block.after);
+    println!("reserved orders {} to {}", block.before + 1, block.after);
 
     client.close().await;
     Ok(())

@@ -1,4 +1,4 @@
-//! A barrier, which holds up all who wait at it: `cargo run --example barrier`.
+//! A barrier, which blocks all processes that wait at it: `cargo run --example barrier`.
 
 use docent::server::Server;
 use docent::{Barrier, Client};
@@ -13,10 +13,10 @@ async fn main() -> anyhow::Result<()> {
     maintenance.set().await?;
     println!("the barrier is set");
     assert!(maintenance.wait_timeout(Duration::from_millis(100)).await.is_err());
-    println!("nobody passes it");
+    println!("no process passes the barrier");
     maintenance.remove().await?;
     maintenance.wait().await?;
-    println!("all pass it once it is gone");
+    println!("all processes pass after the barrier is removed");
 
     client.close().await;
     Ok(())

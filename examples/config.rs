@@ -1,4 +1,4 @@
-//! Configuration that is published and followed: `cargo run --example config`.
+//! Configuration that is published, and followed by a subscriber: `cargo run --example config`.
 
 use docent::config::Change;
 use docent::server::Server;
@@ -16,7 +16,7 @@ async fn main() -> anyhow::Result<()> {
     limit.publish(&200).await?;
     while let Some(change) = subscription.changed().await {
         let Change::Value(limit) = change? else { continue };
-        println!("the limit is {} now", limit.value());
+        println!("the limit changed to {}", limit.value());
         break;
     }
 

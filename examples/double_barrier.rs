@@ -1,4 +1,4 @@
-//! A barrier that members pass together, in and out: `cargo run --example double_barrier`.
+//! A barrier that members enter and leave together: `cargo run --example double_barrier`.
 
 use docent::server::Server;
 use docent::{Client, DoubleBarrier};
@@ -10,9 +10,9 @@ async fn main() -> anyhow::Result<()> {
     let round = DoubleBarrier::new(&client, "/barriers/round", 2)?;
 
     let (one, other) = tokio::try_join!(round.enter(), round.enter())?;
-    println!("both are in");
+    println!("both members have entered");
     tokio::try_join!(one.leave(), other.leave())?;
-    println!("both are out");
+    println!("both members have left");
 
     client.close().await;
     Ok(())

@@ -10,12 +10,12 @@ async fn main() -> anyhow::Result<()> {
     let election = Election::builder(&client, "/election/scheduler").id("host-7").build()?;
 
     let leadership = election.campaign().await?;
-    println!("leads, fence {}", leadership.fence());
+    println!("elected as leader, fence {}", leadership.fence());
     if let Some(leader) = election.leader().await? {
-        println!("others see that {} leads", leader.id);
+        println!("the leader is {}", leader.id);
     }
     // The work stops as soon as the leadership is lost.
-    leadership.run(async { println!("schedules") }).await?;
+    leadership.run(async { println!("scheduling") }).await?;
     leadership.resign().await?;
     println!("resigned");
 

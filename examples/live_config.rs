@@ -1,18 +1,27 @@
 //! A service that follows its configuration while it runs:
 //!
 //! ```text
-//! cargo run --example live_config                  terminal 1: follows, and says what to type in terminal 2,
-//! such as DOCENT_CONNECT=127.0.0.1:40123 cargo run --example live_config -- set 250
-//! DOCENT_CONNECT=127.0.0.1:40123 cargo run --example live_config -- set 0            refused before it is
-//! published DOCENT_CONNECT=127.0.0.1:40123 cargo run --example live_config -- raw nonsense     published
-//! past the check, refused there DOCENT_CONNECT=127.0.0.1:40123 cargo run --example live_config -- rollback
+//! # terminal 1: follows the configuration, and prints the command for terminal 2
+//! cargo run --example live_config
 //!
-//! cargo run --example live_config -- demo          all of it by itself, in a moment
+//! # terminal 2
+//! export DOCENT_CONNECT=127.0.0.1:40123
+//! # publishes a value
+//! cargo run --example live_config -- set 250
+//! # is rejected before it is published
+//! cargo run --example live_config -- set 0
+//! # is published without validation, and rejected by the follower
+//! cargo run --example live_config -- raw nonsense
+//! # publishes the previous value again
+//! cargo run --example live_config -- rollback
+//!
+//! # runs all of this in one process
+//! cargo run --example live_config -- demo
 //! ```
 //!
-//! With `DOCENT_CONNECT=host:port` in terminal 1 as well it runs on a real ensemble. There each follower
-//! keeps the last good value in a file given by `--snapshot FILE`, and starts from that while the servers are
-//! away.
+//! With `DOCENT_CONNECT=host:port` in terminal 1 as well, the example runs on a real ensemble. There, each
+//! follower stores the last valid value in a file given by `--snapshot FILE`, and starts from that value
+//! during an outage of the servers.
 
 use anyhow::{Context, ensure};
 use clap::{Parser, Subcommand};
@@ -35,7 +44,7 @@ struct Limits {
 
 #[derive(Parser)]
 struct Arguments {
-    /// Where a follower keeps the last good value.
+    /// File in which a follower stores the last valid value
     #[arg(long)]
     snapshot: Option<PathBuf>,
     #[command(subcommand)]
@@ -44,17 +53,17 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum What {
-    /// Follow until it is interrupted (the default).
+    /// Follow the configuration until interrupted (the default)
     Follow,
     /// Publish a value.
     Set { per_second: u32 },
-    /// Write any text past the check, as somebody with another tool could.
+    /// Write any text without validation, as another tool could
     Raw { text: String },
-    /// Go back to the value before.
+    /// Go back to the previous value
     Rollback,
     /// Delete the value.
     Delete,
-    /// Show all of it.
+    /// Demonstrate everything
     Demo,
 }
 
@@ -64,14 +73,14 @@ async fn main() -> anyhow::Result<()> {
     let Arguments { snapshot, what } = Arguments::parse();
     let ensemble = Ensemble::from_env().await?;
     println!("{}", ensemble.description());
-    // Does not wait for the servers: a follower with a file can do without them.
+    // Does not wait for the servers: a follower with a file can start without them.
     let client = ensemble.servers.client().build()?;
     match what.unwrap_or(What::Follow) {
         What::Follow => follow(&ensemble, &client, snapshot).await?,
         What::Set { per_second } => set(&client, per_second).await?,
         What::Raw { text } => drop(client.set(PATH, text, None).await?),
         What::Rollback => rollback(&client).await?,
-        What::Delete => ensure!(config(&client, None)?.delete().await?, "there is none"),
+        What::Delete => ensure!(config(&client, None)?.delete().await?, "no value is published"),
         What::Demo => timeout(Duration::from_secs(30), demo(&client)).await??,
     }
     client.close().await;
@@ -92,32 +101,32 @@ fn config(client: &Client, snapshot: Option<PathBuf>) -> Result<Config<Limits>, 
 
 async fn follow(ensemble: &Ensemble, client: &Client, snapshot: Option<PathBuf>) -> anyhow::Result<()> {
     let servers = &ensemble.servers.connect_string;
-    println!("in another terminal: DOCENT_CONNECT={servers} cargo run --example live_config -- set 250");
+    println!("run in another terminal: DOCENT_CONNECT={servers} cargo run --example live_config -- set 250");
     let mut limits = config(client, snapshot)?.subscribe().await?;
     let current = limits.current();
-    println!("serving {} per second, from: {:?}", current.per_second, current.origin());
+    println!("serving {} per second, origin: {:?}", current.per_second, current.origin());
     loop {
         tokio::select! {
             interrupted = tokio::signal::ctrl_c() => return Ok(interrupted?),
             change = limits.changed() => match change {
-                Some(change) => tell(&change?, &limits),
+                Some(change) => print_change(&change?, &limits),
                 None => return Ok(()),
             },
         }
     }
 }
 
-fn tell(change: &Change<Limits>, limits: &Subscription<Limits>) {
+fn print_change(change: &Change<Limits>, limits: &Subscription<Limits>) {
     match change {
         Change::Value(value) => println!("serving {} per second from now on", value.per_second),
         Change::Missing => {
-            println!("nothing published yet: serving {} per second", limits.current().per_second);
+            println!("no value is published yet; serving {} per second", limits.current().per_second);
         }
-        Change::Deleted => println!("deleted: still serving {} per second", limits.current().per_second),
-        // These values are no secrets.
+        Change::Deleted => println!("deleted; still serving {} per second", limits.current().per_second),
+        // These values are not secret.
         Change::Refused(refusal) => {
             println!(
-                "refused: {}; still serving {} per second",
+                "rejected a value: {}; still serving {} per second",
                 refusal.detail(),
                 limits.current().per_second
             );
@@ -130,7 +139,10 @@ async fn set(client: &Client, per_second: u32) -> anyhow::Result<()> {
     match config(client, None)?.publish(&Limits { per_second }).await {
         Err(PublishError::Refused(refusal)) => anyhow::bail!("not published: {}", refusal.detail()),
         result => {
-            println!("published: version {}", result?.revision().context("it has one")?.version);
+            println!(
+                "published version {}",
+                result?.revision().context("a published value has a revision")?.version
+            );
             Ok(())
         }
     }
@@ -138,11 +150,11 @@ async fn set(client: &Client, per_second: u32) -> anyhow::Result<()> {
 
 async fn rollback(client: &Client) -> anyhow::Result<()> {
     let config = config(client, None)?;
-    // Refused values are in the history as well.
+    // The history also contains invalid values.
     let past = config.history().await?.into_iter().find(|past| past.value.is_ok());
-    let past = past.context("there is no earlier good value")?;
+    let past = past.context("there is no earlier valid value")?;
     let value = config.rollback(&past.revision).await?;
-    println!("published again: {} per second", value.per_second);
+    println!("rolled back to {} per second", value.per_second);
     Ok(())
 }
 
@@ -152,21 +164,21 @@ async fn demo(client: &Client) -> anyhow::Result<()> {
     let mut limits = config.subscribe().await?;
     println!("serving {} per second", limits.current().per_second);
     config.publish(&Limits { per_second: 250 }).await?;
-    tell(&next(&mut limits).await?, &limits);
+    print_change(&next(&mut limits).await?, &limits);
     ensure!(limits.current().per_second == 250, "the change was not applied");
-    ensure!(set(client, 0).await.is_err(), "a bad value was published");
-    println!("0 is refused before it is published");
+    ensure!(set(client, 0).await.is_err(), "an invalid value was published");
+    println!("0 was rejected before it was published");
     client.set(PATH, "nonsense", None).await?;
-    tell(&next(&mut limits).await?, &limits);
-    ensure!(limits.current().per_second == 250, "the last good value did not stay");
+    print_change(&next(&mut limits).await?, &limits);
+    ensure!(limits.current().per_second == 250, "the last valid value was not kept");
     rollback(client).await?;
-    tell(&next(&mut limits).await?, &limits);
+    print_change(&next(&mut limits).await?, &limits);
     config.delete().await?;
-    tell(&next(&mut limits).await?, &limits);
-    ensure!(limits.is_missing() && limits.current().per_second == 100, "the last good value did not stay");
+    print_change(&next(&mut limits).await?, &limits);
+    ensure!(limits.is_missing() && limits.current().per_second == 100, "the last valid value was not kept");
     match client.delete("/docent-live-config", None).await {
         Err(error) if error.kind() != ErrorKind::NoNode => return Err(error.into()),
-        _ => println!("everything held"),
+        _ => println!("all checks passed"),
     }
     Ok(())
 }

@@ -1,14 +1,17 @@
 //! Watches the hosts of a cluster:
 //!
 //! ```text
-//! cargo run --example members                      terminal 1: watches, and says what to type in others
-//! DOCENT_CONNECT=127.0.0.1:40123 cargo run --example members -- join host-1       joins until it is
-//! interrupted or killed
+//! # terminal 1: watches the hosts, and prints the command for other terminals
+//! cargo run --example members
 //!
-//! cargo run --example members -- demo              hosts that join, change, leave and stop, by itself
+//! # other terminals: joins until the process is interrupted or killed
+//! DOCENT_CONNECT=127.0.0.1:40123 cargo run --example members -- join host-1
+//!
+//! # runs hosts that join, change, leave and stop, in one process
+//! cargo run --example members -- demo
 //! ```
 //!
-//! `DOCENT_CONNECT=host:port` in terminal 1 as well runs it on a real ensemble.
+//! With `DOCENT_CONNECT=host:port` in terminal 1 as well, the example runs on a real ensemble.
 
 use anyhow::{Context, ensure};
 use clap::{Parser, Subcommand};
@@ -29,11 +32,11 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum What {
-    /// Watch until it is interrupted (the default).
+    /// Watch the hosts until interrupted (the default)
     Watch,
-    /// Be a host until it is interrupted.
+    /// Be a host until interrupted
     Join { host: String },
-    /// Show all of it.
+    /// Demonstrate everything
     Demo,
 }
 
@@ -51,7 +54,7 @@ async fn main() -> anyhow::Result<()> {
 
 async fn watch(ensemble: &Ensemble) -> anyhow::Result<()> {
     let servers = &ensemble.servers.connect_string;
-    println!("in other terminals: DOCENT_CONNECT={servers} cargo run --example members -- join host-1");
+    println!("run in other terminals: DOCENT_CONNECT={servers} cargo run --example members -- join host-1");
     let client = ensemble.servers.client().connect().await?;
     let members = Membership::new(&client, PATH)?.members().await?;
     let mut changes = members.changes();
@@ -62,19 +65,19 @@ async fn watch(ensemble: &Ensemble) -> anyhow::Result<()> {
                 client.close().await;
                 return Ok(());
             }
-            change = changes.next() => tell(&change.context("the client was closed")??, &members),
+            change = changes.next() => print_change(&change.context("the client was closed")??, &members),
         }
     }
 }
 
-fn tell(change: &MemberChange, members: &Members) {
+fn print_change(change: &MemberChange, members: &Members) {
     let count = members.current().len();
     match change {
         MemberChange::Joined(peer) => {
-            println!("{} joined, at {}: {count} now", peer.id, String::from_utf8_lossy(&peer.data));
+            println!("{} joined, at {}; {count} members", peer.id, String::from_utf8_lossy(&peer.data));
         }
-        MemberChange::Updated(peer) => println!("{} says: {}", peer.id, String::from_utf8_lossy(&peer.data)),
-        MemberChange::Left(peer) => println!("{} is gone: {count} now", peer.id),
+        MemberChange::Updated(peer) => println!("{} data: {}", peer.id, String::from_utf8_lossy(&peer.data)),
+        MemberChange::Left(peer) => println!("{} left; {count} members", peer.id),
         MemberChange::Current => println!("the list is complete"),
         other => println!("{other:?}"),
     }
@@ -83,7 +86,7 @@ fn tell(change: &MemberChange, members: &Members) {
 async fn join(ensemble: &Ensemble, host: &str) -> anyhow::Result<()> {
     let client = ensemble.servers.client().connect().await?;
     let member = Membership::new(&client, PATH)?.join_by_identity(host).await?;
-    println!("{} is in; interrupt it to leave, kill it to crash", member.id());
+    println!("{} joined; interrupt this process to leave, or kill it to simulate a crash", member.id());
     tokio::signal::ctrl_c().await?;
     member.leave().await?;
     client.close().await;
@@ -111,12 +114,12 @@ async fn demo(ensemble: &Ensemble) -> anyhow::Result<()> {
     until(&mut changes, &members, |change| matches!(change, MemberChange::Left(_))).await?;
     client.close().await;
 
-    // A member that does not say that it leaves: its node goes with its session.
+    // A member that does not leave explicitly: its node is deleted with its session.
     let (stopped, _member) = hosts.remove(0);
     stopped.close().await;
     until(&mut changes, &members, |change| matches!(change, MemberChange::Left(_))).await?;
-    let left: Vec<_> = members.current().into_iter().map(|peer| peer.id).collect();
-    ensure!(left.len() == 1 && &*left[0] == "host-3", "{left:?} are left");
+    let remaining: Vec<_> = members.current().into_iter().map(|peer| peer.id).collect();
+    ensure!(remaining.len() == 1 && &*remaining[0] == "host-3", "the remaining members are {remaining:?}");
 
     for (client, member) in hosts {
         member.leave().await?;
@@ -124,20 +127,20 @@ async fn demo(ensemble: &Ensemble) -> anyhow::Result<()> {
     }
     clean_up(&watcher, &root).await?;
     watcher.close().await;
-    println!("everything held");
+    println!("all checks passed");
     Ok(())
 }
 
-/// Tells what changes until something was told.
+/// Prints changes, up to and including the first one for which `is_last` returns true.
 async fn until(
     changes: &mut MemberChanges,
     members: &Members,
-    told: impl Fn(&MemberChange) -> bool,
+    is_last: impl Fn(&MemberChange) -> bool,
 ) -> anyhow::Result<()> {
     loop {
         let change = changes.next().await.context("the client was closed")??;
-        tell(&change, members);
-        if told(&change) {
+        print_change(&change, members);
+        if is_last(&change) {
             return Ok(());
         }
     }

@@ -1,4 +1,4 @@
-//! A group, whose members know each other: `cargo run --example membership`.
+//! A group whose members know each other: `cargo run --example membership`.
 
 use docent::server::Server;
 use docent::{Client, Membership};
@@ -12,10 +12,10 @@ async fn main() -> anyhow::Result<()> {
     let me = cluster.join("host-7", "10.0.0.7:8080").await?;
     let members = cluster.members().await?;
     for peer in members.current() {
-        println!("{} is in, at {:?}", peer.id, peer.data);
+        println!("{} is a member, at {:?}", peer.id, peer.data);
     }
     me.leave().await?;
-    println!("left");
+    println!("left the group");
 
     client.close().await;
     Ok(())

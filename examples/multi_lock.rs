@@ -1,4 +1,4 @@
-//! Several locks at once, all or none: `cargo run --example multi_lock`.
+//! Several locks together, all or none: `cargo run --example multi_lock`.
 
 use docent::server::Server;
 use docent::{Client, MultiLock, Mutex, RwLock};
@@ -10,11 +10,11 @@ async fn main() -> anyhow::Result<()> {
     let (stock, prices) = (Mutex::new(&client, "/locks/stock")?, RwLock::new(&client, "/locks/prices")?);
 
     let both = MultiLock::new([stock.clone().into(), prices.reading()])?.acquire().await?;
-    println!("holds the stock and reads the prices");
+    println!("holding the stock lock and reading the prices");
     assert!(stock.try_acquire().await.is_err());
-    println!("nobody else has the stock meanwhile");
+    println!("no other client can acquire the stock lock");
     both.release().await?;
-    println!("released both");
+    println!("released both locks");
 
     client.close().await;
     Ok(())

@@ -1,4 +1,4 @@
-//! A lock that one holds at a time: `cargo run --example mutex`.
+//! A lock with one holder at a time: `cargo run --example mutex`.
 
 use docent::server::Server;
 use docent::{Client, Mutex};
@@ -10,13 +10,13 @@ async fn main() -> anyhow::Result<()> {
     let mutex = Mutex::new(&client, "/locks/report")?;
 
     let guard = mutex.acquire().await?;
-    println!("holds, fence {}", guard.fence());
+    println!("acquired the lock, fence {}", guard.fence());
     // The work stops as soon as the lock is lost.
-    guard.run(async { println!("writes the report") }).await?;
+    guard.run(async { println!("writing the report") }).await?;
     assert!(mutex.try_acquire().await.is_err());
-    println!("nobody else gets it meanwhile");
+    println!("no other client can acquire the lock");
     guard.release().await?;
-    println!("released");
+    println!("released the lock");
 
     client.close().await;
     Ok(())

@@ -1,4 +1,4 @@
-//! Shards that are spread over the members of a group: `cargo run --example partitioner`.
+//! Shards that are distributed over the members of a group: `cargo run --example partitioner`.
 
 use docent::Client;
 use docent::locks::Partitioner;
@@ -12,11 +12,11 @@ async fn main() -> anyhow::Result<()> {
 
     let one = Partitioner::builder(&client, "/shards", shards).identity("one").join()?;
     let share = one.acquire().await?;
-    println!("alone: {:?}", share.items());
+    println!("only member: {:?}", share.items());
     let two = Partitioner::builder(&client, "/shards", shards).identity("two").join()?;
-    // Others wait for the shards until they are released.
+    // The other member waits for its shards until this share is released.
     if let Some(reason) = share.changed().await {
-        println!("given up: {reason}");
+        println!("giving up the share: {reason}");
     }
     share.release().await?;
     let (one, two) = (one.acquire().await?, two.acquire().await?);

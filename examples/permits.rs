@@ -1,4 +1,4 @@
-//! A semaphore, which so many hold at a time: `cargo run --example permits`.
+//! A semaphore, which limits the number of holders: `cargo run --example permits`.
 
 use docent::server::Server;
 use docent::{Client, Semaphore};
@@ -11,12 +11,12 @@ async fn main() -> anyhow::Result<()> {
 
     let one = exports.acquire().await?;
     let two = exports.acquire_many(2).await?;
-    println!("{} of 3 permits are out", one.permits() + two.permits());
+    println!("{} of 3 permits are taken", one.permits() + two.permits());
     assert!(exports.try_acquire().await.is_err());
-    println!("there is no fourth");
+    println!("no fourth permit is available");
     one.release().await?;
     exports.acquire().await?.release().await?;
-    println!("one that was released is had again");
+    println!("a released permit can be acquired again");
 
     client.close().await;
     Ok(())

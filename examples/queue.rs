@@ -10,12 +10,12 @@ async fn main() -> anyhow::Result<()> {
     let jobs = Queue::<String>::new(&client, "/queues/jobs")?;
 
     jobs.put(&"resize a picture".to_owned()).await?;
-    println!("{} job waits", jobs.len().await?);
+    println!("{} job in the queue", jobs.len().await?);
     let delivery = jobs.take().await?;
-    // The work stops as soon as the job may be somebody else's.
-    delivery.run(async { println!("does: {}", delivery.item()) }).await?;
+    // The work stops as soon as another consumer may have the job.
+    delivery.run(async { println!("working on: {}", delivery.item()) }).await?;
     delivery.ack().await?;
-    println!("{} jobs are left", jobs.len().await?);
+    println!("{} jobs left", jobs.len().await?);
 
     client.close().await;
     Ok(())

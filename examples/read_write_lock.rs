@@ -1,11 +1,11 @@
-//! A catalogue that many read and one rewrites, without anything installed but Rust:
+//! A catalogue with many readers and one writer. The example needs nothing installed but Rust:
 //!
 //! ```text
 //! cargo run --example read_write_lock
 //! ```
 //!
-//! `DOCENT_CONNECT=host:port` runs it on a real ensemble. It ends with an error if anything it shows does not
-//! hold.
+//! `DOCENT_CONNECT=host:port` runs the example on a real ensemble. It ends with an error if anything that it
+//! shows does not hold.
 
 use anyhow::ensure;
 use docent::locks::{AcquireError, Owner, Role};
@@ -25,7 +25,7 @@ async fn main() -> anyhow::Result<()> {
 }
 
 async fn show(ensemble: &Ensemble) -> anyhow::Result<()> {
-    // Each client has a session of its own, as if it was in another process.
+    // Each client has its own session, as if it were in another process.
     let root = own_path("read-write-lock");
     let (editor, reader) =
         (ensemble.servers.client().connect().await?, ensemble.servers.client().connect().await?);
@@ -35,11 +35,11 @@ async fn show(ensemble: &Ensemble) -> anyhow::Result<()> {
     clean_up(&editor, &root).await?;
     reader.close().await;
     editor.close().await;
-    println!("everything held");
+    println!("all checks passed");
     Ok(())
 }
 
-/// Writes the catalogue, steps down to read what it wrote, and lets the others read at the same time.
+/// Writes the catalogue, downgrades to a reader of what it wrote, and lets the others read at the same time.
 async fn edit(editor: &Client, reader: &Client, path: &str, catalogue: &str) -> anyhow::Result<()> {
     let (lock, other) = (RwLock::new(editor, path)?, RwLock::new(reader, path)?);
     editor.create(catalogue, "first edition", CreateMode::Persistent).await?;
@@ -47,8 +47,8 @@ async fn edit(editor: &Client, reader: &Client, path: &str, catalogue: &str) -> 
     let writing = lock.write().await?;
     let waiting = tokio::spawn(other.read());
     until_in_line(&lock, 2).await?;
-    println!("the editor writes, fence {}; a reader waits", writing.fence());
-    // Applied only while the lock is held: a writer that was lost does not overwrite what came after it.
+    println!("the editor writes with fence {}; a reader waits", writing.fence());
+    // Applied only while the lock is held: a writer that has lost the lock does not overwrite later data.
     writing.transaction().set(catalogue, "second edition", None).commit().await?;
 
     let reading = writing.downgrade().await?;
@@ -56,17 +56,17 @@ async fn edit(editor: &Client, reader: &Client, path: &str, catalogue: &str) -> 
     ensure!(reading.is_held() && also_reading.is_held(), "two readers do not read at the same time");
     let read = reader.get(catalogue).await?.data;
     ensure!(read == "second edition", "the reader saw {read:?}");
-    println!("the editor stepped down without letting go; both read {:?}", String::from_utf8_lossy(&read));
+    println!("the editor downgraded to a reader; both clients read {:?}", String::from_utf8_lossy(&read));
 
     for participant in lock.participants().await? {
-        ensure!(participant.role == Role::Shared && participant.holds, "{participant:?} is no reader");
+        ensure!(participant.role == Role::Shared && participant.holds, "{participant:?} is not a reader");
     }
     also_reading.release().await?;
     reading.release().await?;
     Ok(())
 }
 
-/// A reader that wants to write is told, in place of waiting for itself.
+/// Shows that a reader that wants to write gets an error, instead of waiting for itself.
 async fn refuse_to_wait_for_oneself(client: &Client, path: &str) -> anyhow::Result<()> {
     let lock = RwLock::new(client, path)?;
     let refused = Owner::scope(async {
@@ -76,8 +76,11 @@ async fn refuse_to_wait_for_oneself(client: &Client, path: &str) -> anyhow::Resu
         anyhow::Ok(refused)
     });
     let refused = refused.await?;
-    ensure!(matches!(refused, Err(AcquireError::WouldDeadlock)), "it was not refused: {refused:?}");
-    println!("a reader that wanted to write was told at once: {}", AcquireError::WouldDeadlock);
+    ensure!(
+        matches!(refused, Err(AcquireError::WouldDeadlock)),
+        "a reader was allowed to wait for the write lock: {refused:?}"
+    );
+    println!("a reader that requested the write lock failed immediately: {}", AcquireError::WouldDeadlock);
     Ok(())
 }
 

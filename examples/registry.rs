@@ -1,4 +1,4 @@
-//! A registry, where services find each other: `cargo run --example registry`.
+//! A registry, in which services find each other: `cargo run --example registry`.
 
 use docent::server::Server;
 use docent::{Client, Instance, Registry, Service};
@@ -11,7 +11,7 @@ async fn main() -> anyhow::Result<()> {
 
     let orders = Instance::new("orders", "10.0.0.7", 8080).id("host-7").payload("zone a");
     let registration = registry.register(orders).await?;
-    println!("registered orders");
+    println!("registered an instance of orders");
 
     let service: Service<String> = registry.service("orders").await?;
     let picked = service.pick()?;

@@ -1,4 +1,4 @@
-//! A lock that many read or one writes: `cargo run --example rw_lock`.
+//! A lock with many readers or one writer: `cargo run --example rw_lock`.
 
 use docent::server::Server;
 use docent::{Client, RwLock};
@@ -10,13 +10,13 @@ async fn main() -> anyhow::Result<()> {
     let catalogue = RwLock::new(&client, "/locks/catalogue")?;
 
     let writer = catalogue.write().await?;
-    println!("writes, fence {}", writer.fence());
-    // No other writer comes between.
+    println!("acquired the write lock, fence {}", writer.fence());
+    // No other writer can take the lock in between.
     let reader = writer.downgrade().await?;
     let other = catalogue.read().await?;
-    println!("two read");
+    println!("two clients read");
     assert!(catalogue.try_write().await.is_err());
-    println!("nobody writes meanwhile");
+    println!("no client can write meanwhile");
     reader.release().await?;
     other.release().await?;
 

@@ -1,11 +1,12 @@
-//! Exports that may run two at a time, with any number of workers, without anything installed but Rust:
+//! Exports of which two may run at a time, with any number of workers. The example needs nothing installed
+//! but Rust:
 //!
 //! ```text
 //! cargo run --example semaphore
 //! ```
 //!
-//! `DOCENT_CONNECT=host:port` runs it on a real ensemble. It ends with an error if anything it shows does not
-//! hold.
+//! `DOCENT_CONNECT=host:port` runs the example on a real ensemble. It ends with an error if anything that it
+//! shows does not hold.
 
 use anyhow::ensure;
 use docent::locks::SharedLimit;
@@ -33,22 +34,22 @@ async fn show(ensemble: &Arc<Ensemble>) -> anyhow::Result<()> {
     let operator = ensemble.servers.client().connect().await?;
     let limit = SharedLimit::new(&operator, &format!("{root}/limit"), 2)?;
     println!("two exports at a time:");
-    ensure!(run_all(ensemble, &root).await? == 2, "the limit of 2 was not used, or not kept");
-    // Waiters and later comers see the new limit; nothing has to be restarted.
+    ensure!(run_all(ensemble, &root).await? == 2, "the limit of 2 was not reached, or was exceeded");
+    // Current and future waiters see the new limit without any restart.
     limit.set(4).await?;
     println!("four exports at a time:");
-    ensure!(run_all(ensemble, &root).await? == 4, "the limit of 4 was not used, or not kept");
+    ensure!(run_all(ensemble, &root).await? == 4, "the limit of 4 was not reached, or was exceeded");
 
     let semaphore = at(&operator, &root)?;
     let all = semaphore.acquire_many(4).await?;
-    ensure!(semaphore.try_acquire().await.is_err(), "there are more than four");
-    println!("nobody exports while maintenance has all {} permits", all.permits());
+    ensure!(semaphore.try_acquire().await.is_err(), "there are more than four permits");
+    println!("no worker exports while maintenance holds all {} permits", all.permits());
     all.release().await?;
 
     clean_up(&operator, &format!("{root}/exports")).await?;
     clean_up(&operator, &root).await?;
     operator.close().await;
-    println!("everything held");
+    println!("all checks passed");
     Ok(())
 }
 
@@ -57,7 +58,7 @@ fn at(client: &Client, root: &str) -> Result<Semaphore, docent::Error> {
     Semaphore::with_limit(client, &format!("{root}/exports"), &limit)
 }
 
-/// Lets all workers export once; how many did so at the same time.
+/// Runs one export of each worker. Returns the maximum number of exports at the same time.
 async fn run_all(ensemble: &Arc<Ensemble>, root: &str) -> anyhow::Result<u32> {
     let floor = Arc::new(Floor::default());
     let mut workers = JoinSet::new();
@@ -70,7 +71,7 @@ async fn run_all(ensemble: &Arc<Ensemble>, root: &str) -> anyhow::Result<u32> {
     Ok(floor.most.load(SeqCst))
 }
 
-/// A worker with a session of its own, as if in another process.
+/// Runs a worker with its own session, as if it were in another process.
 async fn export(
     ensemble: Arc<Ensemble>,
     root: String,
@@ -81,7 +82,7 @@ async fn export(
     let permit = at(&client, &root)?.acquire().await?;
     let now = floor.at_work.fetch_add(1, SeqCst) + 1;
     floor.most.fetch_max(now, SeqCst);
-    println!("  worker {number} exports, {now} at work");
+    println!("  worker {number} exports, {now} exports running");
     // The work stops if the permit is lost.
     permit.run(sleep(Duration::from_millis(150))).await?;
     floor.at_work.fetch_sub(1, SeqCst);
@@ -90,7 +91,7 @@ async fn export(
     Ok(())
 }
 
-/// Counts who is at work.
+/// Counts the workers that are exporting.
 #[derive(Default)]
 struct Floor {
     at_work: AtomicU32,

@@ -1,4 +1,4 @@
-//! A value that many read and write: `cargo run --example shared_value`.
+//! A value that many processes read and write: `cargo run --example shared_value`.
 
 use docent::server::Server;
 use docent::{Client, SharedValue};
@@ -13,7 +13,7 @@ async fn main() -> anyhow::Result<()> {
     println!("the motto is {:?}", seen.value());
     motto.compare_and_set(&seen, "carpe diem").await?;
     assert!(motto.compare_and_set(&seen, "memento mori").await.is_err());
-    println!("only the one who saw the last motto changed it");
+    println!("a change based on an outdated motto was rejected");
 
     client.close().await;
     Ok(())

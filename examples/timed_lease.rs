@@ -14,8 +14,8 @@ async fn main() -> anyhow::Result<()> {
     for machine in ["host-1", "host-2"] {
         let report = TimedLease::new(&client, "/jobs/report", hour)?.identity(machine);
         match report.try_obtain().await? {
-            Some(obtained) => println!("{machine} writes the report, {:?} are left", obtained.remaining()),
-            None => println!("{machine} leaves it to another"),
+            Some(obtained) => println!("{machine} writes the report, {:?} remaining", obtained.remaining()),
+            None => println!("{machine} skips the report: another machine has the lease"),
         }
     }
 

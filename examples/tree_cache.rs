@@ -1,4 +1,4 @@
-//! A whole tree kept in memory: `cargo run --example tree_cache`.
+//! A whole tree cached in memory: `cargo run --example tree_cache`.
 
 use docent::cache::{TreeCache, TreeEvent};
 use docent::server::Server;
@@ -16,13 +16,13 @@ async fn main() -> anyhow::Result<()> {
     while let Some(event) = events.next().await.transpose()? {
         match event {
             TreeEvent::Added(path, node) => println!("{path} has {:?}", node.data),
-            TreeEvent::Updated(path, node) => println!("{path} has {:?} now", node.data),
+            TreeEvent::Updated(path, node) => println!("{path} changed to {:?}", node.data),
             TreeEvent::Ready => break,
             _ => {}
         }
     }
     for (path, _) in shop.current().children("/shop") {
-        println!("there is {path}");
+        println!("cached: {path}");
     }
     println!("{} nodes deleted", client.delete_all("/shop").await?);
     client.close().await;

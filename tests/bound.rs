@@ -1,4 +1,4 @@
-//! Operations that are bound to a guard end with it, whatever they wait for.
+//! Operations bound to a guard end with the guard, whatever they wait for.
 
 use crate::{SHORT_SESSION, builder, soon};
 use docent::{Client, ConnectionState};
@@ -10,20 +10,21 @@ use std::num::NonZeroU32;
 /// State of the link while an operation waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waits {
-    /// New links are refused: the operation is not sent.
+    /// New links are refused, so the operation is not sent.
     Unsent,
-    /// Replies trickle in so slowly that the guard is lost before the link is: the operation was sent, and is
-    /// not answered.
+    /// Replies arrive so slowly that the guard is lost before the link is. The operation was sent, and is not
+    /// answered in time.
     Unanswered,
 }
 
-/// All of them.
+/// All states.
 pub const WAITS: [Waits; 2] = [Waits::Unsent, Waits::Unanswered];
 
-/// A client whose leases are short and whose operations may take long, and its proxy.
+/// Returns a client with short leases and a long operation timeout, and its proxy.
 ///
 /// # Panics
-/// When it does not connect.
+///
+/// Panics if the client does not connect.
 pub async fn patient(server: &TestServer) -> (Client, Proxy) {
     let proxy = server.proxy().await;
     let builder = builder(server, proxy.connect_string()).session_timeout(SHORT_SESSION);
@@ -40,11 +41,12 @@ impl Waits {
     }
 }
 
-/// Waits for `operation`, which is bound to a guard of `client`: it has to end when `lost` does, and not with
-/// the session or the link. Returns its error.
+/// Waits for `operation`, which is bound to a guard of `client`. The operation must end when `lost` resolves,
+/// before the session or the link ends. Returns its error.
 ///
 /// # Panics
-/// When it succeeds, or does not end with the guard.
+///
+/// Panics if the operation succeeds, or does not end with the guard.
 pub async fn ends_with<T: fmt::Debug, E: fmt::Debug>(
     client: &Client,
     waits: Waits,
@@ -61,8 +63,8 @@ pub async fn ends_with<T: fmt::Debug, E: fmt::Debug>(
         tokio::select! {
             biased;
             done = ended => done,
-            _ = later => panic!("it did not end with the guard, but later"),
+            _ = later => panic!("the operation ended only after the guard was lost"),
         }
     });
-    done.await.expect_err("the guard is lost")
+    done.await.expect_err("the operation fails because the guard is lost")
 }

@@ -1,4 +1,4 @@
-//! Contenders of the batteries of faults: in this process, and in ones of their own, to be frozen.
+//! Contenders of the batteries of faults: in this process, and in separate processes that tests freeze.
 
 use docent::client::ClientBuilder;
 use docent::{Client, ErrorKind};
@@ -10,10 +10,11 @@ use std::process::Command;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
 
-/// The client of a contender.
+/// Connects the client of a contender.
 ///
 /// # Panics
-/// When it does not connect.
+///
+/// Panics if the client does not connect.
 pub async fn connect(setup: &ContenderSetup) -> Client {
     setup
         .client_builder()
@@ -23,7 +24,7 @@ pub async fn connect(setup: &ContenderSetup) -> Client {
         .expect("a running server opens a session")
 }
 
-/// True when the documentation of every guard allows for an error of this kind.
+/// Returns true if the documentation of every guard allows an error of this kind.
 pub fn is_documented(step: Step, fault: Fault, kind: &ErrorKind) -> bool {
     match (step, fault) {
         (Step::Acquire, Fault::Closed) => *kind == ErrorKind::Closed,
@@ -35,7 +36,7 @@ pub fn is_documented(step: Step, fault: Fault, kind: &ErrorKind) -> bool {
     }
 }
 
-/// A program that contends with `setup`. Its further arguments tell it the rest.
+/// Returns a program that contends with `setup`. The caller adds further arguments.
 pub fn process(program: &str, setup: &ContenderSetup) -> Command {
     let mut command = Command::new(program);
     command.args([&setup.connect_string, &setup.namespace]);
@@ -43,28 +44,33 @@ pub fn process(program: &str, setup: &ContenderSetup) -> Command {
     command
 }
 
-/// In such a program: its client, and its further arguments. On the command line stand
-/// `CONNECT-STRING NAMESPACE TIMEOUT-MS TICK-MS` before these.
+/// Parses the command line of such a program. Returns its client and its further arguments, which follow
+/// `CONNECT-STRING NAMESPACE TIMEOUT-MS TICK-MS`.
 ///
 /// # Errors
-/// When there are more arguments or less, or it does not connect.
+///
+/// Fails if the number of arguments is wrong, or if the client does not connect.
 pub async fn in_process<const FURTHER: usize>() -> Result<(Client, [String; FURTHER]), Box<dyn Error>> {
     let (builder, further) = builder_in_process()?;
     Ok((builder.connect().await?, further))
 }
 
-/// As [`in_process`], before it connects.
+/// Does the same as [`in_process`], without connecting.
 ///
 /// # Errors
-/// When there are more arguments or less.
+///
+/// Fails if the number of arguments is wrong.
 pub fn builder_in_process<const FURTHER: usize>() -> Result<(ClientBuilder, [String; FURTHER]), Box<dyn Error>>
 {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let [connect_string, namespace, timeout, tick, further @ ..] = &arguments[..] else {
-        return Err("a setup is needed: see the source".into());
+        return Err("the setup is missing: see the program's documentation".into());
     };
     let Ok(further) = further.to_vec().try_into() else {
-        return Err(format!("{FURTHER} arguments are needed after the setup: see the source").into());
+        return Err(format!(
+            "{FURTHER} arguments are needed after the setup: see the program's documentation"
+        )
+        .into());
     };
     let millis = |text: &str| text.parse().map(Duration::from_millis);
     let builder = Client::builder(connect_string)
@@ -74,11 +80,12 @@ pub fn builder_in_process<const FURTHER: usize>() -> Result<(ClientBuilder, [Str
     Ok((builder, further))
 }
 
-/// In such a program, once it holds: prints `held`; then, for each line it reads, what its guard says, `held`
-/// or `lost`.
+/// Runs the dialogue of such a program when it holds: prints `held`, and then, for each line of its input,
+/// whether its guard is `held` or `lost`.
 ///
 /// # Errors
-/// When its input cannot be read.
+///
+/// Fails if the standard input cannot be read.
 pub async fn answer(is_held: impl Fn() -> bool) -> io::Result<()> {
     println!("held");
     let mut questions = BufReader::new(tokio::io::stdin()).lines();

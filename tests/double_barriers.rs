@@ -1,6 +1,6 @@
-//! A `DoubleBarrier` beside members of other libraries.
+//! A `DoubleBarrier` with members of other libraries.
 
-use crate::peer::Theirs;
+use crate::peer::PeerRecipe;
 use crate::{soon, until};
 use docent::locks::Entered;
 use docent::{Client, DoubleBarrier, Error};
@@ -11,59 +11,61 @@ pub async fn until_nodes(client: &Client, path: &str, wanted: impl Fn(usize) -> 
     until(async || wanted(client.children(path).await.map_or(0, |children| children.names.len()))).await;
 }
 
-/// Enters in a task of its own.
+/// Enters the barrier in a separate task.
 pub fn enter(barrier: &DoubleBarrier) -> JoinHandle<Result<Entered, Error>> {
     let barrier = barrier.clone();
     tokio::spawn(async move { barrier.enter().await })
 }
 
-/// Lets a member of ours and two of theirs enter the barrier at `path` and leave it again, ours before the
-/// last one or as the last one. Fewer nodes than `all_in` show that one of theirs has begun to leave.
+/// Lets one Docent member and two members of another library enter the barrier at `path` and leave it again.
+/// Docent's member enters and leaves second or last. If fewer than `all_in` nodes exist, one of the other
+/// members has begun to leave.
 ///
 /// # Panics
-/// When one of them does not wait for the last one.
+///
+/// Panics if a member does not wait for the last one.
 pub async fn enter_and_leave_together(
     client: &Client,
     path: &str,
-    members: [&Theirs<'_>; 2],
-    ours_is_last: bool,
+    members: [&PeerRecipe<'_>; 2],
+    docent_is_last: bool,
     all_in: usize,
 ) {
-    let ours = DoubleBarrier::new(client, path, 3).expect("three is a size");
-    let [theirs, other] = members;
-    let their_enter = theirs.tell("enter");
+    let docent_member = DoubleBarrier::new(client, path, 3).expect("three is a valid size");
+    let [first, other] = members;
+    let first_enter = first.start("enter");
     until_nodes(client, path, |count| count == 1).await;
-    let (other_enter, our_enter) = if ours_is_last {
-        let other_enter = other.tell("enter");
+    let (other_enter, docent_enter) = if docent_is_last {
+        let other_enter = other.start("enter");
         until_nodes(client, path, |count| count == 2).await;
-        assert!(!their_enter.is_finished() && !other_enter.is_finished());
-        (other_enter, enter(&ours))
+        assert!(!first_enter.is_finished() && !other_enter.is_finished());
+        (other_enter, enter(&docent_member))
     } else {
-        let our_enter = enter(&ours);
+        let docent_enter = enter(&docent_member);
         until_nodes(client, path, |count| count == 2).await;
-        assert!(!their_enter.is_finished() && !our_enter.is_finished());
-        (other.tell("enter"), our_enter)
+        assert!(!first_enter.is_finished() && !docent_enter.is_finished());
+        (other.start("enter"), docent_enter)
     };
-    their_enter.done().await;
+    first_enter.done().await;
     other_enter.done().await;
-    let entered = soon(our_enter).await.expect("the task ends").expect("all are there");
+    let entered = soon(docent_enter).await.expect("the task ends").expect("all members have entered");
 
-    // Three members, and a node that says that they are in.
+    // Three members, and the `ready` node.
     until_nodes(client, path, |count| count == 4).await;
-    let their_leave = theirs.tell("leave");
-    let (other_leave, our_leave) = if ours_is_last {
-        let other_leave = other.tell("leave");
+    let first_leave = first.start("leave");
+    let (other_leave, docent_leave) = if docent_is_last {
+        let other_leave = other.start("leave");
         until_nodes(client, path, |count| count < all_in).await;
-        assert!(!their_leave.is_finished() && !other_leave.is_finished());
+        assert!(!first_leave.is_finished() && !other_leave.is_finished());
         (other_leave, tokio::spawn(entered.leave()))
     } else {
-        let our_leave = tokio::spawn(entered.leave());
+        let docent_leave = tokio::spawn(entered.leave());
         until_nodes(client, path, |count| count < all_in).await;
-        assert!(!their_leave.is_finished() && !our_leave.is_finished());
-        (other.tell("leave"), our_leave)
+        assert!(!first_leave.is_finished() && !docent_leave.is_finished());
+        (other.start("leave"), docent_leave)
     };
-    their_leave.done().await;
+    first_leave.done().await;
     other_leave.done().await;
-    soon(our_leave).await.expect("the task ends").expect("all leave");
+    soon(docent_leave).await.expect("all members leave").expect("all leave");
     until_nodes(client, path, |count| count == 0).await;
 }

@@ -1,4 +1,4 @@
-//! Helpers that the suites in the folders beside this file share.
+//! Helpers shared by the suites in the folders beside this file.
 
 pub mod bound;
 pub mod contenders;
@@ -20,24 +20,24 @@ use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
 
-/// A recipe that only tests have.
+/// A recipe kind for tests.
 pub static KIND: RecipeKind = RecipeKind::new("test", "acquire");
 
-/// The servers' tick in tests.
+/// Returns the tick of the test servers.
 pub fn tick() -> Duration {
     ServerOptions::default().tick
 }
 
-/// A session timeout of ten ticks: the lease is two thirds of it, 1.33 s.
+/// A session timeout of ten ticks. The lease is two thirds of it, 1.33 s.
 pub const SHORT_SESSION: Duration = Duration::from_secs(2);
 
-/// A session timeout that outlives a busy machine.
+/// A session timeout that no pause of a busy machine reaches.
 pub const SESSION: Duration = Duration::from_secs(8);
 
-/// Longer than anything a test waits for.
+/// Time limit of every wait in a test.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Settings of a client of `server`, below the test's own path, connecting to `connect_string`.
+/// Returns the settings of a client of `server` that connects to `connect_string`, below the test's own path.
 pub fn builder(server: &TestServer, connect_string: impl AsRef<str>) -> ClientBuilder {
     server
         .client_builder(connect_string)
@@ -47,34 +47,37 @@ pub fn builder(server: &TestServer, connect_string: impl AsRef<str>) -> ClientBu
         .operation_timeout(PATIENCE)
 }
 
-/// Settings of a client whose session timeout is below four ticks: too short for a lease.
+/// Returns the settings of a client whose session timeout is below four ticks, too short for a lease.
 pub fn short_of_a_lease(server: &TestServer) -> ClientBuilder {
     builder(server, server.connect_string())
         .session_timeout(Duration::from_secs(2))
         .server_tick(Duration::from_secs(1))
 }
 
-/// A client with a session of its own.
+/// Connects a client.
 ///
 /// # Panics
-/// When it does not connect.
+///
+/// Panics if the client does not connect.
 pub async fn connect(server: &TestServer) -> Client {
     builder(server, server.connect_string()).connect().await.expect("a running server opens a session")
 }
 
-/// Paths of the nodes that sessions keep for themselves in the shared folder at the root of the client's
-/// namespace: the markers of exact writes, and witnesses of sessions that keep nodes.
+/// Returns the paths of all sessions' own nodes in the shared folder at the root of the client's namespace:
+/// the markers of exact writes, and the witnesses of sessions that keep nodes.
 ///
 /// # Panics
-/// When a folder cannot be listed.
+///
+/// Panics if a folder cannot be listed.
 pub async fn own_nodes(client: &Client) -> Vec<String> {
     own_nodes_in(client, "").await
 }
 
-/// As [`own_nodes`], of sessions whose namespace begins with `root`.
+/// Does the same as [`own_nodes`], for the folder below `root`.
 ///
 /// # Panics
-/// When a folder cannot be listed.
+///
+/// Panics if a folder cannot be listed.
 pub async fn own_nodes_in(client: &Client, root: &str) -> Vec<String> {
     let list = async |folder: &str| match client.children(folder).await {
         Ok(children) => children.names,
@@ -89,18 +92,20 @@ pub async fn own_nodes_in(client: &Client, root: &str) -> Vec<String> {
     nodes
 }
 
-/// Waits for `future`, but not for ever.
+/// Waits for `future`, at most for [`PATIENCE`].
 ///
 /// # Panics
-/// When it takes longer than any test waits.
+///
+/// Panics if `future` takes longer.
 pub async fn soon<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(PATIENCE, future).await.expect("it is done well before the test's patience ends")
+    tokio::time::timeout(PATIENCE, future).await.expect("the future finishes within the time limit")
 }
 
-/// Waits until `holds`, which is asked again and again.
+/// Waits until `holds` returns true, calling it repeatedly.
 ///
 /// # Panics
-/// When it takes longer than any test waits.
+///
+/// Panics if that takes longer than [`PATIENCE`].
 pub async fn until(mut holds: impl AsyncFnMut() -> bool) {
     soon(async {
         while !holds().await {
@@ -110,16 +115,18 @@ pub async fn until(mut holds: impl AsyncFnMut() -> bool) {
     .await;
 }
 
-/// The pause between two looks of a test that waits for something. Paused time goes on in it, and all other
-/// tasks go as far as they can.
+/// Pauses between two checks of a test that waits for something. Paused time advances meanwhile, and all
+/// other tasks run until they wait.
 pub async fn pause() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }
 
-/// The number of children of `path`: none where it is gone, as an empty container is after a while.
+/// Returns the number of children of `path`, or zero if the node does not exist. Servers delete an empty
+/// container after a while.
 ///
 /// # Panics
-/// When it cannot be listed.
+///
+/// Panics if the node cannot be listed.
 pub async fn child_count(client: &Client, path: &str) -> usize {
     match client.children(path).await {
         Ok(children) => children.names.len(),
@@ -128,28 +135,32 @@ pub async fn child_count(client: &Client, path: &str) -> usize {
     }
 }
 
-/// Waits for `future`, at most for `limit` of the time that this thread was given: while a busy machine
-/// pauses the test, the limit is paused, too.
+/// Waits for `future`, at most for `limit` of the time in which this thread runs. While a busy machine pauses
+/// the test, the limit is paused as well.
 ///
 /// # Panics
-/// When it takes longer.
+///
+/// Panics if `future` takes longer.
 pub async fn within<F: Future>(limit: Duration, future: F) -> F::Output {
     const BEAT: Duration = Duration::from_millis(10);
-    let (mut future, mut left) = (pin!(future), limit);
+    let (mut future, mut remaining) = (pin!(future), limit);
     loop {
-        // However long it took, a beat counts once.
+        // A beat counts once, even if it took longer.
         if let Ok(output) = tokio::time::timeout(BEAT, &mut future).await {
             return output;
         }
-        left = left.checked_sub(BEAT).unwrap_or_else(|| panic!("it is not done within {limit:?}"));
+        remaining = remaining
+            .checked_sub(BEAT)
+            .unwrap_or_else(|| panic!("the future did not finish within {limit:?}"));
     }
 }
 
-/// Makes an attempt that takes at most `limit`, unless a busy machine makes it or its servers late: late once
-/// is tried again, late each time is wrong. An attempt returns how long it took.
+/// Repeats an attempt that must take at most `limit`, because a busy machine may delay it or its servers. The
+/// attempt must be in time once. It returns how long it took.
 ///
 /// # Panics
-/// When every attempt took longer.
+///
+/// Panics if every attempt took longer.
 pub async fn in_time(limit: Duration, mut attempt: impl AsyncFnMut() -> Duration) {
     const ATTEMPTS: usize = 4;
     let mut late = Vec::new();
@@ -160,25 +171,26 @@ pub async fn in_time(limit: Duration, mut attempt: impl AsyncFnMut() -> Duration
         }
         late.push(took);
     }
-    panic!("it took longer than {limit:?} each time: {late:?}");
+    panic!("every attempt took longer than {limit:?}: {late:?}");
 }
 
-/// Waits for `future` for as long as `progress` grows: work that a busy machine may make slow.
+/// Waits for `future` as long as `progress` grows, for work that is slow on a busy machine.
 ///
 /// # Panics
-/// When there was no progress for longer than any test waits.
-pub async fn as_it_goes_on<F: Future>(progress: impl Fn() -> usize, future: F) -> F::Output {
+///
+/// Panics if there was no progress within [`PATIENCE`].
+pub async fn while_progressing<F: Future>(progress: impl Fn() -> usize, future: F) -> F::Output {
     let mut future = pin!(future);
     loop {
         let before = progress();
         if let Ok(output) = tokio::time::timeout(PATIENCE, &mut future).await {
             return output;
         }
-        assert!(progress() > before, "it is stuck after {before}");
+        assert!(progress() > before, "no progress after {before}");
     }
 }
 
-/// The text of an error and of what caused it.
+/// Returns the text of an error and of its causes.
 pub fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

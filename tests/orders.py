@@ -1,9 +1,9 @@
-"""The loop of a client that does what it is told, beside `peer.rs`.
+"""The loop of a client that carries out orders, the counterpart of `peer.rs`.
 
-It says `ready`. Then each line that it reads is `NUMBER THING VERB ARGUMENTS`, separated by single spaces, and is
-answered when it is done, not before: `NUMBER ok VALUES`, `NUMBER no`, or `NUMBER error WHAT`. A thing is made by the
-verb `make ARGUMENTS`. Each has a thread of its own: waiting holds up nothing else. The process ends when its input
-does.
+The process prints `ready`. Each line of its input is an order, `NUMBER THING VERB ARGUMENTS`, separated by single
+spaces. When the order is done, and not before, the process answers `NUMBER ok VALUES`, `NUMBER no`, or `NUMBER error
+WHAT`. The verb `make ARGUMENTS` creates a thing. Each thing has its own thread, so waiting blocks no other thing. The
+process exits when its input ends.
 """
 
 import os
@@ -13,7 +13,7 @@ import threading
 
 
 class Thing:
-    """A thread that carries out one order after the other by the verbs that `make` returned."""
+    """A thread that carries out one order after the other, using the verbs that `make` returned."""
 
     def __init__(self, make, describe, say):
         self.make = make
@@ -39,7 +39,7 @@ class Thing:
 
 
 def in_words(result):
-    """Nothing and yes have no values; a text and a number are one, and a list may be several."""
+    """Formats a result: a boolean or `None` without values, a text or number as one value, a list as several."""
     if result is False:
         return "no"
     if result is None or result is True:
@@ -49,7 +49,7 @@ def in_words(result):
 
 
 def serve(make, describe=repr):
-    """Carries out the orders of the standard input. `make` returns a thing's verbs, and `describe` names an error."""
+    """Carries out the orders on the standard input. `make` returns a thing's verbs, and `describe` names an error."""
     saying = threading.Lock()
 
     def say(number, answer):
@@ -63,5 +63,5 @@ def serve(make, describe=repr):
         if name not in things:
             things[name] = Thing(make, describe, say)
         things[name].orders.put((number, verb, arguments))
-    # There may be threads that wait for ever, and no server to take leave of.
+    # Other threads may wait forever, and the server may be unreachable, so nothing is closed.
     os._exit(0)

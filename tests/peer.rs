@@ -1,4 +1,4 @@
-//! A client of somebody else's in a process of its own, and its orders.
+//! A third-party client in a separate process, and the orders it carries out.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -10,35 +10,36 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, oneshot};
 
-/// Process with a client of somebody else's that does what it is told, line by line.
+/// A process with a third-party client that carries out orders, one per line.
 ///
-/// Once it is connected it says `ready`. Each line that it reads is `NUMBER THING VERB ARGUMENTS`, and is
-/// answered when it is done: `NUMBER ok VALUES`, `NUMBER no`, or `NUMBER error WHAT`. A thing is made by the
-/// verb `make KIND ARGUMENTS`.
+/// The process prints `ready` when it is connected. Each line of its input is `NUMBER THING VERB ARGUMENTS`.
+/// When the order is done, the process answers `NUMBER ok VALUES`, `NUMBER no`, or `NUMBER error WHAT`. The
+/// verb `make KIND ARGUMENTS` creates a thing.
 ///
 /// # On drop
-/// The process is killed. It also ends by itself when the test's process does.
+///
+/// The process is killed. It also exits when the test's process exits.
 pub struct Peer {
     process: Child,
     lines: mpsc::UnboundedSender<String>,
-    told: Arc<Told>,
+    orders: Arc<Orders>,
     things: AtomicU64,
 }
 
-/// Orders that were given and are not answered yet.
+/// Orders that were sent and are not answered yet.
 #[derive(Default)]
-struct Told {
+struct Orders {
     count: AtomicU64,
     unanswered: Mutex<HashMap<u64, oneshot::Sender<String>>>,
 }
 
-/// Recipe of a [`Peer`] at work.
-pub struct Theirs<'a> {
+/// A recipe of a [`Peer`].
+pub struct PeerRecipe<'a> {
     peer: &'a Peer,
     name: u64,
 }
 
-/// Order that a [`Peer`] carries out.
+/// An order in progress.
 pub struct Doing {
     what: String,
     answer: oneshot::Receiver<String>,
@@ -48,7 +49,9 @@ impl Peer {
     /// Starts the program and waits until it is connected.
     ///
     /// # Panics
-    /// When it does not start: with its last words, and `missing`, which says what to install.
+    ///
+    /// Panics if the program does not start, with its last output and with `missing`, which names what to
+    /// install.
     pub async fn start(program: &mut Command, missing: &str) -> Self {
         let line = format!("{:?}", program.as_std());
         let mut process = program
@@ -59,80 +62,86 @@ impl Peer {
             .kill_on_drop(true)
             .spawn()
             .unwrap_or_else(|error| panic!("cannot run {line} ({error}): {missing}"));
-        let input = process.stdin.take().expect("its input is piped");
-        let mut output = BufReader::new(process.stdout.take().expect("its output is piped"));
+        let input = process.stdin.take().expect("the program's input is piped");
+        let mut output = BufReader::new(process.stdout.take().expect("the program's output is piped"));
         let mut first = String::new();
-        answered(output.read_line(&mut first)).await.expect("its output can be read");
+        answered(output.read_line(&mut first)).await.expect("the program's output can be read");
         if first != "ready\n" {
             panic!("{line} did not start: {first}{}{missing}", last_words(&mut process).await);
         }
-        let told = Arc::new(Told::default());
+        let orders = Arc::new(Orders::default());
         let (lines, to_write) = mpsc::unbounded_channel();
         tokio::spawn(write(input, to_write));
-        tokio::spawn(answer(output, Arc::clone(&told)));
-        Self { process, lines, told, things: AtomicU64::new(0) }
+        tokio::spawn(answer(output, Arc::clone(&orders)));
+        Self { process, lines, orders, things: AtomicU64::new(0) }
     }
 
-    /// Makes one of its recipes: a kind that its program knows, with its arguments.
+    /// Creates one of the peer's recipes: a kind that its program knows, with its arguments.
     ///
     /// # Panics
-    /// When it cannot.
-    pub async fn make(&self, what: &str) -> Theirs<'_> {
-        let theirs = Theirs { peer: self, name: self.things.fetch_add(1, Ordering::Relaxed) };
-        theirs.done(&format!("make {what}")).await;
-        theirs
+    ///
+    /// Panics if the recipe cannot be created.
+    pub async fn make(&self, what: &str) -> PeerRecipe<'_> {
+        let recipe = PeerRecipe { peer: self, name: self.things.fetch_add(1, Ordering::Relaxed) };
+        recipe.done(&format!("make {what}")).await;
+        recipe
     }
 
-    /// Ends the process as a crash does.
+    /// Kills the process, as a crash would.
     ///
     /// # Panics
-    /// When it has ended.
+    ///
+    /// Panics if the process has exited.
     pub fn kill(&mut self) {
-        self.process.start_kill().expect("it has not ended");
+        self.process.start_kill().expect("the process has not exited");
     }
 }
 
-impl Theirs<'_> {
-    /// Tells it to do something, now.
+impl PeerRecipe<'_> {
+    /// Sends an order immediately.
     ///
     /// # Panics
-    /// When the process has ended.
-    pub fn tell(&self, what: &str) -> Doing {
-        let told = &self.peer.told;
-        let number = told.count.fetch_add(1, Ordering::Relaxed);
+    ///
+    /// Panics if the process has exited.
+    pub fn start(&self, what: &str) -> Doing {
+        let orders = &self.peer.orders;
+        let number = orders.count.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
-        told.unanswered().insert(number, sender);
-        self.peer.lines.send(format!("{number} {} {what}\n", self.name)).expect("its process is there");
+        orders.unanswered().insert(number, sender);
+        self.peer.lines.send(format!("{number} {} {what}\n", self.name)).expect("the process is running");
         Doing { what: what.to_owned(), answer }
     }
 
-    /// Has it do something, and returns what came of that.
+    /// Sends an order, and returns the values of its answer.
     ///
     /// # Panics
-    /// When it fails.
+    ///
+    /// Panics if the order fails.
     pub async fn done(&self, what: &str) -> Vec<String> {
-        self.tell(what).done().await
+        self.start(what).done().await
     }
 
-    /// Has it try something in vain.
+    /// Sends an order that must be answered with `no`.
     ///
     /// # Panics
-    /// When it succeeds.
+    ///
+    /// Panics if the answer is different.
     pub async fn refused(&self, what: &str) {
-        self.tell(what).refused().await;
+        self.start(what).refused().await;
     }
 }
 
 impl Doing {
-    /// True when it was answered.
+    /// Returns true if the order was answered.
     pub fn is_finished(&self) -> bool {
         !self.answer.is_empty()
     }
 
-    /// Waits until it is done, and returns what came of it.
+    /// Waits until the order is done, and returns the values of its answer.
     ///
     /// # Panics
-    /// When it fails.
+    ///
+    /// Panics if the order fails.
     pub async fn done(self) -> Vec<String> {
         let (what, answer) = self.answer().await;
         let mut words = answer.split(' ').map(str::to_owned);
@@ -140,19 +149,21 @@ impl Doing {
         words.collect()
     }
 
-    /// Waits until it was tried in vain.
+    /// Waits until the order is answered with `no`.
     ///
     /// # Panics
-    /// When it succeeds.
+    ///
+    /// Panics if the answer is different.
     pub async fn refused(self) {
         let (what, answer) = self.answer().await;
         assert_eq!(answer, "no", "{what}");
     }
 
-    /// Waits until it has failed, and returns the error.
+    /// Waits until the order has failed, and returns the error.
     ///
     /// # Panics
-    /// When it is answered.
+    ///
+    /// Panics if the order does not fail.
     pub async fn failed(self) -> String {
         let (what, answer) = self.answer().await;
         let error = answer.strip_prefix("error ").map(str::to_owned);
@@ -161,12 +172,12 @@ impl Doing {
 
     async fn answer(self) -> (String, String) {
         let answer = answered(self.answer).await;
-        let answer = answer.unwrap_or_else(|_| panic!("{}: its process has ended", self.what));
+        let answer = answer.unwrap_or_else(|_| panic!("{}: the process has exited", self.what));
         (self.what, answer)
     }
 }
 
-impl Told {
+impl Orders {
     fn unanswered(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<String>>> {
         self.unanswered.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -180,20 +191,20 @@ async fn write(mut input: ChildStdin, mut lines: mpsc::UnboundedReceiver<String>
     }
 }
 
-async fn answer(output: BufReader<ChildStdout>, told: Arc<Told>) {
+async fn answer(output: BufReader<ChildStdout>, orders: Arc<Orders>) {
     let mut lines = output.lines();
     while let Ok(Some(line)) = lines.next_line().await {
         let Some((number, answer)) = line.split_once(' ') else { continue };
-        let sender = number.parse().ok().and_then(|number| told.unanswered().remove(&number));
-        // Nobody may wait for it any more.
+        let sender = number.parse().ok().and_then(|number| orders.unanswered().remove(&number));
+        // The receiver may have been dropped.
         let _ = sender.map(|sender| sender.send(answer.to_owned()));
     }
-    told.unanswered().clear();
+    orders.unanswered().clear();
 }
 
-/// Last output of a process that is of no use.
+/// Kills a process that did not start, and returns its last output.
 async fn last_words(process: &mut Child) -> String {
-    // It may have ended by itself.
+    // The process may have exited on its own.
     let _ = process.start_kill();
     let mut text = String::new();
     if let Some(errors) = &mut process.stderr {
@@ -202,8 +213,8 @@ async fn last_words(process: &mut Child) -> String {
     text
 }
 
-/// Waits for another program, which may start slowly and pauses between its attempts as it likes.
+/// Waits for another program, which may start slowly and pause between its attempts.
 async fn answered<F: Future>(answer: F) -> F::Output {
     const PATIENCE: Duration = Duration::from_secs(180);
-    tokio::time::timeout(PATIENCE, answer).await.expect("the other program answers before the patience ends")
+    tokio::time::timeout(PATIENCE, answer).await.expect("the other program answers within the time limit")
 }

@@ -1,4 +1,4 @@
-//! A real ZooKeeper that several test binaries share: prints its address, and runs until its standard input
+//! A real ZooKeeper that several test binaries share. Prints its address, and runs until its standard input
 //! ends.
 
 use docent_battery::RealServer;

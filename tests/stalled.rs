@@ -6,8 +6,8 @@ use std::thread;
 use tokio::runtime;
 use tokio::sync::oneshot;
 
-/// A client in a process that stands still between two steps. The process is a thread that runs all that the
-/// client does.
+/// A client in a process that stalls between two steps. The process is simulated by a thread that runs all of
+/// the client's tasks.
 #[derive(Debug)]
 pub struct Stalled<T> {
     resume: mpsc::Sender<()>,
@@ -15,11 +15,12 @@ pub struct Stalled<T> {
 }
 
 impl<T: Send + 'static> Stalled<T> {
-    /// Connects and does `first`. Returns when the process stands still; `then` is what it does when it is
+    /// Connects and performs `first`. Returns when the process stalls. The process performs `then` when it is
     /// [resumed](Self::resume).
     ///
     /// # Panics
-    /// Panics where it does not stand still after a while.
+    ///
+    /// Panics if the process does not stall within the time limit.
     pub async fn after<S>(
         connecting: ClientBuilder,
         first: impl AsyncFnOnce(&Client) -> S + Send + 'static,
@@ -34,7 +35,7 @@ impl<T: Send + 'static> Stalled<T> {
                 let client = connecting.connect().await.expect("a running server opens a session");
                 let state = first(&client).await;
                 stops.send(()).expect("the test waits");
-                resumed.recv().expect("the test resumes it");
+                resumed.recv().expect("the test resumes the process");
                 let result = then(state).await;
                 client.close().await;
                 let _ = done.send(result);
@@ -44,12 +45,13 @@ impl<T: Send + 'static> Stalled<T> {
         Self { resume, outcome }
     }
 
-    /// Lets the process go on, and waits until its client is closed.
+    /// Resumes the process, and waits until its client is closed.
     ///
     /// # Panics
-    /// Panics where that takes long, or the process panicked.
+    ///
+    /// Panics if the client is not closed within the time limit, or if the process panicked.
     pub async fn resume(self) -> T {
-        self.resume.send(()).expect("the process stands still");
+        self.resume.send(()).expect("the process is stalled");
         soon(self.outcome).await.expect("the second step succeeds")
     }
 }

@@ -5,21 +5,21 @@ use std::path::PathBuf;
 
 /// Several processes count in one file under one lock.
 ///
-/// Each process adds 1 to the number in a plain temporary file, again and again: it reads, adds and writes,
-/// with nothing but Docent's mutex to keep the others away. One more process is killed (SIGKILL) while it
-/// holds the lock; the others go on when its session has expired. At the end the number in the file must be
-/// the sum of what the processes acknowledged.
+/// Each process repeatedly adds 1 to the number in a plain temporary file: it reads, adds and writes, and
+/// only Docent's mutex keeps the other processes out. One more process is killed (SIGKILL) while it holds the
+/// lock; the others continue when its session has expired. At the end the number in the file must be the sum
+/// of what the processes acknowledged.
 ///
-/// It starts a server of its own. DOCENT_CONNECT=host:port makes it use a real ensemble; a tickTime of 2 s is
-/// assumed there. RUST_LOG=docent_core=debug logs to stderr.
+/// The example starts its own server. DOCENT_CONNECT=host:port makes it use a real ensemble, for which it
+/// assumes a tickTime of 2 s. RUST_LOG=docent_core=debug logs to stderr.
 #[derive(Debug, Parser)]
 #[command(name = "counter", override_usage = "counter [OPTIONS]", disable_help_subcommand = true)]
 pub(crate) struct Cli {
-    /// Processes that count, without the one that is killed.
+    /// Number of processes that count, without the one that is killed
     #[arg(long, value_name = "NUMBER", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) processes: u32,
 
-    /// How often each process adds 1.
+    /// Number of times that each process adds 1
     #[arg(long, value_name = "NUMBER", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) increments: u32,
 
@@ -46,12 +46,12 @@ pub(crate) enum Role {
     },
 }
 
-/// Where to count, and under which lock.
+/// File to count in, and lock to count under.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Job {
     #[command(flatten)]
     pub(crate) servers: Servers,
-    /// The lock's path.
+    /// Path of the lock.
     #[arg(long)]
     pub(crate) lock: String,
     #[arg(long)]
@@ -59,7 +59,7 @@ pub(crate) struct Job {
 }
 
 impl Role {
-    /// The arguments of a process in this role.
+    /// Returns the arguments of a process in this role.
     pub(crate) fn arguments(&self) -> Vec<OsString> {
         match self {
             Self::Worker { job, increments } => {

@@ -5,9 +5,9 @@ use std::str::FromStr;
 /// Report of a process to its parent, one line each on its standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// It added 1 under this fence.
+    /// The process added 1 under this fence.
     Done(Fence),
-    /// It holds the lock.
+    /// The process holds the lock.
     Holding(Fence),
 }
 
@@ -27,7 +27,7 @@ impl FromStr for Line {
         match text.split_once(' ') {
             Some(("done", fence)) => Ok(Self::Done(fence.parse()?)),
             Some(("holding", fence)) => Ok(Self::Holding(fence.parse()?)),
-            _ => anyhow::bail!("a process said {text:?}"),
+            _ => anyhow::bail!("unexpected output of a process: {text:?}"),
         }
     }
 }

@@ -1,18 +1,18 @@
-//! Several processes count in one file under one lock, one of them is killed while it holds the lock, and
-//! nothing is lost:
+//! Several processes count in one file under one lock. One of them is killed while it holds the lock, and no
+//! increment is lost:
 //!
 //! ```text
 //! cargo run --example counter -- --processes 4 --increments 200
 //! ```
 //!
-//! `DOCENT_CONNECT=host:port` runs it on a real ensemble. It ends with an error if the number in the file is
-//! not the sum of what the processes say they added.
+//! `DOCENT_CONNECT=host:port` runs the example on a real ensemble. It ends with an error if the number in the
+//! file is not the sum of the increments that the processes reported.
 
 mod cli;
-mod leash;
 mod ledger;
 mod line;
 mod parent;
+mod parent_exit;
 mod tally;
 mod victim;
 mod worker;

@@ -10,10 +10,10 @@ use tempfile::NamedTempFile;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 
-/// More than a session needs to expire.
+/// Longer than a session needs to expire.
 const LONGEST_SILENCE: Duration = Duration::from_secs(60);
 
-/// Starts the processes, kills the victim, and checks the number at the end. Ctrl-C cleans up too.
+/// Starts the processes, kills the victim, and checks the number at the end. Ctrl-C cleans up as well.
 pub(crate) async fn run(processes: u32, increments: u32) -> anyhow::Result<()> {
     let ensemble = Ensemble::from_env().await?;
     println!("{}", ensemble.description());
@@ -29,7 +29,7 @@ pub(crate) async fn run(processes: u32, increments: u32) -> anyhow::Result<()> {
         Ok(()) = tokio::signal::ctrl_c() => bail!("interrupted"),
     }
     let expiry = ensemble.servers.session_timeout + ensemble.servers.tick * 2;
-    nobody_is_left(&Mutex::new(&client, &job.lock)?, expiry).await?;
+    check_line_is_empty(&Mutex::new(&client, &job.lock)?, expiry).await?;
     clean_up(&client, &root).await?;
     client.close().await;
     Ok(())
@@ -43,33 +43,35 @@ async fn count(job: &Job, processes: u32, increments: u32) -> anyhow::Result<()>
     let workers = (0..processes).map(start_worker).collect::<Result<Vec<_>, _>>()?;
     let victim = Process::start(Role::Victim { job: job.clone() }.arguments(), sender.clone())?;
     drop(sender);
-    println!("processes: {processes}, increments of each: {increments}, and a process that is killed");
+    println!("{processes} processes with {increments} increments each, and one process that is killed");
 
     let tally = follow(lines, victim).await?;
     for worker in workers {
         worker.ended().await?;
     }
     let number = Ledger::read(&job.file)?.number;
-    println!("{tally}; the file says {number}; {:.1} s", start.elapsed().as_secs_f64());
+    println!("{tally}; the file contains {number}; {:.1} s", start.elapsed().as_secs_f64());
     tally.check(u64::from(processes) * u64::from(increments), number)
 }
 
-/// Takes down what the processes say until all have ended, and kills the victim when it holds the lock.
+/// Records what the processes report until all have ended, and kills the victim when it holds the lock.
 async fn follow(mut lines: mpsc::Receiver<anyhow::Result<Line>>, victim: Process) -> anyhow::Result<Tally> {
     let (mut tally, mut victim) = (Tally::default(), Some(victim));
     loop {
-        let said = timeout(LONGEST_SILENCE, lines.recv()).await;
-        match said.with_context(|| format!("nobody said anything for {LONGEST_SILENCE:?}"))? {
+        let line = timeout(LONGEST_SILENCE, lines.recv()).await;
+        match line.with_context(|| format!("no process printed anything for {LONGEST_SILENCE:?}"))? {
             Some(Ok(Line::Holding(fence))) => {
                 let victim = victim.take().context("the victim held the lock twice")?;
-                let id = victim.id().context("the victim ended by itself")?;
+                let id = victim.id().context("the victim exited before it was killed")?;
                 victim.kill().await?;
-                println!("process {id} holds the lock, fence {fence}: killed before it writes");
+                println!("process {id} holds the lock with fence {fence}; killing it before it writes");
                 tally.killed(fence);
             }
             Some(Ok(Line::Done(fence))) => {
                 if tally.done(fence)? {
-                    println!("its session has expired: the others go on, fence {fence}");
+                    println!(
+                        "the session of the killed process has expired; the other processes continue, fence {fence}"
+                    );
                 }
             }
             Some(Err(error)) => return Err(error),
@@ -78,15 +80,15 @@ async fn follow(mut lines: mpsc::Receiver<anyhow::Result<Line>>, victim: Process
     }
 }
 
-/// Waits until the line is empty. The victim may still be in it, when nobody came after it.
-async fn nobody_is_left(mutex: &Mutex, expiry: Duration) -> anyhow::Result<()> {
+/// Waits until the line is empty. The victim may still be in it, if no other process came after it.
+async fn check_line_is_empty(mutex: &Mutex, expiry: Duration) -> anyhow::Result<()> {
     let start = Instant::now();
     loop {
-        let left = mutex.participants().await?.len();
-        if left == 0 {
+        let remaining = mutex.participants().await?.len();
+        if remaining == 0 {
             return Ok(());
         }
-        ensure!(start.elapsed() < expiry, "{left} nodes were left in the line of {}", mutex.path());
+        ensure!(start.elapsed() < expiry, "{remaining} nodes were left in the line of {}", mutex.path());
         sleep(Duration::from_millis(50)).await;
     }
 }

@@ -1,13 +1,13 @@
 use crate::cli::Job;
-use crate::leash::end_with_the_parent;
 use crate::ledger::Ledger;
 use crate::line::Line;
+use crate::parent_exit::exit_with_parent;
 use docent::Mutex;
 use std::future::pending;
 
-/// Acquires the lock, says so, and is killed before it writes.
+/// Acquires the lock, reports that, and is killed before it writes.
 pub(crate) async fn run(job: &Job) -> anyhow::Result<()> {
-    end_with_the_parent(&job.file);
+    exit_with_parent(&job.file);
     let client = job.servers.client().connect().await?;
     let guard = Mutex::new(&client, &job.lock)?.acquire().await?;
     let number = Ledger::read(&job.file)?.number;

@@ -1,7 +1,7 @@
 use crate::cli::Job;
-use crate::leash::end_with_the_parent;
 use crate::ledger::Ledger;
 use crate::line::Line;
+use crate::parent_exit::exit_with_parent;
 use anyhow::ensure;
 use docent::locks::MutexGuard;
 use docent::{ErrorKind, Fence, Lost, Mutex};
@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 /// Adds 1 to the number in the file, `increments` times, each time under the lock.
 pub(crate) async fn run(job: &Job, increments: u32) -> anyhow::Result<()> {
-    end_with_the_parent(&job.file);
+    exit_with_parent(&job.file);
     let client = job.servers.client().connect().await?;
     let mutex = Mutex::new(&client, &job.lock)?;
     let mut done = 0;
@@ -26,33 +26,33 @@ pub(crate) async fn run(job: &Job, increments: u32) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// False when the lock was lost before the write: then nothing is written or acknowledged, and the worker
+/// Returns false if the lock was lost before the write: nothing is written or acknowledged, and the worker
 /// tries again.
 async fn added_one(job: &Job, guard: &MutexGuard) -> anyhow::Result<bool> {
     let written = match guard.run(add_one(job, guard.fence())).await {
         Ok(written) => written?,
         Err(Lost { .. }) => false,
     };
-    ensure!(written || !guard.is_held(), "a later holder wrote while this one held the lock");
+    ensure!(written || !guard.is_held(), "a later holder wrote while this process held the lock");
     Ok(written)
 }
 
-/// Reads, adds, writes. `guard.run` looks before each part whether the lock is held.
+/// Reads, adds, writes. `guard.run` checks before each part whether the lock is still held.
 ///
-/// The write is a blocking one on purpose: one handed to another thread, as by `tokio::fs`, goes on when the
-/// future that waits for it was dropped because the lock is lost.
+/// The write is deliberately a blocking one. A write on another thread, as by `tokio::fs`, would continue
+/// after the future that waits for it was dropped because the lock was lost.
 async fn add_one(job: &Job, fence: Fence) -> anyhow::Result<bool> {
     let number = Ledger::read(&job.file)?.number;
     think().await;
     Ledger::replace(&job.file, number + 1, fence)
 }
 
-/// The time between read and write, in which others would come between if there was no lock.
+/// Waits between read and write. Without the lock, other processes would interfere in this time.
 async fn think() {
     sleep(Duration::from_millis(1)).await;
 }
 
-/// A lock that was lost is released too; its work was done or dropped before.
+/// Releases a lock even if it was lost; its work was completed or dropped before.
 async fn release(guard: MutexGuard) -> anyhow::Result<()> {
     match guard.release().await {
         Err(error) if matches!(error.kind(), ErrorKind::Lost(_)) => Ok(()),

@@ -21,7 +21,9 @@ impl FromStr for Done {
 
     fn from_str(text: &str) -> anyhow::Result<Self> {
         let words: Vec<_> = text.split(' ').collect();
-        let [name, fence, number] = words[..] else { anyhow::bail!("a worker said {text:?}") };
+        let [name, fence, number] = words[..] else {
+            anyhow::bail!("unexpected output of a worker: {text:?}")
+        };
         Ok(Self { name: name.to_owned(), fence: fence.parse()?, number: number.parse()? })
     }
 }

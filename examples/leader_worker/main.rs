@@ -1,12 +1,12 @@
-//! Two worker processes stand in an election. Only the leader does the job; it is killed, and the other takes
-//! over:
+//! Two worker processes are candidates in an election. Only the leader does the job; the leader is killed,
+//! and the other worker takes over:
 //!
 //! ```text
 //! cargo run --example leader_worker
 //! ```
 //!
-//! `DOCENT_CONNECT=host:port` runs it on a real ensemble. It ends with an error if two workers did the job in
-//! turns that their fences do not allow, or if nobody took over.
+//! `DOCENT_CONNECT=host:port` runs the example on a real ensemble. It ends with an error if two workers did
+//! pieces of the job in an order that their fences do not allow, or if no worker took over.
 
 mod cli;
 mod done;

@@ -10,13 +10,13 @@ use tokio::time::{Instant, timeout};
 
 const NAMES: [&str; 2] = ["anna", "ben"];
 
-/// How much of the job a leader does before it is killed, and the next before it is asked to stop.
+/// Number of pieces that a leader does before it is killed, and the next leader before it is asked to stop.
 const PIECES: u64 = 5;
 
-/// More than a session needs to expire.
+/// Longer than a session needs to expire.
 const LONGEST_SILENCE: Duration = Duration::from_secs(60);
 
-/// Starts two workers, kills the leader, and checks the work of both. Ctrl-C cleans up too.
+/// Starts two workers, kills the leader, and checks the work of both. Ctrl-C cleans up as well.
 pub(crate) async fn run() -> anyhow::Result<()> {
     let ensemble = Ensemble::from_env().await?;
     println!("{}", ensemble.description());
@@ -44,18 +44,18 @@ async fn show(client: &Client, seat: &Seat, election: &Election) -> anyhow::Resu
         workers.insert(name.to_owned(), Process::start(seat.worker(name), sender.clone())?);
     }
     drop(sender);
-    until_standing(election, NAMES.len()).await?;
+    until_candidates(election, NAMES.len()).await?;
 
     let first = pieces(&mut done, None).await?;
     let victim = workers.remove(&first.name).context("a stranger leads")?;
-    let id = victim.id().context("the leader ended by itself")?;
+    let id = victim.id().context("the leader exited before it was killed")?;
     victim.kill().await?;
     let killed = Instant::now();
-    println!("process {id}, {}, leads under fence {} and is killed", first.name, first.fence);
+    println!("process {id}, {}, leads with fence {}; killing it", first.name, first.fence);
 
     let second = pieces(&mut done, Some(first.fence)).await?;
     println!(
-        "{} has taken over under fence {} and done {PIECES} pieces, {:.1} s after the kill",
+        "{} took over with fence {} and did {PIECES} pieces, {:.1} s after the kill",
         second.name,
         second.fence,
         killed.elapsed().as_secs_f64()
@@ -65,30 +65,30 @@ async fn show(client: &Client, seat: &Seat, election: &Election) -> anyhow::Resu
     ensure!(election.leader().await?.is_none(), "a worker that has stopped still leads");
     let number = client.get(&seat.job).await?.data;
     println!(
-        "{} was asked to stop and has resigned; {} pieces are done",
+        "{} was asked to stop and resigned; {} pieces are done",
         second.name,
         String::from_utf8_lossy(&number)
     );
     Ok(())
 }
 
-/// Follows the job until the leader after `before` has done some of it. Each piece must be done by the leader
-/// of that time.
+/// Follows the job until the leader after `before` has done some pieces. Each piece must be done by the
+/// leader of that time.
 async fn pieces(
     done: &mut mpsc::Receiver<anyhow::Result<Done>>,
     before: Option<Fence>,
 ) -> anyhow::Result<Done> {
     let (mut leader, mut count): (Option<Done>, u64) = (None, 0);
     loop {
-        let said = timeout(LONGEST_SILENCE, done.recv()).await;
-        let said = said.with_context(|| format!("nobody worked for {LONGEST_SILENCE:?}"))?;
-        let piece = said.context("all workers ended")??;
+        let line = timeout(LONGEST_SILENCE, done.recv()).await;
+        let line = line.with_context(|| format!("no worker did anything for {LONGEST_SILENCE:?}"))?;
+        let piece = line.context("all workers exited")??;
         if Some(piece.fence) == before {
-            // It said so before it was killed.
+            // The worker reported this before it was killed.
             ensure!(leader.is_none(), "{} worked after its term", piece.name);
             continue;
         }
-        ensure!(before < Some(piece.fence), "{} leads under an old fence", piece.name);
+        ensure!(before < Some(piece.fence), "{} leads with an old fence", piece.name);
         if let Some(leader) = &leader {
             ensure!(leader.fence == piece.fence, "{} and {} work at the same time", leader.name, piece.name);
         }
@@ -100,14 +100,14 @@ async fn pieces(
     }
 }
 
-async fn until_standing(election: &Election, count: usize) -> anyhow::Result<()> {
+async fn until_candidates(election: &Election, count: usize) -> anyhow::Result<()> {
     let start = Instant::now();
     while election.candidates().await?.len() < count {
-        ensure!(start.elapsed() < LONGEST_SILENCE, "{count} workers were to stand");
+        ensure!(start.elapsed() < LONGEST_SILENCE, "expected {count} candidates");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let names: Vec<_> = election.candidates().await?.into_iter().map(|one| one.identity).collect();
     let names: Vec<_> = names.iter().map(|name| String::from_utf8_lossy(name)).collect();
-    println!("in the line: {}", names.join(", "));
+    println!("candidates: {}", names.join(", "));
     Ok(())
 }

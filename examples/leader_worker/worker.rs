@@ -5,7 +5,7 @@ use docent_examples::until_input_ends;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Stands until it is told to stop, and does the job in every term that it leads.
+/// Campaigns until it is asked to stop, and does the job in every term that it leads.
 pub(crate) async fn run(seat: &Seat, name: &str) -> anyhow::Result<()> {
     let client = seat.servers.client().identity(name).connect().await?;
     let election = Election::builder(&client, &seat.election).id(name).build()?;
@@ -15,10 +15,10 @@ pub(crate) async fn run(seat: &Seat, name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Counts up what stands in the job's node. It is dropped as soon as the leadership is lost.
+/// Increments the number in the job's node. This future is dropped as soon as the leadership is lost.
 ///
-/// Each write is applied only while this worker leads, in one step with the check of that: also a worker that
-/// was paused for so long that another took over writes nothing.
+/// Each write is applied only while this worker leads, because it is one transaction with a check of the
+/// leadership. Even a worker that was paused until another took over writes nothing.
 async fn do_the_job(seat: &Seat, name: &str, leadership: Leadership) -> anyhow::Result<()> {
     let client = seat.servers.client().connect().await?;
     loop {
@@ -30,7 +30,7 @@ async fn do_the_job(seat: &Seat, name: &str, leadership: Leadership) -> anyhow::
                 let done = Done { name: name.to_owned(), fence: leadership.fence(), number: number + 1 };
                 println!("{done}");
             }
-            // It may have been written. The next round reads what stands there.
+            // The write may have been applied. The next iteration reads the number again.
             Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {}
             Err(error) => return Err(error.into()),
         }

@@ -6,12 +6,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// Asks the shops, a different one each time, and tries another when one fails.
+/// Calls the shops in turn, and calls another shop if one fails.
 pub(crate) struct Caller {
     shops: Service<Meta>,
 }
 
-/// Answers of one round, by the shops' names, and the number of failed tries.
+/// Answers of one round, by the shops' names, and the number of failed attempts.
 #[derive(Debug, Default)]
 pub(crate) struct Round {
     answers: Vec<String>,
@@ -29,11 +29,11 @@ impl Caller {
         Self { shops }
     }
 
-    /// Makes so many requests, each of which has to be answered by somebody.
-    pub(crate) async fn ask(&self, requests: usize) -> anyhow::Result<Round> {
+    /// Sends `requests` requests, each of which has to be answered by a shop.
+    pub(crate) async fn send(&self, requests: usize) -> anyhow::Result<Round> {
         let mut round = Round::default();
         while round.answers.len() < requests {
-            // Counts as in flight until it is dropped.
+            // Counts as an in-flight request until it is dropped.
             let shop = self.shops.pick()?;
             match get(&shop).await {
                 Ok(answer) => {
@@ -47,7 +47,7 @@ impl Caller {
                 }
             }
             if round.failures > requests {
-                bail!("hardly anybody answers: {round:?}");
+                bail!("too many requests failed: {round:?}");
             }
         }
         println!("  answers: {}", round.answers.join(" "));
@@ -55,12 +55,12 @@ impl Caller {
     }
 }
 
-/// A request in the fewest words. A service would use an HTTP client here.
+/// Sends a minimal request. A service would use an HTTP client here.
 async fn get(shop: &Instance<Meta>) -> anyhow::Result<String> {
     const PATIENCE: Duration = Duration::from_secs(2);
-    let zone = &shop.payload.as_ref().context("it does not say where it is")?.zone;
-    let authority = shop.authority().context("it has no address")?;
-    let ask = async {
+    let zone = &shop.payload.as_ref().context("the instance has no payload with its zone")?.zone;
+    let authority = shop.authority().context("the instance has no address")?;
+    let send = async {
         let mut link = TcpStream::connect(&authority).await?;
         let request = format!("GET /{zone} HTTP/1.1\r\nhost: {authority}\r\nconnection: close\r\n\r\n");
         link.write_all(request.as_bytes()).await?;
@@ -68,10 +68,10 @@ async fn get(shop: &Instance<Meta>) -> anyhow::Result<String> {
         link.read_to_string(&mut response).await?;
         Ok::<_, std::io::Error>(response)
     };
-    let response = timeout(PATIENCE, ask).await??;
-    let (head, body) = response.split_once("\r\n\r\n").context("it is no HTTP")?;
+    let response = timeout(PATIENCE, send).await??;
+    let (head, body) = response.split_once("\r\n\r\n").context("the response is not HTTP")?;
     if !head.starts_with("HTTP/1.1 200") {
-        bail!("it says {head:?}");
+        bail!("unexpected response {head:?}");
     }
     Ok(body.to_owned())
 }

@@ -1,12 +1,12 @@
-//! Three tiny HTTP servers, each a process, and a client that finds them: one is killed and leaves the
-//! rotation, one drains.
+//! Three tiny HTTP servers, each in its own process, and a client that discovers them: one is killed and
+//! leaves the rotation, one drains.
 //!
 //! ```text
 //! cargo run --example service
 //! ```
 //!
-//! `DOCENT_CONNECT=host:port` runs it on a real ensemble. It ends with an error if anything it shows does not
-//! hold.
+//! `DOCENT_CONNECT=host:port` runs the example on a real ensemble. It ends with an error if anything that it
+//! shows does not hold.
 
 mod caller;
 mod shop;
@@ -26,8 +26,8 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// Three tiny HTTP servers register, and a client balances over them; one is killed, one drains.
 ///
-/// It starts a server of its own. DOCENT_CONNECT=host:port makes it use a real ensemble; a tickTime of 2 s is
-/// assumed there. RUST_LOG=docent_discovery=debug logs to stderr.
+/// The example starts its own server. DOCENT_CONNECT=host:port makes it use a real ensemble, for which it
+/// assumes a tickTime of 2 s. RUST_LOG=docent_discovery=debug logs to stderr.
 #[derive(Parser)]
 #[command(name = "service", disable_help_subcommand = true)]
 struct Cli {
@@ -59,7 +59,7 @@ async fn show(ensemble: &Ensemble) -> anyhow::Result<()> {
     let root = own_path("service");
     let base = format!("{root}/services");
     let servers = &ensemble.servers;
-    println!("three shops open:");
+    println!("three shops start:");
     let a = shop::open(servers, &base, "a").await?;
     let b = shop::open(servers, &base, "b").await?;
     let c = shop::open(servers, &base, "c").await?;
@@ -71,41 +71,41 @@ async fn show(ensemble: &Ensemble) -> anyhow::Result<()> {
     let shops = view.outlier_policy(OutlierPolicy::default().threshold(1)).open().await?;
     let caller = Caller::new(shops.clone());
 
-    println!("nine requests go round:");
-    ensure!(caller.ask(9).await?.answered("a") == 3, "not everybody had a turn");
+    println!("nine requests are distributed over the shops:");
+    ensure!(caller.send(9).await?.answered("a") == 3, "the requests were not distributed evenly");
 
-    println!("a is killed, without a word to anybody: one request finds out, the others go on");
+    println!("a is killed without deregistering: one request fails over, all others succeed");
     a.kill().await?;
-    let round = caller.ask(9).await?;
+    let round = caller.send(9).await?;
     ensure!(round.failures <= 1 && round.answered("a") == 0, "{round:?}");
-    until_gone(&shops, "a").await?;
-    println!("its session has ended, and a is gone from the list");
-    ensure!(caller.ask(4).await?.failures == 0, "somebody still asks a");
+    until_removed(&shops, "a").await?;
+    println!("the session of a has expired, and a is no longer listed");
+    ensure!(caller.send(4).await?.failures == 0, "a still receives requests");
 
-    println!("b drains: it finishes what it has, and gets nothing new");
+    println!("b drains: it completes its requests, and receives no new ones");
     let draining = tokio::spawn(b.stop());
-    until_gone(&shops, "b").await?;
-    let round = caller.ask(4).await?;
+    until_removed(&shops, "b").await?;
+    let round = caller.send(4).await?;
     ensure!(round.failures == 0 && round.answered("c") == 4, "{round:?}");
     draining.await??;
 
     c.stop().await?;
-    until_gone(&shops, "c").await?;
-    ensure!(shops.pick().is_err(), "somebody is left");
+    until_removed(&shops, "c").await?;
+    ensure!(shops.pick().is_err(), "a shop is still listed");
     for path in [format!("{base}/shop"), base, root] {
         clean_up(&client, &path).await?;
     }
     client.close().await;
-    println!("everything held");
+    println!("all checks passed");
     Ok(())
 }
 
-/// Waits until a shop is not to be asked any more.
-async fn until_gone(shops: &Service<Meta>, id: &str) -> anyhow::Result<()> {
+/// Waits until a shop is no longer in the list.
+async fn until_removed(shops: &Service<Meta>, id: &str) -> anyhow::Result<()> {
     let mut changes = shops.changes();
     while shops.instances().iter().any(|instance| instance.id == id) {
         match changes.next().await {
-            Some(Ok(ServiceChange::Removed(instance))) => println!("  {} is gone", instance.id),
+            Some(Ok(ServiceChange::Removed(instance))) => println!("  {} was removed", instance.id),
             Some(_) => {}
             None => anyhow::bail!("the client was closed"),
         }

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
-/// Long enough for the requests that a draining server has under way.
+/// Long enough for the in-flight requests of a draining server.
 const DRAIN: Duration = Duration::from_millis(500);
 
 /// Payload of a shop's instance.
@@ -17,25 +17,25 @@ pub(crate) struct Meta {
     pub(crate) zone: String,
 }
 
-/// A shop, and where it registers.
+/// A shop, and the registry in which it registers.
 #[derive(Debug, Args)]
 pub(crate) struct Shop {
     #[command(flatten)]
     servers: Servers,
-    /// The registry's path.
+    /// Path of the registry.
     #[arg(long)]
     base: String,
     #[arg(long)]
     name: String,
 }
 
-/// Starts a shop in a process of its own, and waits until it is registered.
+/// Starts a shop in its own process, and waits until it is registered.
 pub(crate) async fn open(servers: &Servers, base: &str, name: &str) -> anyhow::Result<Process> {
     let own = ["--base", base, "--name", name].map(str::to_owned);
     let arguments = [vec!["shop".to_owned()], servers.arguments().into(), own.into()].concat();
-    let (sender, mut said) = mpsc::channel::<anyhow::Result<String>>(1);
+    let (sender, mut lines) = mpsc::channel::<anyhow::Result<String>>(1);
     let process = Process::start(arguments, sender)?;
-    let line = said.recv().await.with_context(|| format!("{name} did not start"))??;
+    let line = lines.recv().await.with_context(|| format!("{name} did not start"))??;
     println!("  {line}");
     Ok(process)
 }
@@ -49,12 +49,12 @@ pub(crate) async fn run(Shop { servers, base, name }: Shop) -> anyhow::Result<()
     let instance = Instance::new("shop", address.ip().to_string(), address.port())
         .id(&name)
         .payload(Meta { zone: "eu".to_owned() });
-    // Not before it can be asked.
+    // Registers only after the server accepts requests.
     let registration = Registry::new(&client, &base)?.register(instance).await?;
     println!("{name} serves on {address}");
 
     until_input_ends().await;
-    // Nobody picks it any more; requests under way are finished.
+    // Callers no longer pick this server; in-flight requests are completed.
     registration.drain(DRAIN).await?;
     client.close().await;
     serving.abort();
@@ -63,13 +63,13 @@ pub(crate) async fn run(Shop { servers, base, name }: Shop) -> anyhow::Result<()
 
 async fn serve(listener: TcpListener, name: String) {
     while let Ok((link, _)) = listener.accept().await {
-        // A caller that hangs up gets no answer.
+        // A caller that disconnects gets no answer.
         let _ = answer(link, &name).await;
     }
 }
 
 async fn answer(mut link: TcpStream, name: &str) -> std::io::Result<()> {
-    // One read is enough for the only request there is.
+    // One read is enough for the only kind of request.
     let mut request = [0; 1024];
     if link.read(&mut request).await? == 0 {
         return Ok(());

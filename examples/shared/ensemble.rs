@@ -6,20 +6,21 @@ use std::env;
 use std::num::ParseIntError;
 use std::time::Duration;
 
-/// Names a real ensemble to use in place of the embedded server: `host:port,host:port/chroot`.
+/// Environment variable with a real ensemble to use instead of the embedded server:
+/// `host:port,host:port/chroot`.
 const VARIABLE: &str = "DOCENT_CONNECT";
 
-/// How servers are reached, and how soon they end the session of a client that is silent. An example tells it
-/// the processes that it starts, as arguments.
+/// Address of the servers, and how soon they expire the session of a silent client. An example passes these
+/// settings as arguments to the processes that it starts.
 #[derive(Debug, Clone, Args)]
 pub struct Servers {
-    /// Where the servers are.
+    /// Connect string of the servers.
     #[arg(long = "connect")]
     pub connect_string: String,
-    /// Their `tickTime`.
+    /// `tickTime` of the servers.
     #[arg(long = "tick-ms", value_parser = millis)]
     pub tick: Duration,
-    /// Session timeout that a client asks for.
+    /// Session timeout that a client requests.
     #[arg(long = "session-ms", value_parser = millis)]
     pub session_timeout: Duration,
 }
@@ -29,8 +30,8 @@ fn millis(text: &str) -> Result<Duration, ParseIntError> {
 }
 
 impl Servers {
-    /// A client with short timeouts, so that an example does not take long. The defaults are better for a
-    /// service.
+    /// Returns a builder for a client with short timeouts, so that an example does not take long. The
+    /// defaults are better for a service.
     pub fn client(&self) -> ClientBuilder {
         Client::builder(&self.connect_string)
             .session_timeout(self.session_timeout)
@@ -38,7 +39,7 @@ impl Servers {
             .operation_timeout(Duration::from_secs(10))
     }
 
-    /// These servers as arguments of a process.
+    /// Returns these settings as arguments of a process.
     pub fn arguments(&self) -> [String; 6] {
         let [tick, session] = [self.tick, self.session_timeout].map(|time| time.as_millis().to_string());
         [
@@ -52,19 +53,20 @@ impl Servers {
     }
 }
 
-/// The servers an example runs on: the ones that `DOCENT_CONNECT` names, or one that lives in this process.
+/// Servers on which an example runs: those that `DOCENT_CONNECT` names, or an embedded server in this
+/// process.
 #[derive(Debug)]
 pub struct Ensemble {
-    /// How they are reached.
+    /// Settings of the servers.
     pub servers: Servers,
     embedded: Option<Server>,
 }
 
 impl Ensemble {
-    /// Starts a server unless `DOCENT_CONNECT` names some.
+    /// Starts an embedded server unless `DOCENT_CONNECT` names servers.
     ///
     /// # Errors
-    /// When the variable is no text, or no server can be started.
+    /// If the variable is not valid Unicode, or the embedded server cannot be started.
     pub async fn from_env() -> anyhow::Result<Self> {
         match env::var(VARIABLE) {
             Ok(connect_string) => Ok(Self::real(connect_string)),
@@ -73,7 +75,7 @@ impl Ensemble {
         }
     }
 
-    /// A client cannot ask for the tick, so this takes what ZooKeeper's sample configuration has.
+    /// A client cannot query the tick, so this uses the value of ZooKeeper's sample configuration.
     fn real(connect_string: String) -> Self {
         let tick = Duration::from_secs(2);
         Self { servers: Servers { connect_string, tick, session_timeout: tick * 4 }, embedded: None }
@@ -87,7 +89,7 @@ impl Ensemble {
         Ok(Self { servers: Servers { connect_string, tick, session_timeout }, embedded: Some(server) })
     }
 
-    /// One line about it, for people.
+    /// Returns a description of the servers in one line.
     pub fn description(&self) -> String {
         let Servers { connect_string, tick, session_timeout } = &self.servers;
         match self.embedded {

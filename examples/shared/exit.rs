@@ -1,6 +1,6 @@
 use std::process::ExitCode;
 
-/// How a program ends: an error goes to stderr in one line, with what caused it.
+/// Converts a result to an exit code. Prints an error with its causes to stderr, in one line.
 pub fn exit_code(result: anyhow::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,

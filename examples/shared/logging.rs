@@ -3,10 +3,10 @@ use std::io;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-/// Logs what `RUST_LOG` asks for, such as `docent_core=debug`, to stderr; nothing without it.
+/// Logs to stderr what `RUST_LOG` selects, such as `docent_core=debug`; logs nothing without it.
 ///
 /// # Errors
-/// When it asks for something that cannot be understood.
+/// If the value of `RUST_LOG` is invalid.
 pub fn log_to_stderr() -> anyhow::Result<()> {
     let filter = EnvFilter::builder()
         .with_default_directive(LevelFilter::OFF.into())

@@ -2,17 +2,17 @@ use docent::{Client, Error, ErrorKind};
 use std::process;
 use std::time::SystemTime;
 
-/// A path that no other run uses.
+/// Returns a path that no other run uses.
 pub fn own_path(example: &str) -> String {
     let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     format!("/docent-{example}-{}-{:x}", process::id(), since_epoch.as_millis())
 }
 
-/// Deletes `root` and the locks below it at once. Their nodes are containers: the servers would delete them a
-/// while later.
+/// Deletes `root` and the locks below it immediately. Their nodes are containers, which the servers would
+/// delete a while later.
 ///
 /// # Errors
-/// When the servers are away, or there is more below than that.
+/// If the servers are unreachable, or there are more nodes below `root`.
 pub async fn clean_up(client: &Client, root: &str) -> Result<(), Error> {
     let Some(children) = present(client.children(root).await)? else { return Ok(()) };
     for name in children.names {
@@ -22,7 +22,7 @@ pub async fn clean_up(client: &Client, root: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// `None` for a missing node.
+/// Maps a missing node to `None`.
 fn present<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     match result {
         Ok(value) => Ok(Some(value)),

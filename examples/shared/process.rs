@@ -11,21 +11,21 @@ use tokio::sync::mpsc;
 /// A process that this one started.
 ///
 /// # On drop
-/// It is killed. When this process ends in another way, the pipe closes: see [`until_input_ends`].
+/// The process is killed. If this process ends in another way, the pipe closes: see [`until_input_ends`].
 #[derive(Debug)]
 pub struct Process {
     child: Child,
-    leash: ChildStdin,
+    input: ChildStdin,
 }
 
 impl Process {
-    /// Starts this program in another role. Each line of its standard output goes to `said`.
+    /// Starts this program in another role. Each line of its standard output is sent to `lines`.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// If the process cannot be started.
     pub fn start<T>(
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
-        said: mpsc::Sender<anyhow::Result<T>>,
+        lines: mpsc::Sender<anyhow::Result<T>>,
     ) -> anyhow::Result<Self>
     where
         T: FromStr<Err: Into<anyhow::Error>> + Send + 'static,
@@ -36,61 +36,61 @@ impl Process {
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn()?;
-        let leash = child.stdin.take().context("a process has no standard input")?;
+        let input = child.stdin.take().context("a process has no standard input")?;
         let output = child.stdout.take().context("a process has no standard output")?;
-        tokio::spawn(listen(output, said));
-        Ok(Self { child, leash })
+        tokio::spawn(listen(output, lines));
+        Ok(Self { child, input })
     }
 
-    /// Its number, while it runs.
+    /// Returns the process id, while the process is running.
     pub fn id(&self) -> Option<u32> {
         self.child.id()
     }
 
-    /// Kills it, in a way that it cannot notice.
+    /// Kills the process, without giving it a chance to react.
     ///
     /// # Errors
-    /// When it has ended already.
+    /// If the process has already ended.
     pub async fn kill(mut self) -> io::Result<()> {
         self.child.kill().await
     }
 
-    /// Waits until it has ended by itself, and well.
+    /// Waits until the process has ended successfully on its own.
     ///
     /// # Errors
-    /// When it failed.
+    /// If the process failed.
     pub async fn ended(mut self) -> anyhow::Result<()> {
         let status = self.child.wait().await?;
         ensure!(status.success(), "a process failed: {status}");
         Ok(())
     }
 
-    /// Asks it to stop, and waits until it did, and well.
+    /// Asks the process to stop, and waits until it has ended successfully.
     ///
     /// # Errors
-    /// When it failed.
+    /// If the process failed.
     pub async fn stop(mut self) -> anyhow::Result<()> {
-        drop(self.leash);
+        drop(self.input);
         let status = self.child.wait().await?;
         ensure!(status.success(), "a process failed: {status}");
         Ok(())
     }
 }
 
-async fn listen<T>(output: ChildStdout, said: mpsc::Sender<anyhow::Result<T>>)
+async fn listen<T>(output: ChildStdout, lines: mpsc::Sender<anyhow::Result<T>>)
 where
     T: FromStr<Err: Into<anyhow::Error>>,
 {
     let mut output = BufReader::new(output).lines();
     while let Some(read) = output.next_line().await.transpose() {
         let line = read.map_err(Into::into).and_then(|text| text.parse().map_err(Into::into));
-        if said.send(line).await.is_err() {
+        if lines.send(line).await.is_err() {
             return;
         }
     }
 }
 
-/// Resolves when the process that started this one asks it to stop, or is gone.
+/// Resolves when the process that started this one asks it to stop, or has exited.
 pub async fn until_input_ends() {
     let _ = tokio::io::stdin().read_to_end(&mut Vec::new()).await;
 }

@@ -9,11 +9,11 @@ use tokio::sync::watch;
 
 const BUFFER: usize = 16 * 1024;
 
-/// TCP over a cable that can be pulled, to see what happens then.
+/// TCP over a cable that can be pulled, to show the effects.
 ///
-/// While it is pulled, connections stay open but nothing arrives, in either direction: neither side is told.
-/// New connections are not refused, they just do not come about. Bytes under way arrive when it is plugged in
-/// again, as TCP would send them once more.
+/// While the cable is pulled, connections stay open but nothing arrives in either direction, and neither side
+/// is notified. New connections are not refused, but are never established. In-flight bytes arrive when the
+/// cable is plugged in again, like TCP retransmissions.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cable {
     pulled: Arc<watch::Sender<bool>>,
@@ -31,11 +31,11 @@ impl Cable {
     /// Waits while the cable is pulled.
     async fn plugged_in(&self) {
         let mut pulled = self.pulled.subscribe();
-        // An error would mean that the sender is gone, and `self` has it.
+        // The sender cannot have been dropped, because `self` owns it.
         let _ = pulled.wait_for(|pulled| !pulled).await;
     }
 
-    /// Carries bytes one way, and the end of the stream after them.
+    /// Carries bytes one way, and then the end of the stream.
     async fn carry(
         self,
         mut from: impl AsyncRead + Unpin,
@@ -52,7 +52,7 @@ impl Cable {
         }
     }
 
-    /// Puts the cable between the stream and the one that is returned.
+    /// Puts the cable between `tcp` and the returned stream.
     fn between(&self, tcp: Box<dyn Io>) -> Box<dyn Io> {
         let (near, far) = tokio::io::duplex(BUFFER);
         let (from_client, to_client) = tokio::io::split(far);

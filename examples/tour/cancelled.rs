@@ -4,7 +4,7 @@ use docent::locks::{AcquireError, MutexGuard};
 use docent::{Client, Mutex};
 use tokio::task::JoinHandle;
 
-/// A waiter that gives up is gone from the line, and those behind it move up.
+/// A waiter that gives up leaves the line, and the waiters behind it move up.
 pub(crate) async fn show(stage: &Stage) -> anyhow::Result<()> {
     stage.headline("Cancellation: a waiter that gives up leaves no node");
     let holder = stage.client("holder").await?;
@@ -15,9 +15,9 @@ pub(crate) async fn show(stage: &Stage) -> anyhow::Result<()> {
 
     give_up(stage, &mutex, first).await?;
     guard.release().await?;
-    stage.say("holder", "released the lock");
+    stage.print("holder", "released the lock");
     let (client, guard) = second.await??;
-    stage.say("waiter 2", format_args!("has the lock, fence {}", guard.fence()));
+    stage.print("waiter 2", format_args!("acquired the lock, fence {}", guard.fence()));
     guard.release().await?;
     ensure!(mutex.participants().await?.is_empty(), "a node was left in the line of {}", mutex.path());
     client.close().await;
@@ -27,7 +27,7 @@ pub(crate) async fn show(stage: &Stage) -> anyhow::Result<()> {
 
 type Waiting = JoinHandle<Result<(Client, MutexGuard), AcquireError>>;
 
-/// Two waiters, behind the holder in this order.
+/// Starts two waiters, behind the holder in this order.
 async fn line_up(stage: &Stage, mutex: &Mutex) -> anyhow::Result<(Waiting, Waiting)> {
     let first = wait(stage, "waiter 1").await?;
     stage.until_in_line(mutex, 2).await?;
@@ -45,11 +45,11 @@ async fn wait(stage: &Stage, name: &str) -> anyhow::Result<Waiting> {
     }))
 }
 
-/// Aborting the task drops the future that `acquire` returned, as a `select!` or a timeout would.
+/// Aborts the task, which drops the future of `acquire`, as a `select!` or a timeout would.
 async fn give_up(stage: &Stage, mutex: &Mutex, waiting: Waiting) -> anyhow::Result<()> {
     waiting.abort();
     ensure!(waiting.await.is_err_and(|error| error.is_cancelled()), "the first waiter was not cancelled");
-    stage.say("waiter 1", "was cancelled");
+    stage.print("waiter 1", "was cancelled");
     stage.until_in_line(mutex, 2).await?;
     stage.show_line(mutex).await?;
     Ok(())

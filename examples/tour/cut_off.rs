@@ -6,15 +6,15 @@ use docent::{Client, ConnectionState, Fence, Lost, Mutex};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
-/// A holder that is cut off learns that it lost the lock before the next in line is granted it.
+/// A disconnected holder learns that it has lost the lock before the next client in line is granted it.
 pub(crate) async fn show(stage: &Stage) -> anyhow::Result<()> {
-    stage.headline("Cut off: the holder knows before the next one has the lock");
+    stage.headline("Cut off: the holder learns of its loss before the next client has the lock");
     let cable = Cable::default();
     let servers = &stage.ensemble().servers;
     let holder = servers.client().identity("holder").transport(cable.clone()).connect().await?;
     let next = stage.client("next").await?;
     let guard = stage.mutex(&holder, "cut-off")?.acquire().await?;
-    stage.say("holder", format_args!("has the lock, fence {}", guard.fence()));
+    stage.print("holder", format_args!("acquired the lock, fence {}", guard.fence()));
 
     cut(stage, &cable, guard, stage.mutex(&next, "cut-off")?).await?;
     cable.plug_in();
@@ -28,14 +28,14 @@ async fn cut(stage: &Stage, cable: &Cable, guard: MutexGuard, next: Mutex) -> an
     let pull = async {
         stage.until_in_line(&next, 2).await?;
         cable.pull();
-        stage.say("cable", "is pulled: nothing reaches the holder, nor does it reach anybody");
-        stage.say("cable", format_args!("the servers give the lock away in up to {:?}", longest(stage)));
+        stage.print("cable", "is pulled: the holder can neither send nor receive");
+        stage.print("cable", format_args!("the servers pass the lock on within {:?}", longest(stage)));
         Ok(Instant::now())
     };
     let (pulled, lost, (granted, fence)) = tokio::try_join!(pull, loss(stage, &guard), grant(stage, &next))?;
     compare(stage, lost - pulled, granted - pulled)?;
-    ensure!(fence > guard.fence(), "fence {fence} of the next one is not above the holder's");
-    ensure!(!guard.is_held(), "the holder's guard says that it is held");
+    ensure!(fence > guard.fence(), "fence {fence} of the next holder is not higher than the first holder's");
+    ensure!(!guard.is_held(), "the first holder's guard is still held");
     Ok(())
 }
 
@@ -45,25 +45,27 @@ fn longest(stage: &Stage) -> Duration {
     servers.session_timeout + servers.tick
 }
 
-/// Works for as long as the lock is held, and says when that ended.
+/// Works while the lock is held, and returns when that ended.
 async fn loss(stage: &Stage, guard: &MutexGuard) -> anyhow::Result<Instant> {
-    let Err(Lost { reason }) = guard.run(work(stage)).await else { bail!("the work ended by itself") };
+    let Err(Lost { reason }) = guard.run(work(stage)).await else {
+        bail!("the work ended without a loss of the lock")
+    };
     let lost = Instant::now();
-    stage.say("holder", format_args!("stops its work, the lock is lost: {reason}"));
+    stage.print("holder", format_args!("stops its work; the lock is lost: {reason}"));
     Ok(lost)
 }
 
 async fn work(stage: &Stage) {
     for part in 1.. {
         sleep(Duration::from_secs(1)).await;
-        stage.say("holder", format_args!("works under the lock, part {part}"));
+        stage.print("holder", format_args!("works under the lock, part {part}"));
     }
 }
 
 async fn grant(stage: &Stage, mutex: &Mutex) -> anyhow::Result<(Instant, Fence)> {
     let guard = mutex.acquire().await?;
     let granted = Instant::now();
-    stage.say("next", format_args!("has the lock, fence {}", guard.fence()));
+    stage.print("next", format_args!("acquired the lock, fence {}", guard.fence()));
     let fence = guard.fence();
     guard.release().await?;
     Ok((granted, fence))
@@ -73,19 +75,19 @@ fn compare(stage: &Stage, lost: Duration, granted: Duration) -> anyhow::Result<(
     let (lost_s, granted_s) = (lost.as_secs_f64(), granted.as_secs_f64());
     ensure!(
         lost < granted,
-        "the next one had the lock after {granted_s:.3} s, the holder knew after {lost_s:.3} s"
+        "the next client had the lock after {granted_s:.3} s, but the holder learned of its loss after {lost_s:.3} s"
     );
     let ahead = (granted - lost).as_secs_f64();
-    stage.say(
+    stage.print(
         "tour",
-        format_args!("since the cut: known {lost_s:.3} s, granted {granted_s:.3} s, {ahead:.3} s apart"),
+        format_args!("since the cut: loss known after {lost_s:.3} s, next grant after {granted_s:.3} s, {ahead:.3} s apart"),
     );
     Ok(())
 }
 
-/// The lock is gone for good, the client is not: it opens a new session by itself.
+/// The lock is lost permanently, but the client is not: it opens a new session automatically.
 async fn heal(stage: &Stage, client: &Client) -> anyhow::Result<()> {
-    stage.say("cable", "is plugged in again");
+    stage.print("cable", "is plugged in again");
     let mut state = client.state();
     let healed = async {
         loop {
@@ -97,8 +99,8 @@ async fn heal(stage: &Stage, client: &Client) -> anyhow::Result<()> {
         }
     };
     let Ok(generation) = timeout(longest(stage) * 2, healed).await else {
-        bail!("the client did not come back")
+        bail!("the client did not reconnect")
     };
-    stage.say("holder", format_args!("is connected again, with its session number {generation}"));
+    stage.print("holder", format_args!("reconnected with its session number {generation}"));
     Ok(())
 }

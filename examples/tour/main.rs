@@ -1,12 +1,12 @@
-//! Shows what locks, elections, queues and the registry of Docent do, in a few seconds and with nothing
+//! Shows in a few seconds what Docent's locks, elections, queues and registry do. The example needs nothing
 //! installed but Rust:
 //!
 //! ```text
 //! cargo run --example tour
 //! ```
 //!
-//! `DOCENT_CONNECT=host:port` runs it on a real ensemble, `RUST_LOG=docent_core=debug` shows what goes on
-//! below. It ends with an error if anything it shows does not hold.
+//! `DOCENT_CONNECT=host:port` runs the example on a real ensemble, and `RUST_LOG=docent_core=debug` shows
+//! internals. It ends with an error if anything that it shows does not hold.
 
 mod cable;
 mod cancelled;
@@ -56,6 +56,6 @@ async fn show(stage: &Arc<Stage>) -> anyhow::Result<()> {
     members::show(stage).await?;
     clean_up(&guide, stage.root()).await?;
     guide.close().await;
-    stage.say("tour", "everything held");
+    stage.print("tour", "all checks passed");
     Ok(())
 }

@@ -6,9 +6,9 @@ use futures_util::StreamExt;
 
 const HOSTS: [&str; 3] = ["host-1", "host-2", "host-3"];
 
-/// Hosts of a cluster join and leave, and somebody watches.
+/// Hosts of a cluster join and leave, and a client watches.
 pub(crate) async fn show(stage: &Stage) -> anyhow::Result<()> {
-    stage.headline("Membership: who is in the cluster");
+    stage.headline("Membership: the hosts of a cluster");
     let path = format!("{}/cluster", stage.root());
     let watcher = stage.client("watcher").await?;
     let members = Membership::new(&watcher, &path)?.members().await?;
@@ -18,15 +18,15 @@ pub(crate) async fn show(stage: &Stage) -> anyhow::Result<()> {
         let client = stage.client(host).await?;
         hosts.push((Membership::new(&client, &path)?.join_by_identity(host).await?, client));
     }
-    let (mut joined, mut left) = (0, Vec::new());
-    while left.len() < 2 {
+    let (mut joined, mut departed) = (0, Vec::new());
+    while departed.len() < 2 {
         match changes.next().await {
             Some(Ok(MemberChange::Joined(peer))) => {
                 joined += 1;
-                stage.say("watcher", format_args!("{} is in", peer.id));
+                stage.print("watcher", format_args!("{} joined", peer.id));
                 if joined == HOSTS.len() {
-                    ensure!(members.current().len() == HOSTS.len(), "the list does not show them all");
-                    // One goes in order; the other goes with its session.
+                    ensure!(members.current().len() == HOSTS.len(), "the list does not show all hosts");
+                    // One host leaves explicitly; the other leaves when its session ends.
                     if let Some((member, client)) = hosts.pop() {
                         member.leave().await?;
                         client.close().await;
@@ -37,15 +37,15 @@ pub(crate) async fn show(stage: &Stage) -> anyhow::Result<()> {
                 }
             }
             Some(Ok(MemberChange::Left(peer))) => {
-                stage.say("watcher", format_args!("{} is gone", peer.id));
-                left.push(peer.id);
+                stage.print("watcher", format_args!("{} left", peer.id));
+                departed.push(peer.id);
             }
             Some(_) => {}
             None => anyhow::bail!("the watcher's client was closed"),
         }
     }
     let ids: Vec<_> = members.current().into_iter().map(|peer| peer.id).collect();
-    ensure!(ids.len() == 1 && &*ids[0] == HOSTS[0], "{ids:?} are left");
+    ensure!(ids.len() == 1 && &*ids[0] == HOSTS[0], "the remaining members are {ids:?}");
     for (member, client) in hosts {
         member.leave().await?;
         client.close().await;

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 const WORKERS: usize = 4;
 const TURNS: usize = 2;
 
-/// Several workers, each with a session of its own as if in another process, take turns under one lock.
+/// Several workers, each with its own session as if in another process, take turns under one lock.
 pub(crate) async fn show(stage: &Arc<Stage>) -> anyhow::Result<()> {
     stage.headline("Four workers, four sessions, one lock: one at a time, with rising fences");
     let referee = Arc::new(Referee::default());
@@ -30,7 +30,7 @@ async fn work(stage: Arc<Stage>, number: usize, referee: Arc<Referee>) -> anyhow
     let mutex = stage.mutex(&client, "turns")?;
     for turn in 1..=TURNS {
         let guard = mutex.acquire().await?;
-        stage.say(&name, format_args!("has the lock, turn {turn}, fence {}", guard.fence()));
+        stage.print(&name, format_args!("acquired the lock, turn {turn}, fence {}", guard.fence()));
         guard.run(referee.watch(guard.fence())).await??;
         guard.release().await?;
     }
@@ -38,7 +38,7 @@ async fn work(stage: Arc<Stage>, number: usize, referee: Arc<Referee>) -> anyhow
     Ok(())
 }
 
-/// Sees to it that nobody works at the same time as another.
+/// Checks that no two workers work at the same time.
 #[derive(Default)]
 struct Referee {
     at_work: AtomicUsize,
@@ -46,7 +46,7 @@ struct Referee {
 }
 
 impl Referee {
-    /// One worker's turn.
+    /// Watches one worker's turn.
     async fn watch(&self, fence: Fence) -> anyhow::Result<()> {
         ensure!(self.at_work.fetch_add(1, SeqCst) == 0, "two workers held the lock at the same time");
         self.fences.lock().unwrap_or_else(PoisonError::into_inner).push(fence);
@@ -57,8 +57,8 @@ impl Referee {
 
     fn check(&self) -> anyhow::Result<()> {
         let fences = self.fences.lock().unwrap_or_else(PoisonError::into_inner);
-        ensure!(fences.len() == WORKERS * TURNS, "{} turns were taken", fences.len());
-        ensure!(fences.is_sorted_by(|one, next| one < next), "the fences did not rise: {fences:?}");
+        ensure!(fences.len() == WORKERS * TURNS, "{} turns were taken, not all", fences.len());
+        ensure!(fences.is_sorted_by(|one, next| one < next), "the fences did not increase: {fences:?}");
         Ok(())
     }
 }

@@ -1,13 +1,13 @@
 use clap::{Args, Parser, Subcommand};
 use docent_examples::Servers;
 
-/// Two producers put jobs into a queue, three consumers work on them, each in a process of its own.
+/// Two producers put jobs into a queue, and three consumers process them, each in its own process.
 ///
-/// One consumer is killed (SIGKILL) while it works on a job. When its session has expired the job is back in
-/// its place, and another consumer gets it. In the end every job was acknowledged once.
+/// One consumer is killed (SIGKILL) while it works on a job. When its session has expired, the job is back in
+/// its place, and another consumer gets it. At the end every job was acknowledged exactly once.
 ///
-/// It starts a server of its own. DOCENT_CONNECT=host:port makes it use a real ensemble; a tickTime of 2 s is
-/// assumed there. RUST_LOG=docent_queue=debug logs to stderr.
+/// The example starts its own server. DOCENT_CONNECT=host:port makes it use a real ensemble, for which it
+/// assumes a tickTime of 2 s. RUST_LOG=docent_queue=debug logs to stderr.
 #[derive(Debug, Parser)]
 #[command(name = "work_queue", disable_help_subcommand = true)]
 pub(crate) struct Cli {
@@ -18,7 +18,7 @@ pub(crate) struct Cli {
 /// Role of a process that this program started.
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum Role {
-    /// Puts so many jobs, and ends.
+    /// Puts `jobs` jobs, and ends.
     #[command(hide = true)]
     Producer {
         #[command(flatten)]
@@ -35,24 +35,24 @@ pub(crate) enum Role {
         seat: Seat,
         #[arg(long)]
         name: String,
-        /// How long a job takes.
+        /// Time that a job takes, in milliseconds.
         #[arg(long)]
         work_ms: u64,
     },
 }
 
-/// Where the queue is.
+/// Queue to use.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Seat {
     #[command(flatten)]
     pub(crate) servers: Servers,
-    /// The queue's path.
+    /// Path of the queue.
     #[arg(long)]
     pub(crate) queue: String,
 }
 
 impl Seat {
-    /// The arguments of a process here, in the role that `role` says.
+    /// Returns the arguments of a process in the role `role`.
     pub(crate) fn arguments(&self, role: &[&str]) -> Vec<String> {
         let role = role.iter().map(ToString::to_string);
         role.chain(self.servers.arguments()).chain(["--queue".to_owned(), self.queue.clone()]).collect()

@@ -1,17 +1,17 @@
-//! Producers and consumers in processes of their own share a queue of jobs. One consumer is killed while it
-//! works on a job, and another gets that job:
+//! Producers and consumers in separate processes share a queue of jobs. One consumer is killed while it works
+//! on a job, and another gets that job:
 //!
 //! ```text
 //! cargo run --example work_queue
 //! ```
 //!
-//! `DOCENT_CONNECT=host:port` runs it on a real ensemble. It ends with an error if a job is lost, or
+//! `DOCENT_CONNECT=host:port` runs the example on a real ensemble. It ends with an error if a job is lost, or
 //! acknowledged twice.
 
 mod cli;
 mod job;
 mod parent;
-mod said;
+mod report;
 mod worker;
 
 use clap::Parser;

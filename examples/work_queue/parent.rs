@@ -1,6 +1,6 @@
 use crate::cli::Seat;
 use crate::job::Job;
-use crate::said::{Said, What};
+use crate::report::{Report, What};
 use anyhow::{Context, bail, ensure};
 use docent::{Client, Queue};
 use docent_examples::{Ensemble, Process, clean_up, own_path};
@@ -11,13 +11,13 @@ use tokio::time::{Instant, timeout};
 
 const PRODUCERS: [&str; 2] = ["paula", "peter"];
 const JOBS: u32 = 10;
-/// The first is so slow that it surely is at work when it is killed.
+/// The first consumer is so slow that it is certainly still working when it is killed.
 const CONSUMERS: [(&str, &str); 3] = [("anna", "600000"), ("ben", "50"), ("carla", "50")];
 
-/// More than a session needs to expire.
+/// Longer than a session needs to expire.
 const LONGEST_SILENCE: Duration = Duration::from_secs(60);
 
-/// Starts producers and consumers, kills a consumer, and checks the work done. Ctrl-C cleans up too.
+/// Starts producers and consumers, kills a consumer, and checks the completed work. Ctrl-C cleans up as well.
 pub(crate) async fn run() -> anyhow::Result<()> {
     let ensemble = Ensemble::from_env().await?;
     println!("{}", ensemble.description());
@@ -39,7 +39,7 @@ pub(crate) async fn run() -> anyhow::Result<()> {
 }
 
 async fn show(client: &Client, seat: &Seat) -> anyhow::Result<()> {
-    let (sender, mut said) = mpsc::channel(64);
+    let (sender, mut reports) = mpsc::channel(64);
     let jobs = JOBS.to_string();
     let mut producers = Vec::new();
     for name in PRODUCERS {
@@ -51,8 +51,8 @@ async fn show(client: &Client, seat: &Seat) -> anyhow::Result<()> {
     }
     let queue = Queue::<Job>::new(client, &seat.queue)?;
     let total = PRODUCERS.len() * JOBS as usize;
-    ensure!(queue.len().await? == total, "{} jobs were put, not {total}", queue.len().await?);
-    println!("{} producers have put {total} jobs and ended", PRODUCERS.len());
+    ensure!(queue.len().await? == total, "{} jobs were put, expected {total}", queue.len().await?);
+    println!("{} producers put {total} jobs and exited", PRODUCERS.len());
 
     let mut consumers = Vec::new();
     for (name, work_ms) in CONSUMERS {
@@ -64,39 +64,36 @@ async fn show(client: &Client, seat: &Seat) -> anyhow::Result<()> {
     let mut done = HashSet::new();
     let mut killed: Option<(Job, Instant)> = None;
     while done.len() < total {
-        let Said { name, what, job, deliveries } = next(&mut said).await?;
+        let Report { name, what, job, deliveries } = next(&mut reports).await?;
         match what {
             What::Took if name == CONSUMERS[0].0 => {
                 let victim = victim.take().context("the slow consumer took two jobs")?;
-                println!(
-                    "{name}, process {:?}, has taken {job} and is killed",
-                    victim.id().unwrap_or_default()
-                );
+                println!("{name}, process {:?}, took {job}; killing it", victim.id().unwrap_or_default());
                 victim.kill().await?;
                 killed = Some((job, Instant::now()));
             }
             What::Took => {}
             What::Did => {
                 if let Some((lost, at)) = killed.as_ref().filter(|(lost, _)| *lost == job) {
-                    ensure!(deliveries == 2, "{lost} was handed out {deliveries} times");
-                    println!("{name} has done {lost}, {:.1} s after the kill", at.elapsed().as_secs_f64());
+                    ensure!(deliveries == 2, "{lost} was delivered {deliveries} times");
+                    println!("{name} completed {lost}, {:.1} s after the kill", at.elapsed().as_secs_f64());
                 }
                 ensure!(done.insert(job.clone()), "{job} was acknowledged twice");
             }
         }
     }
-    ensure!(killed.is_some(), "nobody was killed");
+    ensure!(killed.is_some(), "no consumer was killed");
     for consumer in consumers {
         consumer.stop().await?;
     }
-    ensure!(queue.is_empty().await?, "jobs are left");
+    ensure!(queue.is_empty().await?, "the queue is not empty");
     ensure!(queue.dead_letters().is_empty().await?, "there are dead letters");
-    println!("all {total} jobs were acknowledged, each once");
+    println!("all {total} jobs were acknowledged exactly once");
     Ok(())
 }
 
-async fn next(said: &mut mpsc::Receiver<anyhow::Result<Said>>) -> anyhow::Result<Said> {
-    let said = timeout(LONGEST_SILENCE, said.recv()).await;
-    let said = said.with_context(|| format!("nobody worked for {LONGEST_SILENCE:?}"))?;
-    said.context("all consumers ended")?
+async fn next(reports: &mut mpsc::Receiver<anyhow::Result<Report>>) -> anyhow::Result<Report> {
+    let report = timeout(LONGEST_SILENCE, reports.recv()).await;
+    let report = report.with_context(|| format!("no consumer did anything for {LONGEST_SILENCE:?}"))?;
+    report.context("all consumers exited")?
 }

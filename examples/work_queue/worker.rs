@@ -1,6 +1,6 @@
 use crate::cli::Seat;
 use crate::job::Job;
-use crate::said::{Said, What};
+use crate::report::{Report, What};
 use docent::Queue;
 use docent::queue::AckError;
 use docent_examples::until_input_ends;
@@ -8,7 +8,7 @@ use futures_util::TryStreamExt;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Puts its jobs.
+/// Puts the producer's jobs.
 pub(crate) async fn produce(seat: &Seat, name: &str, jobs: u32) -> anyhow::Result<()> {
     let client = seat.servers.client().identity(name).connect().await?;
     let queue = Queue::<Job>::new(&client, &seat.queue)?;
@@ -19,7 +19,7 @@ pub(crate) async fn produce(seat: &Seat, name: &str, jobs: u32) -> anyhow::Resul
     Ok(())
 }
 
-/// Works on jobs until it is told to stop: the job in work then goes back to its place.
+/// Works on jobs until it is asked to stop. The job in work then goes back to its place.
 pub(crate) async fn consume(seat: &Seat, name: &str, work_ms: u64) -> anyhow::Result<()> {
     let client = seat.servers.client().identity(name).connect().await?;
     let queue = Queue::<Job>::new(&client, &seat.queue)?;
@@ -34,16 +34,16 @@ pub(crate) async fn consume(seat: &Seat, name: &str, work_ms: u64) -> anyhow::Re
 async fn work(queue: &Queue<Job>, name: &str, duration: Duration) -> anyhow::Result<()> {
     let mut deliveries = queue.deliveries();
     while let Some(delivery) = deliveries.try_next().await? {
-        let said = |what| Said::new(name, what, &delivery);
-        let (taken, done) = (said(What::Took), said(What::Did));
+        let report = |what| Report::new(name, what, &delivery);
+        let (taken, done) = (report(What::Took), report(What::Did));
         taken.print()?;
-        // Work that is not idempotent goes on only while nobody else can have the job.
+        // Work that is not idempotent must continue only while no other consumer can have the job.
         if delivery.run(sleep(duration)).await.is_err() {
             continue;
         }
         match delivery.ack().await {
             Ok(()) => done.print()?,
-            // Somebody else gets it.
+            // Another consumer gets the job.
             Err(AckError::Lost(_)) => {}
             Err(error) => return Err(error.into()),
         }

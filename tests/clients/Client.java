@@ -30,12 +30,13 @@ import org.apache.zookeeper.data.Id;
 import org.apache.zookeeper.data.Stat;
 
 /**
- * Sessions of ZooKeeper's own client that do what they are told: {@code java Client}.
+ * Sessions of ZooKeeper's Java client that carry out orders: {@code java Client}.
  *
- * <p>It says {@code ready}. Then each line that it reads is {@code NUMBER NAME VERB ARGUMENTS}, separated by single spaces, and is
- * answered when it is done: {@code NUMBER ok VALUES}, {@code NUMBER no}, or {@code NUMBER error WHAT}, where an error of ZooKeeper's
- * is its name in lower case. The verb {@code make session CONNECT-STRING TIMEOUT-MS} opens a session. Each has a thread of its own.
- * The process ends when its input does.
+ * <p>The process prints {@code ready}. Each line of its input is an order, {@code NUMBER NAME VERB ARGUMENTS},
+ * separated by single spaces. When the order is done, the process answers {@code NUMBER ok VALUES},
+ * {@code NUMBER no}, or {@code NUMBER error WHAT}. For a ZooKeeper error, WHAT is its name in lower case. The verb
+ * {@code make session CONNECT-STRING TIMEOUT-MS} opens a session. Each session has its own thread. The process
+ * exits when its input ends.
  */
 public final class Client {
     private static final String LETTERS = "rwcda";
@@ -46,7 +47,7 @@ public final class Client {
     public static void main(String[] arguments) throws Exception {
         System.out.println("ready");
         new Client().listen();
-        // There may be threads that wait for ever, and no server to take leave of.
+        // Other threads may wait forever, and the server may be unreachable, so nothing is closed.
         Runtime.getRuntime().halt(0);
     }
 
@@ -79,7 +80,7 @@ public final class Client {
         }
     }
 
-    /** {@code NONODE} is nonode, {@code CONNECTIONLOSS} connectionloss: as the names of other clients without their case. */
+    /** Returns the name in lower case, such as {@code connectionloss}. Other clients use the same names. */
     private static String named(KeeperException.Code code) {
         return code.name().toLowerCase();
     }
@@ -109,7 +110,7 @@ public final class Client {
                     });
         }
 
-        /** Waits until it was in this state since the last such wait. */
+        /** Waits until the session was in this state at any time since the last such wait. */
         private boolean until(String state) throws InterruptedException {
             while (!states.take().equals(state)) {}
             return true;
@@ -151,7 +152,7 @@ public final class Client {
                     client.close();
                     yield true;
                 }
-                default -> throw new IllegalArgumentException("it does not know how to " + verb);
+                default -> throw new IllegalArgumentException("unknown verb: " + verb);
             };
         }
 
@@ -164,7 +165,7 @@ public final class Client {
             return List.of(new String(client.getData(path, false, stat), UTF_8), stat.getVersion());
         }
 
-        /** Makes so many children, all of them on the way at once. */
+        /** Creates this number of children, with all requests in flight at the same time. */
         private boolean fill(String path, int count) throws Exception {
             CountDownLatch made = new CountDownLatch(count);
             for (int number = 0; number < count; number++) {
@@ -177,11 +178,11 @@ public final class Client {
         }
 
         private boolean watch(String kind, String path) throws Exception {
-            // Each has a watcher of its own: it is removed by its identity.
+            // Each watch has its own watcher, because a watch is removed by its watcher's identity.
             Watcher watcher = new Watcher() {
                 @Override
                 public void process(WatchedEvent event) {
-                    // The others are of the client alone: its link, and watches that it removed.
+                    // Other events concern only the client: its link, and watches that it removed.
                     if (event.getType().toString().startsWith("Node")) {
                         events.add(word(event.getType()) + ":" + event.getPath());
                     }
@@ -193,7 +194,7 @@ public final class Client {
                 case "children" -> client.getChildren(path, watcher);
                 case "persistent" -> client.addWatch(path, watcher, AddWatchMode.PERSISTENT);
                 case "recursive" -> client.addWatch(path, watcher, AddWatchMode.PERSISTENT_RECURSIVE);
-                default -> throw new IllegalArgumentException("no watch is called " + kind);
+                default -> throw new IllegalArgumentException("unknown kind of watch: " + kind);
             }
             watchers.put(kind + " " + path, watcher);
             return true;
@@ -245,7 +246,7 @@ public final class Client {
                 return error.getErr() == 0 ? "rolledback" : named(KeeperException.Code.get(error.getErr()));
             }
             if (result instanceof OpResult.CreateResult created) {
-                // Of these paths the client does not cut its root.
+                // The client does not remove its root from these paths.
                 return "created=" + created.getPath().replaceFirst("^" + root, "");
             }
             if (result instanceof OpResult.SetDataResult set) {

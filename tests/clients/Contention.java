@@ -35,9 +35,10 @@ import org.apache.zookeeper.CreateMode;
 /**
  * Curator under contention: {@code java Contention CONNECT-STRING}.
  *
- * <p>Once it is connected it says {@code ready}. Then each line that it reads is {@code NUMBER THING VERB ARGUMENTS}, separated by
- * single spaces, and is answered when it is done: {@code NUMBER ok VALUES} or {@code NUMBER error WHAT}. A thing is made by the verb
- * {@code make KIND ARGUMENTS}. The process ends when its input does.
+ * <p>The process prints {@code ready} when it is connected. Each line of its input is an order,
+ * {@code NUMBER THING VERB ARGUMENTS}, separated by single spaces. When the order is done, the process answers
+ * {@code NUMBER ok VALUES} or {@code NUMBER error WHAT}. The verb {@code make KIND ARGUMENTS} creates a thing. The
+ * process exits when its input ends.
  */
 public final class Contention {
     private static final int THREADS = 6;
@@ -47,7 +48,7 @@ public final class Contention {
     private final Map<String, ExecutorService> threads = new HashMap<>();
     private final Map<String, Thing> things = new ConcurrentHashMap<>();
 
-    /** What a thing can be told. */
+    /** A thing that carries out orders. */
     interface Thing {
         List<?> told(String verb, int number) throws Exception;
     }
@@ -61,7 +62,7 @@ public final class Contention {
         Contention contention = new Contention(arguments[0]);
         System.out.println("ready");
         contention.listen();
-        // There may be threads that wait for ever, and no server to take leave of.
+        // Other threads may wait forever, and the server may be unreachable, so nothing is closed.
         Runtime.getRuntime().halt(0);
     }
 
@@ -111,11 +112,11 @@ public final class Contention {
             case "cache" -> curatorCache(path);
             case "path-cache" -> pathCache(path);
             case "tree-cache" -> treeCache(path);
-            default -> throw new IllegalArgumentException("no thing is called " + kind);
+            default -> throw new IllegalArgumentException("unknown kind of thing: " + kind);
         };
     }
 
-    /** What all threads do at once, so many times in all: the number of times that each did it is added. */
+    /** Takes this number of turns, spread over all threads. Returns the number of turns that acquired. */
     private static int contend(int times, Callable<Boolean> turn) throws Exception {
         ExecutorService pool = Executors.newFixedThreadPool(THREADS);
         List<Future<Integer>> done = new ArrayList<>();
@@ -136,7 +137,7 @@ public final class Contention {
         return sum;
     }
 
-    /** The number of acquisitions, and the most that held it at once. */
+    /** Returns the number of acquisitions, and the maximum number of simultaneous holders. */
     private List<Integer> mutex(String path, int times) throws Exception {
         InterProcessMutex mutex = new InterProcessMutex(client, path);
         Crowd inside = new Crowd();
@@ -152,7 +153,7 @@ public final class Contention {
         return List.of(acquired, inside.most());
     }
 
-    /** The same of one that lets two in. */
+    /** Does the same for a semaphore with two permits. */
     private List<Integer> semaphore(String path, int times) throws Exception {
         InterProcessSemaphoreV2 semaphore = new InterProcessSemaphoreV2(client, path, 2);
         Crowd inside = new Crowd();
@@ -169,7 +170,7 @@ public final class Contention {
         return List.of(acquired, inside.most());
     }
 
-    /** Two of three turns read. The number of acquisitions, and the most that were inside while one wrote. */
+    /** Reads in two of three turns. Returns the number of acquisitions, and the most holders while one wrote. */
     private List<Integer> readWriteLock(String path, int times) throws Exception {
         InterProcessReadWriteLock lock = new InterProcessReadWriteLock(client, path);
         AtomicInteger turns = new AtomicInteger();
@@ -195,7 +196,7 @@ public final class Contention {
         return List.of(acquired, writers.most());
     }
 
-    /** Candidates with sessions of their own lead one after the other: the number of terms, and the most leaders at once. */
+    /** Candidates with separate sessions lead in turn. Returns the number of terms, and the most simultaneous leaders. */
     private List<Integer> latch(String path, int candidates) throws Exception {
         List<LeaderLatch> waiting = new ArrayList<>();
         for (int candidate = 0; candidate < candidates; candidate++) {
@@ -216,7 +217,7 @@ public final class Contention {
         return List.of(terms, most);
     }
 
-    /** A node that is made again when somebody deletes it: so many times. */
+    /** Deletes a persistent node this number of times, which its owner re-creates each time. Returns the number. */
     private List<Integer> node(String path, int times) throws Exception {
         PersistentNode node = new PersistentNode(client, CreateMode.EPHEMERAL, false, path, bytes("x"));
         node.start();
@@ -274,8 +275,8 @@ public final class Contention {
     }
 
     /**
-     * Another session makes so many changes below a path, and the cache shows all that is left of them: the number of nodes. Waits
-     * until it does.
+     * Makes this number of changes below a path from another session, and waits until the cache shows the resulting
+     * nodes. Returns the number of nodes and the number of events.
      */
     private List<Integer> follow(String path, int changes, AtomicInteger events, Supplier<Map<String, String>> shown)
             throws Exception {
@@ -301,7 +302,7 @@ public final class Contention {
         return List.of(nodes.size(), events.get());
     }
 
-    /** How many are somewhere at once, and how many were at most. */
+    /** Number of threads inside, and its maximum so far. */
     private static final class Crowd {
         private int here;
         private int most;
@@ -310,11 +311,11 @@ public final class Contention {
             enter(0);
         }
 
-        /** Comes in, and finds others here. */
+        /** Enters while {@code others} are inside. */
         synchronized void enter(int others) throws InterruptedException {
             here++;
             most = Math.max(most, here + others);
-            // Lets others in, if they can.
+            // Gives other threads time to enter, if the lock permits.
             wait(1);
         }
 
@@ -327,7 +328,7 @@ public final class Contention {
         }
     }
 
-    /** Where Curator tells nobody, one has to look again and again. */
+    /** Polls a condition that Curator does not report. */
     private static void until(Callable<Boolean> wanted) throws Exception {
         while (!wanted.call()) {
             Thread.sleep(5);

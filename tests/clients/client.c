@@ -1,10 +1,11 @@
 /*
- * Sessions of ZooKeeper's C client that do what they are told.
+ * Sessions of ZooKeeper's C client that carry out orders.
  *
- * It says `ready`. Then each line that it reads is `NUMBER NAME VERB ARGUMENTS`, separated by single spaces, and is answered when it
- * is done: `NUMBER ok VALUES`, `NUMBER no`, or `NUMBER error WHAT`, where an error of ZooKeeper's is its name in lower case. The verb
- * `make session CONNECT-STRING TIMEOUT-MS` opens a session. Orders are carried out one after the other, whatever their session. The
- * process ends when its input does.
+ * The process prints `ready`. Each line of its input is an order, `NUMBER NAME VERB ARGUMENTS`, separated by single
+ * spaces. When the order is done, the process answers `NUMBER ok VALUES`, `NUMBER no`, or `NUMBER error WHAT`. For a
+ * ZooKeeper error, WHAT is its name in lower case. The verb `make session CONNECT-STRING TIMEOUT-MS` opens a session.
+ * Orders are carried out one after the other, even those of different sessions. The process exits when its input
+ * ends.
  */
 #define THREADED
 #define _GNU_SOURCE
@@ -18,7 +19,7 @@
 
 enum { WORDS = 16, SESSIONS = 16, LONGEST_DATA = 2 << 20 };
 
-/* A queue of texts that other threads wait for. */
+/* A queue of texts for which another thread waits. */
 struct queue {
     pthread_mutex_t lock;
     pthread_cond_t more;
@@ -76,7 +77,7 @@ static const char *named(int code) {
     }
 }
 
-/* Events of a session: a change of its state. */
+/* Callback for a session's changes of state. */
 static void state_changed(zhandle_t *client, int type, int state, const char *path, void *context) {
     (void)client, (void)path;
     struct session *session = context;
@@ -127,7 +128,7 @@ static int by_name(const void *left, const void *right) {
     return strcmp(*(char *const *)left, *(char *const *)right);
 }
 
-/* Callbacks of requests that are sent without waiting: `context` is a queue. */
+/* Callbacks of asynchronous requests. `context` is a queue. */
 static void string_done(int code, const char *value, const void *context) {
     (void)value;
     put((struct queue *)context, "%d", code);
@@ -144,7 +145,7 @@ static int answer_of(struct queue *done) {
     return code;
 }
 
-/* Makes so many children, many of them on the way at once. */
+/* Creates this number of children, with many requests in flight at the same time. */
 static int fill(zhandle_t *client, const char *path, int count) {
     struct queue done = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, {0}, 0, 0};
     char child[256];
@@ -180,7 +181,7 @@ static int unwatch(struct session *session, const char *kind, const char *path) 
     return zoo_remove_watches(session->client, path, type, fired, session, 0);
 }
 
-/* Parts of an order of a multi: `VERB:PATH:…`. */
+/* Splits an operation of a multi, `VERB:PATH:…`, into its parts. */
 static int parts(char *order, char **into) {
     int count = 0;
     for (char *part; (part = strsep(&order, ":")) && count < 4;) into[count++] = part;
@@ -255,7 +256,7 @@ static int show_children(zhandle_t *client, const char *path, FILE *answer) {
     return ZOK;
 }
 
-/* Carries out one order. Writes its answer, or returns an error; with neither it is a plain `ok`. */
+/* Carries out one order. Writes its answer, or returns an error. Without either, the answer is a plain `ok`. */
 static int tell(struct session *session, const char *verb, char **words, int count, FILE *answer) {
     zhandle_t *client = session->client;
     struct Stat stat;
@@ -274,7 +275,7 @@ static int tell(struct session *session, const char *verb, char **words, int cou
     if (!strcmp(verb, "get") || !strcmp(verb, "length")) {
         int length = sizeof data;
         code = zoo_get(client, words[0], 0, data, &length, &stat);
-        // It says -1 of no data.
+        // The client returns -1 for a node without data.
         if (length < 0) length = 0;
         if (!code && !strcmp(verb, "length")) fprintf(answer, " ok %d", length);
         else if (!code) fprintf(answer, " ok %.*s %d", length, data, stat.version);

@@ -1,7 +1,7 @@
-"""Sessions of kazoo that do what they are told: `python client.py`.
+"""Sessions of kazoo that carry out orders: `python client.py`.
 
-It carries out the orders that `orders.py` describes. An error of ZooKeeper's is its name in lower case. The verb `make
-session CONNECT-STRING TIMEOUT-MS` opens a session.
+The process carries out the orders that `orders.py` describes. An error of ZooKeeper is reported by its name in lower
+case. The verb `make session CONNECT-STRING TIMEOUT-MS` opens a session.
 """
 
 import pathlib
@@ -69,7 +69,7 @@ class Session:
             self.state_changed.notify_all()
 
     def until(self, state):
-        """Waits until it was in this state since the last such wait."""
+        """Waits until the session was in this state at any time since the last such wait."""
         with self.state_changed:
             while STATES[state] not in self.states:
                 self.state_changed.wait()
@@ -79,7 +79,7 @@ class Session:
         return self.client.create(path, data.encode(), acl=OPEN_ACL_UNSAFE, **MODES[mode])
 
     def fill(self, path, count):
-        """Makes so many children, all of them on the way at once."""
+        """Creates this number of children, with all requests in flight at the same time."""
         making = [self.client.create_async("%s/child-%05d" % (path, number)) for number in range(int(count))]
         for made in making:
             made.get()
@@ -89,7 +89,7 @@ class Session:
         ask[kind](path, watch=lambda event: self.events.put("%s:%s" % (event.type.lower(), event.path)))
 
     def follow(self, kind, path):
-        """The recipes `DataWatch` and `ChildrenWatch`, whose calls become events."""
+        """Starts the recipe `DataWatch` or `ChildrenWatch`, whose calls become events."""
         if kind == "data":
             self.client.DataWatch(path, lambda data, stat: self.events.put(data.decode() if data is not None else "gone"))
         else:

@@ -1,8 +1,8 @@
-//! Processes of other people's clients, and their sessions.
+//! Processes of third-party clients, and their sessions.
 
 use docent_battery::{Proxy, TestServer, kazoo};
 use docent_tests::SESSION;
-use docent_tests::peer::{Peer, Theirs};
+use docent_tests::peer::{Peer, PeerRecipe};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::process::Command;
@@ -20,22 +20,22 @@ const JARS: [&str; 6] = [
     "/usr/share/java/slf4j-nop.jar",
 ];
 
-/// A Java process takes 250 MB: there are two at most besides the server.
+/// Limits the Java processes to two besides the server, because each takes 250 MB.
 static JAVA_PROCESSES: Semaphore = Semaphore::const_new(2);
 
-/// Client that somebody else wrote.
+/// A third-party client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
     /// kazoo from PyPI.
     Kazoo,
-    /// ZooKeeper's own, of Debian.
+    /// ZooKeeper's own Java client, from Debian.
     Java,
-    /// The one in C that comes with ZooKeeper, of Debian.
+    /// ZooKeeper's C client, from Debian.
     C,
 }
 
 impl Family {
-    /// Words for a machine without it.
+    /// Returns a hint for a machine without this client.
     fn missing(self) -> &'static str {
         match self {
             Self::Kazoo => kazoo::MISSING,
@@ -53,9 +53,10 @@ impl Family {
     }
 }
 
-/// A process with sessions of one client, behind a proxy of its own.
+/// A process with sessions of one client, behind its own proxy.
 ///
 /// # On drop
+///
 /// The process is killed.
 pub(crate) struct Other<'a> {
     peer: Peer,
@@ -65,7 +66,7 @@ pub(crate) struct Other<'a> {
 }
 
 impl<'a> Other<'a> {
-    /// Starts it.
+    /// Starts the process.
     pub(crate) async fn start(family: Family, server: &'a TestServer) -> Self {
         let permit = match family {
             Family::Java => Some(JAVA_PROCESSES.acquire().await.unwrap()),
@@ -75,42 +76,42 @@ impl<'a> Other<'a> {
         Self { peer, server, proxy: server.proxy().await, _permit: permit }
     }
 
-    /// The proxy that its links go through.
+    /// The proxy of its links.
     pub(crate) fn proxy(&self) -> &Proxy {
         &self.proxy
     }
 
-    /// Opens a session whose root is the test's.
-    pub(crate) async fn session(&self) -> Theirs<'_> {
+    /// Opens a session with the test's path as root.
+    pub(crate) async fn session(&self) -> PeerRecipe<'_> {
         self.session_with(SESSION).await
     }
 
-    /// As [`session`](Self::session), with this timeout.
-    pub(crate) async fn session_with(&self, timeout: Duration) -> Theirs<'_> {
+    /// Does the same as [`session`](Self::session), with this timeout.
+    pub(crate) async fn session_with(&self, timeout: Duration) -> PeerRecipe<'_> {
         let (address, root) = (self.proxy.connect_string(), self.server.root());
         self.peer.make(&format!("session {address}{root} {}", timeout.as_millis())).await
     }
 
-    /// Ends a session as expiry does.
-    pub(crate) async fn expire(&self, session: &Theirs<'_>) {
+    /// Ends a session, as expiry does.
+    pub(crate) async fn expire(&self, session: &PeerRecipe<'_>) {
         let id = session.done("id").await.remove(0);
         self.server.expire(id.parse().unwrap()).await.unwrap();
     }
 
-    /// Ends the process as a crash does.
+    /// Kills the process, as a crash would.
     pub(crate) fn kill(&mut self) {
         self.peer.kill();
     }
 }
 
-/// A Curator client in a process of its own, whose program makes things besides sessions.
+/// A Curator client in a separate process, whose program creates Curator's recipes and caches.
 pub(crate) struct Curator {
     peer: Peer,
     _permit: SemaphorePermit<'static>,
 }
 
 impl Curator {
-    /// Starts it and waits until it is connected.
+    /// Starts the process and waits until its client is connected.
     pub(crate) async fn start(server: &TestServer) -> Self {
         let permit = JAVA_PROCESSES.acquire().await.unwrap();
         let mut java = java("Contention").await;
@@ -118,13 +119,13 @@ impl Curator {
         Self { peer: Peer::start(&mut java, Family::Java.missing()).await, _permit: permit }
     }
 
-    /// Makes one of its recipes: a kind that `Contention.java` knows, with its arguments.
-    pub(crate) async fn make(&self, what: &str) -> Theirs<'_> {
+    /// Creates one of Curator's objects: a kind that `Contention.java` knows, with its arguments.
+    pub(crate) async fn make(&self, what: &str) -> PeerRecipe<'_> {
         self.peer.make(what).await
     }
 }
 
-/// A JVM that runs a class of this folder, or one of the libraries.
+/// Returns a JVM that runs a class of this folder, or of one of the libraries.
 pub(crate) async fn java(class: &str) -> Command {
     static CLASSES: OnceCell<PathBuf> = OnceCell::const_new();
     let classes = CLASSES.get_or_init(compiled).await.display().to_string();
@@ -134,7 +135,7 @@ pub(crate) async fn java(class: &str) -> Command {
     java
 }
 
-/// Compiles the Java programs, once: a JVM that is given a source compiles it at each start.
+/// Compiles the Java programs once. Given a source file, a JVM would compile it at each start.
 async fn compiled() -> PathBuf {
     for jar in JARS {
         assert!(Path::new(jar).is_file(), "no {jar}: {}", Family::Java.missing());
@@ -160,7 +161,7 @@ async fn c_program() -> &'static Path {
         .await
 }
 
-/// A folder of this process for what it builds.
+/// Returns a folder for the files that this process builds.
 fn built(name: &str) -> PathBuf {
     let folder = Path::new(BUILT).join(name);
     std::fs::create_dir_all(&folder).unwrap();
@@ -170,6 +171,6 @@ fn built(name: &str) -> PathBuf {
 async fn run(program: &mut Command, family: Family) {
     let output = program.kill_on_drop(true).output().await;
     let output = output.unwrap_or_else(|error| panic!("{program:?} ({error}): {}", family.missing()));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{program:?}: {said}{}", family.missing());
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program:?}: {stderr}{}", family.missing());
 }

@@ -1,18 +1,18 @@
-//! Links that break, and a server that goes and comes back.
+//! Links that break, and a server that restarts.
 
 use crate::family::{Family, Other};
 use crate::for_clients;
 use docent_battery::{Backend, TestServer};
 use docent_tests::{SESSION, SHORT_SESSION};
 
-/// A client, and another whose links stay: the one in C, because two tests that hold a JVM each would wait
-/// for their second ones for ever.
-async fn beside(family: Family, server: &TestServer) -> (Other<'_>, Other<'_>) {
+/// Starts a client, and another whose links stay intact. The other is the C client: two tests that each hold
+/// a JVM would wait forever for a second one.
+async fn connect_both(family: Family, server: &TestServer) -> (Other<'_>, Other<'_>) {
     (Other::start(family, server).await, Other::start(Family::C, server).await)
 }
 
 for_clients! {
-    [Kazoo, Java, C] async fn a_session_goes_on_over_a_new_link(family: Family, backend: Backend) {
+    [Kazoo, Java, C] async fn a_session_survives_a_new_link(family: Family, backend: Backend) {
         let server = backend.start().await;
         let other = Other::start(family, &server).await;
         let session = other.session().await;
@@ -27,12 +27,12 @@ for_clients! {
         assert_eq!(session.done("id").await, id);
     }
 
-    [Java, C] async fn one_shot_watches_are_told_of_what_happened_meanwhile(
+    [Java, C] async fn one_shot_watches_report_changes_during_a_disconnect(
         family: Family,
         backend: Backend
     ) {
         let server = backend.start().await;
-        let (other, outside) = beside(family, &server).await;
+        let (other, outside) = connect_both(family, &server).await;
         let (watching, acting) = (other.session().await, outside.session().await);
         for path in ["/changed", "/gone", "/parent", "/later"] {
             acting.done(&format!("create persistent {path} x")).await;
@@ -54,21 +54,22 @@ for_clients! {
         }
         events.sort();
         assert_eq!(events, ["changed:/changed", "child:/parent", "created:/made", "deleted:/gone"]);
-        // What did not come true yet is watched over the new link.
+        // Watches that have not fired yet are set again on the new link.
         acting.done("set /later y -1").await;
         assert_eq!(watching.done("event").await, ["changed:/later"]);
     }
 
-    [Java] async fn persistent_watches_go_on_over_a_new_link(family: Family, backend: Backend) {
+    [Java] async fn persistent_watches_survive_a_new_link(family: Family, backend: Backend) {
         let server = backend.start().await;
-        let (other, outside) = beside(family, &server).await;
+        let (other, outside) = connect_both(family, &server).await;
         let (watching, acting) = (other.session().await, outside.session().await);
         watching.done("watch persistent /a").await;
         watching.done("watch recursive /b").await;
         other.proxy().reset().await;
         watching.done("until suspended").await;
         watching.done("until connected").await;
-        // Its watches are set again by then: what happens before is not told of.
+        // Watches are set again after a reconnect, and earlier changes are not reported. This request shows
+        // that they are set.
         watching.refused("exists /a").await;
         acting.done("create persistent /a x").await;
         acting.done("create persistent /b x").await;
@@ -81,7 +82,7 @@ for_clients! {
     [Kazoo, Java, C] async fn a_session_outlives_a_restart_of_the_server(family: Family, backend: Backend) {
         let server = backend.start_own().await;
         let other = Other::start(family, &server).await;
-        // A restart of a real server may take longer than a short session lasts.
+        // A restart of a real server may take longer than a short session timeout.
         let session = other.session_with(4 * SESSION).await;
         session.done("create ephemeral /mine x").await;
         let id = session.done("id").await;
@@ -94,12 +95,12 @@ for_clients! {
         assert_eq!(session.done("id").await, id);
     }
 
-    [Kazoo, Java, C] async fn a_session_that_was_cut_off_for_too_long_is_told_so(
+    [Kazoo, Java, C] async fn a_session_that_was_disconnected_for_too_long_expires(
         family: Family,
         backend: Backend
     ) {
         let server = backend.start().await;
-        let (other, outside) = beside(family, &server).await;
+        let (other, outside) = connect_both(family, &server).await;
         let (session, watching) = (other.session_with(SHORT_SESSION).await, outside.session().await);
         session.done("create ephemeral /mine x").await;
         watching.done("watch exists /mine").await;
@@ -111,7 +112,7 @@ for_clients! {
 
     [Kazoo, Java, C] async fn a_crash_ends_the_session_after_its_timeout(family: Family, backend: Backend) {
         let server = backend.start().await;
-        let (mut other, outside) = beside(family, &server).await;
+        let (mut other, outside) = connect_both(family, &server).await;
         let watching = outside.session().await;
         other.session_with(SHORT_SESSION).await.done("create ephemeral /mine x").await;
         watching.done("watch exists /mine").await;

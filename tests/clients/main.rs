@@ -1,7 +1,7 @@
-//! Other people's clients on the embedded server and, for reference, on a real ZooKeeper: kazoo, ZooKeeper's
-//! own Java client and its shell, its C client and that one's shell, and Curator under contention.
+//! Third-party clients on the embedded server and, for reference, on a real ZooKeeper: kazoo, ZooKeeper's
+//! Java client and its shell, ZooKeeper's C client and its shell, and Curator under contention.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod access;
 mod curator;
@@ -12,8 +12,8 @@ mod nodes;
 mod shells;
 mod watches;
 
-/// Runs each test for each of the clients named, on both backends: `name::kazoo::embedded` and so on. All of
-/// them run only where ignored tests are asked for: they need programs that others wrote.
+/// Runs each test for each of the listed clients, on both backends: `name::kazoo::embedded` and so on. All of
+/// them are ignored unless requested, because they need third-party programs.
 macro_rules! for_clients {
     ($($families:tt async fn $name:ident($family:ident: Family, $backend:ident: Backend) $body:block)+) => {
         $(async fn $name($family: Family, $backend: Backend) $body)+
@@ -34,13 +34,13 @@ macro_rules! for_clients {
             use docent_battery::Backend;
 
             #[tokio::test]
-            #[ignore = "needs other people's clients: run `cargo xtask test`"]
+            #[ignore = "needs third-party clients: run `cargo xtask test`"]
             async fn embedded() {
                 super::super::$name(Family::$family, Backend::Embedded).await;
             }
 
             #[tokio::test]
-            #[ignore = "needs other people's clients and a real ZooKeeper: run `cargo xtask test`"]
+            #[ignore = "needs third-party clients and a real ZooKeeper: run `cargo xtask test`"]
             async fn real() {
                 super::super::$name(Family::$family, Backend::Real).await;
             }

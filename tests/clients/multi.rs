@@ -5,7 +5,7 @@ use crate::for_clients;
 use docent_battery::Backend;
 
 for_clients! {
-    [Kazoo, Java, C] async fn a_multi_is_done_as_a_whole_or_not_at_all(family: Family, backend: Backend) {
+    [Kazoo, Java, C] async fn a_multi_is_applied_completely_or_not_at_all(family: Family, backend: Backend) {
         let server = backend.start().await;
         let other = Other::start(family, &server).await;
         let session = other.session().await;

@@ -1,17 +1,17 @@
-//! Nodes of all kinds, and mistakes.
+//! Nodes of all kinds, and invalid requests.
 
 use crate::family::{Family, Other};
 use crate::for_clients;
 use docent_battery::Backend;
-use docent_tests::peer::Theirs;
+use docent_tests::peer::PeerRecipe;
 
-/// Has a session make a mistake.
-async fn mistaken(session: &Theirs<'_>, what: &str, error: &str) {
-    assert_eq!(session.tell(what).failed().await, error, "{what}");
+/// Sends an invalid request and checks its error.
+async fn mistaken(session: &PeerRecipe<'_>, what: &str, error: &str) {
+    assert_eq!(session.start(what).failed().await, error, "{what}");
 }
 
 for_clients! {
-    [Kazoo, Java, C] async fn nodes_are_made_read_changed_and_deleted(family: Family, backend: Backend) {
+    [Kazoo, Java, C] async fn nodes_are_created_read_changed_and_deleted(family: Family, backend: Backend) {
         let server = backend.start().await;
         let other = Other::start(family, &server).await;
         let session = other.session().await;
@@ -41,7 +41,7 @@ for_clients! {
         session.done("close").await;
     }
 
-    [Kazoo, Java, C] async fn mistakes_are_told_apart(family: Family, backend: Backend) {
+    [Kazoo, Java, C] async fn errors_are_distinguished(family: Family, backend: Backend) {
         let server = backend.start().await;
         let other = Other::start(family, &server).await;
         let session = other.session().await;
@@ -62,7 +62,7 @@ for_clients! {
         mistaken(&session, "set-acl /a r unheard-of x", "invalidacl").await;
     }
 
-    [Kazoo, Java, C] async fn ephemeral_nodes_go_with_their_session(family: Family, backend: Backend) {
+    [Kazoo, Java, C] async fn ephemeral_nodes_are_deleted_with_their_session(family: Family, backend: Backend) {
         let server = backend.start().await;
         let other = Other::start(family, &server).await;
         let (watching, closed, expired) =
@@ -93,11 +93,11 @@ for_clients! {
         session.done(&format!("fill /many {CHILDREN}")).await;
         let names = session.done("children /many").await;
         assert!(names.len() == CHILDREN && names[CHILDREN - 1] == "child-04999", "{}", names.len());
-        // The node is in everybody's way where the server is shared.
+        // On a shared server the node would disturb other tests.
         session.done("delete /big 0").await;
     }
 
-    [Java] async fn its_own_nodes_and_all_below_a_node_are_told(family: Family, backend: Backend) {
+    [Java] async fn own_ephemeral_nodes_and_descendants_are_listed(family: Family, backend: Backend) {
         let server = backend.start().await;
         let other = Other::start(family, &server).await;
         let (session, stranger) = (other.session().await, other.session().await);
@@ -111,7 +111,7 @@ for_clients! {
         assert_eq!(session.done("count-all /a").await, ["4"]);
         assert_eq!(session.done("count-all /a/b/c").await, ["0"]);
         mistaken(&session, "count-all /nowhere", "nonode").await;
-        // Of these paths the client neither knows nor cuts its root.
+        // The client does not add or remove its root in these paths.
         let paths = |names: &[&str]| names.iter().map(|name| server.path(name)).collect::<Vec<_>>();
         let ephemerals = |path: &str| format!("ephemerals {}", server.path(path));
         assert_eq!(session.done(&ephemerals("a")).await, paths(&["a/mine", "ab/mine"]));
@@ -120,7 +120,7 @@ for_clients! {
         assert_eq!(stranger.done("ephemerals /nowhere").await, [""; 0]);
     }
 
-    [Java, C] async fn container_nodes_are_made(family: Family, backend: Backend) {
+    [Java, C] async fn container_nodes_are_created(family: Family, backend: Backend) {
         let server = backend.start().await;
         let other = Other::start(family, &server).await;
         let session = other.session().await;

@@ -3,17 +3,17 @@
 use crate::family::{Family, Other};
 use crate::for_clients;
 use docent_battery::Backend;
-use docent_tests::peer::Theirs;
+use docent_tests::peer::PeerRecipe;
 
-/// The next events, in their order.
-async fn events(session: &Theirs<'_>, expected: &[&str]) {
+/// Checks the next events, in order.
+async fn events(session: &PeerRecipe<'_>, expected: &[&str]) {
     for event in expected {
         assert_eq!(session.done("event").await, [*event]);
     }
 }
 
-/// Shows that no other event was on its way: the next one is that of a node made for it.
-async fn nothing_else(watching: &Theirs<'_>, acting: &Theirs<'_>) {
+/// Checks that no other event was pending: the next event belongs to a node that this function creates.
+async fn nothing_else(watching: &PeerRecipe<'_>, acting: &PeerRecipe<'_>) {
     watching.done("watch exists /last").await;
     acting.done("create persistent /last x").await;
     events(watching, &["created:/last"]).await;
@@ -82,7 +82,7 @@ for_clients! {
         acting.done("create persistent /a x").await;
 
         for kind in ["data", "children"] {
-            let none = watching.tell(&format!("unwatch {kind} /a")).failed().await;
+            let none = watching.start(&format!("unwatch {kind} /a")).failed().await;
             assert_eq!(none, "nowatcher");
             watching.done(&format!("watch {kind} /a")).await;
             watching.done(&format!("unwatch {kind} /a")).await;
@@ -91,7 +91,7 @@ for_clients! {
         acting.done("create persistent /a/b x").await;
         nothing_else(&watching, &acting).await;
 
-        // The other kind stays.
+        // The watch of the other kind stays.
         watching.done("watch data /a").await;
         watching.done("watch children /a").await;
         watching.done("unwatch data /a").await;
@@ -101,7 +101,7 @@ for_clients! {
         nothing_else(&watching, &acting).await;
     }
 
-    [Java] async fn a_persistent_watch_tells_of_each_change_until_it_is_removed(
+    [Java] async fn a_persistent_watch_reports_each_change_until_it_is_removed(
         family: Family,
         backend: Backend
     ) {
@@ -123,7 +123,7 @@ for_clients! {
         nothing_else(&watching, &acting).await;
     }
 
-    [Java] async fn a_recursive_watch_tells_of_a_whole_tree_until_it_is_removed(
+    [Java] async fn a_recursive_watch_reports_a_whole_tree_until_it_is_removed(
         family: Family,
         backend: Backend
     ) {

@@ -1,4 +1,4 @@
-//! Input that breaks a rule is refused before anything is sent.
+//! Input that breaks a rule is rejected before anything is sent.
 
 use crate::limits::limits;
 use docent::config::{Raw, SharedCount};
@@ -13,7 +13,7 @@ use tracing_subscriber::fmt::MakeWriter;
 const PATHS: [&str; 11] =
     ["", "a", "/", "/a/", "//", "/a//b", "/./a", "/..", "/a\0", "/a\u{1f}", "/a\u{fff0}"];
 
-/// Lines that were logged.
+/// The captured log.
 #[derive(Clone, Default)]
 struct Logged(Arc<Mutex<Vec<u8>>>);
 
@@ -37,9 +37,9 @@ impl MakeWriter<'_> for Logged {
 }
 
 fn refused<T>(result: Result<T, Error>, text: &str) {
-    let Err(error) = result else { panic!("{text} was taken") };
+    let Err(error) = result else { panic!("{text} was accepted") };
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
-    assert!(error.to_string().contains(text), "{error} names {text}");
+    assert!(error.to_string().contains(text), "the error does not contain {text}: {error}");
 }
 
 both_backends! {
@@ -62,7 +62,7 @@ both_backends! {
         refused(builder().default_value(1).build_tree(), "no default");
         let tree = ConfigTree::<u32>::new(&client, "/a").unwrap();
         for key in ["", "a/b", "/", ".", "..", "_history", "a\0"] {
-            let Err(error) = tree.key(key) else { panic!("{key:?} was taken") };
+            let Err(error) = tree.key(key) else { panic!("{key:?} was accepted") };
             assert_eq!(error.kind(), ErrorKind::InvalidInput);
             let spelled = error.to_string().contains(&format!("{key:?}")) || error.to_string().contains(&format!("{:?}", format!("/a/{key}")));
             assert!(spelled, "{error}");
@@ -82,7 +82,7 @@ both_backends! {
         let text = Config::<String>::builder_with(&client, "/raw", Raw).build().unwrap();
         client.set("/raw", vec![b'a', 0xff], None).await.unwrap();
         assert!(soon(text.get()).await.unwrap_err().to_string().contains("not UTF-8 at byte 1"));
-        // Names that look like other things.
+        // Names that resemble other nodes.
         for path in ["/history", "/config-0000000001", "/é/日本", "/ a b "] {
             let config = Config::new(&client, path).unwrap();
             soon(config.publish(&limits(1))).await.unwrap();
@@ -95,10 +95,11 @@ both_backends! {
     async fn nothing_that_is_printed_repeats_a_value(backend: Backend) {
         const SECRET: &str = "planted-payload";
         let logged = Logged::default();
-        // With a second subscriber in the process every line of code is asked whether it logs.
+        // With a second subscriber in the process, tracing asks the subscribers at every call site instead of
+        // caching the answer.
         let _ = tracing::subscriber::set_global_default(NoSubscriber::default());
         let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(logged.clone()).finish();
-        // All tasks of this test run on this thread, and so do the hooks.
+        // All tasks and hooks of this test run on this thread.
         let _logging = tracing::subscriber::set_default(subscriber);
         let folder = tempfile::tempdir().unwrap();
         let server = backend.start().await;
@@ -125,9 +126,9 @@ both_backends! {
         let value = SharedValue::new(&client, "/value", SECRET).unwrap();
         print(&(soon(value.get()).await.unwrap(), &value));
         let logged = String::from_utf8_lossy(&logged.0.lock().unwrap()).into_owned();
-        assert!(logged.contains("a value is refused"), "{logged}");
+        assert!(logged.contains("rejected a configuration value"), "{logged}");
         assert!(!printed.contains(SECRET) && !logged.contains(SECRET), "{printed}{logged}");
-        // A caller that asks for the refusal is told.
+        // A caller that requests the rejection receives its detail.
         assert!(subscription.rejection().unwrap().detail().contains("expected a string"));
     }
 }

@@ -1,11 +1,11 @@
-//! Publishers and counters stand faults at each of their requests: links that break, replies that are lost,
-//! sessions that end, futures that are dropped and clients that are closed.
+//! Publishers and counters under faults at each of their requests: links that break, replies that are lost,
+//! sessions that end, futures that are dropped, and clients that are closed.
 
 use crate::limits::{Limits, json, limits};
 use crate::support::{PATH, config};
 use docent::config::{CounterError, PublishError, Revision, SharedCount, SubscribeError};
 use docent::{Client, Counter};
-use docent_battery::battery::{Asked, BREAKS, Break, Fault, poll_times};
+use docent_battery::battery::{BREAKS, Break, Fault, RoundRequest, poll_times};
 use docent_battery::{Backend, Proxy, TestServer, both_backends};
 use docent_proto::OpCode;
 use docent_tests::{PATIENCE, SESSION, own_nodes, soon, tick};
@@ -39,16 +39,16 @@ const ACTIONS: [Action; 9] = [
     Action::SetShared,
 ];
 
-/// Cases at the same time: most of them wait for a link.
+/// Number of concurrent cases, most of which wait for a link.
 const AT_ONCE: usize = 16;
 
 const COUNT: &str = "/counters/count";
 
-/// A case on a path of its own.
+/// A case on its own path.
 struct Case<'a> {
     server: &'a TestServer,
     action: Action,
-    /// Somebody whose link is sound.
+    /// A client with an undisturbed link.
     observer: Client,
     proxy: Proxy,
     client: Client,
@@ -66,7 +66,7 @@ impl<'a> Case<'a> {
         case
     }
 
-    /// Publishes the values that were there before.
+    /// Publishes the initial values.
     async fn prepare(&self) {
         let values: &[u32] = match self.action {
             Action::PublishFirst | Action::Count | Action::CountFirst | Action::SetShared => &[],
@@ -86,7 +86,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Acts once. Returns the revision it was told, where there is one.
+    /// Performs the action once. Returns the reported revision, if there is one.
     async fn act(&self) -> Result<Option<Revision>, PublishError> {
         let config = config(&self.client);
         let two = limits(2);
@@ -124,8 +124,8 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// How often its action was applied, by the servers' state.
-    async fn applied(&self, told: Option<Revision>) -> Result<usize, String> {
+    /// Returns how often the action was applied according to the servers' state.
+    async fn applied(&self, returned: Option<Revision>) -> Result<usize, String> {
         let path = match self.action {
             Action::Count | Action::CountFirst | Action::SetShared => COUNT,
             _ => PATH,
@@ -141,7 +141,7 @@ impl<'a> Case<'a> {
             return Ok(usize::from(node.is_none()));
         }
         let first = matches!(self.action, Action::PublishFirst | Action::CountFirst);
-        let Some(node) = node else { return if first { Ok(0) } else { Err("the node is gone".into()) } };
+        let Some(node) = node else { return if first { Ok(0) } else { Err("the node was deleted".into()) } };
         let (before, data): (i32, Vec<u8>) = match self.action {
             Action::PublishFirst => (-1, json(2).into()),
             Action::Publish | Action::PublishIf | Action::Update => (0, json(2).into()),
@@ -156,9 +156,10 @@ impl<'a> Case<'a> {
             return Err(format!("there is {:?}", node.data));
         }
         let stat = (node.stat.czxid, node.stat.mzxid, node.stat.version, node.stat.modified);
-        let told = told.map(|told| (told.czxid, told.mzxid, told.version, told.modified));
-        if told.is_some_and(|told| told != stat) {
-            return Err(format!("it was told {told:?}, there is {stat:?}"));
+        let returned =
+            returned.map(|returned| (returned.czxid, returned.mzxid, returned.version, returned.modified));
+        if returned.is_some_and(|returned| returned != stat) {
+            return Err(format!("the action reported {returned:?}, but the node has {stat:?}"));
         }
         let kept = match self.observer.children(&format!("{PATH}/_history")).await {
             Ok(children) => children.names.len(),
@@ -169,10 +170,14 @@ impl<'a> Case<'a> {
             Action::Rollback => 1 + times,
             _ => kept,
         };
-        if kept == wanted { Ok(times) } else { Err(format!("the history has {kept} values, not {wanted}")) }
+        if kept == wanted {
+            Ok(times)
+        } else {
+            Err(format!("the history has {kept} values, expected {wanted}"))
+        }
     }
 
-    /// Closes the clients. Nothing is left of what made it exact.
+    /// Closes the clients, and checks that no marker of the exact writes is left.
     async fn close(self) -> Result<(), String> {
         soon(self.client.close()).await;
         let own = self.observer.session_id();
@@ -192,59 +197,67 @@ async fn connect(server: &TestServer, namespace: &str, connect_string: String) -
     settings.server_tick(tick()).operation_timeout(PATIENCE).connect().await.unwrap()
 }
 
-/// The requests of an action without a fault.
-async fn requests(server: &TestServer, action: Action) -> Vec<Asked> {
+/// Returns the requests of an action without a fault.
+async fn requests(server: &TestServer, action: Action) -> Vec<RoundRequest> {
     let case = Case::new(server, action).await;
     let before = case.proxy.trace().len();
-    let told = soon(case.act()).await.unwrap();
-    assert_eq!(case.applied(told).await, Ok(1), "{action:?}");
-    let requests = Asked::all(&case.proxy.trace()[before..]);
+    let returned = soon(case.act()).await.unwrap();
+    assert_eq!(case.applied(returned).await, Ok(1), "{action:?}");
+    let requests = RoundRequest::all(&case.proxy.trace()[before..]);
     case.close().await.unwrap();
     requests
 }
 
 /// Breaks the link at a request of an action.
-async fn broken(server: &TestServer, action: Action, asked: Asked, fault: Fault) -> Result<(), String> {
+async fn broken(
+    server: &TestServer,
+    action: Action,
+    asked: RoundRequest,
+    fault: Fault,
+) -> Result<(), String> {
     let case = Case::new(server, action).await;
     let session = case.client.session_id().unwrap();
     let link = Break::at(asked, fault, case.server, &case.proxy, session);
     let (result, broke) = soon(async { tokio::join!(case.act(), link.done()) }).await;
     broke?;
     match result {
-        Ok(told) => match case.applied(told).await? {
+        Ok(returned) => match case.applied(returned).await? {
             1 => {}
-            times => return Err(format!("it was applied {times} times")),
+            times => return Err(format!("the action was applied {times} times")),
         },
         Err(error) if fault == Fault::Expired && asked.op == OpCode::Multi && error.may_have_applied() => {
             let times = case.applied(None).await?;
             if times > 1 {
-                return Err(format!("it was applied {times} times, and told as unknown"));
+                return Err(format!(
+                    "the action was applied {times} times, but its outcome was reported as unknown"
+                ));
             }
         }
-        Err(error) => return Err(format!("it failed: {error}")),
+        Err(error) => return Err(format!("the action failed: {error}")),
     }
     case.close().await
 }
 
-/// Drops an action after so many polls, and does it again. True when it was done by then.
+/// Drops an action after `polls` polls, and performs it again. Returns true if the first had finished.
 async fn dropped(server: &TestServer, action: Action, polls: usize) -> Result<bool, String> {
     let case = Case::new(server, action).await;
     let done = soon(async { poll_times(polls, pin!(case.act())).await }).await;
-    // Requests sent earlier are applied before this is answered.
+    // The servers answer this only after they have applied all earlier requests.
     soon(case.client.sync("/")).await.map_err(|error| error.to_string())?;
     let done = match done {
-        Some(Ok(told)) => case.applied(told).await? == 1,
-        Some(Err(error)) => return Err(format!("it failed: {error}")),
+        Some(Ok(returned)) => case.applied(returned).await? == 1,
+        Some(Err(error)) => return Err(format!("the action failed: {error}")),
         None => {
             let times = case.applied(None).await?;
             if times > 1 {
-                return Err(format!("it was applied {times} times"));
+                return Err(format!("the dropped action was applied {times} times"));
             }
             if times == 0 {
-                let told = soon(case.act()).await.map_err(|error| format!("the next one failed: {error}"))?;
-                let times = case.applied(told).await?;
+                let returned =
+                    soon(case.act()).await.map_err(|error| format!("the second action failed: {error}"))?;
+                let times = case.applied(returned).await?;
                 if times != 1 {
-                    return Err(format!("it was applied {times} times in the end"));
+                    return Err(format!("both actions together were applied {times} times"));
                 }
             }
             false
@@ -254,7 +267,7 @@ async fn dropped(server: &TestServer, action: Action, polls: usize) -> Result<bo
     Ok(done)
 }
 
-/// Closes the client after so many polls of an action. True when that was done by then.
+/// Closes the client after `polls` polls of an action. Returns true if the action had finished.
 async fn closed(server: &TestServer, action: Action, polls: usize) -> Result<bool, String> {
     let case = Case::new(server, action).await;
     let (is_done, result) = {
@@ -271,13 +284,13 @@ async fn closed(server: &TestServer, action: Action, polls: usize) -> Result<boo
         Err(_) => times == 0,
     };
     if !fits {
-        return Err(format!("it was applied {times} times, and told {result:?}"));
+        return Err(format!("the action was applied {times} times, but returned {result:?}"));
     }
     case.close().await?;
     Ok(is_done)
 }
 
-/// Runs cases, some at a time, and fails with all that failed.
+/// Runs cases, several at a time, and fails with all failures.
 async fn run<F: Future<Output = Result<(), String>>>(cases: impl IntoIterator<Item = (String, F)>) {
     let cases = cases
         .into_iter()
@@ -288,14 +301,14 @@ async fn run<F: Future<Output = Result<(), String>>>(cases: impl IntoIterator<It
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// At every poll until it is done by itself.
+/// Runs a case for each number of polls until the action finishes first.
 async fn at_each_poll(mut case: impl AsyncFnMut(usize) -> Result<bool, String>) -> Result<(), String> {
     for polls in 0..100 {
         if case(polls).await.map_err(|failure| format!("after {polls} polls: {failure}"))? {
             return Ok(());
         }
     }
-    Err("it was not done after 100 polls".into())
+    Err("the action did not finish within 100 polls".into())
 }
 
 both_backends! {

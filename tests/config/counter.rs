@@ -16,7 +16,7 @@ both_backends! {
         let server = backend.start().await;
         let client = connect(&server).await;
         let (long, int) = (counter::<i64>(&client), Counter::<i32>::new(&client, "/int").unwrap());
-        // Nobody has counted yet.
+        // The counter has no node yet.
         assert_eq!(soon(long.get()).await.unwrap(), 0);
         assert!(!soon(long.compare_and_set(0, 5)).await.unwrap());
         assert!(client.exists("/counters/orders").await.unwrap().is_none());
@@ -28,7 +28,7 @@ both_backends! {
         assert_eq!(client.get("/int").await.unwrap().data.as_ref(), [255; 4]);
         assert_eq!(soon(int.increment()).await.unwrap().after, 0);
         assert_eq!(soon(int.subtract(7)).await.unwrap().after, -7);
-        // No bytes read as 0, too few are an error, and more than enough are cut.
+        // Empty data counts as 0, too few bytes are an error, and surplus bytes are ignored.
         client.set("/int", "", None).await.unwrap();
         assert_eq!(soon(int.get()).await.unwrap(), 0);
         assert_eq!(soon(int.increment()).await.unwrap().after, 1);
@@ -63,7 +63,7 @@ both_backends! {
         assert_eq!(soon(fresh.get()).await.unwrap(), 3);
     }
 
-    async fn the_sum_of_many_is_exact_and_each_number_is_given_out_once(backend: Backend) {
+    async fn concurrent_increments_sum_exactly_and_each_number_is_returned_once(backend: Backend) {
         const TASKS: usize = 6;
         const EACH: usize = 15;
         let server = backend.start().await;
@@ -122,7 +122,7 @@ both_backends! {
         assert_eq!(error.kind(), ErrorKind::Closed);
     }
 
-    async fn nothing_is_refused_for_what_a_server_that_lags_shows(backend: Backend) {
+    async fn a_lagging_server_causes_no_rejection(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let syncs = || server.front().trace().iter().filter(|frame| frame.is_reply(OpCode::Sync)).count();
@@ -130,7 +130,7 @@ both_backends! {
         soon(counter.set(i64::MAX)).await.unwrap();
         let before = syncs();
         assert!(matches!(soon(counter.increment()).await, Err(CounterError::Overflow { .. })));
-        assert_eq!(syncs(), before + 1, "it asked for the latest first");
+        assert_eq!(syncs(), before + 1, "the counter read the latest value first");
         client.set("/counter", "bad", None).await.unwrap();
         assert!(matches!(soon(counter.increment()).await, Err(CounterError::Corrupted { .. })));
         assert_eq!(syncs(), before + 2);

@@ -1,4 +1,4 @@
-//! Changes that subscribers are told: V1 to V8.
+//! Changes that subscribers receive: V1 to V8.
 
 use crate::limits::{Limits, json, limits, watches};
 use crate::support::{PATH, config, next, until, until_stale};
@@ -12,7 +12,7 @@ use futures_util::StreamExt;
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// Writes values as quickly as it can, one after the other; returns which transaction wrote which.
+/// Writes values as fast as possible. Returns which transaction wrote which value.
 async fn write(server: &TestServer, values: std::ops::RangeInclusive<u32>) -> HashMap<i64, u32> {
     let client = connect(server).await;
     let config = Config::<Limits>::builder(&client, PATH).history(0).build().unwrap();
@@ -24,20 +24,20 @@ async fn write(server: &TestServer, values: std::ops::RangeInclusive<u32>) -> Ha
     written
 }
 
-/// Follows until `last`; returns the values that it was told.
+/// Follows until `last`. Returns the received values.
 async fn follow(mut subscription: Subscription<Limits>, last: u32) -> Vec<(i64, u32)> {
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     loop {
         let snapshot = next(&mut subscription).await;
-        told.push((snapshot.revision().unwrap().mzxid, snapshot.per_second));
+        received.push((snapshot.revision().unwrap().mzxid, snapshot.per_second));
         if snapshot.per_second == last {
-            return told;
+            return received;
         }
     }
 }
 
 both_backends! {
-    async fn v1_v2_v3_v4_v7_values_come_in_order_up_to_the_last_over_links_and_sessions(backend: Backend) {
+    async fn v1_v2_v3_v4_v7_values_arrive_in_order_up_to_the_last_across_links_and_sessions(backend: Backend) {
         const LAST: u32 = 200;
         let server = backend.start().await;
         let proxy = server.proxy().await;
@@ -61,16 +61,16 @@ both_backends! {
             soon(client.state().reached(ConnectionState::Connected)).await;
         }
         for follower in followers {
-            let told = soon(follower).await.unwrap();
-            // V1 and V7: in the order in which they were written; V2: nothing else; V3: up to the last; V4:
-            // perhaps not all.
-            assert!(told.is_sorted_by(|one, next| one.0 < next.0 && one.1 < next.1), "{told:?}");
-            assert!(told.iter().all(|(mzxid, value)| written.get(mzxid) == Some(value)), "{told:?}");
-            assert_eq!(told.last().unwrap().1, LAST);
+            let received = soon(follower).await.unwrap();
+            // V1 and V7: values arrive in the order in which they were written. V2: no other values arrive.
+            // V3: the last value arrives. V4: some values may be missing.
+            assert!(received.is_sorted_by(|one, next| one.0 < next.0 && one.1 < next.1), "{received:?}");
+            assert!(received.iter().all(|(mzxid, value)| written.get(mzxid) == Some(value)), "{received:?}");
+            assert_eq!(received.last().unwrap().1, LAST);
         }
     }
 
-    async fn v3_a_deletion_is_told_and_the_last_good_value_stays(backend: Backend) {
+    async fn v3_a_deletion_is_reported_and_the_last_good_value_stays(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let (config, operator) = (config(&client), config(&other));
@@ -80,11 +80,12 @@ both_backends! {
         soon(operator.delete()).await.unwrap();
         assert!(matches!(soon(subscription.changed()).await, Some(Ok(Change::Deleted))));
         assert!(subscription.is_missing() && subscription.current().per_second == 1);
-        // The same value of a new node is news.
+        // The same value in a new node is a change.
         soon(operator.publish(&limits(1))).await.unwrap();
         assert_eq!(next(&mut subscription).await.revision().unwrap().version, 0);
         assert!(!subscription.is_missing());
-        // Deleted and published while nobody could look, and deleted while the session ended.
+        // The value is deleted and published while the client is disconnected, and deleted while its session
+        // ends.
         soon(operator.delete()).await.unwrap();
         assert!(matches!(soon(subscription.changed()).await, Some(Ok(Change::Deleted))));
         server.expire(client.session_id().unwrap()).await.unwrap();
@@ -95,7 +96,7 @@ both_backends! {
         assert!(matches!(soon(subscription.changed()).await, Some(Ok(Change::Deleted))));
     }
 
-    async fn what_never_existed_is_missing_and_not_deleted(backend: Backend) {
+    async fn a_value_that_never_existed_is_missing_and_not_deleted(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let operator = config(&other);
@@ -107,12 +108,12 @@ both_backends! {
         assert_eq!(next(&mut subscription).await.per_second, 1);
         soon(operator.delete()).await.unwrap();
         assert!(matches!(soon(subscription.changed()).await, Some(Ok(Change::Deleted))));
-        // One who comes later to the same cache is told the same.
+        // A later subscriber of the same cache receives the same change.
         let mut later = soon(patient.subscribe()).await.unwrap();
         assert!(matches!(soon(later.changed()).await, Some(Ok(Change::Deleted))));
     }
 
-    async fn v5_without_a_link_the_value_is_stale_and_says_for_how_long(backend: Backend) {
+    async fn v5_a_disconnected_value_is_stale_and_reports_for_how_long(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
@@ -135,7 +136,7 @@ both_backends! {
         assert!(subscription.current().age() < docent_tests::PATIENCE);
     }
 
-    async fn v6_a_publish_whose_reply_is_lost_is_known_to_be_there_once(backend: Backend) {
+    async fn v6_a_publish_whose_reply_is_lost_is_applied_once(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
@@ -147,15 +148,15 @@ both_backends! {
         soon(lost.fired()).await;
         proxy.reset().await;
         let published = soon(publish).await.unwrap().unwrap();
-        let told = next(&mut subscription).await;
-        assert_eq!((told.revision(), told.per_second), (published.revision(), 2));
+        let received = next(&mut subscription).await;
+        assert_eq!((received.revision(), received.per_second), (published.revision(), 2));
         assert_eq!(published.revision().unwrap().version, 1);
-        // The revision that the publisher was told is good for the next step.
+        // The publisher can use the returned revision for its next step.
         soon(config.publish_if(&limits(3), &published)).await.unwrap();
         assert_eq!(next(&mut subscription).await.per_second, 3);
     }
 
-    async fn v8_bad_values_are_told_and_counted_and_the_last_good_one_stays(backend: Backend) {
+    async fn v8_bad_values_are_reported_and_counted_and_the_last_good_one_stays(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let config = config(&client);
@@ -190,7 +191,7 @@ both_backends! {
         assert!(!subscription.is_stale());
     }
 
-    async fn what_is_wrong_at_the_beginning_is_told(backend: Backend) {
+    async fn an_initial_error_is_reported(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let config = config(&client);
@@ -198,12 +199,12 @@ both_backends! {
         client.create("/config", "", CreateMode::Persistent).await.unwrap();
         client.create(PATH, "[", CreateMode::Persistent).await.unwrap();
         assert!(matches!(soon(config.subscribe()).await, Err(SubscribeError::Refused { .. })));
-        // With a default it can begin, and is told the fault.
+        // With a default a subscription can start, and it reports the rejection.
         let tolerant = Config::builder(&client, PATH).default_value(limits(9)).build().unwrap();
         let mut subscription = soon(tolerant.subscribe()).await.unwrap();
         assert!(subscription.current().per_second == 9 && subscription.current().is_provisional());
         assert!(matches!(soon(subscription.changed()).await, Some(Ok(Change::Refused(_)))));
-        // The default is no published value.
+        // The default does not count as a published value.
         let default = subscription.current();
         assert!(tolerant.publish_if(&limits(10), &default).await.is_err());
         soon(tolerant.delete()).await.unwrap();
@@ -212,7 +213,7 @@ both_backends! {
         assert_eq!(next(&mut subscription).await.per_second, 10);
     }
 
-    async fn a_value_that_may_not_be_read_is_trouble(backend: Backend) {
+    async fn a_value_that_may_not_be_read_is_an_error(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         soon(config(&other).publish(&limits(1))).await.unwrap();
@@ -225,7 +226,7 @@ both_backends! {
         assert!(subscription.is_stale() && subscription.last_error().is_some());
     }
 
-    async fn who_waits_for_a_first_value_has_it_when_it_is_published(backend: Backend) {
+    async fn a_subscriber_that_waits_for_a_first_value_receives_it(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let config = config(&client);
@@ -234,15 +235,15 @@ both_backends! {
         assert!(futures_util::poll!(&mut waiting).is_pending());
         let started = server.front().trace().len();
         other.create("/config", "", CreateMode::Persistent).await.unwrap();
-        // A bad value is none yet.
+        // An invalid value does not count as published.
         other.create(PATH, json(0), CreateMode::Persistent).await.unwrap();
         let refused = async { while !matches!(config.subscribe().await, Err(SubscribeError::Refused { .. })) { docent_tests::pause().await; } };
-        soon(async { tokio::select! { () = refused => {}, _ = &mut waiting => panic!("it is bad") } }).await;
+        soon(async { tokio::select! { () = refused => {}, _ = &mut waiting => panic!("an invalid value was returned") } }).await;
         soon(crate::support::config(&other).publish(&limits(2))).await.unwrap();
         let subscription = soon(waiting).await.unwrap();
         assert_eq!(subscription.current().per_second, 2);
-        assert!(server.front().trace().len() - started < 200, "nobody polls");
-        // Where there is one it returns at once; dropped it leaves no watch.
+        assert!(server.front().trace().len() - started < 200, "no subscription polls");
+        // If a value exists, the call returns immediately. After the drop no watch is left.
         let second = soon(config.subscribe_when_published()).await.unwrap();
         drop((subscription, second));
         soon(crate::support::config(&other).delete()).await.unwrap();
@@ -256,7 +257,7 @@ both_backends! {
         assert!(matches!(soon(waiting).await.unwrap(), Some(SubscribeError::Core(error)) if error.kind() == ErrorKind::Closed));
     }
 
-    async fn who_waits_for_a_first_value_waits_out_an_outage(backend: Backend) {
+    async fn waiting_for_a_first_value_survives_an_outage(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let limit = Duration::from_millis(200);
@@ -296,7 +297,7 @@ both_backends! {
         let mut subscriptions = Vec::new();
         for _ in 0..20 {
             subscriptions.push(soon(config.subscribe()).await.unwrap());
-            // Another `Config` has a cache of its own, and the watch at the server is the same.
+            // Another `Config` shares the client's cache, and the server has only one watch.
             subscriptions.push(soon(crate::support::config(&client).subscribe()).await.unwrap());
         }
         if let Some(watches) = watches(&server) {
@@ -308,7 +309,7 @@ both_backends! {
         }
         drop(subscriptions);
         soon(async { while watches(&server).is_some_and(|watches| watches > 0) { client.sync("/").await.unwrap(); } }).await;
-        // It can begin again.
+        // A new subscription can start.
         assert_eq!(soon(config.subscribe()).await.unwrap().current().per_second, 2);
     }
 
@@ -337,13 +338,13 @@ both_backends! {
         let mut subscription = soon(config.subscribe()).await.unwrap();
         for value in 2..=20 {
             let waiting = tokio::time::timeout(Duration::from_micros(u64::from(value) * 50), subscription.changed()).await;
-            assert!(waiting.is_err(), "nothing was published");
+            assert!(waiting.is_err(), "there is no published value");
             soon(config.publish(&limits(value))).await.unwrap();
             assert_eq!(next(&mut subscription).await.per_second, value);
         }
     }
 
-    async fn who_holds_a_snapshot_holds_nobody_up(backend: Backend) {
+    async fn holding_a_snapshot_blocks_no_one(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let config = config(&client);
@@ -355,7 +356,7 @@ both_backends! {
         assert!(held.iter().all(|snapshot| snapshot.per_second == 1));
     }
 
-    async fn lost_replies_cost_a_follower_nothing_but_time(backend: Backend) {
+    async fn lost_replies_only_delay_a_subscription(backend: Backend) {
         let server = backend.start().await;
         let (other, proxy) = (connect(&server).await, server.proxy().await);
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();

@@ -14,19 +14,19 @@ const SESSIONS: usize = 20;
 const FOLLOWERS: usize = 10;
 const LAST: u32 = 1_000;
 
-/// Writes under way at the same time.
+/// Number of concurrent writes.
 const AT_ONCE: usize = 20;
 
-/// Follows until the last value; how many it was told.
+/// Follows until the last value. Returns the number of received values.
 async fn follow(mut subscription: Subscription<Limits>) -> usize {
-    let (mut newest, mut told) = (subscription.current().revision().unwrap().mzxid, 0);
-    while subscription.current().per_second < LAST || told == 0 {
+    let (mut newest, mut count) = (subscription.current().revision().unwrap().mzxid, 0);
+    while subscription.current().per_second < LAST || count == 0 {
         match subscription.changed().await {
             Some(Ok(Change::Value(snapshot))) => {
                 let mzxid = snapshot.revision().unwrap().mzxid;
-                assert!(mzxid > newest, "{mzxid} came after {newest}");
+                assert!(mzxid > newest, "{mzxid} arrived after {newest}");
                 assert!(subscription.current().revision().unwrap().mzxid >= mzxid);
-                (newest, told) = (mzxid, told + 1);
+                (newest, count) = (mzxid, count + 1);
                 if snapshot.per_second == LAST {
                     break;
                 }
@@ -34,10 +34,11 @@ async fn follow(mut subscription: Subscription<Limits>) -> usize {
             other => panic!("{other:?}"),
         }
     }
-    told
+    count
 }
 
-/// Cuts the links three times, and ends each session once, at a quarter of the values each.
+/// Disturbs the followers at each fifth of the values: resets all links three times, and ends every session
+/// once.
 async fn disturb(
     written: &AtomicU32,
     proxy: &Proxy,
@@ -82,7 +83,7 @@ both_backends! {
         let writing = async {
             for first in (2..=LAST).step_by(AT_ONCE) {
                 let last = LAST.min(first + u32::try_from(AT_ONCE).unwrap() - 1);
-                // All on their way before the first is answered, and applied in this order.
+                // All writes are sent before the first reply, and applied in this order.
                 let writes = (first..=last).map(|value| operator.set(PATH, json(value), None));
                 try_join_all(writes).await.unwrap();
                 written.store(last, Ordering::SeqCst);
@@ -95,7 +96,7 @@ both_backends! {
         for subscription in &kept {
             until(subscription, LAST).await;
         }
-        // The last value may come right before the end of a session.
+        // The last value may arrive just before a session ends.
         docent_tests::until(async || clients.iter().all(|client| client.state().current().generation >= 2)).await;
     }
 }

@@ -1,4 +1,4 @@
-//! The local snapshot.
+//! The local snapshot file.
 
 use crate::limits::{Limits, in_range, json, limits};
 use crate::support::{PATH, config, next, until, until_stale};
@@ -20,12 +20,12 @@ fn saved_in(client: &Client, file: &Path) -> Config<Limits> {
         .unwrap()
 }
 
-/// Waits until the file holds this value.
+/// Waits until the file contains this value.
 async fn until_saved(file: &Path, per_second: u32) {
     until_ends(file, &json(per_second)).await;
 }
 
-/// Waits until the file ends so.
+/// Waits until the file ends with this text.
 async fn until_ends(file: &Path, wanted: &str) {
     soon(async {
         while !fs::read_to_string(file).is_ok_and(|text| text.ends_with(wanted)) {
@@ -35,13 +35,13 @@ async fn until_ends(file: &Path, wanted: &str) {
     .await;
 }
 
-/// A client, and a file that nobody has written yet.
+/// A client, and a file that does not exist yet.
 struct Scene {
     server: TestServer,
     folder: TempDir,
     file: PathBuf,
     client: Client,
-    /// Publishes, and knows nothing of the file.
+    /// Publishes values, and does not use the file.
     operator: Config<Limits>,
 }
 
@@ -53,7 +53,7 @@ impl Scene {
         Self { file: folder.path().join("limits"), operator: config(&client), server, folder, client }
     }
 
-    /// With a file that holds 1, as the servers do, and whose text is returned.
+    /// Creates a file that contains the value 1, as the servers do, and returns its text.
     async fn saved(backend: Backend) -> (Self, String) {
         let scene = Self::new(backend).await;
         soon(scene.operator.publish(&limits(1))).await.unwrap();
@@ -67,7 +67,7 @@ impl Scene {
         saved_in(&self.client, &self.file)
     }
 
-    /// The way to the servers, which is cut.
+    /// Creates a proxy that lets no link through.
     async fn cut_off(&self) -> Proxy {
         let proxy = self.server.proxy().await;
         proxy.cut().await;
@@ -76,7 +76,7 @@ impl Scene {
 }
 
 both_backends! {
-    async fn a_service_starts_from_the_file_while_the_servers_are_away_and_converges(backend: Backend) {
+    async fn a_service_starts_from_the_file_during_an_outage_and_converges(backend: Backend) {
         let (scene, _) = Scene::saved(backend).await;
         let Scene { server, file, operator, .. } = &scene;
         let client = connect(server).await;
@@ -87,7 +87,7 @@ both_backends! {
         until_saved(file, 2).await;
         soon(client.close()).await;
 
-        // Started again, and nobody answers.
+        // After a restart no server answers.
         let proxy = scene.cut_off().await;
         let client = builder(server, proxy.connect_string()).build().unwrap();
         let config = saved_in(&client, file);
@@ -110,7 +110,7 @@ both_backends! {
     async fn any_value_of_the_servers_replaces_that_of_the_file(backend: Backend) {
         let (scene, text) = Scene::saved(backend).await;
         let Scene { server, file, operator, .. } = &scene;
-        // As if the servers had been set up anew: theirs is older by number.
+        // The file's revision is higher than the servers', as after the servers were set up from scratch.
         let mzxid = soon(operator.get()).await.unwrap().unwrap().revision().unwrap().mzxid;
         let text = text.replace(&format!("\"mzxid\":{mzxid}"), "\"mzxid\":9000000000000000000").replace(&json(1), &json(7));
         fs::write(file, text).unwrap();
@@ -119,11 +119,11 @@ both_backends! {
         let mut subscription = soon(saved_in(&late, file).subscribe()).await.unwrap();
         assert_eq!(subscription.current().per_second, 7);
         proxy.heal().await.unwrap();
-        let told = next(&mut subscription).await;
-        assert_eq!((told.per_second, told.origin()), (1, Origin::Server));
+        let snapshot = next(&mut subscription).await;
+        assert_eq!((snapshot.per_second, snapshot.origin()), (1, Origin::Server));
     }
 
-    async fn a_file_that_is_not_good_is_not_taken(backend: Backend) {
+    async fn an_invalid_file_is_rejected(backend: Backend) {
         let (scene, good) = Scene::saved(backend).await;
         let Scene { server, folder, file, client, .. } = &scene;
         let proxy = scene.cut_off().await;
@@ -143,25 +143,25 @@ both_backends! {
             fs::set_permissions(file, fs::Permissions::from_mode(0o622)).unwrap();
             refused("others may write to it").await;
         }
-        // It is no reason to fail while the servers answer, and is mended then.
+        // An invalid file is not an error while the servers answer, and is then rewritten.
         let subscription = soon(scene.config().subscribe()).await.unwrap();
         assert_eq!((subscription.current().per_second, subscription.current().origin()), (1, Origin::Server));
         until_ends(file, &good).await;
-        // Neither is a folder that is not there.
+        // A missing folder is not an error either.
         let nowhere = folder.path().join("no/such/folder");
         assert_eq!(soon(saved_in(client, &nowhere).subscribe()).await.unwrap().current().per_second, 1);
     }
 
-    async fn a_file_of_another_namespace_is_not_taken_and_keeps_no_service_from_its_own_value(backend: Backend) {
+    async fn a_file_of_another_namespace_is_rejected_and_blocks_no_value_of_its_own(backend: Backend) {
         let (scene, staging) = Scene::saved(backend).await;
         let Scene { server, file, .. } = &scene;
         let elsewhere = |connect: &str| builder(server, connect).namespace(server.path("production"));
-        // Nobody answers: the service does not begin with the value of another environment.
+        // No server answers. The service must not start with the value of another environment.
         let proxy = scene.cut_off().await;
-        let away = elsewhere(&proxy.connect_string()).operation_timeout(Duration::from_millis(300)).build().unwrap();
-        let refused = soon(saved_in(&away, file).subscribe()).await;
+        let disconnected = elsewhere(&proxy.connect_string()).operation_timeout(Duration::from_millis(300)).build().unwrap();
+        let refused = soon(saved_in(&disconnected, file).subscribe()).await;
         assert!(matches!(&refused, Err(SubscribeError::Core(error)) if error.is_retryable()), "{refused:?}");
-        // They answer: it begins with its own, which takes the file's place.
+        // The servers answer. The service starts with its own value, which replaces the one in the file.
         let client = soon(elsewhere(&server.connect_string()).connect()).await.unwrap();
         soon(config(&client).publish(&limits(7))).await.unwrap();
         let subscription = soon(saved_in(&client, file).subscribe()).await.unwrap();
@@ -170,7 +170,7 @@ both_backends! {
         assert_ne!(fs::read_to_string(file).unwrap(), staging);
     }
 
-    async fn a_deleted_value_stays_in_the_file_and_the_file_is_its_owners(backend: Backend) {
+    async fn a_deleted_value_stays_in_the_file_which_only_its_owner_may_access(backend: Backend) {
         let (scene, _) = Scene::saved(backend).await;
         let Scene { file, client, operator, .. } = &scene;
         let mut subscription = soon(scene.config().subscribe()).await.unwrap();
@@ -179,13 +179,13 @@ both_backends! {
             use std::os::unix::fs::PermissionsExt;
             assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
         }
-        // A bad value is not saved.
+        // An invalid value is not saved.
         client.set(PATH, json(0), None).await.unwrap();
         assert!(matches!(soon(subscription.changed()).await, Some(Ok(Change::Refused(_)))));
         soon(operator.delete()).await.unwrap();
         assert!(matches!(soon(subscription.changed()).await, Some(Ok(Change::Deleted))));
         drop(subscription);
-        // Started again, it goes on with the last good value.
+        // After a restart the service continues with the last valid value.
         let mut subscription = soon(scene.config().subscribe()).await.unwrap();
         assert_eq!(subscription.current().per_second, 1);
         assert!(subscription.current().is_provisional());
@@ -204,7 +204,7 @@ both_backends! {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
-    async fn the_last_value_is_saved_also_when_nobody_follows_any_more(backend: Backend) {
+    async fn the_last_value_is_saved_even_after_the_last_subscription_is_dropped(backend: Backend) {
         let (scene, _) = Scene::saved(backend).await;
         let Scene { folder, file, .. } = &scene;
         let config = scene.config();
@@ -220,10 +220,10 @@ both_backends! {
             drop(subscription);
             until_saved(file, 10 * round + 4).await;
         }
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no other file is left in the folder");
     }
 
-    async fn two_that_follow_the_same_value_may_share_the_file(backend: Backend) {
+    async fn two_subscribers_of_a_value_may_share_the_file(backend: Backend) {
         let (scene, _) = Scene::saved(backend).await;
         let (first, second) = (scene.config(), saved_in(&connect(&scene.server).await, &scene.file));
         let _subscriptions = [soon(first.subscribe()).await.unwrap(), soon(second.subscribe()).await.unwrap()];
@@ -235,11 +235,11 @@ both_backends! {
         until_saved(&scene.file, 50).await;
     }
 
-    async fn a_pipe_in_the_place_of_the_file_holds_nobody_up(backend: Backend) {
+    async fn a_pipe_at_the_path_of_the_file_blocks_no_one(backend: Backend) {
         let scene = Scene::new(backend).await;
         assert!(std::process::Command::new("mkfifo").arg(&scene.file).status().unwrap().success());
         let started = tokio::time::Instant::now();
         assert!(matches!(soon(scene.config().subscribe()).await, Err(SubscribeError::Missing { .. })));
-        assert!(started.elapsed() < Duration::from_secs(4), "it did not wait for somebody to write to it");
+        assert!(started.elapsed() < Duration::from_secs(4), "opening the file did not wait for a writer");
     }
 }

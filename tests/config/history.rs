@@ -1,4 +1,4 @@
-//! Earlier values, and going back to them.
+//! Earlier values, and rollback to them.
 
 use crate::limits::{Limits, in_range, json, limits};
 use crate::support::{PATH, config};
@@ -13,7 +13,7 @@ fn keeping(client: &Client, length: usize) -> Config<Limits> {
     Config::builder(client, PATH).history(length).validate(in_range).build().unwrap()
 }
 
-/// The values of the history, the latest first; `None` for one that cannot be read.
+/// Returns the values of the history, latest first, with `None` for an unreadable value.
 async fn past(config: &Config<Limits>) -> Vec<Option<u32>> {
     let past = soon(config.history()).await.unwrap();
     assert!(past.is_sorted_by(|one, next| one.revision.mzxid > next.revision.mzxid));
@@ -21,7 +21,7 @@ async fn past(config: &Config<Limits>) -> Vec<Option<u32>> {
 }
 
 both_backends! {
-    async fn the_last_values_are_kept_and_no_more(backend: Backend) {
+    async fn the_history_keeps_only_the_last_values(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let config = keeping(&client, 3);
@@ -35,14 +35,14 @@ both_backends! {
         revisions.truncate(5);
         revisions.reverse();
         assert_eq!(kept, revisions[..3]);
-        // A shorter history deletes the values too many; none at all leaves them alone.
+        // A shorter history deletes surplus values. A history of length 0 keeps them.
         soon(keeping(&client, 0).publish(&limits(7))).await.unwrap();
         assert_eq!(past(&config).await.len(), 3);
         soon(keeping(&client, 1).publish(&limits(8))).await.unwrap();
         assert_eq!(past(&config).await, [Some(7)]);
     }
 
-    async fn what_others_wrote_is_kept_byte_for_byte(backend: Backend) {
+    async fn values_of_other_clients_are_kept_byte_for_byte(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let config = config(&client);
@@ -51,14 +51,14 @@ both_backends! {
         soon(config.publish(&limits(3))).await.unwrap();
         client.set(PATH, "not json", None).await.unwrap();
         soon(config.publish(&limits(4))).await.unwrap();
-        // A value that was written past it and replaced in the same way was never seen.
+        // The history does not contain a value that was written and replaced without this API.
         assert_eq!(past(&config).await, [None, Some(2)]);
         let two = soon(config.history()).await.unwrap()[1].revision;
         soon(config.rollback(&two)).await.unwrap();
         assert_eq!(client.get(PATH).await.unwrap().data, "{ \"per_second\": 2, \"unknown\": [] }");
     }
 
-    async fn rolling_back_publishes_an_earlier_value_anew(backend: Backend) {
+    async fn rolling_back_publishes_an_earlier_value_again(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let config = config(&client);
@@ -72,14 +72,14 @@ both_backends! {
         assert!(back.revision().unwrap().mzxid > before.mzxid);
         assert_eq!(client.get(PATH).await.unwrap().data, json(1));
         assert_eq!(past(&config).await, [Some(3), Some(2), Some(1)]);
-        // The present one is not in the history, and neither is one of another node.
+        // The current value is not in the history, and neither is a value of a deleted node.
         let present = back.revision().unwrap();
         assert!(matches!(soon(config.rollback(&present)).await, Err(PublishError::NoSuchRevision)));
         soon(config.delete()).await.unwrap();
         assert!(matches!(soon(config.rollback(&first)).await, Err(PublishError::NoSuchRevision)));
     }
 
-    async fn a_value_that_would_be_refused_by_now_is_not_rolled_back_to(backend: Backend) {
+    async fn an_earlier_value_that_is_now_invalid_is_not_restored(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let unchecked = Config::<Limits>::new(&client, PATH).unwrap();
@@ -125,7 +125,7 @@ both_backends! {
             soon(config.publish(&limits(value))).await.unwrap();
         }
         assert_eq!(client.get(PATH).await.unwrap().data, json(7));
-        // It stays with what is below it, and the values after it are kept as ever.
+        // The entry stays because it has child nodes, and later values are recorded as usual.
         assert_eq!(past(&config).await, [Some(6), Some(5), Some(1)]);
         let stray = format!("{PATH}/_history/{}/stray", entries[0]);
         assert_eq!(client.get(&format!("{stray}/deep")).await.unwrap().data, "theirs");
@@ -170,7 +170,7 @@ both_backends! {
             client.set_acl(&folder, [Acl::new(allowed, "world", "anyone")], None).await.unwrap();
             assert_eq!(soon(config.publish(&limits(value))).await.unwrap().per_second, value);
             client.set_acl(&folder, [Acl::open_unsafe()], None).await.unwrap();
-            // Where nothing can be deleted the replaced value is kept all the same.
+            // The replaced value is recorded even if no old entry can be deleted.
             assert_eq!(past(&config).await, [Some(3), Some(2), Some(1)], "{value}");
         }
         soon(config.publish(&limits(7))).await.unwrap();
@@ -189,10 +189,10 @@ both_backends! {
         assert_eq!(soon(config.rollback(&first)).await.unwrap().per_second, 1);
         let trace = server.front().trace().split_off(before);
         let reads = trace.iter().filter(|frame| frame.is_request(OpCode::GetData)).count();
-        assert_eq!(reads, 1, "the earlier value; the present one is known");
+        assert_eq!(reads, 1, "only the earlier value is read, because the current one is known");
     }
 
-    async fn rolling_back_from_what_was_seen_overwrites_nothing_newer(backend: Backend) {
+    async fn a_rollback_from_a_seen_revision_overwrites_nothing_newer(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let config = config(&client);
@@ -201,21 +201,21 @@ both_backends! {
         soon(config.publish(&limits(3))).await.unwrap();
         assert!(matches!(soon(config.rollback_if(&first, &seen)).await, Err(PublishError::Conflict)));
         assert_eq!(client.get(PATH).await.unwrap().data, json(3));
-        // A bad value is seen by its refusal.
+        // The rejection of an invalid value provides its revision.
         client.set(PATH, "bad", None).await.unwrap();
-        let Err(SubscribeError::Refused { rejection: refusal, .. }) = soon(config.get()).await else { panic!("it is bad") };
+        let Err(SubscribeError::Refused { rejection: refusal, .. }) = soon(config.get()).await else { panic!("an invalid value was accepted") };
         let bad = refusal.revision().unwrap();
         let back = soon(config.rollback_if(&first, &bad)).await.unwrap();
         assert_eq!((back.per_second, client.get(PATH).await.unwrap().data), (1, json(1).into()));
         assert!(matches!(soon(config.rollback_if(&first, &bad)).await, Err(PublishError::Conflict)));
         let now = back.revision().unwrap();
         assert!(matches!(soon(config.rollback_if(&now, &now)).await, Err(PublishError::NoSuchRevision)));
-        // Neither is a value brought back that somebody deleted: with it went the history.
+        // A rollback does not restore a deleted node, because the history was deleted with the node.
         soon(config.delete()).await.unwrap();
         assert!(matches!(soon(config.rollback_if(&first, &now)).await, Err(PublishError::NoSuchRevision)));
     }
 
-    async fn publishers_with_histories_do_not_get_in_each_others_way(backend: Backend) {
+    async fn publishers_with_histories_do_not_conflict(backend: Backend) {
         let server = backend.start().await;
         let mut publishers = Vec::new();
         for number in 0..3 {

@@ -1,4 +1,5 @@
-//! Codecs and validations that panic or block: a live view goes on, says so, and costs no lock.
+//! Codecs and validations that panic or block. A live view keeps running, reports the failure, and no lock is
+//! lost.
 
 use crate::limits::{Limits, limits};
 use crate::support::{PATH, config};
@@ -12,16 +13,16 @@ use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The value at which hooks panic.
+/// Value at which hooks panic.
 const POISON: u32 = 13;
 
-/// The value at which validation takes its time.
+/// Value at which validation is slow.
 const SLOW: u32 = 3;
 
 /// Longer than a short session.
 const LONG: Duration = Duration::from_secs(3);
 
-/// JSON whose decoder panics at the poison.
+/// JSON whose decoder panics at [`POISON`].
 struct Fragile;
 
 impl Codec<Limits> for Fragile {
@@ -40,8 +41,8 @@ fn not_poison(limits: &Limits) -> Result<(), String> {
     Ok(())
 }
 
-/// The next change, in a word or two.
-async fn told(subscription: &mut Subscription<Limits>) -> String {
+/// Returns the next change, abbreviated.
+async fn next_change(subscription: &mut Subscription<Limits>) -> String {
     match soon(subscription.changed()).await {
         Some(Ok(Change::Value(snapshot))) => snapshot.per_second.to_string(),
         Some(Ok(Change::Refused(refusal))) => {
@@ -53,42 +54,42 @@ async fn told(subscription: &mut Subscription<Limits>) -> String {
     }
 }
 
-/// Publishes the poison under a live subscription, and then a good value.
-async fn a_subscription_goes_on_after_a_panic(hooked: Config<Limits>, other: &Client, what: &str) {
+/// Publishes the poison under a live subscription, and then a valid value.
+async fn check_subscription_after_a_panic(hooked: Config<Limits>, other: &Client, what: &str) {
     let plain = config(other);
     soon(plain.publish(&limits(1))).await.unwrap();
     let mut subscription = soon(hooked.subscribe()).await.unwrap();
     soon(plain.publish(&limits(POISON))).await.unwrap();
-    let refusal = told(&mut subscription).await;
+    let refusal = next_change(&mut subscription).await;
     assert!(refusal.ends_with(&format!("the {what} panicked")), "{refusal}");
     assert_eq!((subscription.current().per_second, subscription.refused()), (1, 1));
-    // It is behind as long as the hook runs.
+    // The subscription is stale as long as the hook runs.
     until(async || !subscription.is_stale()).await;
     soon(plain.publish(&limits(2))).await.unwrap();
-    assert_eq!(told(&mut subscription).await, "2");
+    assert_eq!(next_change(&mut subscription).await, "2");
     assert!(subscription.rejection().is_none());
 }
 
-/// Makes a folder with two keys, one of which becomes the poison.
-async fn a_tree_goes_on_after_a_panic(hooked: ConfigTree<Limits>, other: &Client) {
+/// Creates a folder with two keys, and sets one of them to the poison.
+async fn check_tree_after_a_panic(hooked: ConfigTree<Limits>, other: &Client) {
     let plain = ConfigTree::<Limits>::new(other, hooked.path()).unwrap();
     for key in ["a", "b"] {
         soon(plain.key(key).unwrap().publish(&limits(1))).await.unwrap();
     }
     let mut subscription = soon(hooked.subscribe()).await.unwrap();
-    let mut tell = async || match soon(subscription.changed()).await {
+    let mut next_change = async || match soon(subscription.changed()).await {
         Some(Ok(TreeChange::Value(key, snapshot))) => format!("{key} {}", snapshot.per_second),
         Some(Ok(TreeChange::Refused(key, refusal))) => format!("{key} {:?}", refusal.reason()),
         other => panic!("{other:?}"),
     };
     for (key, value, expected) in [("a", POISON, "a Panicked"), ("b", 2, "b 2"), ("a", 3, "a 3")] {
         soon(plain.key(key).unwrap().publish(&limits(value))).await.unwrap();
-        assert_eq!(tell().await, expected);
+        assert_eq!(next_change().await, expected);
     }
     assert_eq!(subscription.current().refused().len(), 0);
 }
 
-/// True when a lock is held for all the time that a live view's validation blocks.
+/// Returns true if a lock is held for as long as the validation of a live view blocks.
 async fn lock_outlives_validation(server: &TestServer, dedicated: bool) -> bool {
     let settings = builder(server, server.connect_string()).session_timeout(SHORT_SESSION);
     let settings = if dedicated { settings.dedicated_thread() } else { settings };
@@ -113,23 +114,23 @@ async fn lock_outlives_validation(server: &TestServer, dedicated: bool) -> bool 
     })
     .await;
     let is_held = guard.is_held() && soon(guard.verify()).await.is_ok();
-    assert!(!is_held || was_stale, "it says that it is behind, while it is");
+    assert!(!is_held || was_stale, "the view is stale while the validation runs");
     until(async || !subscription.is_stale()).await;
     soon(client.close()).await;
     is_held
 }
 
-/// A busy machine may starve a short session once.
-async fn lock_outlives_validation_once_in_a_while(server: &TestServer, dedicated: bool) {
+/// Repeats the measurement, because a busy machine may starve a short session once.
+async fn lock_outlives_validation_in_one_of_four_attempts(server: &TestServer, dedicated: bool) {
     for _ in 0..4 {
         if lock_outlives_validation(server, dedicated).await {
             return;
         }
     }
-    panic!("each time the lock was lost");
+    panic!("the lock was lost in every attempt");
 }
 
-/// A number whose drop panics once at the poison, when it is told to.
+/// A number whose drop panics once at the poison, if it is armed.
 #[derive(Serialize, Deserialize)]
 struct Bomb(u32);
 
@@ -154,34 +155,34 @@ async fn a_subscription_outlives_a_panic_in_the_drop_of_a_value() {
         let Some(Ok(Change::Value(snapshot))) = soon(subscription.changed()).await else { panic!() };
         assert_eq!(snapshot.0, number);
     }
-    assert!(!ARMED.load(Ordering::SeqCst), "the view dropped it");
+    assert!(!ARMED.load(Ordering::SeqCst), "the view dropped the value");
 }
 
 both_backends_in_real_time! {
-    async fn a_subscription_says_that_the_decoder_panicked_and_goes_on(backend: Backend) {
+    async fn a_subscription_reports_a_panic_of_the_decoder_and_continues(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let hooked = Config::builder_with(&client, PATH, Fragile).build().unwrap();
-        a_subscription_goes_on_after_a_panic(hooked, &other, "codec").await;
+        check_subscription_after_a_panic(hooked, &other, "codec").await;
     }
 
-    async fn a_subscription_says_that_validation_panicked_and_goes_on(backend: Backend) {
+    async fn a_subscription_reports_a_panic_of_validation_and_continues(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let hooked = Config::builder(&client, PATH).validate(not_poison).build().unwrap();
-        a_subscription_goes_on_after_a_panic(hooked, &other, "validation").await;
+        check_subscription_after_a_panic(hooked, &other, "validation").await;
     }
 
-    async fn a_tree_says_that_a_hook_panicked_at_a_key_and_goes_on(backend: Backend) {
+    async fn a_tree_reports_a_panic_of_a_hook_at_a_key_and_continues(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let decoded = Config::builder_with(&client, "/config/decoded", Fragile).build_tree().unwrap();
-        a_tree_goes_on_after_a_panic(decoded, &other).await;
+        check_tree_after_a_panic(decoded, &other).await;
         let validated = Config::builder(&client, "/config/validated").validate(not_poison).build_tree().unwrap();
-        a_tree_goes_on_after_a_panic(validated, &other).await;
+        check_tree_after_a_panic(validated, &other).await;
     }
 
-    async fn a_closure_that_panics_in_an_update_leaves_nothing_behind(backend: Backend) {
+    async fn a_closure_that_panics_in_an_update_has_no_effect(backend: Backend) {
         use futures_util::FutureExt;
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
@@ -195,10 +196,10 @@ both_backends_in_real_time! {
     }
 
     async fn validation_that_blocks_costs_no_lock(backend: Backend) {
-        lock_outlives_validation_once_in_a_while(&backend.start().await, false).await;
+        lock_outlives_validation_in_one_of_four_attempts(&backend.start().await, false).await;
     }
 
     async fn validation_that_blocks_costs_no_lock_of_a_dedicated_thread(backend: Backend) {
-        lock_outlives_validation_once_in_a_while(&backend.start().await, true).await;
+        lock_outlives_validation_in_one_of_four_attempts(&backend.start().await, true).await;
     }
 }

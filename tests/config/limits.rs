@@ -1,4 +1,4 @@
-//! The configuration of the tests.
+//! The configuration type of the tests.
 
 use docent_battery::TestServer;
 use serde::{Deserialize, Serialize};
@@ -19,12 +19,12 @@ pub(crate) fn in_range(limits: &Limits) -> Result<(), String> {
     }
 }
 
-/// The data of a node for a value.
+/// Returns the node's data for a value.
 pub(crate) fn json(per_second: u32) -> String {
     format!("{{\"per_second\":{per_second}}}")
 }
 
-/// Number of watches at the server, where it can tell.
+/// Returns the number of watches at the server, if the server can count them.
 pub(crate) fn watches(server: &TestServer) -> Option<usize> {
     server.as_embedded().map(docent::server::Server::watch_count)
 }

@@ -1,6 +1,6 @@
 //! Configuration, shared values and counters, on the embedded server and on a real ZooKeeper.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod bad_input;
 mod batteries;
@@ -19,8 +19,9 @@ mod support;
 mod tree;
 mod typed;
 
-// Modules that are also run with persistent watches take clients from here.
+// Modules that are also run with persistent watches import these functions from here.
 use docent_tests::{builder, connect};
 
-/// True where caches use persistent watches: one at the server for each, in both of its tables.
+/// True if caches use persistent watches. Each then has one watch at the server, which counts in both of its
+/// tables.
 const PERSISTENT: bool = false;

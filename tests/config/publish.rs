@@ -25,7 +25,7 @@ both_backends! {
         assert_eq!((read.revision(), read.per_second), (published.revision(), 7));
     }
 
-    async fn publish_if_takes_only_what_was_seen(backend: Backend) {
+    async fn publish_if_requires_the_seen_revision(backend: Backend) {
         let server = backend.start().await;
         let (config, other) = (config(&connect(&server).await), config(&connect(&server).await));
         let first = soon(config.publish_new(&limits(1))).await.unwrap();
@@ -34,7 +34,7 @@ both_backends! {
         assert!(matches!(soon(config.publish_if(&limits(3), &first)).await, Err(PublishError::Conflict)));
         assert_eq!(soon(config.get()).await.unwrap().unwrap().per_second, 2);
         soon(config.publish_if(&limits(3), &second)).await.unwrap();
-        // The same version of another node is another value.
+        // The same version of another node is a different revision.
         let third = soon(config.get()).await.unwrap().unwrap();
         soon(config.delete()).await.unwrap();
         for value in [1, 2, 3] {
@@ -48,7 +48,7 @@ both_backends! {
         assert!(matches!(soon(config.publish_if(&limits(5), &again)).await, Err(PublishError::Conflict)));
     }
 
-    async fn updates_of_many_are_all_counted(backend: Backend) {
+    async fn concurrent_updates_are_all_counted(backend: Backend) {
         const CLIENTS: u32 = 4;
         const UPDATES: u32 = 10;
         let server = backend.start().await;
@@ -71,7 +71,7 @@ both_backends! {
         assert_eq!(node.stat.version, i32::try_from(CLIENTS * UPDATES).unwrap() - 1);
     }
 
-    async fn an_update_may_leave_it_as_it_is(backend: Backend) {
+    async fn an_update_may_leave_the_value_unchanged(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let config = config(&client);
@@ -80,16 +80,16 @@ both_backends! {
         assert!(client.exists(PATH).await.unwrap().is_none());
         soon(config.publish(&limits(4))).await.unwrap();
         assert_eq!(soon(config.update(double)).await.unwrap().unwrap().per_second, 8);
-        // A value that cannot be read is not overwritten by one made from it.
+        // `update` does not overwrite an unreadable value.
         client.set(PATH, "[", None).await.unwrap();
         let refused = soon(config.update(double)).await;
         assert!(matches!(refused, Err(PublishError::Unreadable(refusal)) if refusal.revision().unwrap().version == 2));
-        // A plain publish mends it.
+        // A plain `publish` replaces an unreadable value.
         soon(config.publish(&limits(5))).await.unwrap();
         assert_eq!(soon(config.get()).await.unwrap().unwrap().per_second, 5);
     }
 
-    async fn what_readers_would_refuse_is_not_published(backend: Backend) {
+    async fn a_value_that_readers_would_reject_is_not_published(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let config = config(&client);
@@ -111,7 +111,8 @@ both_backends! {
         let Err(PublishError::Core(error)) = soon(config.publish(&"x".repeat(200_000))).await else { panic!() };
         assert_eq!(error.kind(), ErrorKind::TooLarge);
         assert!(client.exists("/text").await.unwrap().is_none());
-        // A value that leaves no room for its successor can be replaced all the same; it is not kept.
+        // A value that is too large to be sent together with its successor can be replaced, but is not
+        // recorded in the history.
         soon(config.publish(&"x".repeat(90_000))).await.unwrap();
         soon(config.publish(&"y".repeat(90_000))).await.unwrap();
         assert!(soon(config.history()).await.unwrap().is_empty());
@@ -132,7 +133,7 @@ both_backends! {
         assert!(soon(config.delete()).await.unwrap());
         assert!(client.exists(PATH).await.unwrap().is_none());
         assert!(!soon(config.delete()).await.unwrap());
-        // Nodes that others put below it are not touched, and neither is the rest then.
+        // If another client has created child nodes, the delete changes nothing.
         soon(config.publish(&limits(1))).await.unwrap();
         client.create(&format!("{PATH}/theirs"), "", CreateMode::Persistent).await.unwrap();
         let Err(PublishError::Core(error)) = soon(config.delete()).await else { panic!() };
@@ -140,7 +141,7 @@ both_backends! {
         assert_eq!(soon(config.get()).await.unwrap().unwrap().per_second, 1);
     }
 
-    async fn a_publish_over_the_own_last_value_is_one_request(backend: Backend) {
+    async fn a_publish_over_the_clients_own_last_value_is_one_request(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
@@ -155,7 +156,7 @@ both_backends! {
             soon(config.publish(&1)).await.unwrap();
             let before = proxy.trace().len();
             soon(config.publish(&2)).await.unwrap();
-            assert_eq!(requests(before).len(), reads + 1, "others may write, too");
+            assert_eq!(requests(before).len(), reads + 1, "another client may have written as well");
             for value in 3..9 {
                 let before = proxy.trace().len();
                 let published = soon(config.publish(&value)).await.unwrap();
@@ -164,7 +165,7 @@ both_backends! {
                 assert_eq!(published.revision().unwrap(), soon(config.get()).await.unwrap().unwrap().revision().unwrap());
                 assert_eq!(node.data, value.to_string());
             }
-            // Somebody else's value is seen, and is in the history.
+            // A value written by another client is detected, and is recorded in the history.
             client.set(&path, "100", None).await.unwrap();
             let before = proxy.trace().len();
             soon(config.publish(&9)).await.unwrap();
@@ -174,7 +175,7 @@ both_backends! {
         }
     }
 
-    async fn an_update_of_what_others_changed_is_made_from_their_value(backend: Backend) {
+    async fn an_update_after_a_change_by_another_client_starts_from_its_value(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let (config, other) = (config(&client), config(&other));
@@ -191,7 +192,7 @@ both_backends! {
         assert!(matches!(soon(config.publish_if(&limits(1), &seen)).await, Err(PublishError::Conflict)));
     }
 
-    async fn a_node_that_was_made_anew_with_the_same_version_is_not_taken_for_the_known_one(backend: Backend) {
+    async fn a_node_re_created_with_the_same_version_is_not_mistaken_for_the_previous_one(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let (config, other) = (config(&client), config(&other));
@@ -208,7 +209,7 @@ both_backends! {
         assert_eq!(past, [14, 13, 12, 11]);
     }
 
-    async fn a_value_that_is_no_good_is_told_to_who_asks(backend: Backend) {
+    async fn an_invalid_value_is_returned_to_callers_of_get_as_an_error(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         client.create("/config", "", CreateMode::Persistent).await.unwrap();

@@ -1,4 +1,4 @@
-//! Servers that were restored from an older copy.
+//! Servers that were restored from an older snapshot.
 
 use crate::limits::limits;
 use crate::support::{config, next};
@@ -10,9 +10,9 @@ use docent_tests::{PATIENCE, soon, tick};
 use std::time::Duration;
 
 #[tokio::test]
-async fn values_of_servers_that_begin_anew_are_taken_and_told_apart() {
+async fn values_of_restored_servers_are_accepted_and_distinguished() {
     let port = Port::claim().unwrap();
-    // They count their transactions from 1.
+    // A restarted server counts its transactions from 1.
     let start = || docent::server::Server::builder().seed(7).tick(tick()).port(port.address().port()).start();
     let server = start().await.unwrap();
     let settings = || {
@@ -30,10 +30,10 @@ async fn values_of_servers_that_begin_anew_are_taken_and_told_apart() {
     let _server = start().await.unwrap();
     let operator = settings().connect().await.unwrap();
     let published = soon(config(&operator).publish(&limits(7))).await.unwrap();
-    assert!(published.revision().unwrap().mzxid < before.mzxid, "it is older by number");
+    assert!(published.revision().unwrap().mzxid < before.mzxid, "the new revision has a lower number");
     loop {
         match soon(subscription.changed()).await {
-            // Nothing was there until it was published anew.
+            // The restarted server had no value until this publish.
             Some(Ok(Change::Deleted)) => {}
             Some(Ok(Change::RolledBack)) => break,
             other => panic!("{other:?}"),

@@ -12,12 +12,12 @@ both_backends! {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let (value, late) = (SharedValue::new(&client, "/a/b", "one").unwrap(), SharedValue::new(&other, "/a/b", "two").unwrap());
-        assert!(client.exists("/a/b").await.unwrap().is_none(), "nothing is written before it is used");
+        assert!(client.exists("/a/b").await.unwrap().is_none(), "nothing is written before the first use");
         assert_eq!(**soon(value.get()).await.unwrap(), *b"one");
         assert_eq!(**soon(late.get()).await.unwrap(), *b"one");
         let node = client.get("/a/b").await.unwrap();
         assert_eq!((node.data, node.stat.owner), ("one".into(), None));
-        // Many at once: one of them.
+        // Of several concurrent initial values, one is stored.
         let values: Vec<_> = (0..4).map(|n| SharedCount::new(&client, "/number", n).unwrap()).collect();
         let tasks: Vec<_> = values.iter().cloned().map(|value| tokio::spawn(async move { *value.get().await.unwrap().value() })).collect();
         let mut seen = Vec::new();
@@ -44,7 +44,7 @@ both_backends! {
             assert_eq!(refusal.reason(), RejectionReason::Codec);
         }
         assert!(matches!(soon(count.subscribe()).await, Err(SubscribeError::Refused { .. })));
-        // It is the number that limits semaphores.
+        // A shared limit and a shared count at the same path are the same number.
         let limit = SharedLimit::new(&client, "/limit", 4).unwrap();
         let count = SharedCount::new(&client, "/limit", 2).unwrap();
         soon(count.set(9)).await.unwrap();
@@ -53,7 +53,7 @@ both_backends! {
         assert_eq!(*soon(count.get()).await.unwrap().value(), 11);
         soon(count.set(-5)).await.unwrap();
         assert_eq!(soon(limit.get()).await.unwrap(), 0);
-        assert!(client.children("/limit").await.unwrap().names.is_empty(), "there is no history");
+        assert!(client.children("/limit").await.unwrap().names.is_empty(), "a shared limit has no history");
     }
 
     async fn concurrent_setters_are_each_seen_in_their_turn(backend: Backend) {
@@ -89,37 +89,37 @@ both_backends! {
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
         let value = SharedValue::new(&client, "/value", "seed").unwrap();
         let mut subscription = soon(value.subscribe()).await.unwrap();
-        let theirs = SharedValue::new(&other, "/value", "").unwrap();
+        let other_value = SharedValue::new(&other, "/value", "").unwrap();
         assert_eq!(subscription.current().value(), "seed");
-        let mut told = async |wanted: &str| match soon(subscription.changed()).await {
+        let mut expect_value = async |wanted: &str| match soon(subscription.changed()).await {
             Some(Ok(Change::Value(value))) => assert_eq!(value.value(), wanted),
             other => panic!("{other:?}"),
         };
-        soon(theirs.set("one")).await.unwrap();
-        told("one").await;
-        // Changed while the watch was dead.
+        soon(other_value.set("one")).await.unwrap();
+        expect_value("one").await;
+        // The value is changed while the link is cut.
         proxy.cut().await;
-        soon(theirs.set("two")).await.unwrap();
+        soon(other_value.set("two")).await.unwrap();
         proxy.heal().await.unwrap();
-        told("two").await;
+        expect_value("two").await;
         server.expire(client.session_id().unwrap()).await.unwrap();
-        soon(theirs.set("three")).await.unwrap();
-        told("three").await;
-        // Deleted and made again at once: it is not frozen.
+        soon(other_value.set("three")).await.unwrap();
+        expect_value("three").await;
+        // A node that is deleted and re-created in one transaction is still followed.
         other.transaction().delete("/value", None).create("/value", "four", CreateMode::Persistent).commit().await.unwrap();
-        told("four").await;
+        expect_value("four").await;
         soon(value.set("five")).await.unwrap();
-        told("five").await;
+        expect_value("five").await;
         drop(subscription);
         soon(async { while watches(&server).is_some_and(|watches| watches > 0) { other.sync("/").await.unwrap(); } }).await;
     }
 
-    async fn a_value_that_was_seen_is_set_once(backend: Backend) {
+    async fn a_seen_value_is_replaced_only_once(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
-        let (value, theirs) = (SharedValue::new(&client, "/value", "a").unwrap(), SharedValue::new(&other, "/value", "a").unwrap());
+        let (value, other_value) = (SharedValue::new(&client, "/value", "a").unwrap(), SharedValue::new(&other, "/value", "a").unwrap());
         let seen = soon(value.get()).await.unwrap();
-        let next = soon(theirs.compare_and_set(&seen, "b")).await.unwrap();
+        let next = soon(other_value.compare_and_set(&seen, "b")).await.unwrap();
         assert!(matches!(soon(value.compare_and_set(&seen, "c")).await, Err(PublishError::Conflict)));
         soon(value.compare_and_set(&next, "c")).await.unwrap();
         assert_eq!(client.get("/value").await.unwrap().data, "c");

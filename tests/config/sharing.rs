@@ -1,4 +1,4 @@
-//! Many configurations of one path in one client: one read and one watch for all of them.
+//! Many configurations of one path in one client share one read and one watch.
 
 use crate::limits::{Limits, json, limits};
 use crate::support::{PATH, config, next, until};
@@ -15,11 +15,11 @@ use std::task::Poll;
 const SESSIONS: usize = 5;
 const CONFIGS: usize = 10;
 
-/// Number of requests by what they ask for, besides pings.
+/// Returns the number of requests by operation, without pings.
 fn requests(trace: &[Traced]) -> BTreeMap<String, usize> {
-    let asked = trace.iter().filter(|frame| frame.kind == FrameKind::Request);
+    let requests = trace.iter().filter(|frame| frame.kind == FrameKind::Request);
     let mut counts = BTreeMap::new();
-    for op in asked.filter_map(|frame| frame.op).filter(|op| *op != OpCode::Ping) {
+    for op in requests.filter_map(|frame| frame.op).filter(|op| *op != OpCode::Ping) {
         *counts.entry(format!("{op:?}")).or_default() += 1;
     }
     counts
@@ -29,7 +29,7 @@ fn counts<const N: usize>(counts: [(OpCode, usize); N]) -> BTreeMap<String, usiz
     counts.into_iter().map(|(op, count)| (format!("{op:?}"), count)).collect()
 }
 
-/// A subscription of a `Config` of its own.
+/// Subscribes through a new `Config`.
 async fn subscribe(client: &Client) -> Subscription<Limits> {
     soon(config(client).subscribe()).await.unwrap()
 }
@@ -48,7 +48,7 @@ both_backends! {
                 subscriptions.push(subscribe(client).await);
             }
         }
-        // All but the first of a client begin with the value that is known there.
+        // In each client, all subscriptions but the first start with the known value.
         assert_eq!(requests(&proxy.trace()[before..]), counts([(OpCode::GetData, SESSIONS)]));
         let before = proxy.trace().len();
         operator.set(PATH, json(2), None).await.unwrap();
@@ -59,7 +59,7 @@ both_backends! {
         assert_eq!(cost, counts([(OpCode::SetData, 1), (OpCode::GetData, SESSIONS)]));
     }
 
-    async fn the_last_subscription_takes_the_watch_along(backend: Backend) {
+    async fn the_watch_is_removed_with_the_last_subscription(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let (operator, client) =
@@ -79,7 +79,7 @@ both_backends! {
         operator.set(PATH, json(3), None).await.unwrap();
         client.sync("/").await.unwrap();
         assert_eq!(requests(&proxy.trace()[before..]), counts([(OpCode::Sync, 1)]));
-        // It begins anew, with what is there now.
+        // A new subscription starts with the current value.
         assert_eq!(subscribe(&client).await.current().per_second, 3);
     }
 
@@ -108,7 +108,7 @@ both_backends! {
         until(&kept, 49).await;
     }
 
-    async fn subscriptions_that_begin_together_or_are_dropped_on_the_way_share_one_read(backend: Backend) {
+    async fn concurrent_and_dropped_subscribe_calls_share_one_read(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
@@ -116,19 +116,19 @@ both_backends! {
         let configs: Vec<_> = (0..CONFIGS).map(|_| config(&client)).collect();
         proxy.set_flow(Direction::ToServer, Flow::Hold);
         let before = proxy.trace().len();
-        let mut begun: Vec<_> = configs.iter().map(|config| Box::pin(config.subscribe())).collect();
-        for begun in &mut begun {
-            assert!(matches!(futures_util::poll!(begun.as_mut()), Poll::Pending));
+        let mut pending: Vec<_> = configs.iter().map(|config| Box::pin(config.subscribe())).collect();
+        for pending in &mut pending {
+            assert!(matches!(futures_util::poll!(pending.as_mut()), Poll::Pending));
         }
-        begun.drain(..CONFIGS / 2);
+        pending.drain(..CONFIGS / 2);
         proxy.heal().await.unwrap();
-        for subscription in soon(join_all(begun)).await {
+        for subscription in soon(join_all(pending)).await {
             assert_eq!(subscription.unwrap().current().per_second, 1);
         }
         assert_eq!(requests(&proxy.trace()[before..])["GetData"], 1);
     }
 
-    async fn an_error_of_the_read_reaches_each_and_is_not_told_once_it_is_mended(backend: Backend) {
+    async fn a_read_error_reaches_every_subscription_and_is_cleared_by_a_successful_read(backend: Backend) {
         let server = backend.start().await;
         let (operator, client) = (connect(&server).await, connect(&server).await);
         soon(config(&operator).publish(&limits(1))).await.unwrap();
@@ -142,13 +142,13 @@ both_backends! {
         }
         operator.set_acl(PATH, [Acl::open_unsafe()], None).await.unwrap();
         client.sync(PATH).await.unwrap();
-        // It is read at once, and not after the pause of those that were refused.
+        // The value is read immediately, without the retry pause of the rejected subscriptions.
         assert_eq!(subscribe(&client).await.current().per_second, 1);
         until(&followed, 1).await;
         assert!(followed.last_error().is_none());
     }
 
-    async fn configs_with_types_and_rules_of_their_own_share_the_read(backend: Backend) {
+    async fn configs_with_different_types_and_validation_share_the_read(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let whole = Config::<Limits>::new(&client, PATH).unwrap();
@@ -171,7 +171,7 @@ both_backends! {
         assert_eq!(small.current().per_second, 1);
     }
 
-    async fn a_closed_client_tells_all(backend: Backend) {
+    async fn a_closed_client_ends_every_subscription(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         soon(config(&client).publish(&limits(1))).await.unwrap();

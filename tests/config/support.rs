@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 pub(crate) const PATH: &str = "/config/limits";
 
-/// Configuration whose values are from 1 to a million.
+/// Returns a configuration whose values are from 1 to a million.
 pub(crate) fn config(client: &Client) -> Config<Limits> {
     Config::builder(client, PATH).validate(in_range).build().unwrap()
 }
@@ -17,11 +17,11 @@ pub(crate) fn config(client: &Client) -> Config<Limits> {
 pub(crate) async fn next(subscription: &mut Subscription<Limits>) -> Arc<Snapshot<Limits>> {
     match soon(subscription.changed()).await {
         Some(Ok(Change::Value(snapshot))) => snapshot,
-        other => panic!("a value was expected, not {other:?}"),
+        other => panic!("expected a value, received {other:?}"),
     }
 }
 
-/// Waits until a subscription shows this value, and the servers told it.
+/// Waits until a subscription shows this value as received from the servers.
 pub(crate) async fn until(subscription: &Subscription<Limits>, per_second: u32) {
     soon(async {
         while subscription.current().per_second != per_second || subscription.current().is_provisional() {
@@ -31,7 +31,7 @@ pub(crate) async fn until(subscription: &Subscription<Limits>, per_second: u32) 
     .await;
 }
 
-/// Waits until a subscription is stale, or is not any more.
+/// Waits until the staleness of a subscription is `stale`.
 pub(crate) async fn until_stale<T: Send + Sync + 'static>(subscription: &Subscription<T>, stale: bool) {
     soon(async {
         while subscription.is_stale() != stale {

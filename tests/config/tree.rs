@@ -18,7 +18,7 @@ fn tree(client: &docent::Client) -> ConfigTree<Limits> {
     Config::builder(client, FOLDER).validate(in_range).build_tree().unwrap()
 }
 
-/// The next change, in short.
+/// Returns the next change, abbreviated.
 async fn next(subscription: &mut TreeSubscription<Limits>) -> String {
     match soon(subscription.changed()).await {
         Some(Ok(TreeChange::Value(key, value))) => format!("{key}={}", value.per_second),
@@ -43,7 +43,7 @@ async fn until(subscription: &TreeSubscription<Limits>, wanted: &str) {
     .await;
 }
 
-/// The value at which the follower is held up.
+/// Value at which the follower blocks.
 const GATE: u32 = 999;
 
 async fn hold_up(backend: Backend) {
@@ -73,7 +73,7 @@ async fn hold_up(backend: Backend) {
         }
     })
     .await;
-    // More than is kept for it.
+    // More changes than the cache keeps for the follower.
     let cache = ChildrenCache::new(&client, FOLDER).unwrap();
     let path = |number| format!("{FOLDER}/{number}");
     for known in [PASSERS_BY as usize + 3, 2] {
@@ -104,7 +104,7 @@ async fn hold_up(backend: Backend) {
 }
 
 both_backends! {
-    async fn keys_come_change_and_go(backend: Backend) {
+    async fn keys_are_added_changed_and_deleted(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let (tree, operator) = (tree(&client), tree(&other));
@@ -121,13 +121,13 @@ both_backends! {
         assert_eq!(next(&mut subscription).await, "-a");
         assert_eq!(subscription.current().len(), 1);
         assert!(subscription.current().get("a").is_none());
-        // The history of a key is no key.
+        // The history of a key is not listed as a key.
         let past = soon(tree.key("b").unwrap().history()).await.unwrap();
         assert!(past.is_empty());
         assert_eq!(shown(&subscription), "b=3");
     }
 
-    async fn a_bad_value_spoils_its_key_alone(backend: Backend) {
+    async fn a_bad_value_affects_only_its_key(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let tree = tree(&client);
@@ -151,7 +151,7 @@ both_backends! {
         assert_eq!(subscription.current().refused().len(), 0);
     }
 
-    async fn what_happened_without_a_link_and_between_sessions_is_told(backend: Backend) {
+    async fn changes_during_a_disconnect_and_between_sessions_are_reported(backend: Backend) {
         let server = backend.start().await;
         let (proxy, other) = (server.proxy().await, connect(&server).await);
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
@@ -174,22 +174,22 @@ both_backends! {
         soon(operator.key("c").unwrap().delete()).await.unwrap();
         soon(operator.key("b").unwrap().publish(&limits(3))).await.unwrap();
         until(&subscription, "b=3 d=4").await;
-        // A slow reader is told the difference; also of a value in between, where it reads at that moment.
-        let mut told = Vec::new();
-        while told.len() < 4 {
-            told.push(next(&mut slow).await);
-            told.retain(|change| change != "b=2");
+        // A slow reader receives the difference. Depending on timing, an intermediate value may be included.
+        let mut changes = Vec::new();
+        while changes.len() < 4 {
+            changes.push(next(&mut slow).await);
+            changes.retain(|change| change != "b=2");
         }
-        told.sort();
-        assert_eq!(told, ["-a", "-c", "b=3", "d=4"]);
+        changes.sort();
+        assert_eq!(changes, ["-a", "-c", "b=3", "d=4"]);
         soon(client.close()).await;
         while soon(subscription.changed()).await.is_some() {}
         let Err(SubscribeError::Core(error)) = soon(tree(&client).subscribe()).await else { panic!() };
         assert_eq!(error.kind(), ErrorKind::Closed);
     }
 
-    async fn a_follower_that_was_held_up_drops_the_keys_that_went_meanwhile(backend: Backend) {
-        // It holds up a thread, and everything else goes on.
+    async fn a_delayed_subscription_drops_keys_that_were_deleted_meanwhile(backend: Backend) {
+        // The follower blocks one thread, and everything else runs on the other.
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let held_up = move || {
             runtime.block_on(hold_up(backend));

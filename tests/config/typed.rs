@@ -15,14 +15,14 @@ struct Order {
     lines: u32,
 }
 
-/// Refuses what is not a number from 0 to 9.
+/// A codec that rejects everything but numbers from 0 to 9.
 struct Digit;
 
 impl Codec<u8> for Digit {
     fn encode(&self, value: &u8) -> Result<Bytes, CodecError> {
         match value {
             0..=9 => Ok(value.to_string().into()),
-            _ => Err(CodecError::new("it is no digit").with_detail(format!("{value} is no digit"))),
+            _ => Err(CodecError::new("not a digit").with_detail(format!("{value} is not a digit"))),
         }
     }
 
@@ -30,7 +30,7 @@ impl Codec<u8> for Digit {
         std::str::from_utf8(data)
             .ok()
             .and_then(|text| text.parse().ok())
-            .ok_or_else(|| CodecError::new("no digit"))
+            .ok_or_else(|| CodecError::new("not a digit"))
     }
 }
 
@@ -52,18 +52,18 @@ both_backends! {
         let same = TypedNode::<Order>::new(&other, "/shops/eu/orders/17").unwrap();
         soon(other.sync("/")).await.unwrap();
         assert_eq!(*soon(same.get()).await.unwrap().unwrap().value(), Order { lines: 2 });
-        // One node, and no history beside it.
+        // There is one node, and no history.
         assert_eq!(soon(client.children("/shops/eu/orders")).await.unwrap().names, ["17"]);
         assert!(soon(client.children("/shops/eu/orders/17")).await.unwrap().names.is_empty());
         assert!(soon(order.delete()).await.unwrap());
         assert!(soon(client.exists("/shops/eu/orders/17")).await.unwrap().is_none());
-        // Set makes it where there is none.
+        // `set` creates the node if it does not exist.
         soon(order.set(&Order { lines: 3 })).await.unwrap();
         assert_eq!(soon(order.get()).await.unwrap().unwrap().lines, 3);
         assert!(orders.node(&[("id", "17")]).is_err() && orders.node(&[("id", "a/b"), ("shop", "eu")]).is_err());
     }
 
-    async fn updates_of_many_are_all_there_and_a_lost_reply_changes_nothing(backend: Backend) {
+    async fn concurrent_updates_are_all_applied_despite_a_lost_reply(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
@@ -95,11 +95,11 @@ both_backends! {
         assert!(matches!(&unreadable, NodeError::Undecodable { fault, .. } if fault.reason() == RejectionReason::Codec && fault.detail().contains("line 1")));
         assert_eq!((unreadable.path(), unreadable.is_retryable(), unreadable.may_have_applied()), (Some("/order"), false, false));
         assert!(matches!(soon(order.update(|_| Some(Order { lines: 1 }))).await, Err(NodeError::Undecodable { .. })));
-        assert_eq!(soon(client.get("/order")).await.unwrap().stat.version, 0, "it was not overwritten");
+        assert_eq!(soon(client.get("/order")).await.unwrap().stat.version, 0, "the node was not overwritten");
         soon(order.set(&Order { lines: 1 })).await.unwrap();
         let digit = TypedNode::with_codec(&client, "/digit", Digit).unwrap();
         let refused = soon(digit.set(&10)).await.unwrap_err();
-        assert_eq!(refused.to_string(), "write \"/digit\": the value: it is no digit");
+        assert_eq!(refused.to_string(), "write \"/digit\": the value: not a digit");
         assert!(soon(client.exists("/digit")).await.unwrap().is_none());
         soon(digit.set(&7)).await.unwrap();
         assert_eq!(*soon(digit.get()).await.unwrap().unwrap().value(), 7);
@@ -108,7 +108,7 @@ both_backends! {
         assert!(matches!(&kept, NodeError::Core(error) if error.kind() == ErrorKind::NotEmpty), "{kept}");
     }
 
-    async fn a_watch_tells_values_faults_and_the_end(backend: Backend) {
+    async fn a_subscription_reports_values_faults_and_the_end(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let order = TypedNode::<Order>::new(&client, "/order").unwrap();
@@ -120,7 +120,7 @@ both_backends! {
         soon(other.set("/order", "[", None)).await.unwrap();
         let fault = soon(changes.next()).await.unwrap().unwrap_err();
         assert!(fault.to_string().starts_with("read \"/order\": the value of version 1: "), "{fault}");
-        // In the next session it goes on.
+        // The stream continues in the next session.
         server.expire(client.session_id().unwrap()).await.unwrap();
         soon(writer.set(&Order { lines: 2 })).await.unwrap();
         assert_eq!(soon(changes.next()).await.unwrap().unwrap().unwrap().lines, 2);

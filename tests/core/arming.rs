@@ -1,6 +1,6 @@
-//! One-shot watches of children that were read many at a time.
+//! One-shot watches of children that were read in batches.
 
-use crate::children_cache::{Told, folder, shown};
+use crate::children_cache::{Observer, folder, shown};
 use crate::{builder, connect};
 use docent::Client;
 use docent::cache::ChildrenCache;
@@ -8,9 +8,9 @@ use docent_battery::{Backend, Proxy, Rule, TestServer, both_backends};
 use docent_proto::OpCode;
 use docent_tests::soon;
 
-/// A folder of a hundred children, which are more than are read one by one, and a cache of it whose request
-/// for the watches that were not set by reads is held. Also their names, its client and one beside it, and
-/// the proxy.
+/// Creates a folder of a hundred children, too many for single reads, and a cache of it. The cache's request
+/// for the watches that reads did not set is held. Returns the names, the cache's client, a second client,
+/// the proxy and the cache.
 async fn unarmed(server: &TestServer) -> (Vec<String>, [Client; 2], Proxy, ChildrenCache) {
     let (other, proxy) = (connect(server).await, server.proxy().await);
     let names: Vec<_> = (0..100).map(|n| format!("{n:03}")).collect();
@@ -33,24 +33,24 @@ both_backends! {
         }
         assert!(shown(&cache).values().any(|data| data != "new"));
         proxy.heal().await.unwrap();
-        Told::by(&cache).until(|told| told.children.len() == 100 && told.children.values().all(|data| data == "new")).await;
+        Observer::by(&cache).until(|observer| observer.children.len() == 100 && observer.children.values().all(|data| data == "new")).await;
     }
 
-    async fn a_child_deleted_after_the_load_and_before_its_watch_goes(backend: Backend) {
+    async fn a_child_deleted_after_the_load_and_before_its_watch_is_removed(backend: Backend) {
         let server = backend.start().await;
         let (names, [_client, other], proxy, cache) = unarmed(&server).await;
         for name in &names[..50] {
             other.delete(&format!("/f/{name}"), None).await.unwrap();
         }
-        // Another node, as new as its name is old.
+        // A new node with an old name.
         other.create("/f/000", "other", docent::CreateMode::Persistent).await.unwrap();
         proxy.heal().await.unwrap();
-        let mut told = Told::by(&cache);
-        told.until(|told| told.children.len() == 51 && told.children["000"] == "other").await;
-        // Whatever is left is watched.
+        let mut observer = Observer::by(&cache);
+        observer.until(|observer| observer.children.len() == 51 && observer.children["000"] == "other").await;
+        // All remaining children are watched.
         for name in &names[50..] {
             other.set(&format!("/f/{name}"), "new", None).await.unwrap();
         }
-        told.until(|told| told.children.values().filter(|data| *data == "new").count() == 50).await;
+        observer.until(|observer| observer.children.values().filter(|data| *data == "new").count() == 50).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Permissions: credentials, access control lists, and the errors when they are missing.
+//! Permissions: credentials, access control lists, and the errors for missing permissions.
 
 use docent::client::{ClientBuilder, ProvedIdentity};
 use docent::node::{Acl, Permissions};
@@ -24,7 +24,7 @@ fn identity(proved: &[ProvedIdentity]) -> Vec<(&str, &str)> {
 }
 
 both_backends! {
-    async fn a_client_is_told_whom_the_servers_take_it_for(backend: Backend) {
+    async fn a_client_learns_its_identities_at_the_servers(backend: Backend) {
         let server = backend.start().await;
         let stranger = connect(&server).await.who_am_i().await.unwrap();
         assert_eq!(identity(&stranger), [("ip", "127.0.0.1")]);
@@ -77,7 +77,7 @@ both_backends! {
             (wrong.acl("/a").await.unwrap_err(), "/a", "needs READ or ADMIN"),
             (wrong.set_acl("/a", [Acl::open_unsafe()], None).await.unwrap_err(), "/a", "needs ADMIN"),
             (wrong.create("/a/c", "", create).await.unwrap_err(), "/a/c", "needs CREATE on the parent"),
-            // The parent that could not be made is to blame.
+            // The error names the parent that could not be created.
             (wrong.create("/a/c/d/e", "", create).await.unwrap_err(), "/a/c", "needs CREATE on the parent"),
             (
                 wrong.transaction().check("/", None).set("/a", "", None).commit().await.unwrap_err(),
@@ -93,7 +93,7 @@ both_backends! {
             let error = soon(Mutex::new(&wrong, path).unwrap().acquire()).await.unwrap_err();
             assert!(error.to_string().contains("needs CREATE"), "{error}");
         }
-        // The right one is told apart from the wrong one, on its own link.
+        // The client with the right credentials is not confused with the wrong one: it has its own link.
         owner.get("/a").await.unwrap();
     }
 
@@ -146,13 +146,13 @@ both_backends! {
         assert_eq!((error.kind(), error.operation()), (ErrorKind::InvalidAcl, "set_acl"));
     }
 
-    async fn credentials_come_before_anything_else_on_every_link(backend: Backend) {
+    async fn credentials_precede_everything_else_on_every_link(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string())
             .auth_digest("user", "right").auth_digest("other", "word").allow_plaintext_auth().connect().await.unwrap();
         client.create("/a", "", CreateMode::Persistent).await.unwrap();
-        assert_eq!(client.acl("/a").await.unwrap().entries.len(), 2, "it is both");
+        assert_eq!(client.acl("/a").await.unwrap().entries.len(), 2, "both identities must have an entry");
         let _watch = client.watch_data("/a").unwrap();
         for _ in 0..3 {
             proxy.add(Rule::on(OpCode::GetData).reset_before());
@@ -192,7 +192,7 @@ async fn settings_that_are_not_safe_or_cannot_work_are_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_cannot_tell_whom_it_sees_costs_neither_session_nor_lock() {
+async fn a_server_without_who_am_i_costs_neither_session_nor_lock() {
     let server = Backend::Memory.start().await;
     let client = connect(&server).await;
     let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
@@ -202,7 +202,7 @@ async fn a_server_that_cannot_tell_whom_it_sees_costs_neither_session_nor_lock()
     let error = refused.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.to_string().contains("3.7"), "{error}");
-    // Its link was closed with the refusal. Whether it was written is known, or said not to be.
+    // The server closed the link with the refusal. The write has succeeded, or its outcome is unknown.
     assert!(written.map_or_else(|error| error.may_have_applied(), |_| true));
     client.get("/lock").await.unwrap();
     assert!(guard.is_held());

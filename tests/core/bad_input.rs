@@ -1,4 +1,4 @@
-//! Bad input is an error that names value and rule, by its deadline.
+//! Bad input is reported by the deadline, as an error that names value and rule.
 
 use docent::client::RetryPolicy;
 use docent::{Client, CreateMode, ErrorKind, Mutex};
@@ -34,14 +34,14 @@ both_backends! {
         assert_eq!(client.create("/ttl", "", no_ttl).await.unwrap_err().kind(), ErrorKind::InvalidInput);
         let trace = server.front().trace();
         assert!(trace[before..].iter().all(|frame| frame.op == Some(OpCode::Ping)));
-        // The largest that fits is taken.
+        // The largest value that fits is accepted.
         client.create("/fits", vec![0; 1_048_575 - 200], CreateMode::Persistent).await.unwrap();
     }
 
-    async fn strange_paths_are_taken_as_the_servers_take_them(backend: Backend) {
+    async fn strange_paths_are_accepted_exactly_if_servers_accept_them(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
-        // A name that looks like a contender's or like a numbered node is a name.
+        // A name that resembles a contender's or a numbered node's is an ordinary name.
         for path in ["/n-0000000007", "/_c_9a794062-0b31-421c-9cfe-0699f14437da-lock-0000000001", "/ %2e..", "/...", "/日本"] {
             client.create(path, "x", CreateMode::Persistent).await.unwrap();
             assert_eq!(client.get(path).await.unwrap().data, "x", "{path}");
@@ -54,13 +54,13 @@ both_backends! {
         client.create(&long, "", CreateMode::Ephemeral).await.unwrap();
         assert!(client.children("/").await.unwrap().names.contains(&long[1..].to_owned()));
         client.delete(&long, None).await.unwrap();
-        // A path that is longer than a request may be is refused here, and costs nobody the link.
+        // The client refuses a path that is longer than a request may be, before it costs a link.
         let error = client.get(&format!("/{}", "x".repeat(1 << 20))).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TooLarge);
         assert_eq!(client.state().current().suspensions, 0);
     }
 
-    async fn a_path_of_ten_thousand_levels_is_refused_or_made_and_ends_by_its_deadline(backend: Backend) {
+    async fn a_path_of_ten_thousand_levels_is_refused_or_created_by_its_deadline(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await.with_operation_timeout(TIMEOUT);
         let deep = "/d".repeat(10_000);
@@ -73,13 +73,13 @@ both_backends! {
         let client = connect(&server).await;
         let error = client.create("/\u{1f600}", "", CreateMode::Persistent).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
-        // The servers look at UTF-16 and see two surrogates.
+        // The servers check UTF-16 and see two surrogates.
         let create = Create::new(server.path("\u{1f600}"), Vec::new().into(), Acl::open(), WireMode::Persistent, 0);
         let reply = server.client().await.call(Request::Create(create)).await;
         assert!(matches!(reply, Err(RawError::Refused(Code::BAD_ARGUMENTS))), "{reply:?}");
     }
 
-    async fn the_servers_own_nodes_are_refused_with_what_the_servers_say(backend: Backend) {
+    async fn the_servers_own_nodes_are_refused_with_the_servers_error(backend: Backend) {
         let server = backend.start().await;
         let client = soon(server.client_builder(server.connect_string()).connect()).await.unwrap();
         assert!(client.children("/").await.unwrap().names.contains(&"zookeeper".to_owned()));
@@ -91,17 +91,17 @@ both_backends! {
     }
 }
 
-/// Connects, which must fail by its deadline with `reason`.
+/// Tries to connect. The attempt must fail by its deadline with `reason`.
 async fn fails_to_connect(connect_string: &str, reason: &str) {
     let client = Client::builder(connect_string).operation_timeout(TIMEOUT);
     let error = within(TIMEOUT * 4, client.connect()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
-    let source = std::error::Error::source(&error).expect("it says why there is no link").to_string();
+    let source = std::error::Error::source(&error).expect("the error must have a source").to_string();
     assert!(source.contains(reason), "{source}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_quota_and_codes_that_nobody_knows_are_errors_of_the_call() {
+async fn a_quota_and_unknown_codes_are_errors_of_the_call() {
     for (code, kind) in [(-125, ErrorKind::QuotaExceeded), (-9999, ErrorKind::Server(-9999))] {
         let server = FakeServer::start().await;
         let client = server.client_builder().build().unwrap();
@@ -127,14 +127,14 @@ async fn an_address_that_does_not_resolve_is_named_by_the_deadline() {
 }
 
 #[tokio::test]
-async fn an_address_where_nobody_listens_is_named_by_the_deadline() {
+async fn an_address_without_a_listener_is_named_by_the_deadline() {
     let port = Port::claim().unwrap();
     let address = port.address().to_string();
     fails_to_connect(&address, &address).await;
 }
 
 #[tokio::test]
-async fn a_server_that_says_nothing_is_given_up_by_the_deadline() {
+async fn a_silent_server_is_abandoned_by_the_deadline() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let client = Client::builder(address).session_timeout(Duration::from_secs(1)).operation_timeout(TIMEOUT);
@@ -150,7 +150,7 @@ async fn settings_that_break_a_rule_are_refused() {
         (Client::builder("a").namespace("name"), "must start with '/'"),
         (Client::builder("a").session_timeout(Duration::ZERO), "must be from 1 ms"),
         (Client::builder("a").session_timeout(Duration::MAX), "must be from 1 ms"),
-        (Client::builder("a").operation_timeout(Duration::ZERO), "must be longer than nothing"),
+        (Client::builder("a").operation_timeout(Duration::ZERO), "must be longer than zero"),
         (Client::builder("a").max_request(0), "largest request 0 must be at least 1"),
         (Client::builder("a").max_waiting(15), "number of waiting requests 15 must be at least 16"),
         (Client::builder("a").server_tick(Duration::ZERO), "must be from 1 ms"),
@@ -167,8 +167,8 @@ async fn the_longest_durations_are_as_good_as_no_limit() {
     let server = Backend::Memory.start().await;
     let proxy = server.proxy().await;
     let settings = builder(&server, proxy.connect_string()).operation_timeout(Duration::MAX);
-    // The pause before a second attempt is longer than the operation may take; or it is short, and the
-    // attempts end never.
+    // Either the pause before the second attempt exceeds the operation timeout, or the pause is short and the
+    // attempts never end.
     let (never, soon_again) =
         (RetryPolicy::fixed(Duration::MAX), RetryPolicy::exponential().within(Duration::MAX));
     for (policy, found) in [(never, Err(ErrorKind::Timeout)), (soon_again, Ok(None))] {

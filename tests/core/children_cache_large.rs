@@ -1,15 +1,15 @@
-//! Caches of many children. Their cost is counted in requests, never timed.
+//! Caches of many children. The tests count requests and never measure time.
 
-use crate::children_cache::Told;
+use crate::children_cache::Observer;
 use docent::cache::ChildrenCache;
 use docent::{Client, CreateMode};
 use docent_battery::{Backend, Fate, FrameKind, Traced, both_backends};
 use docent_proto::OpCode;
-use docent_tests::{as_it_goes_on, builder, connect, soon};
+use docent_tests::{builder, connect, soon, while_progressing};
 use futures_util::future::join_all;
 use std::collections::HashSet;
 
-/// Creates `/f` with so many children.
+/// Creates `/f` with that many children.
 async fn fill(client: &Client, count: usize) {
     const AT_ONCE: usize = 2_000;
     client.create("/f", "", CreateMode::Persistent).await.unwrap();
@@ -23,7 +23,7 @@ async fn fill(client: &Client, count: usize) {
     .await;
 }
 
-/// How many requests awaited their replies at most at one time.
+/// Returns the highest number of requests that were in flight together.
 fn most_in_flight(trace: &[Traced]) -> usize {
     let (mut awaiting, mut most) = (HashSet::new(), 0);
     for frame in trace.iter().filter(|frame| frame.op != Some(OpCode::Ping)) {
@@ -68,18 +68,18 @@ both_backends! {
         assert_eq!(count(&trace, OpCode::GetChildren2), 1);
         assert!(count(&trace, OpCode::MultiRead) <= CHILDREN / 60, "{}", count(&trace, OpCode::MultiRead));
         let singles = count(&trace[..last_of_load], OpCode::GetData);
-        assert!(singles <= 128, "{singles} children were read one by one before all were known");
-        assert!(count(&trace, OpCode::GetData) <= 128, "no child is read once more for its watch");
+        assert!(singles <= 128, "{singles} children were read one by one during the initial load");
+        assert!(count(&trace, OpCode::GetData) <= 128, "children were read again for their watches");
         assert!(count(&trace, OpCode::SetWatches) <= 40, "{}", count(&trace, OpCode::SetWatches));
-        // The sync of this test and the connect are under way, too.
+        // This test's sync and the connect are in flight, too.
         assert!(most_in_flight(&trace) <= 64 + 1, "{}", most_in_flight(&trace));
         if let Some(embedded) = server.as_embedded() {
             assert_eq!(embedded.watch_count(), CHILDREN + 1);
             let removed = || CHILDREN + 1 - embedded.watch_count();
             drop(cache);
-            as_it_goes_on(removed, async { while embedded.watch_count() > 0 { client.sync("/").await.unwrap(); } }).await;
+            while_progressing(removed, async { while embedded.watch_count() > 0 { client.sync("/").await.unwrap(); } }).await;
             let trace = proxy.trace();
-            assert!(most_in_flight(&trace) <= 256, "others get in between: {}", most_in_flight(&trace));
+            assert!(most_in_flight(&trace) <= 256, "too many requests in flight: {}", most_in_flight(&trace));
         }
     }
 
@@ -90,8 +90,8 @@ both_backends! {
         fill(&other, CHILDREN).await;
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
         let cache = ChildrenCache::new(&client, "/f").unwrap();
-        let mut told = Told::by(&cache);
-        told.until_next("ready").await;
+        let mut observer = Observer::by(&cache);
+        observer.until_next("ready").await;
         proxy.cut().await;
         join_all((0..CHILDREN).step_by(3).map(|n| {
             let other = &other;
@@ -99,11 +99,11 @@ both_backends! {
         }))
         .await;
         proxy.heal().await.unwrap();
-        told.until_next("ready").await;
-        assert_eq!(told.children.len(), CHILDREN);
-        assert_eq!(told.children.values().filter(|data| *data == "2").count(), CHILDREN / 3);
+        observer.until_next("ready").await;
+        assert_eq!(observer.children.len(), CHILDREN);
+        assert_eq!(observer.children.values().filter(|data| *data == "2").count(), CHILDREN / 3);
         let multi_reads = proxy.trace().iter().filter(|frame| frame.is_request(OpCode::MultiRead)).count();
-        assert!(multi_reads > CHILDREN / 64, "they were all read again");
+        assert!(multi_reads > CHILDREN / 64, "not all children were read again");
     }
 }
 
@@ -117,9 +117,9 @@ async fn more_children_than_a_sixteen_bit_number_counts() {
     let cache = ChildrenCache::new(&client, "/f").unwrap();
     soon(cache.ready()).await.unwrap();
     assert_eq!(cache.current().len(), CHILDREN);
-    let mut told = Told::by(&cache);
+    let mut observer = Observer::by(&cache);
     other.set("/f/069999", "2", None).await.unwrap();
     other.delete("/f/000000", None).await.unwrap();
-    told.until(|told| told.children.get("069999").is_some_and(|data| data == "2")).await;
-    told.until(|told| told.children.len() == CHILDREN - 1).await;
+    observer.until(|observer| observer.children.get("069999").is_some_and(|data| data == "2")).await;
+    observer.until(|observer| observer.children.len() == CHILDREN - 1).await;
 }

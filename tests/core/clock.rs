@@ -1,4 +1,4 @@
-//! A client's clock beside the servers'.
+//! A client's clock compared with the servers' clock.
 
 use crate::{builder, connect};
 use docent::time::{BootClock, Clock, Timestamp};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// A clock that stands still while it is told to, as in a machine that a hypervisor pauses.
+/// A clock that can be stopped, as by a hypervisor that pauses the machine.
 #[derive(Debug, Clone, Default)]
 struct Stops(Arc<AtomicU64>);
 
@@ -30,7 +30,7 @@ impl Clock for Stops {
 }
 
 both_backends! {
-    async fn a_clock_that_stood_still_is_found_by_the_servers_times_and_no_other_is(backend: Backend) {
+    async fn a_clock_that_stopped_is_detected_by_the_servers_times_and_no_other_is(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let check = soon(client.check_clock(PERIOD)).await.unwrap();
@@ -42,7 +42,7 @@ both_backends! {
         clock.stop();
         let check = soon(paused.check_clock(PERIOD)).await.unwrap();
         assert!(check.behind() > PERIOD / 2, "{check:?}");
-        // Nothing is left of it, but for a marker of each session.
+        // Nothing of the check remains, except one marker per session.
         until(async || own_nodes(&client).await.len() == 2).await;
     }
 }

@@ -24,7 +24,7 @@ both_backends! {
         }
         soon(client.close()).await;
         let AcquireError::Core(error) = soon(waiting).await.unwrap().unwrap_err() else {
-            panic!("the error is the client's");
+            panic!("expected an error of the client");
         };
         assert_eq!(error.kind(), ErrorKind::Closed);
         assert!(!held.is_held());
@@ -34,14 +34,14 @@ both_backends! {
         assert_eq!(soon(late.changed()).await.unwrap().state, ConnectionState::Closed);
         assert!(soon(late.changed()).await.is_none() && soon(late.clone().changed()).await.is_none());
         assert_eq!(soon(held.release()).await.unwrap_err().kind(), ErrorKind::Lost(docent::LostReason::Closed));
-        // The session ended with the close, and its nodes went with it.
+        // The close ended the session and deleted its nodes.
         other.sync("/").await.unwrap();
         assert_eq!(other.exists("/ephemeral").await.unwrap(), None);
         assert_eq!(Mutex::new(&other, "/lock").unwrap().participants().await.unwrap(), []);
         soon(client.close()).await;
     }
 
-    async fn close_ends_a_waiter_whose_watch_is_on_its_way(backend: Backend) {
+    async fn close_ends_a_waiter_whose_watch_is_in_flight(backend: Backend) {
         let server = backend.start().await;
         let (holder, proxy) = (connect(&server).await, server.proxy().await);
         let _held = soon(Mutex::new(&holder, "/lock").unwrap().acquire()).await.unwrap();
@@ -53,7 +53,7 @@ both_backends! {
         assert!(soon(waiting).await.unwrap().is_err());
     }
 
-    async fn close_ends_a_guard_before_the_servers_give_its_lock_away(backend: Backend) {
+    async fn close_ends_a_guard_before_another_client_gets_its_lock(backend: Backend) {
         let server = backend.start().await;
         let (next, proxy) = (connect(&server).await, server.proxy().await);
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
@@ -71,7 +71,7 @@ both_backends! {
         soon(closing).await.unwrap();
     }
 
-    async fn what_is_asked_of_a_client_that_could_not_close_in_time_ends_at_once(backend: Backend) {
+    async fn calls_on_a_client_that_could_not_close_in_time_end_immediately(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string())

@@ -1,4 +1,4 @@
-//! Deletion of a node with everything below it, and nodes that are made where there are none.
+//! Deletion of a node with its whole subtree, and nodes that are created if they are missing.
 
 use crate::children_cache::all_but_read;
 use crate::{builder, connect};
@@ -11,7 +11,7 @@ use docent_tests::soon;
 use std::error::Error as _;
 use std::time::Duration;
 
-/// Makes nodes, whose parents stay when they are empty: servers delete containers.
+/// Creates nodes whose parents remain when they are empty, unlike containers, which the servers delete.
 async fn make(client: &Client, paths: impl IntoIterator<Item = String>) {
     for path in paths {
         let above: Vec<_> = path.match_indices('/').skip(1).map(|(at, _)| &path[..at]).collect();
@@ -21,7 +21,7 @@ async fn make(client: &Client, paths: impl IntoIterator<Item = String>) {
     }
 }
 
-/// Six folders with ten nodes each, and folders in folders: 97 nodes below `/t`, and that.
+/// Creates `/t` and 97 nodes below it: six folders with ten nodes each, and nested folders.
 async fn make_tree(client: &Client) {
     make(client, (0..6).flat_map(|folder| (0..10).map(move |n| format!("/t/f{folder}/n{n}")))).await;
     make(client, (0..30).map(|n| format!("/t/deep/a/b/c/d/e/n{n}"))).await;
@@ -29,13 +29,13 @@ async fn make_tree(client: &Client) {
 
 const NODES: usize = 1 + 6 * 11 + 6 + 30;
 
-/// A list that lets nobody delete children.
+/// An access control list that permits no client to delete children.
 fn all_but_delete() -> Acl {
     let permissions = Permissions::READ | Permissions::WRITE | Permissions::CREATE | Permissions::ADMIN;
     Acl::new(permissions, "world", "anyone")
 }
 
-/// A client over a proxy of its own, which has made its marker.
+/// Connects a client through its own proxy and creates the session's marker.
 async fn over_proxy(server: &TestServer) -> (Client, Proxy) {
     let proxy = server.proxy().await;
     let client = builder(server, proxy.connect_string()).connect().await.unwrap();
@@ -43,7 +43,7 @@ async fn over_proxy(server: &TestServer) -> (Client, Proxy) {
     (client, proxy)
 }
 
-/// Number of requests since the first `before` frames, not counting pings.
+/// Number of requests after the first `before` frames, without pings.
 fn requests_since(proxy: &Proxy, before: usize) -> usize {
     let requests = |frame: &&Traced| frame.direction == Direction::ToServer && frame.op != Some(OpCode::Ping);
     proxy.trace()[before..].iter().filter(requests).count()
@@ -77,7 +77,7 @@ both_backends! {
         }
         let before = proxy.trace().len();
         assert_eq!(soon(client.delete_all("/warm")).await.unwrap(), 1001);
-        // One listing, and 1,000 nodes at 128 to a request.
+        // One listing, and 1,000 nodes at 128 per request.
         let sent = requests_since(&proxy, before);
         assert!(sent <= 9, "{sent} requests");
     }
@@ -111,7 +111,7 @@ both_backends! {
         assert_eq!(client.exists("/t").await.unwrap(), None);
     }
 
-    async fn nodes_that_appear_meanwhile_go_too(backend: Backend) {
+    async fn nodes_that_appear_meanwhile_are_deleted_too(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
         let (client, proxy) = over_proxy(&server).await;
@@ -131,7 +131,7 @@ both_backends! {
         assert_eq!(client.exists("/t").await.unwrap(), None);
     }
 
-    async fn nodes_that_may_not_be_deleted_are_named_and_the_others_go(backend: Backend) {
+    async fn nodes_that_may_not_be_deleted_are_named_and_the_others_deleted(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         make_tree(&client).await;
@@ -150,7 +150,7 @@ both_backends! {
         assert_eq!(soon(client.delete_all("/t")).await.unwrap(), 12);
     }
 
-    async fn a_folder_that_may_not_be_listed_goes_if_it_is_empty(backend: Backend) {
+    async fn a_folder_that_may_not_be_listed_is_deleted_if_it_is_empty(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         make(&client, ["/t/empty", "/t/full/n"].map(str::to_owned)).await;
@@ -162,25 +162,25 @@ both_backends! {
         assert_eq!(error.left()[0].path(), Some("/t/full"));
         assert_eq!(client.children("/t").await.unwrap().names, ["full"]);
         assert_eq!(soon(client.delete_all("/t/full/n")).await.unwrap(), 1);
-        assert_eq!(soon(client.delete_all("/t/full")).await.unwrap(), 1, "it is empty now");
+        assert_eq!(soon(client.delete_all("/t/full")).await.unwrap(), 1, "the folder must be empty now");
     }
 
-    async fn a_folder_that_others_fill_without_end_is_given_up(backend: Backend) {
+    async fn a_folder_that_other_clients_keep_filling_is_given_up(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         make_tree(&client).await;
         let fill = async {
             for n in 0.. {
                 let parent = format!("/t/f1/more{n}");
-                // Refused while the folder is gone for a moment.
+                // Refused while the folder does not exist.
                 let _ = other.transaction().create(&parent, "", CreateMode::Persistent).commit().await;
                 let _ = other.create("/t/f1", "", CreateMode::Persistent).await;
             }
         };
-        // Either all is gone at one moment, or the folder is named.
+        // Either everything is deleted at one moment, or the error names the folder.
         let deleted = tokio::select! {
             deleted = soon(client.delete_all("/t")) => deleted,
-            () = fill => unreachable!("it fills without end"),
+            () = fill => unreachable!("the folder is filled without end"),
         };
         if let Err(error) = deleted {
             assert_eq!(error.kind(), ErrorKind::NotEmpty);
@@ -204,7 +204,7 @@ both_backends! {
         }
     }
 
-    async fn a_path_is_made_once_and_stays(backend: Backend) {
+    async fn a_path_is_created_once_and_remains(backend: Backend) {
         let server = backend.start().await;
         let (client, proxy) = over_proxy(&server).await;
         client.ensure_path("/a/b/c").await.unwrap();
@@ -228,7 +228,7 @@ both_backends! {
         assert_eq!(client.ensure_path("/b").await.unwrap_err().kind(), ErrorKind::Closed);
     }
 
-    async fn many_make_one_path(backend: Backend) {
+    async fn many_clients_create_one_path(backend: Backend) {
         let server = backend.start().await;
         let settings = builder(&server, server.connect_string()).parents(ParentKind::Persistent);
         let client = settings.connect().await.unwrap();
@@ -273,13 +273,13 @@ both_backends! {
                 assert!(fired.has_fired() && node.data == data);
                 assert_eq!(set.mzxid, node.stat.mzxid);
                 assert_eq!(set.stat.map(|stat| stat.version), Some(node.stat.version));
-                // Of the first, the set was refused as there was no node.
+                // In the first round, the set was refused because the node did not exist.
                 assert_eq!(node.stat.version, 2 * round + i32::from(!lost));
             }
         }
     }
 
-    async fn many_create_or_set_one_node(backend: Backend) {
+    async fn many_clients_create_or_set_one_node(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let all = (0..20).map(|n: i32| client.create_or_set("/a", n.to_string(), CreateMode::Persistent));

@@ -12,7 +12,7 @@ both_backends! {
         let (proxy, other) = (server.proxy().await, connect(&server).await);
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
         client.create("/folder", "", CreateMode::Persistent).await.unwrap();
-        // A marker is there from now on.
+        // Creates the session's marker.
         client.create("/first", "", CreateMode::Ephemeral).await.unwrap();
         let multis = || {
             let of_node = |path: &String| path.contains("/folder/a");
@@ -22,32 +22,32 @@ both_backends! {
         for mode in [CreateMode::Ephemeral, CreateMode::EphemeralSequential] {
             let held = proxy.add(Rule::on(OpCode::Multi).hold());
             let mut create = Box::pin(client.create("/folder/a", "x", mode));
-            // It may need a marker of its own first, while the one before is in use.
+            // The create may first need another marker while the previous one is in use.
             tokio::select! {
-                result = create.as_mut() => panic!("its reply is held: {result:?}"),
+                result = create.as_mut() => panic!("returned without a reply: {result:?}"),
                 () = soon(held.fired()) => {}
             }
-            // It is written by now, and cannot be taken back.
+            // The request is already written and cannot be withdrawn.
             drop(create);
             proxy.heal().await.unwrap();
-            // The create and its undoing.
+            // The create and the request that undoes it.
             until(async || multis() % 2 == 0).await;
             until(async || child_count(&other, "/folder").await == 0).await;
         }
-        // A node whose create was answered stays, also if another create of it is dropped.
+        // A node whose create was answered remains, even if another create of the same node is dropped.
         client.create("/folder/a", "x", CreateMode::Ephemeral).await.unwrap();
         let before = multis();
         let held = proxy.add(Rule::on(OpCode::Multi).hold());
         let mut again = Box::pin(client.create("/folder/a", "x", CreateMode::Ephemeral));
         tokio::select! {
-            result = again.as_mut() => panic!("its reply is held: {result:?}"),
+            result = again.as_mut() => panic!("returned without a reply: {result:?}"),
             () = soon(held.fired()) => {}
         }
         drop(again);
         proxy.heal().await.unwrap();
         assert_eq!(client.get("/folder/a").await.unwrap().data, "x");
-        // The client's own jobs are done when it is closed, and its session goes last.
+        // The close completes the client's own jobs before it ends the session.
         soon(client.close()).await;
-        assert_eq!(multis() - before, 1, "the create alone");
+        assert_eq!(multis() - before, 1, "only the create may be sent");
     }
 }

@@ -1,4 +1,5 @@
-//! One scheme for errors (decision 13): a row for each case of each public error, and one form in streams.
+//! The scheme for errors (decision 13): a row for each case of each public error, and the same behaviour of
+//! all streams.
 
 use crate::children_cache::all_but_read;
 use crate::{builder, connect};
@@ -18,7 +19,7 @@ use docent_tests::soon;
 use futures_util::{Stream, StreamExt};
 use std::time::Duration;
 
-/// Looks at an error: whether it is retryable, whether it may have applied, its path, and its text.
+/// Returns whether an error is retryable, whether it may have been applied, its path, and its text.
 macro_rules! row {
     ($error:expr, $retryable:literal, $applied:literal, $path:expr, $text:expr) => {{
         let error = $error;
@@ -31,7 +32,7 @@ macro_rules! row {
     }};
 }
 
-/// Rows of an error that has a core error inside, of which it says what that says.
+/// Rows of an error that contains a core error and returns the core error's answers.
 macro_rules! forwards {
     ($kind:ident, $unknown:expr) => {{
         let unknown: Error = $unknown.clone();
@@ -53,7 +54,7 @@ fn all_but_create() -> Acl {
     Acl::new(permissions, "world", "anyone")
 }
 
-/// Error of a server whose state cannot be in the file that it is given.
+/// Returns the error of a server whose state file cannot contain its state.
 async fn not_kept() -> KeepError {
     match Server::builder().keep("/dev/null").start().await.unwrap_err() {
         StartError::Keep(error) => error,
@@ -61,7 +62,7 @@ async fn not_kept() -> KeepError {
     }
 }
 
-/// A set whose reply is lost.
+/// Sends a set whose reply is lost.
 async fn unknown(server: &TestServer) -> Error {
     let proxy = server.proxy().await;
     let client = builder(server, proxy.connect_string()).connect().await.unwrap();
@@ -75,7 +76,7 @@ fn rows_of_calls() {
     use docent::discovery::CallError;
     let (service, id) = (|| "orders".to_owned(), || "host-7".to_owned());
     let none = CallError::<&str>::NoInstance { service: service() };
-    row!(none, true, false, None, "call: service \"orders\" has no instance that can be picked");
+    row!(none, true, false, None, "call: service \"orders\" has no available instance");
     let cause: std::sync::Arc<dyn std::error::Error + Send + Sync> =
         std::sync::Arc::from(Box::from("refused"));
     let unreachable = CallError::<&str>::Unreachable { service: service(), id: id(), cause };
@@ -84,7 +85,7 @@ fn rows_of_calls() {
         true,
         false,
         None,
-        "call: instance \"host-7\" of service \"orders\" cannot be reached: refused"
+        "call: cannot reach instance \"host-7\" of service \"orders\": refused"
     );
     let late = CallError::<&str>::TimedOut { service: service(), id: id(), timeout: Duration::from_secs(2) };
     row!(late, false, true, None, "call: instance \"host-7\" of service \"orders\" did not answer within 2s");
@@ -94,10 +95,10 @@ fn rows_of_calls() {
 }
 
 both_backends! {
-    async fn every_error_says_whether_to_try_again_and_what_may_have_happened(backend: Backend) {
+    async fn every_error_reports_whether_it_is_retryable_and_may_have_applied(backend: Backend) {
         let server = backend.start().await;
         let unknown = unknown(&server).await;
-        row!(unknown.clone(), false, true, Some("/a"), "set \"/a\": sent, but no reply came: it may have been applied");
+        row!(unknown.clone(), false, true, Some("/a"), "set \"/a\": sent, but no reply arrived; the change may have been applied");
         forwards!(AcquireError, unknown);
         forwards!(BarrierError, unknown);
         forwards!(PublishError, unknown);
@@ -109,16 +110,16 @@ both_backends! {
         let lost = Lost { reason: LostReason::LeaseExpired };
         let why = "the guard is lost: no write was acknowledged before the lease ran out";
         row!(lost, false, false, None, why);
-        row!(AcquireError::Lost(lost), false, false, None, format!("acquire: the owner's hold cannot be re-entered: {why}"));
-        row!(AcquireError::WouldDeadlock, false, false, None, "acquire: the owner has it in another way, or waits to, and would wait for itself");
-        row!(WaitError::Gone, true, false, None, "wait: the ticket is gone");
-        row!(PublishError::Conflict, false, false, None, "publish: somebody else has published or deleted it meanwhile");
-        row!(PublishError::NoSuchRevision, false, false, None, "publish: the history does not hold that revision");
+        row!(AcquireError::Lost(lost), false, false, None, format!("acquire: cannot re-enter the owner's hold: {why}"));
+        row!(AcquireError::WouldDeadlock, false, false, None, "acquire: the owner already holds this lock in another mode, or waits for it, and would wait for itself");
+        row!(WaitError::Gone, true, false, None, "wait: the ticket's node was deleted or its session ended");
+        row!(PublishError::Conflict, false, false, None, "publish: another client published or deleted the value meanwhile");
+        row!(PublishError::NoSuchRevision, false, false, None, "publish: the history does not contain that revision");
         let exists = NodeError::Exists { path: "/a".to_owned() };
-        row!(exists, false, false, Some("/a"), "create \"/a\": the node exists already");
-        row!(SubscribeError::Missing { path: "/c".to_owned() }, true, false, Some("/c"), "subscribe \"/c\": nothing is published there");
+        row!(exists, false, false, Some("/a"), "create \"/a\": the node already exists");
+        row!(SubscribeError::Missing { path: "/c".to_owned() }, true, false, Some("/c"), "subscribe \"/c\": no value is published at the path");
         let none = PickError::NoInstance { service: "orders".to_owned() };
-        row!(none, true, false, None, "pick: service \"orders\" has no instance that can be picked");
+        row!(none, true, false, None, "pick: service \"orders\" has no available instance");
         #[cfg(feature = "tower")]
         rows_of_calls();
         let refused: DeleteAllError = soon(connect(&server).await.delete_all("a")).await.unwrap_err();
@@ -128,50 +129,50 @@ both_backends! {
         forwards!(AckError, unknown);
         forwards!(PeekError, unknown);
         let full = || PutError::Full { length: 3, capacity: 2 };
-        let full_text = "put: the queue is full: 3 items are in it, and its capacity is 2";
+        let full_text = "put: the queue has no room: 3 items of at most 2";
         row!(full(), true, false, None, full_text);
-        row!(PutError::Encode(CodecError::new("no")), false, false, None, "put: the item cannot be encoded: no");
+        row!(PutError::Encode(CodecError::new("no")), false, false, None, "put: cannot encode the item: no");
         let unreadable = PutError::Unreadable(CodecError::new("no"));
-        row!(unreadable, false, false, None, "put: the item cannot be read back once it is encoded: no");
-        row!(PutError::SequenceExhausted, false, false, None, "put: the numbers of the queue's items are nearly used up");
+        row!(unreadable, false, false, None, "put: cannot decode the item after encoding it: no");
+        row!(PutError::SequenceExhausted, false, false, None, "put: the sequence numbers of the queue's items are nearly used up");
         row!(AckError::Lost(lost), false, false, None, format!("ack: {why}"));
-        row!(AckError::Put(full()), true, false, None, format!("ack: nothing was put, {full_text}"));
+        row!(AckError::Put(full()), true, false, None, format!("ack: cannot put the item into the other queue: {full_text}"));
         let undecodable = PeekError::Undecodable { item: "item-0000000007".to_owned(), detail: "no".to_owned() };
-        row!(undecodable, false, false, None, "peek: item \"item-0000000007\" cannot be decoded: no");
-        row!(StartError::Stopped, false, false, None, "start: the server was stopped");
-        row!(StartError::from(not_kept().await), false, false, None, "start: keep \"/dev/null\": is not a file");
-        row!(not_kept().await, false, false, None, "keep \"/dev/null\": is not a file");
+        row!(undecodable, false, false, None, "peek: cannot decode item \"item-0000000007\": no");
+        row!(StartError::Stopped, false, false, None, "start: the server has stopped");
+        row!(StartError::from(not_kept().await), false, false, None, "start: keep \"/dev/null\": the path is not a regular file");
+        row!(not_kept().await, false, false, None, "keep \"/dev/null\": the path is not a regular file");
     }
 
-    async fn a_refusal_says_which_operation_refused(backend: Backend) {
+    async fn a_refusal_names_the_refused_operation(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         client.create("/c", "x", CreateMode::Persistent).await.unwrap();
         let config = Config::<u32>::new(&client, "/c").unwrap();
         let unreadable = soon(config.update(|now| now)).await.unwrap_err();
         assert!(matches!(&unreadable, PublishError::Unreadable(fault) if fault.reason() == RejectionReason::Codec));
-        assert!(unreadable.to_string().starts_with("publish: the present value cannot be read: "), "{unreadable}");
+        assert!(unreadable.to_string().starts_with("publish: cannot read the current value: "), "{unreadable}");
         let refused = soon(config.subscribe()).await.unwrap_err();
-        assert!(refused.to_string().starts_with("subscribe \"/c\": refused: "), "{refused}");
+        assert!(refused.to_string().starts_with("subscribe \"/c\": rejected: "), "{refused}");
         assert!(refused.is_retryable() && !refused.may_have_applied() && refused.path() == Some("/c"));
         let strict = Config::<u32>::builder(&client, "/d").validate(|_| Err("never")).build().unwrap();
         let refused = soon(strict.publish(&1)).await.unwrap_err();
-        assert!(refused.to_string().starts_with("publish: refused before it was published: "), "{refused}");
+        assert!(refused.to_string().starts_with("publish: rejected before it was published: "), "{refused}");
         assert!(!refused.is_retryable() && !refused.may_have_applied() && refused.path().is_none());
         let counter = Counter::<i64>::new(&client, "/c").unwrap();
-        row!(soon(counter.get()).await.unwrap_err(), false, false, Some("/c"), "count \"/c\": it holds 1 bytes, and a number takes 8");
+        row!(soon(counter.get()).await.unwrap_err(), false, false, Some("/c"), "count \"/c\": the node holds 1 bytes, but a number takes 8");
         let full = Counter::<i64>::new(&client, "/f").unwrap();
         soon(full.set(i64::MAX)).await.unwrap();
-        row!(soon(full.increment()).await.unwrap_err(), false, false, Some("/f"), "count \"/f\": it would leave the range of its numbers");
+        row!(soon(full.increment()).await.unwrap_err(), false, false, Some("/f"), "count \"/f\": the result would be out of range");
     }
 
-    async fn a_lock_that_was_not_acquired_says_which_and_why(backend: Backend) {
+    async fn the_error_of_a_lock_that_was_not_acquired_names_path_and_cause(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, builder(&server, server.connect_string()));
         let other = other.identity("worker 7").connect().await.unwrap();
         let (moment, mutex) = (Duration::from_millis(50), docent::Mutex::new(&client, "/l").unwrap());
         let guard = soon(docent::Mutex::new(&other, "/l").unwrap().acquire()).await.unwrap();
-        row!(soon(mutex.try_acquire()).await.unwrap_err(), true, false, Some("/l"), "acquire \"/l\": it is not free: held by worker 7, 1 ahead");
+        row!(soon(mutex.try_acquire()).await.unwrap_err(), true, false, Some("/l"), "acquire \"/l\": not free: held by worker 7, 1 ahead");
         let late = soon(mutex.acquire_timeout(moment)).await.unwrap_err();
         assert!(matches!(&late, AcquireError::TimedOut(missed) if missed.servers_reachable()), "{late}");
         assert!(late.to_string().starts_with("acquire \"/l\": not acquired in 50ms: "), "{late}");
@@ -200,20 +201,20 @@ both_backends! {
         assert_eq!(refused, "create \"/closed/a\": permission denied: needs CREATE on the parent");
     }
 
-    async fn a_barrier_that_is_waited_for_too_long_does_not_speak_of_locks(backend: Backend) {
+    async fn a_barrier_that_times_out_does_not_mention_locks(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let moment = Duration::from_millis(50);
         let barrier = docent::Barrier::new(&client, "/b").unwrap();
         soon(barrier.set()).await.unwrap();
         let late = soon(barrier.wait_timeout(moment)).await.unwrap_err();
-        row!(late, true, false, Some("/b"), "wait \"/b\": the time given was not enough");
+        row!(late, true, false, Some("/b"), "wait \"/b\": timed out");
         let pair = docent::DoubleBarrier::new(&client, "/d", 2).unwrap();
         let late = soon(pair.enter_timeout(moment)).await.unwrap_err();
-        row!(late, true, false, Some("/d"), "enter \"/d\": the time given was not enough");
+        row!(late, true, false, Some("/d"), "enter \"/d\": timed out");
     }
 
-    async fn a_stream_tells_an_error_once_goes_on_and_ends_at_close_alone(backend: Backend) {
+    async fn a_stream_reports_an_error_once_continues_and_ends_only_on_close(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         for path in ["/s/web", "/t/key", "/n", "/g", "/c"] {
@@ -252,14 +253,14 @@ both_backends! {
         }
         soon(other.close()).await;
         for (stream, _, errors) in &mut open {
-            assert!(soon(errors.next()).await.is_none(), "{stream} ends, and told the error once");
+            assert!(soon(errors.next()).await.is_none(), "{stream} must end after one error");
         }
     }
 }
 
 type Errors<'a> = futures_util::stream::BoxStream<'a, Error>;
 
-/// The errors of a stream.
+/// Returns the errors of a stream.
 fn errors<'a, T: Send + 'a>(stream: impl Stream<Item = Result<T, Error>> + Send + 'a) -> Errors<'a> {
     stream.filter_map(|item| std::future::ready(item.err())).boxed()
 }

@@ -1,4 +1,4 @@
-//! Clients, nodes and guards that come and go leave nothing behind.
+//! Clients, nodes and guards leave nothing behind when they end.
 
 use crate::builder;
 use docent::{Client, CreateMode, Mutex};
@@ -6,7 +6,7 @@ use docent_battery::Backend;
 use docent_tests::soon;
 use futures_util::{StreamExt, poll};
 
-/// All that a client can leave at a server or in its process, as far as they count it.
+/// Everything that a client can leave at a server or in its process, as far as server and client count it.
 #[derive(Debug, PartialEq, Eq)]
 struct Counted {
     tasks: usize,
@@ -28,8 +28,8 @@ fn count(server: &docent::server::Server, client: &Client) -> Counted {
     }
 }
 
-/// One of each: a lock that is taken and released, another that is waited for and given up at the n-th poll,
-/// and streams.
+/// Uses one of each: a lock that is acquired and released, a second lock that is waited for and given up at
+/// the n-th poll, and streams.
 async fn round(client: &Client, n: usize) {
     soon(soon(Mutex::new(client, "/free").unwrap().acquire()).await.unwrap().release()).await.unwrap();
     let mut given_up = Box::pin(Mutex::new(client, "/taken").unwrap().acquire());
@@ -43,7 +43,7 @@ async fn round(client: &Client, n: usize) {
         let mut children = client.watch_children("/a").unwrap();
         soon(data.next()).await.unwrap().unwrap();
         assert!(poll!(children.next()).is_pending());
-        // The cleanups of some rounds, which are behind nothing.
+        // Waits for pending cleanups, which a later request does not overtake.
         soon(client.sync("/")).await.unwrap();
     }
 }
@@ -53,15 +53,15 @@ async fn thousands_of_locks_given_up_waits_and_streams_leave_nothing() {
     const ROUNDS: usize = 2_000;
     let server = Backend::Memory.start().await;
     let embedded = server.as_embedded().unwrap();
-    // Past the proxies, which keep a note of every frame.
+    // Bypasses the proxies, which record every frame.
     let client = builder(&server, embedded.connect_string()).connect().await.unwrap();
     client.create("/a", "", CreateMode::Persistent).await.unwrap();
-    // Containers would come and go by themselves.
+    // The servers would delete and the client re-create containers.
     for path in ["/free", "/taken"] {
         client.create(path, "", CreateMode::Persistent).await.unwrap();
     }
     let _taken = soon(Mutex::new(&client, "/taken").unwrap().acquire()).await.unwrap();
-    // Its own watch.
+    // Waits for the holder's watch on its own node.
     soon(async {
         while embedded.watch_count() == 0 {
             client.sync("/").await.unwrap();

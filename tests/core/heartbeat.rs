@@ -1,4 +1,4 @@
-//! Verdicts of the check of many guards' nodes, from a server that answers as it is told to.
+//! Results of the check of many guards' nodes, against a server with scripted answers.
 
 use crate::secrets::Printed;
 use docent::locks::MutexGuard;
@@ -12,15 +12,16 @@ use std::sync::{Arc, Mutex as Lock};
 
 const GUARDS: usize = 5;
 
-/// A heartbeat is due after a sixth of it, and a lease ends after two thirds: time enough for a busy machine.
+/// A heartbeat is due after a sixth of the session timeout, and a lease ends after two thirds. This leaves a
+/// busy machine enough time.
 const TIMEOUT_MS: i32 = 4_800;
 
-/// The paths of each check, in the order in which they came, from the first that is of all guards.
+/// The paths of each check in order of arrival, from the first check of all guards on.
 type Checks = Arc<Lock<Vec<Vec<String>>>>;
 
-/// Grants every lock at once and never says anything by itself. The first heartbeats, which record that holds
-/// began, are answered well. Checks are answered by `verdict`: what becomes of the check of a path, or of the
-/// whole request.
+/// Grants every lock immediately and sends no unsolicited frames. The first heartbeats, which record the
+/// beginnings of holds, succeed. For checks, `verdict` returns the result for one path, or for the whole
+/// request.
 async fn serve(
     mut link: FakeLink,
     checks: Checks,
@@ -46,7 +47,7 @@ async fn serve(
                 let result = |op: &MultiOp| match op {
                     MultiOp::SetData { version: 0, .. } => MultiResult::Set(stat.into()),
                     MultiOp::Check { version: -1, .. } => MultiResult::Checked,
-                    op => panic!("{op:?} is no heartbeat"),
+                    op => panic!("{op:?} is not a heartbeat"),
                 };
                 Ok(Response::Multi(ops.iter().map(result).collect()))
             }
@@ -56,7 +57,7 @@ async fn serve(
                     ops.iter().all(|op| matches!(op, MultiOp::Check { version: -1, .. })) && !ops.is_empty()
                 );
                 let mut checks = checks.lock().unwrap();
-                // On a busy machine the first heartbeat may be due before all locks are taken.
+                // On a busy machine, the first heartbeat may be due before all locks are acquired.
                 let failed = if checks.is_empty() && paths.len() < GUARDS {
                     Ok(None)
                 } else {
@@ -74,8 +75,8 @@ async fn serve(
     }
 }
 
-/// As a server answers a multi: when one fails those before it are ok, and those behind it were not looked
-/// at.
+/// Returns the results that a server sends for a multi. If one operation fails, those before it succeed, and
+/// those behind it are not executed.
 fn results(count: usize, failed: Option<(usize, Code)>) -> Vec<MultiResult> {
     let Some((at, code)) = failed else { return vec![MultiResult::Checked; count] };
     let code_of = |index: usize| match index.cmp(&at) {
@@ -93,7 +94,7 @@ async fn guards(server: &FakeServer) -> (Client, Vec<MutexGuard>) {
     (client, guards)
 }
 
-/// Waits for so many checks.
+/// Waits for that many checks.
 async fn until(checks: &Checks, count: usize) -> Vec<Vec<String>> {
     soon(async {
         while checks.lock().unwrap().len() < count {
@@ -104,17 +105,18 @@ async fn until(checks: &Checks, count: usize) -> Vec<Vec<String>> {
     checks.lock().unwrap().clone()
 }
 
-/// The check of all guards, and the guards checked right after it because the third of them failed.
+/// Waits for the check of all guards, and for the immediate check of the guards behind the third, which
+/// failed.
 async fn third_fails(server: &FakeServer, checks: &Checks) -> (Client, Vec<MutexGuard>, String) {
     let (client, guards) = guards(server).await;
     let seen = until(checks, 2).await;
-    // A check that is not made at once is of all others again.
-    assert_eq!(seen[1], seen[0][3..], "what was not looked at is checked at once");
+    // A regular heartbeat would name all other guards again.
+    assert_eq!(seen[1], seen[0][3..], "the unread checks must be repeated immediately");
     (client, guards, seen[0][2].clone())
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_a_heartbeat_finds_gone_loses_its_guard_alone_and_the_rest_is_checked_at_once() {
+async fn a_node_that_a_heartbeat_finds_deleted_loses_only_its_guard_and_the_rest_is_checked_immediately() {
     let (server, checks) = (FakeServer::start().await, Checks::default());
     let seen = Arc::clone(&checks);
     let play = async {
@@ -138,7 +140,7 @@ async fn a_node_that_a_heartbeat_finds_gone_loses_its_guard_alone_and_the_rest_i
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_may_not_be_checked_is_held_on_reported_once_and_left_out() {
+async fn a_node_that_may_not_be_checked_remains_held_is_reported_once_and_skipped() {
     let (printed, _logging) = Printed::from_here_on();
     let (server, checks) = (FakeServer::start().await, Checks::default());
     let (seen, refused) = (Arc::clone(&checks), Lock::new(None));
@@ -155,13 +157,13 @@ async fn a_node_that_may_not_be_checked_is_held_on_reported_once_and_left_out() 
         let (_client, mut guards, third) = third_fails(&server, &checks).await;
         let seen = until(&checks, 3).await;
         assert!(seen[2].len() == GUARDS - 1 && !seen[2].contains(&third), "{seen:?}");
-        // Alone it is checked all the same: a refusal keeps the lease, too.
+        // If it is the only guard, it is checked nevertheless, because a refusal also renews the lease.
         guards.retain(|guard| guard.path() == third);
         let count = until(&checks, 4).await.len();
         let seen = until(&checks, count + 2).await;
         assert!(seen[count..].iter().all(|paths| *paths == [third.clone()]), "{seen:?}");
         assert!(guards[0].is_held());
-        let lines = printed.lines_with("may not be checked");
+        let lines = printed.lines_with("permission READ on the guard's node is missing");
         assert!(lines.len() == 1 && lines[0].contains("ERROR") && lines[0].contains(&third), "{lines:#?}");
     };
     tokio::select! { () = play => panic!("the client closed the link"), () = test => {} }
@@ -178,7 +180,7 @@ async fn a_server_that_throttles_heartbeats_is_not_hammered_and_proves_nothing()
     let test = async {
         let (_client, guards) = guards(&server).await;
         assert_eq!(soon(guards[0].lost()).await, LostReason::LeaseExpired);
-        // From a sixth to two thirds of the timeout, a twenty-fourth of it apart.
+        // Checks are sent from a sixth to two thirds of the timeout, a twenty-fourth of the timeout apart.
         let count = checks.lock().unwrap().len();
         assert!((2..=13).contains(&count), "{count} checks");
     };

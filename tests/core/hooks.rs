@@ -1,4 +1,4 @@
-//! Code of the user's that the client calls: the function of `acl_for`, and the recorder of metrics.
+//! User code that the client calls: the function of `acl_for`, and the recorder of metrics.
 
 use docent::discovery::RegistrationStatus;
 use docent::node::Acl;
@@ -54,7 +54,7 @@ both_backends! {
     }
 }
 
-/// A recorder that panics whenever it is called, once it is told to.
+/// A recorder that panics on every call once it is enabled.
 #[derive(Debug, Default)]
 struct Panics(AtomicBool);
 
@@ -86,10 +86,10 @@ impl Recorder for Panics {
 }
 
 #[test]
-fn a_recorder_of_metrics_that_panics_takes_nothing_with_it() {
+fn a_metrics_recorder_that_panics_breaks_nothing() {
     let recorder = Panics::default();
     metrics::with_local_recorder(&recorder, || {
-        // The recorder counts on this thread only.
+        // The recorder is local to this thread.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let server = Backend::Embedded.start().await;

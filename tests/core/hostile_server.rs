@@ -1,4 +1,4 @@
-//! A client drops the link or lives with it, whatever a server sends; it goes on, and never panics.
+//! Whatever a server sends, a client drops the link or tolerates the data. It continues and never panics.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use docent::node::Children;
@@ -9,7 +9,7 @@ use docent_tests::{PATIENCE, soon};
 use futures_util::future::join_all;
 use std::time::Duration;
 
-/// A link that owes a reply is dropped after a third of this, even if bytes trickle in.
+/// A link that owes a reply is dropped after a third of this timeout, even if bytes trickle in.
 const TIMEOUT_MS: i32 = 6_000;
 
 fn client(server: &FakeServer) -> Client {
@@ -28,7 +28,7 @@ async fn serve(mut link: FakeLink) {
     }
 }
 
-/// Beginning of a reply to a listing.
+/// Start of a reply to a listing.
 fn children(count: i32, names: &[u8]) -> Vec<u8> {
     let mut out = BytesMut::new();
     out.put_i32(count);
@@ -45,14 +45,14 @@ fn event(kind: i32, state: i32, path: &[u8]) -> Vec<u8> {
     reply(-1, -1, 0, &out)
 }
 
-/// The listing that the client asked for survives one bad link.
-async fn goes_on(name: &str, listing: impl Future<Output = Result<Children, Error>>) {
+/// Checks that the client's listing survives one bad link.
+async fn keeps_working(name: &str, listing: impl Future<Output = Result<Children, Error>>) {
     let names = listing.await.unwrap_or_else(|error| panic!("{name}: {error:?}")).names;
     assert_eq!(names, ["child"], "{name}");
 }
 
-/// The first link says `garbage(xid)` in place of the reply to a listing; then the server ends it if `ends`.
-/// The client closes it, and gets its listing over the next.
+/// The first link sends `garbage(xid)` instead of the reply to a listing, and ends if `ends`. The client
+/// closes the link and gets its listing over the next one.
 async fn reconnects(name: &str, ends: bool, garbage: impl Fn(i32) -> Vec<u8>) {
     let server = FakeServer::start().await;
     let client = client(&server);
@@ -68,18 +68,18 @@ async fn reconnects(name: &str, ends: bool, garbage: impl Fn(i32) -> Vec<u8>) {
         }
         let mut second = server.link().await;
         let again = second.connect_request().await.unwrap();
-        assert_eq!(again.session_id, SESSION, "{name}: it comes back to its session");
+        assert_eq!(again.session_id, SESSION, "{name}: the client must resume its session");
         second.send(&connected(TIMEOUT_MS, SESSION)).await;
         serve(second).await;
     };
     tokio::select! {
-        () = soon(play) => panic!("{name}: the client closed a link that was sound"),
-        () = goes_on(name, client.children("/")) => {}
+        () = soon(play) => panic!("{name}: the client closed a healthy link"),
+        () = keeps_working(name, client.children("/")) => {}
     }
-    assert_eq!(client.state().current().generation, 1, "{name}: the session was not lost");
+    assert_eq!(client.state().current().generation, 1, "{name}: the session was lost");
 }
 
-/// The link says `noise`, which is of no harm, and then answers.
+/// The link sends harmless `noise` and then answers.
 async fn lives_with(name: &str, noise: impl Fn(i32) -> Vec<u8>) {
     let server = FakeServer::start().await;
     let client = client(&server);
@@ -94,12 +94,12 @@ async fn lives_with(name: &str, noise: impl Fn(i32) -> Vec<u8>) {
     };
     tokio::select! {
         () = soon(play) => panic!("{name}: the client closed the link"),
-        () = goes_on(name, client.children("/")) => {}
+        () = keeps_working(name, client.children("/")) => {}
     }
     assert_eq!(client.state().current().suspensions, 0, "{name}");
 }
 
-/// The first handshake is answered by `garbage`; the client tries again.
+/// The first handshake is answered with `garbage`, and the client tries again.
 async fn connects_again(name: &str, ends: bool, garbage: &[u8]) {
     let server = FakeServer::start().await;
     let client = client(&server);
@@ -115,8 +115,8 @@ async fn connects_again(name: &str, ends: bool, garbage: &[u8]) {
         serve(server.attached(TIMEOUT_MS).await).await;
     };
     tokio::select! {
-        () = soon(play) => panic!("{name}: the client closed a link that was sound"),
-        () = goes_on(name, client.children("/")) => {}
+        () = soon(play) => panic!("{name}: the client closed a healthy link"),
+        () = keeps_working(name, client.children("/")) => {}
     }
 }
 
@@ -125,7 +125,7 @@ fn raw_length(length: i32) -> Vec<u8> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reply_that_makes_no_sense_costs_the_link_and_not_the_session() {
+async fn an_invalid_reply_costs_the_link_and_not_the_session() {
     type Garbage = Box<dyn Fn(i32) -> Vec<u8>>;
     let mut cases: Vec<(&str, Garbage)> = Vec::new();
     let mut add = |name, garbage: Garbage| cases.push((name, garbage));
@@ -139,18 +139,18 @@ async fn a_reply_that_makes_no_sense_costs_the_link_and_not_the_session() {
     add("xid 0", Box::new(|_| reply(0, 1, 0, &[])));
     add("a negative xid", Box::new(|_| reply(-5, 1, 0, &[])));
     add("the smallest xid", Box::new(|_| reply(i32::MIN, 1, 0, &[])));
-    add("a reply to something that was not asked", Box::new(|_| reply(-8, 1, 0, &[])));
+    add("a reply to no request", Box::new(|_| reply(-8, 1, 0, &[])));
     add("children counted -1, without a stat", Box::new(|xid| reply(xid, 1, 0, &children(-1, &[]))));
     add("children counted -2", Box::new(|xid| reply(xid, 1, 0, &children(-2, &[0; 68]))));
     add("children counted 2^31 - 1", Box::new(|xid| reply(xid, 1, 0, &children(i32::MAX, &[0; 68]))));
     add("a name of length 2^31 - 1", Box::new(|xid| reply(xid, 1, 0, &children(1, &raw_length(i32::MAX)))));
-    add("a name of bad UTF-8", Box::new(|xid| reply(xid, 1, 0, &children(1, &[0, 0, 0, 2, 0xc3, 0x28]))));
+    add("a name in invalid UTF-8", Box::new(|xid| reply(xid, 1, 0, &children(1, &[0, 0, 0, 2, 0xc3, 0x28]))));
     add("a stat cut short", Box::new(|xid| reply(xid, 1, 0, &children(0, &[0; 67]))));
     add("an empty body", Box::new(|xid| reply(xid, 1, 0, &[])));
     add("an event of unknown kind", Box::new(|_| event(99, 3, b"/")));
     add("an event cut short", Box::new(|_| reply(-1, -1, 0, &[0, 0])));
-    add("an event with a path of bad UTF-8", Box::new(|_| event(1, 3, &[0xff])));
-    add("a four-letter word's answer", Box::new(|_| b"imok".to_vec()));
+    add("an event with a path in invalid UTF-8", Box::new(|_| event(1, 3, &[0xff])));
+    add("the reply to a four-letter word", Box::new(|_| b"imok".to_vec()));
     add("text", Box::new(|_| b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()));
     add("a TLS alert", Box::new(|_| vec![0x15, 3, 3, 0, 2, 2, 40]));
     add(
@@ -158,14 +158,14 @@ async fn a_reply_that_makes_no_sense_costs_the_link_and_not_the_session() {
         Box::new(|_| [&raw_length(30)[..], &[0x15, 3, 3, 0, 2, 2, 40]].concat()),
     );
     add("another handshake", Box::new(|_| connected(TIMEOUT_MS, SESSION)));
-    add("the reply to the next request before it", Box::new(|xid| reply(xid + 1, 1, 0, &[])));
+    add("a reply before its request", Box::new(|xid| reply(xid + 1, 1, 0, &[])));
     add("nothing", Box::new(|_| Vec::new()));
     let cases = cases.iter().map(|(name, garbage)| reconnects(name, false, garbage));
     soon(join_all(cases)).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reply_that_is_cut_off_anywhere_is_asked_for_again() {
+async fn a_truncated_reply_is_requested_again() {
     let whole = |xid| reply(xid, 1, 0, &children(1, &[&[0, 0, 0, 1, b'x'][..], &[0; 68]].concat()));
     let cuts = (0..whole(1).len()).map(async |cut| {
         reconnects(&format!("cut after {cut} bytes"), true, |xid| whole(xid)[..cut].to_vec()).await;
@@ -174,7 +174,7 @@ async fn a_reply_that_is_cut_off_anywhere_is_asked_for_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reply_given_twice_costs_the_link_and_not_the_session() {
+async fn a_duplicate_reply_costs_the_link_and_not_the_session() {
     let server = FakeServer::start().await;
     let client = client(&server);
     let play = async {
@@ -186,23 +186,23 @@ async fn a_reply_given_twice_costs_the_link_and_not_the_session() {
         serve(server.attached(TIMEOUT_MS).await).await;
     };
     let ask = async {
-        goes_on("the reply counts once", client.children("/")).await;
-        // The link breaks after it, at a time of its own.
-        goes_on("and after the second one", client.children("/")).await;
+        keeps_working("after one reply", client.children("/")).await;
+        // The link breaks at some later time.
+        keeps_working("after the second reply", client.children("/")).await;
         let mut state = client.state();
         while state.current().suspensions == 0 {
             state.changed().await;
         }
-        goes_on("and on the next link", client.children("/")).await;
+        keeps_working("on the next link", client.children("/")).await;
     };
     tokio::select! {
-        () = soon(play) => panic!("the client closed a link that was sound"),
+        () = soon(play) => panic!("the client closed a healthy link"),
         () = soon(ask) => {}
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn replies_in_the_wrong_order_cost_the_link_and_answer_nobody_wrongly() {
+async fn replies_in_the_wrong_order_cost_the_link_and_reach_no_wrong_caller() {
     let server = FakeServer::start().await;
     let client = client(&server);
     let play = async {
@@ -214,10 +214,13 @@ async fn replies_in_the_wrong_order_cost_the_link_and_answer_nobody_wrongly() {
         serve(server.attached(TIMEOUT_MS).await).await;
     };
     let ask = async {
-        tokio::join!(goes_on("first", client.children("/a")), goes_on("second", client.children("/b")));
+        tokio::join!(
+            keeps_working("first", client.children("/a")),
+            keeps_working("second", client.children("/b"))
+        );
     };
     tokio::select! {
-        () = soon(play) => panic!("the client closed a link that was sound"),
+        () = soon(play) => panic!("the client closed a healthy link"),
         () = soon(ask) => {}
     }
 }
@@ -233,7 +236,7 @@ async fn a_server_that_sends_a_byte_at_a_time_and_never_a_reply_costs_the_link()
         let trickle = async {
             loop {
                 first.send(&[0]).await;
-                // Slow is what this is about, but faster than a link is taken for dead.
+                // The bytes arrive slowly, but faster than a link is considered dead.
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         };
@@ -243,23 +246,23 @@ async fn a_server_that_sends_a_byte_at_a_time_and_never_a_reply_costs_the_link()
         }
     };
     tokio::select! {
-        () = soon(play) => panic!("the client closed a link that was sound"),
-        () = soon(goes_on("trickle", client.children("/"))) => {}
+        () = soon(play) => panic!("the client closed a healthy link"),
+        () = soon(keeps_working("trickle", client.children("/"))) => {}
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_odd_but_harmless_changes_nothing() {
+async fn harmless_oddities_change_nothing() {
     type Noise = Box<dyn Fn(i32) -> Vec<u8>>;
     let flood = event(3, 3, b"/flood").repeat(10_000);
     let cases: Vec<(&str, Noise)> = vec![
-        ("a ping's reply without a ping", Box::new(|_| reply(-2, 1, 0, &[]))),
-        ("many of them", Box::new(|_| reply(-2, 1, 0, &[]).repeat(1000))),
-        ("a transaction that goes back", Box::new(|_| [reply(-2, 9, 0, &[]), reply(-2, 2, 0, &[])].concat())),
-        ("a negative transaction", Box::new(|_| reply(-2, i64::MIN, 0, &[]))),
-        ("an event nobody waits for", Box::new(|_| event(1, 3, b"/outside/of/everything"))),
+        ("a ping reply without a ping", Box::new(|_| reply(-2, 1, 0, &[]))),
+        ("many ping replies", Box::new(|_| reply(-2, 1, 0, &[]).repeat(1000))),
+        ("a zxid that decreases", Box::new(|_| [reply(-2, 9, 0, &[]), reply(-2, 2, 0, &[])].concat())),
+        ("a negative zxid", Box::new(|_| reply(-2, i64::MIN, 0, &[]))),
+        ("an event without a watch", Box::new(|_| event(1, 3, b"/outside/of/everything"))),
         ("an event with an empty path", Box::new(|_| event(2, 3, b""))),
-        ("an event with a path that is none", Box::new(|_| event(3, 3, b"../..//"))),
+        ("an event with an invalid path", Box::new(|_| event(3, 3, b"../..//"))),
         ("an event of unknown state", Box::new(|_| event(3, 77, b"/x"))),
         ("a flood of events", Box::new(move |_| flood.clone())),
     ];
@@ -267,7 +270,7 @@ async fn what_is_odd_but_harmless_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handshake_that_makes_no_sense_is_tried_again() {
+async fn an_invalid_handshake_is_retried() {
     let password = |length: i32| {
         let head: &[u8] = &[0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0x12, 0x34];
         frame(&[head, &length.to_be_bytes()].concat())
@@ -290,7 +293,7 @@ async fn a_handshake_that_makes_no_sense_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handshake_that_is_cut_off_anywhere_is_tried_again() {
+async fn a_truncated_handshake_is_retried() {
     let whole = connected(TIMEOUT_MS, SESSION);
     let cases = (0..whole.len() - 1).map(|cut| {
         let (name, part) = (format!("cut after {cut} bytes"), &whole[..cut]);
@@ -300,13 +303,13 @@ async fn a_handshake_that_is_cut_off_anywhere_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_longest_timeout_there_is_does_no_harm() {
+async fn the_longest_possible_timeout_does_no_harm() {
     let server = FakeServer::start().await;
     let client = client(&server);
     let play = async { serve(server.attached(i32::MAX).await).await };
     tokio::select! {
-        () = soon(play) => panic!("the client closed a link that was sound"),
-        () = soon(goes_on("a timeout of 2^31 - 1", client.children("/"))) => {}
+        () = soon(play) => panic!("the client closed a healthy link"),
+        () = soon(keeps_working("a timeout of 2^31 - 1", client.children("/"))) => {}
     }
 }
 
@@ -332,8 +335,8 @@ async fn a_server_that_hands_out_another_session_ends_the_generation() {
         serve(third).await;
     };
     tokio::select! {
-        () = soon(play) => panic!("the client closed a link that was sound"),
-        () = soon(goes_on("another session", client.children("/"))) => {}
+        () = soon(play) => panic!("the client closed a healthy link"),
+        () = soon(keeps_working("another session", client.children("/"))) => {}
     }
     let mut state = client.state();
     let connection = soon(state.reached(ConnectionState::Connected)).await.unwrap();
@@ -352,7 +355,7 @@ async fn a_reply_before_the_handshake_is_not_taken_for_one() {
         serve(server.attached(TIMEOUT_MS).await).await;
     };
     tokio::select! {
-        () = soon(play) => panic!("the client closed a link that was sound"),
-        () = soon(goes_on("an early reply", client.children("/"))) => {}
+        () = soon(play) => panic!("the client closed a healthy link"),
+        () = soon(keeps_working("an early reply", client.children("/"))) => {}
     }
 }

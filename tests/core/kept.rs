@@ -1,4 +1,4 @@
-//! Nodes that are kept present.
+//! Kept nodes.
 
 use crate::{both_backends, builder, connect};
 use docent::locks::MutexGuard;
@@ -10,7 +10,7 @@ use docent_proto::OpCode;
 use docent_tests::{SHORT_SESSION, own_nodes, soon, until};
 use std::time::Duration;
 
-/// Waits until the node at `path` has `data` and belongs to the present session of `client`.
+/// Waits until the node at `path` has `data` and belongs to the current session of `client`.
 async fn until_kept(client: &Client, other: &Client, path: &str, data: &str) {
     soon(async {
         loop {
@@ -26,22 +26,22 @@ async fn until_kept(client: &Client, other: &Client, path: &str, data: &str) {
     .await;
 }
 
-async fn until_gone(other: &Client, path: &str) {
+async fn until_deleted(other: &Client, path: &str) {
     soon(async { while other.exists(path).await.unwrap().is_some() {} }).await;
 }
 
-/// A client that gave up the session that owns its node at `/a`, while the servers keep it.
+/// A client that gave up the session that owns its node at `/a`, while the servers keep that session.
 struct GivenUp {
     proxy: Proxy,
     client: Client,
     node: KeptNode,
     session: i64,
-    /// As long as a guard of it is there the client does not end the session itself.
+    /// While this guard of the session exists, the client does not end the session itself.
     _guard: MutexGuard,
     _alive: KeptAlive,
 }
 
-/// Gives up a session after `before` that, and leaves the client without a link.
+/// Runs `before`, then makes the client give up its session, and leaves the client without a link.
 async fn given_up(server: &TestServer, other: &Client, before: impl AsyncFnOnce()) -> GivenUp {
     let proxy = server.proxy().await;
     let settings = builder(server, proxy.connect_string()).session_timeout(SHORT_SESSION);
@@ -59,9 +59,9 @@ async fn given_up(server: &TestServer, other: &Client, before: impl AsyncFnOnce(
     GivenUp { proxy, client, node, session, _guard: guard, _alive: alive }
 }
 
-/// Lets the client reach the servers again. Just before it touches the node of its older session that session
-/// ends, and a stranger has a node at the path.
-async fn a_stranger_is_faster(server: &TestServer, older: &GivenUp) -> Client {
+/// Lets the client reach the servers again. Just before the client writes its older session's node, that
+/// session ends, and a third party creates a node at the path.
+async fn replaced_by_other_client(server: &TestServer, older: &GivenUp) -> Client {
     let stranger = connect(server).await;
     let touches = older.proxy.add(Rule::on(OpCode::Multi).path(|path| path.ends_with("/a")).hold());
     older.proxy.heal().await.unwrap();
@@ -73,14 +73,14 @@ async fn a_stranger_is_faster(server: &TestServer, older: &GivenUp) -> Client {
 }
 
 both_backends! {
-    async fn a_strangers_node_survives_when_the_older_session_ends_as_its_node_is_replaced(backend: Backend) {
+    async fn another_clients_node_survives_the_end_of_the_older_session_during_a_replacement(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
         let mut older = given_up(&server, &other, async || {}).await;
-        let stranger = a_stranger_is_faster(&server, &older).await;
+        let stranger = replaced_by_other_client(&server, &older).await;
         let theirs = stranger.session_id().unwrap();
         while !matches!(older.node.status(), KeptStatus::Occupied { session_id } if session_id == theirs) {
-            assert!(!matches!(older.node.status(), KeptStatus::Present { .. }), "the stranger's node was replaced");
+            assert!(!matches!(older.node.status(), KeptStatus::Present { .. }), "the other client's node was replaced");
             soon(older.node.changed()).await;
         }
         assert_eq!(other.get("/a").await.unwrap().data, "theirs");
@@ -88,20 +88,20 @@ both_backends! {
         until_kept(&older.client, &other, "/a", "1").await;
     }
 
-    async fn a_strangers_node_survives_when_the_older_session_ends_as_its_node_is_removed(backend: Backend) {
+    async fn another_clients_node_survives_the_end_of_the_older_session_during_a_removal(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
         let mut older = given_up(&server, &other, async || {}).await;
-        // From now on it must be absent.
+        // From now on the node should be absent.
         let node = std::mem::replace(&mut older.node, KeptNode::new(&older.client, "/b", "").unwrap());
         let removed = tokio::spawn(node.remove());
         docent_tests::pause().await;
-        let _stranger = a_stranger_is_faster(&server, &older).await;
+        let _stranger = replaced_by_other_client(&server, &older).await;
         soon(removed).await.unwrap().unwrap();
         assert_eq!(other.get("/a").await.unwrap().data, "theirs");
     }
 
-    async fn a_node_of_an_older_session_that_has_no_witness_is_taken_over_when_that_ends(backend: Backend) {
+    async fn a_node_of_an_older_session_without_a_witness_is_taken_over_when_that_session_ends(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
         let forget = async || {
@@ -132,10 +132,10 @@ both_backends! {
         let node = KeptNode::new(&client, "/group/a", "3").unwrap();
         soon(node.present()).await.unwrap();
         drop(node);
-        until_gone(&other, "/group/a").await;
+        until_deleted(&other, "/group/a").await;
     }
 
-    async fn a_kept_node_comes_back_in_a_new_session(backend: Backend) {
+    async fn a_kept_node_is_re_created_in_a_new_session(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let node = KeptNode::new(&client, "/a", "1").unwrap();
@@ -147,7 +147,7 @@ both_backends! {
         assert!(matches!(node.status(), KeptStatus::Present { .. } | KeptStatus::Pending));
     }
 
-    async fn a_settled_node_stays_and_follows_its_data_but_does_not_come_back(backend: Backend) {
+    async fn a_node_without_re_creation_remains_and_follows_its_data_but_is_not_re_created(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let mut nodes = Vec::new();
@@ -163,11 +163,11 @@ both_backends! {
         soon(async { while !matches!(nodes[0].changed().await, Some(KeptStatus::Removed)) {} }).await;
         server.expire(client.session_id().unwrap()).await.unwrap();
         soon(async { while !matches!(nodes[1].changed().await, Some(KeptStatus::Removed)) {} }).await;
-        assert!(soon(nodes[1].changed()).await.is_none(), "nothing follows");
+        assert!(soon(nodes[1].changed()).await.is_none(), "no status may follow");
         for path in ["/deleted", "/expired"] {
             assert!(soon(other.exists(path)).await.unwrap().is_none());
         }
-        // The paths are free again.
+        // The paths can be used again.
         soon(KeptNode::new(&client, "/expired", "3").unwrap().present()).await.unwrap();
     }
 
@@ -184,12 +184,12 @@ both_backends! {
         assert_eq!(other.get("/a").await.unwrap().stat.owner, client.session_id());
     }
 
-    async fn a_kept_node_that_fails_holds_nobody_up_and_says_so_itself(backend: Backend) {
+    async fn a_failing_kept_node_blocks_no_other_and_reports_its_error(backend: Backend) {
         let server = backend.start().await;
         let (proxy, other) = (server.proxy().await, connect(&server).await);
         let settings = builder(&server, proxy.connect_string()).operation_timeout(Duration::from_secs(1));
         let client = settings.connect().await.unwrap();
-        // A container would go with its last child, and be made anew.
+        // A container would be deleted with its last child and re-created.
         other.create("/closed", "", CreateMode::Persistent).await.unwrap();
         let refused = KeptNode::new(&client, "/closed/refused", "").unwrap();
         let unanswered = KeptNode::new(&client, "/unanswered", "").unwrap();
@@ -205,11 +205,11 @@ both_backends! {
         assert!(matches!(refused.status(), KeptStatus::Failing(error) if error.kind() == ErrorKind::NoAuth));
         assert_eq!(client.health().missing_nodes, ["/closed/refused"]);
 
-        // Nothing is heard of the create, nor of what is sent after it, for as long as it is held.
+        // While the create is held, neither its reply nor any later reply arrives.
         let held = proxy.add(Rule::on(OpCode::Multi).path(|path| path.ends_with("/unanswered")).hold());
         server.expire(client.session_id().unwrap()).await.unwrap();
         soon(held.fired()).await;
-        // The link would be given up a third of the timeout later.
+        // The client would drop the link a third of the timeout later.
         let connected = soon(state.wait_for(|now| now.generation == 3 && *now == ConnectionState::Connected)).await.unwrap();
         assert_eq!(connected.suspensions, state.current().suspensions);
         assert!(matches!(unanswered.status(), KeptStatus::Pending));
@@ -219,7 +219,7 @@ both_backends! {
         until_kept(&client, &other, "/unanswered", "").await;
     }
 
-    async fn a_kept_node_that_others_delete_or_change_is_restored(backend: Backend) {
+    async fn a_kept_node_that_other_clients_delete_or_change_is_restored(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let node = KeptNode::new(&client, "/a", "1").unwrap();
@@ -230,7 +230,7 @@ both_backends! {
         until_kept(&client, &other, "/a", "1").await;
     }
 
-    async fn somebody_elses_node_is_left_alone_and_taken_over_when_it_goes(backend: Backend) {
+    async fn another_clients_node_is_left_alone_and_replaced_after_its_deletion(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         other.create("/a", "theirs", CreateMode::Ephemeral).await.unwrap();
@@ -240,7 +240,7 @@ both_backends! {
         assert_eq!(other.get("/a").await.unwrap().data, "theirs");
         other.delete("/a", None).await.unwrap();
         until_kept(&client, &other, "/a", "ours").await;
-        // A persistent node is nobody's to take over.
+        // A persistent node cannot be taken over.
         other.create("/b", "theirs", CreateMode::Persistent).await.unwrap();
         let node = KeptNode::new(&client, "/b", "ours").unwrap();
         assert_eq!(soon(node.present()).await.unwrap_err().kind(), ErrorKind::NodeExists);
@@ -248,7 +248,7 @@ both_backends! {
         assert_eq!(other.get("/b").await.unwrap().data, "theirs");
     }
 
-    async fn somebody_elses_node_is_an_error_after_two_timeouts(backend: Backend) {
+    async fn another_clients_node_is_an_error_after_two_timeouts(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
         let client = builder(&server, server.connect_string()).session_timeout(SHORT_SESSION).connect().await.unwrap();
@@ -266,7 +266,7 @@ both_backends! {
         let node = KeptNode::new(&client, "/a", "1").unwrap();
         soon(node.present()).await.unwrap();
         soon(async { while own_nodes(&other).await.is_empty() {} }).await;
-        // The client gives the session up, while something keeps it alive at the server.
+        // The client gives up the session, while another link keeps the session alive at the server.
         let old = client.session_id();
         proxy.cut().await;
         let _alive = soon(server.front().sessions().keep_alive(old.unwrap(), server.address())).await.unwrap();
@@ -278,7 +278,7 @@ both_backends! {
         drop(node);
     }
 
-    async fn data_that_was_set_is_there_once_the_node_is_said_to_be_present(backend: Backend) {
+    async fn data_that_was_set_is_written_once_the_node_is_reported_present(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let node = KeptNode::new(&client, "/a", "0").unwrap();
@@ -289,7 +289,7 @@ both_backends! {
         }
     }
 
-    async fn a_path_is_vacated_when_the_node_before_is_gone(backend: Backend) {
+    async fn a_path_is_vacated_when_the_previous_node_is_deleted(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         for n in 0..10 {
@@ -299,7 +299,7 @@ both_backends! {
                 soon(node.present()).await.unwrap();
             }
             if n == 5 {
-                // A node that is wanted is not waited for.
+                // `wait_vacant` does not wait for a node that is wanted.
                 soon(KeptNode::wait_vacant(&client, "/a")).await.unwrap();
                 assert_eq!(KeptNode::new(&client, "/a", "").unwrap_err().kind(), ErrorKind::AlreadyRegistered);
             }

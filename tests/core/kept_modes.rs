@@ -1,4 +1,4 @@
-//! Nodes of all modes that are kept present.
+//! Kept nodes of all create modes.
 
 use crate::{builder, connect};
 use docent::client::ParentKind;
@@ -25,7 +25,7 @@ async fn until_data(other: &Client, path: &str, data: &str) {
     until(async || other.get(path).await.is_ok_and(|node| node.data == data)).await;
 }
 
-/// A client whose parents stay when they are empty.
+/// Connects a client whose parent nodes remain when they are empty.
 async fn plain(server: &TestServer) -> Client {
     builder(server, server.connect_string()).parents(ParentKind::Persistent).connect().await.unwrap()
 }
@@ -44,7 +44,7 @@ both_backends! {
             node.set("2");
             soon(node.present()).await.unwrap();
             assert_eq!(&other.get(&path).await.unwrap().data[..], b"2");
-            // Others delete it, and change it.
+            // Another client deletes the node, and then changes it.
             other.delete(&path, None).await.unwrap();
             until_data(&other, &path, "2").await;
             other.set(&path, "theirs", None).await.unwrap();
@@ -74,11 +74,11 @@ both_backends! {
         lasting.set("2");
         until_data(&other, "/a", "2").await;
         soon(client.close()).await;
-        assert!(other.exists("/a").await.unwrap().is_some(), "it belongs to no session");
+        assert!(other.exists("/a").await.unwrap().is_some(), "the node must outlive its session");
         assert!(matches!(lasting.status(), KeptStatus::Failing(error) if error.kind() == ErrorKind::Closed));
     }
 
-    async fn a_lost_reply_makes_one_sequential_node(backend: Backend) {
+    async fn a_lost_reply_creates_one_sequential_node(backend: Backend) {
         let server = backend.start().await;
         let (proxy, other) = (server.proxy().await, connect(&server).await);
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
@@ -115,7 +115,7 @@ both_backends! {
         }
     }
 
-    async fn a_node_that_was_left_behind_is_taken_and_a_stranger_is_waited_for(backend: Backend) {
+    async fn a_leftover_node_is_taken_over_and_another_clients_node_is_waited_for(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         other.create("/left", "old", CreateMode::Persistent).await.unwrap();
@@ -133,14 +133,14 @@ both_backends! {
         assert_eq!(client.get("/taken").await.unwrap().stat.owner, None);
     }
 
-    async fn a_node_with_children_is_removed_once_they_are_gone(backend: Backend) {
+    async fn a_node_with_children_is_removed_once_they_are_deleted(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let node = kept(&client, "/a", CreateMode::Persistent).await;
         other.create("/a/b", "", CreateMode::Persistent).await.unwrap();
         assert_eq!(soon(node.remove()).await.unwrap_err().kind(), ErrorKind::NotEmpty);
         let error = KeptNode::take_over(&client, "/a", "").unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::AlreadyRegistered, "its predecessor is of another mode");
+        assert_eq!(error.kind(), ErrorKind::AlreadyRegistered, "the predecessor has another mode");
         other.delete("/a/b", None).await.unwrap();
         soon(KeptNode::wait_vacant(&client, "/a")).await.unwrap();
         assert_eq!(other.exists("/a").await.unwrap(), None);
@@ -163,7 +163,7 @@ both_backends! {
         until(async || child_count(&other, "/f").await == 0).await;
     }
 
-    async fn a_time_to_live_needs_servers_that_have_it_on(backend: Backend) {
+    async fn a_time_to_live_requires_servers_that_enable_it(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let with = |path: &str, ttl| KeptNode::builder(&client, path).mode(CreateMode::PersistentTtl(ttl)).keep();
@@ -179,7 +179,7 @@ both_backends! {
         assert_eq!(soon(with("/c", TTL)).await.unwrap_err().kind(), ErrorKind::Closed);
     }
 
-    async fn a_node_with_a_time_to_live_is_touched_and_goes_once_nobody_keeps_it(backend: Backend) {
+    async fn a_node_with_a_time_to_live_is_touched_and_expires_once_no_client_keeps_it(backend: Backend) {
         let options =
             ServerOptions::default().extended_types(true).container_check_interval(Duration::from_millis(100));
         let server = backend.start_own_with(options).await;
@@ -191,14 +191,14 @@ both_backends! {
         for path in ["/a", numbered.path()] {
             let touch = format!("{path}/touch");
             let first = other.exists(&touch).await.unwrap().unwrap().version;
-            // Longer than the time to live.
+            // Five touches take longer than the time to live.
             until(async || other.exists(&touch).await.unwrap().unwrap().version >= first + 5).await;
         }
         assert_eq!(
             other.exists("/a").await.unwrap().map(|stat| (stat.czxid, stat.version)),
             Some((made.czxid, 0))
         );
-        // Deleted by somebody, the child comes back.
+        // If another client deletes the child, the client re-creates it.
         other.delete("/a/touch", None).await.unwrap();
         until(async || other.exists("/a/touch").await.unwrap().is_some()).await;
         soon(node.remove()).await.unwrap();

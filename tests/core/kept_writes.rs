@@ -1,4 +1,4 @@
-//! Writes of kept nodes that rest on what was seen last, and others that change the nodes meanwhile.
+//! Writes of kept nodes that rely on the last read, while other clients change the nodes.
 
 use crate::{builder, connect};
 use docent::recipe::KeptNode;
@@ -7,7 +7,7 @@ use docent_battery::{Armed, Backend, Direction, Flow, Proxy, Rule, TestServer, b
 use docent_proto::OpCode;
 use docent_tests::{SESSION, soon, until};
 
-/// A client that keeps a node at `/a`, which was set `updates` times, behind a proxy of its own.
+/// Connects a client through its own proxy. The client keeps a node at `/a`, which is set `updates` times.
 async fn kept(server: &TestServer, updates: usize) -> (Proxy, Client, KeptNode) {
     let proxy = server.proxy().await;
     let client = builder(server, proxy.connect_string()).session_timeout(SESSION).connect().await.unwrap();
@@ -20,7 +20,7 @@ async fn kept(server: &TestServer, updates: usize) -> (Proxy, Client, KeptNode) 
     (proxy, client, node)
 }
 
-/// Holds the next write at `/a` back until the proxy is healed.
+/// Holds back the next write at `/a` until the proxy is healed.
 fn held(proxy: &Proxy) -> Armed {
     proxy.add(Rule::on(OpCode::Multi).path(|path| path.ends_with("/a")).hold())
 }
@@ -29,14 +29,14 @@ async fn until_data(other: &Client, data: &str) {
     until(async || other.get("/a").await.is_ok_and(|node| node.data == data)).await;
 }
 
-/// Deletes the node that is kept, and makes one of its own there.
+/// Deletes the kept node and creates the third party's node in its place.
 async fn replaced_by(stranger: &Client) {
     soon(stranger.delete("/a", None)).await.unwrap();
     soon(stranger.create("/a", "theirs", CreateMode::Ephemeral)).await.unwrap();
 }
 
 both_backends! {
-    async fn an_update_that_somebody_was_faster_than_is_made_over_what_they_wrote(backend: Backend) {
+    async fn an_update_overtaken_by_another_client_is_applied_over_its_write(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
         let (proxy, _client, node) = kept(&server, 0).await;
@@ -47,13 +47,13 @@ both_backends! {
         proxy.heal().await.unwrap();
         soon(node.present()).await.unwrap();
         assert_eq!(other.get("/a").await.unwrap().data, "mine");
-        assert_eq!(other.get("/a").await.unwrap().stat.version, 2, "refused once, then made");
-        // The watch is there all the same.
+        assert_eq!(other.get("/a").await.unwrap().stat.version, 2, "refused once, then applied");
+        // The watch is set nevertheless.
         soon(other.set("/a", "wrong", None)).await.unwrap();
         until_data(&other, "mine").await;
     }
 
-    async fn an_update_whose_reply_is_lost_is_made_once(backend: Backend) {
+    async fn an_update_whose_reply_is_lost_is_applied_once(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
         for (rule, version) in [
@@ -73,7 +73,7 @@ both_backends! {
         }
     }
 
-    async fn an_update_after_a_lost_link_is_made_and_watched(backend: Backend) {
+    async fn an_update_after_a_lost_link_is_applied_and_watched(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
         let (proxy, client, node) = kept(&server, 1).await;
@@ -101,7 +101,7 @@ both_backends! {
         until_data(&other, "1").await;
     }
 
-    async fn a_strangers_node_survives_the_update_of_one_that_was_deleted(backend: Backend) {
+    async fn another_clients_node_survives_the_update_of_a_deleted_one(backend: Backend) {
         let server = backend.start().await;
         let (other, stranger) = (connect(&server).await, connect(&server).await);
         let (proxy, client, node) = kept(&server, 1).await;
@@ -116,7 +116,7 @@ both_backends! {
         until_data(&other, "mine").await;
     }
 
-    async fn a_strangers_node_survives_the_removal_of_one_that_was_deleted(backend: Backend) {
+    async fn another_clients_node_survives_the_removal_of_a_deleted_one(backend: Backend) {
         let server = backend.start().await;
         let (other, stranger) = (connect(&server).await, connect(&server).await);
         let (proxy, _client, node) = kept(&server, 1).await;
@@ -129,10 +129,10 @@ both_backends! {
         assert_eq!(other.get("/a").await.unwrap().data, "theirs");
     }
 
-    async fn a_strangers_first_node_survives_the_removal_of_one_whose_end_was_not_heard_of(backend: Backend) {
+    async fn another_clients_first_node_survives_the_removal_of_one_whose_deletion_was_not_reported(backend: Backend) {
         let server = backend.start().await;
         let (other, stranger) = (connect(&server).await, connect(&server).await);
-        // It has the version that a new node has.
+        // The kept node has version 0, as a new node has.
         let (proxy, _client, node) = kept(&server, 0).await;
         proxy.set_flow(Direction::ToClient, Flow::Hold);
         replaced_by(&stranger).await;
@@ -144,7 +144,7 @@ both_backends! {
         assert_eq!(other.get("/a").await.unwrap().data, "theirs");
     }
 
-    async fn a_removal_whose_reply_is_lost_is_made_once(backend: Backend) {
+    async fn a_removal_whose_reply_is_lost_is_applied_once(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
         for lose in [|on: docent_battery::On| on.reset_after(), |on: docent_battery::On| on.reset_before()] {

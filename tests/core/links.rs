@@ -1,4 +1,4 @@
-//! Frames that go over a link and frames that do not, and how a client comes back.
+//! Frames that a link carries, and how a client reconnects.
 
 use docent::{Client, ConnectionState, CreateMode, Mutex};
 use docent_battery::{Backend, Direction, FrameKind, Net, Proxy, Traced, both_backends, round_trips};
@@ -12,13 +12,14 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-/// Each way.
+/// Delay in each direction.
 const DELAY: Duration = Duration::from_millis(10);
 const RUNS: usize = 20;
-/// How long after the servers' return a session is attached again.
+/// Longest time between the servers' return and the re-attach of the session.
 const FOUND_AGAIN: Duration = Duration::from_secs(2);
 
-/// Requests in a trace that somebody waits for: a holder's watch on its own node and pings are not.
+/// Requests in a trace whose replies a caller awaits. A holder's watch on its own node and pings are not
+/// among them.
 fn awaited(trace: &[Traced]) -> Vec<Traced> {
     let idle = |frame: &Traced| matches!(frame.op, Some(OpCode::GetData | OpCode::Ping));
     trace.iter().filter(|frame| !idle(frame)).cloned().collect()
@@ -28,11 +29,12 @@ fn requests(trace: &[Traced]) -> Vec<OpCode> {
     trace.iter().filter(|frame| frame.kind == FrameKind::Request).filter_map(|frame| frame.op).collect()
 }
 
-/// A session of ten seconds over an outage of seven: longer than a lease, shorter than the session.
+/// Keeps a session of ten seconds over an outage of seven, which is longer than a lease and shorter than the
+/// session.
 ///
-/// On a busy machine it may take long until the servers are back. An attempt that took longer than `longest`
-/// says nothing, and is tried again.
-async fn comes_back(client: &Client, longest: Duration, away: impl AsyncFn(), back: impl AsyncFn()) {
+/// On a busy machine, the servers may take long to return. An attempt that takes longer than `longest` proves
+/// nothing and is repeated.
+async fn recovers(client: &Client, longest: Duration, away: impl AsyncFn(), back: impl AsyncFn()) {
     in_time(FOUND_AGAIN, async || {
         for _ in 0..5 {
             if let Some(took) = survives(client, longest, &away, &back).await {
@@ -44,7 +46,7 @@ async fn comes_back(client: &Client, longest: Duration, away: impl AsyncFn(), ba
     .await;
 }
 
-/// How long the servers were back until the session was attached. `None` when the outage took longer than
+/// Time between the servers' return and the re-attach of the session. `None` if the outage took longer than
 /// `longest`.
 async fn survives(
     client: &Client,
@@ -55,14 +57,14 @@ async fn survives(
     let guard = soon(Mutex::new(client, "/lock").unwrap().acquire()).await.unwrap();
     let (session, mut state) = (client.session_id(), client.state());
     let before = state.current();
-    // The servers count the timeout from here.
+    // The servers count the timeout from this request on.
     client.ensure_absent("/kept").await.unwrap();
     client.create("/kept", "", CreateMode::Ephemeral).await.unwrap();
     let start = Instant::now();
     away().await;
-    // An outage of this length is what this is about.
+    // The test needs an outage of exactly this length.
     tokio::time::sleep(Duration::from_secs(7).saturating_sub(start.elapsed())).await;
-    // The lease ends a third of the timeout before the session could.
+    // The lease ends a third of the timeout before the session can expire.
     assert!(!guard.is_held(), "the guard outlived its lease");
     soon(guard.lost()).await;
     back().await;
@@ -73,22 +75,22 @@ async fn survives(
     let after = soon(state.reached(ConnectionState::Connected)).await.unwrap();
     let took = back.elapsed();
     if took > FOUND_AGAIN {
-        // Maybe too late for the session.
+        // The session may already have expired.
         return Some(took);
     }
     assert_eq!(after.generation, before.generation);
-    assert_eq!(client.session_id(), session, "the session is kept");
-    assert!(!guard.is_held(), "nothing un-loses");
+    assert_eq!(client.session_id(), session, "the session must be kept");
+    assert!(!guard.is_held(), "a lost guard must stay lost");
     client.get("/kept").await.unwrap();
     Some(took)
 }
 
-/// A server that has lost its quorum and serves reads only. It hangs up on clients that ask for more, as
-/// ZooKeeper does; every second time it offers a session to read with all the same.
+/// A server that has lost its quorum and serves only reads. It closes the links of clients that did not ask
+/// for a read-only session, as ZooKeeper does. Every second time it offers such a session nevertheless.
 struct ReadOnly {
     address: String,
-    /// Number of links that asked for a session, and in `probed` of links among them that claimed to have
-    /// seen nothing.
+    /// Number of links that asked for a session. `probed` counts those among them that claimed to have seen
+    /// no transaction.
     met: Arc<AtomicUsize>,
     probed: Arc<AtomicUsize>,
     task: JoinHandle<()>,
@@ -104,7 +106,7 @@ impl ReadOnly {
             loop {
                 let mut link = server.link().await;
                 let Ok(asked) = link.connect_request().await else { continue };
-                assert_ne!(asked.read_only, Some(true), "nobody asks for a session to read with");
+                assert_ne!(asked.read_only, Some(true), "no client requests a read-only session");
                 if (asked.session_id, asked.last_zxid_seen) == (0, 0) {
                     probes.fetch_add(1, Ordering::SeqCst);
                 } else if meets.fetch_add(1, Ordering::SeqCst) % 2 == 1 {
@@ -123,7 +125,7 @@ impl Drop for ReadOnly {
     }
 }
 
-/// Breaks the link again and again until `met` says that the client has tried the other server as well.
+/// Breaks the link repeatedly until `met` reports that the client has tried the other server as well.
 async fn until_met(client: &Client, link: &Proxy, met: impl Fn() -> usize) {
     let (session, before) = (client.session_id(), client.state().current());
     let mut resets = 0;
@@ -134,8 +136,8 @@ async fn until_met(client: &Client, link: &Proxy, met: impl Fn() -> usize) {
     }
     let after = client.state().current();
     assert_eq!((after.generation, after.rollbacks), (before.generation, 0));
-    assert_eq!(after.suspensions, before.suspensions + resets, "it was never attached to the other server");
-    assert_eq!(client.session_id(), session, "the session moved on to a server that can serve it");
+    assert_eq!(after.suspensions, before.suspensions + resets, "a server without the session was used");
+    assert_eq!(client.session_id(), session, "the session must move to a server that has it");
 }
 
 async fn ten_second_session(server: &docent_battery::TestServer, proxy: &Proxy) -> Client {
@@ -148,8 +150,8 @@ both_backends! {
         let client = builder(&server, server.connect_string()).connect().await.unwrap();
         let states = client.state();
         soon(client.close()).await;
-        let told: Vec<_> = soon(states.map(|now| (now.state, now.suspensions)).collect()).await;
-        assert_eq!(told.last(), Some(&(ConnectionState::Closed, 0)));
+        let published: Vec<_> = soon(states.map(|now| (now.state, now.suspensions)).collect()).await;
+        assert_eq!(published.last(), Some(&(ConnectionState::Closed, 0)));
     }
 
     async fn a_create_and_the_listing_after_it_are_one_round_trip_on_a_slow_link(backend: Backend) {
@@ -157,7 +159,7 @@ both_backends! {
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
         let mutex = Mutex::new(&client, "/lock").unwrap();
-        // A container would be deleted between two runs, and made again.
+        // A container would be deleted between two runs and re-created.
         client.create("/lock", "", CreateMode::Persistent).await.unwrap();
         proxy.set_delay(Direction::ToServer, DELAY);
         proxy.set_delay(Direction::ToClient, DELAY);
@@ -165,7 +167,7 @@ both_backends! {
             let before = proxy.trace().len();
             let start = Instant::now();
             let guard = soon(mutex.acquire()).await.unwrap();
-            assert!(start.elapsed() >= DELAY * 2, "the link is slow");
+            assert!(start.elapsed() >= DELAY * 2, "the replies must be delayed");
             let trace = awaited(&proxy.trace()[before..]);
             assert_eq!(requests(&trace), [OpCode::Create2, OpCode::GetChildren2]);
             assert_eq!((trace.len(), round_trips(&trace)), (4, 1), "{trace:#?}");
@@ -173,12 +175,12 @@ both_backends! {
         }
     }
 
-    async fn calls_made_together_are_sent_together(backend: Backend) {
+    async fn concurrent_calls_are_sent_together(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
         client.create("/folder", "", CreateMode::Persistent).await.unwrap();
-        // The first one in a session makes a marker before it.
+        // The first ephemeral create of a session creates a marker first.
         client.create("/first", "", CreateMode::Ephemeral).await.unwrap();
         proxy.set_delay(Direction::ToClient, DELAY);
         for run in 0..RUNS {
@@ -187,7 +189,7 @@ both_backends! {
             let (created, listed) =
                 soon(async { tokio::join!(client.create(&path, "", CreateMode::Ephemeral), client.children("/folder")) }).await;
             created.unwrap();
-            assert!(listed.unwrap().names.contains(&run.to_string()), "the listing comes after the create");
+            assert!(listed.unwrap().names.contains(&run.to_string()), "the listing must reflect the create");
             let trace = awaited(&proxy.trace()[before..]);
             assert_eq!((requests(&trace).len(), round_trips(&trace)), (2, 1), "{trace:#?}");
         }
@@ -207,14 +209,14 @@ both_backends! {
             }
         }
         proxy.heal().await.unwrap();
-        // Later requests come after earlier ones.
+        // A later request is sent after earlier ones.
         client.create("/sent", "", CreateMode::Persistent).await.unwrap();
         let creates = |frame: &&Traced| frame.is_request(OpCode::Create2);
         assert_eq!(proxy.trace()[before..].iter().filter(creates).count(), 1);
         assert_eq!(client.exists("/given-up").await.unwrap(), None);
     }
 
-    async fn a_server_that_serves_reads_only_is_left_for_the_next(backend: Backend) {
+    async fn a_read_only_server_is_abandoned_for_the_next(backend: Backend) {
         let server = backend.start().await;
         let read_only = ReadOnly::start(server.net()).await;
         let proxy = server.proxy().await;
@@ -225,7 +227,7 @@ both_backends! {
         client.get("/a").await.unwrap();
     }
 
-    async fn servers_that_serve_reads_only_are_not_taken_for_an_older_copy(backend: Backend) {
+    async fn read_only_servers_are_not_mistaken_for_an_older_snapshot(backend: Backend) {
         let server = backend.start().await;
         let read_only = ReadOnly::start(server.net()).await;
         let proxy = server.proxy().await;
@@ -234,7 +236,7 @@ both_backends! {
         client.create("/a", "", CreateMode::Persistent).await.unwrap();
         client.update_servers(&format!("{},{}", proxy.connect_string(), read_only.address)).unwrap();
         proxy.cut().await;
-        // After two timeouts it asks whether any server has the newest transaction that it saw.
+        // After two timeouts, the client asks whether any server has the newest transaction that it saw.
         soon(async { while read_only.probed.load(Ordering::SeqCst) == 0 { docent_tests::pause().await } }).await;
         proxy.heal().await.unwrap();
         let state = soon(client.state().reached(ConnectionState::Connected)).await.unwrap();
@@ -242,9 +244,9 @@ both_backends! {
         soon(client.get("/a")).await.unwrap();
     }
 
-    async fn a_server_that_is_behind_is_left_for_the_next(backend: Backend) {
+    async fn a_server_that_is_behind_is_abandoned_for_the_next(backend: Backend) {
         let server = backend.start().await;
-        // It counts its transactions from 1.
+        // With a seed, the server counts its transactions from 1.
         let behind = docent::server::Server::builder().seed(1);
         let behind = behind.start_on(server.net().clone()).await.unwrap();
         let other = server.proxy_of(behind.local_addr()).await;
@@ -258,18 +260,18 @@ both_backends! {
         assert_eq!(behind.session_count(), 0);
     }
 
-    async fn a_session_is_kept_over_a_restart_that_takes_longer_than_the_lease(backend: Backend) {
+    async fn a_session_survives_a_restart_longer_than_the_lease(backend: Backend) {
         let server = backend.start_own().await;
         let client = ten_second_session(&server, server.front()).await;
-        // Servers that were restarted give each session its full timeout again; the client gives up after
+        // Servers that were restarted give each session its full timeout again. The client gives up after
         // sixteen seconds.
-        comes_back(&client, Duration::from_secs(13), async || server.stop().await, async || server.start_again().await).await;
+        recovers(&client, Duration::from_secs(13), async || server.stop().await, async || server.start_again().await).await;
     }
 
-    async fn a_session_is_kept_over_an_outage_of_the_network_that_takes_longer_than_the_lease(backend: Backend) {
+    async fn a_session_survives_a_network_outage_longer_than_the_lease(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let client = ten_second_session(&server, &proxy).await;
-        comes_back(&client, Duration::from_secs(8), async || proxy.cut().await, async || proxy.heal().await.unwrap()).await;
+        recovers(&client, Duration::from_secs(8), async || proxy.cut().await, async || proxy.heal().await.unwrap()).await;
     }
 }

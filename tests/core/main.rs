@@ -1,7 +1,8 @@
 //! The client, on the embedded server and on a real ZooKeeper.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
+mod abandoned_sessions;
 mod arming;
 mod auth;
 mod bad_input;
@@ -13,7 +14,6 @@ mod close;
 mod delete_all;
 mod dropped;
 mod errors;
-mod given_up;
 mod growth;
 mod heartbeat;
 mod hooks;
@@ -22,6 +22,7 @@ mod kept;
 mod kept_modes;
 mod kept_writes;
 mod links;
+mod logged_once;
 mod many_watches;
 mod markers;
 mod node_cache;
@@ -34,7 +35,6 @@ mod read_only;
 mod renewed;
 mod retries;
 mod rollback;
-mod said_once;
 mod secrets;
 mod session;
 mod tls;
@@ -42,9 +42,9 @@ mod tree_cache;
 mod unreachable;
 mod watches;
 
-// Modules that are also run on another kind of session take clients, and the macro, from here.
+// Modules that also run on another kind of session take clients and the macro from here.
 use docent_battery::both_backends;
 use docent_tests::{builder, connect};
 
-/// True where caches use persistent watches: one at the server for each, in both of its tables.
+/// True if caches use persistent watches. The server then has one for each cache, in both of its tables.
 const PERSISTENT: bool = false;

@@ -1,4 +1,4 @@
-//! More watches than fit into one request that sets them again.
+//! More watches than fit into one request that re-registers them.
 
 use crate::watches::data;
 use docent::{Client, CreateMode};
@@ -31,7 +31,7 @@ both_backends! {
         proxy.heal().await.unwrap();
         let changed = streams.iter_mut().step_by(2).map(data);
         assert!(soon(join_all(changed)).await.iter().all(|value| value.as_deref() == Some("2")));
-        // The others are armed still.
+        // The other watches are still armed.
         join_all((1..WATCHES).step_by(2).map(|n| {
             let (other, path) = (&other, path(n));
             async move { other.set(&path, "3", None).await.unwrap() }
@@ -39,6 +39,6 @@ both_backends! {
         .await;
         let unchanged = streams.iter_mut().skip(1).step_by(2).map(data);
         assert!(soon(join_all(unchanged)).await.iter().all(|value| value.as_deref() == Some("3")));
-        assert_eq!(client.session_id(), session, "the session was kept");
+        assert_eq!(client.session_id(), session, "the session must be kept");
     }
 }

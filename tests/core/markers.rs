@@ -1,13 +1,14 @@
-//! The nodes by which exact writes learn what became of them.
+//! The markers by which exact writes learn their outcome.
 
 use crate::builder;
 use docent::CreateMode;
 use docent_battery::Backend;
-use docent_tests::{as_it_goes_on, soon};
+use docent_tests::{soon, while_progressing};
 use futures_util::future::join_all;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// More would make the end of the session one large transaction, which no server reads beyond some size.
+/// Limit of markers per session. More would make the session's end one large transaction, which servers
+/// cannot read above some size.
 const MOST: usize = 64;
 
 #[tokio::test(start_paused = true)]
@@ -15,7 +16,7 @@ async fn a_burst_of_exact_writes_does_not_take_a_marker_each() {
     const WRITES: usize = 2_000;
     let server = Backend::Memory.start().await;
     let embedded = server.as_embedded().unwrap();
-    // Past the proxies, which keep a note of every frame.
+    // Bypasses the proxies, which record every frame.
     let client = builder(&server, embedded.connect_string()).connect().await.unwrap();
     client.create("/burst", "", CreateMode::Persistent).await.unwrap();
     let markers = || {
@@ -33,9 +34,9 @@ async fn a_burst_of_exact_writes_does_not_take_a_marker_each() {
             most.fetch_max(markers(), Ordering::Relaxed);
         }
     };
-    as_it_goes_on(|| done.load(Ordering::Relaxed), join_all((0..WRITES).map(write))).await;
-    assert!(most.into_inner() <= MOST, "there were more while writes were under way");
-    assert!(markers() <= MOST, "{} are left", markers());
+    while_progressing(|| done.load(Ordering::Relaxed), join_all((0..WRITES).map(write))).await;
+    assert!(most.into_inner() <= MOST, "too many markers during writes");
+    assert!(markers() <= MOST, "{} markers are left", markers());
     assert_eq!(soon(client.children("/burst")).await.unwrap().names.len(), WRITES);
     soon(client.close()).await;
     assert_eq!(markers(), 0);

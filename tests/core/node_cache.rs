@@ -11,7 +11,7 @@ use docent_tests::soon;
 use futures_util::StreamExt;
 
 async fn next(changes: &mut NodeChanges) -> Option<String> {
-    let node = soon(changes.next()).await.expect("the client is open").expect("it can be read");
+    let node = soon(changes.next()).await.expect("the client is open").expect("the node must be readable");
     node.map(|node| String::from_utf8(node.data.to_vec()).unwrap())
 }
 
@@ -49,12 +49,12 @@ both_backends! {
         }
         other.create("/a", "1", CreateMode::Persistent).await.unwrap();
         assert_eq!(next(&mut changes).await.as_deref(), Some("1"));
-        // The same version and the same data, and another node.
+        // Another node with the same version and the same data.
         let before = cache.current().unwrap().stat;
         other.transaction().delete("/a", None).create("/a", "1", CreateMode::Persistent).commit().await.unwrap();
         assert_eq!(next(&mut changes).await.as_deref(), Some("1"));
         assert!(cache.current().unwrap().stat.czxid > before.czxid);
-        // A late subscriber is told the present value.
+        // A late subscriber receives the current value.
         assert_eq!(next(&mut cache.changes()).await.as_deref(), Some("1"));
     }
 
@@ -74,7 +74,7 @@ both_backends! {
         proxy.heal().await.unwrap();
         assert_eq!(next(&mut changes).await.as_deref(), Some("2"));
         until_fresh(&cache).await;
-        // Without a change it is fresh again, too.
+        // The cache becomes fresh again without a change, too.
         proxy.cut().await;
         soon(async { while !cache.is_stale() { docent_tests::pause().await; } }).await;
         proxy.heal().await.unwrap();
@@ -118,7 +118,7 @@ both_backends! {
         }
     }
 
-    async fn a_node_that_may_not_be_read_is_reported_and_tried_again(backend: Backend) {
+    async fn a_node_that_may_not_be_read_is_reported_and_retried(backend: Backend) {
         let server = backend.start().await;
         let (other, client) = (connect(&server).await, connect(&server).await);
         other.create("/a", "1", CreateMode::Persistent).await.unwrap();
@@ -135,7 +135,7 @@ both_backends! {
         assert!(cache.last_error().is_none());
     }
 
-    async fn a_slow_reader_comes_to_the_last_value(backend: Backend) {
+    async fn a_slow_reader_gets_the_last_value(backend: Backend) {
         let server = backend.start().await;
         let (other, client) = (connect(&server).await, connect(&server).await);
         other.create("/a", "0", CreateMode::Persistent).await.unwrap();

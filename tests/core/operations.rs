@@ -81,13 +81,13 @@ both_backends! {
         for _ in 0..2 {
             client.create("/x/y/z", "", CreateMode::Persistent).await.unwrap();
             for path in ["/x/y/z", "/x/y", "/x"] {
-                // The server itself deletes empty containers, too.
+                // The server may have deleted the empty container already.
                 client.ensure_absent(path).await.unwrap();
             }
         }
     }
 
-    async fn a_chroot_and_a_namespace_are_made_on_demand(backend: Backend) {
+    async fn a_chroot_and_a_namespace_are_created_on_demand(backend: Backend) {
         let server = backend.start().await;
         let client = server.client_builder(format!("{}{}/chroot", server.connect_string(), server.root()))
             .namespace("/name").connect().await.unwrap();
@@ -96,7 +96,7 @@ both_backends! {
         assert_eq!(outside.get("/chroot/name/a").await.unwrap().data, "x");
     }
 
-    async fn parents_are_made_as_the_kind_that_was_asked_for(backend: Backend) {
+    async fn parents_are_created_as_the_requested_kind(backend: Backend) {
         let server = backend.start().await;
         let (persistent, containers) = (server.proxy().await, server.proxy().await);
         let client = builder(&server, persistent.connect_string()).parents(ParentKind::Persistent).connect().await.unwrap();
@@ -109,7 +109,7 @@ both_backends! {
             client.delete(&format!("{root}/x/y"), None).await.unwrap();
         }
         assert!(!made_containers(&persistent) && made_containers(&containers));
-        // The servers delete containers that are empty, and nothing else.
+        // The servers delete empty containers and nothing else.
         for path in ["/container/lock", "/container/x", "/container"] {
             soon(async { while other.exists(path).await.unwrap().is_some() {} }).await;
         }
@@ -118,7 +118,7 @@ both_backends! {
         }
     }
 
-    async fn no_recipe_makes_containers_where_parents_must_be_persistent(backend: Backend) {
+    async fn no_recipe_creates_containers_if_parents_must_be_persistent(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string()).parents(ParentKind::Persistent).connect().await.unwrap();
@@ -188,7 +188,7 @@ both_backends! {
         }
     }
 
-    async fn reads_survive_a_broken_link_and_writes_without_a_reply_say_so(backend: Backend) {
+    async fn reads_survive_a_broken_link_and_writes_without_a_reply_are_reported_as_unknown(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
@@ -201,7 +201,7 @@ both_backends! {
         let error = soon(client.set("/a", "x", None)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::OutcomeUnknown);
         assert!(error.may_have_applied() && !error.is_retryable());
-        assert_eq!(soon(client.get("/a")).await.unwrap().data, "x", "in this case it had been");
+        assert_eq!(soon(client.get("/a")).await.unwrap().data, "x", "the write must have been applied");
     }
 
     async fn requests_made_while_disconnected_are_sent_later_unless_given_up(backend: Backend) {
@@ -213,7 +213,7 @@ both_backends! {
         let given_up = client.with_operation_timeout(std::time::Duration::from_millis(50));
         let error = soon(given_up.create("/given-up", "", CreateMode::Persistent)).await.unwrap_err();
         assert_eq!((error.kind(), error.may_have_applied()), (ErrorKind::Timeout, false));
-        assert!(std::error::Error::source(&error).is_some(), "it says why there is no link");
+        assert!(std::error::Error::source(&error).is_some(), "the error must have a source");
         let (created, _) = soon(async {
             tokio::join!(client.create("/waited", "", CreateMode::Persistent), async {
                 proxy.heal().await.unwrap();

@@ -1,4 +1,4 @@
-//! Settings of a client from text and from variables.
+//! Settings of a client from text and from environment variables.
 
 use docent::node::Acl;
 use docent::{Client, CreateMode, Error, Options};
@@ -42,7 +42,7 @@ fn a_text_and_variables_give_the_same_settings() {
         ("DOCENT_DEDICATED_THREAD", "true"),
     ];
     assert_eq!(from_vars(&vars).unwrap(), read);
-    // Of Kubernetes, or a typing error: it is said in the log.
+    // Unknown variables, set by Kubernetes or misspelled, are logged.
     let more = [("DOCENT_CONNECT", "zk1"), ("DOCENT_SERVICE_HOST", "10.0.0.1"), ("DOCENT_NAMESPACE", "")];
     assert_eq!(from_vars(&more).unwrap(), Options::new("zk1"));
     assert_eq!(
@@ -77,7 +77,8 @@ fn what_is_refused_is_named_with_its_value_and_the_rule() {
     for (vars, text) in [
         (
             vec![("HOME", "/")],
-            "options: DOCENT_CONNECT must be set to the servers, as \"zk1:2181,zk2:2181/shop\"".to_owned(),
+            "options: DOCENT_CONNECT must be set to the servers, such as \"zk1:2181,zk2:2181/shop\""
+                .to_owned(),
         ),
         (
             vec![connect, ("DOCENT_SESSION_TIMEOUT", "30x")],
@@ -99,7 +100,7 @@ fn what_is_refused_is_named_with_its_value_and_the_rule() {
         refused(|options| options.connect = "a:0".into()),
         "connect: connect string \"a:0\" must have ports from 1 to 65535"
     );
-    let rule = "must be an absolute path without a slash at its end, as \"/shop\"";
+    let rule = "must be an absolute path without a trailing slash, such as \"/shop\"";
     assert_eq!(
         refused(|options| options.namespace = Some("shop".into())),
         format!("options: namespace \"shop\" {rule}")

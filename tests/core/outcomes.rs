@@ -5,7 +5,7 @@ use docent::node::Acl;
 use docent::{Client, ConnectionState, CreateMode, ErrorKind};
 use docent_battery::{Backend, Direction, Flow, Proxy, Rule, TestServer, Traced};
 use docent_proto::OpCode;
-use docent_tests::{SHORT_SESSION, as_it_goes_on, own_nodes, soon};
+use docent_tests::{SHORT_SESSION, own_nodes, soon, while_progressing};
 use futures_util::future::join_all;
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -21,7 +21,7 @@ async fn counter(client: &Client, path: &str) -> (u64, i32) {
     (std::str::from_utf8(&node.data).unwrap().parse().unwrap(), node.stat.version)
 }
 
-/// Adds one by compare and set; returns how often it had to try.
+/// Adds one by compare-and-set and returns the number of attempts.
 async fn increment(client: &Client, path: &str) {
     loop {
         let (value, version) = counter(client, path).await;
@@ -44,7 +44,7 @@ both_backends! {
             async move {
                 for n in 0..1_000 {
                     if n % 40 == 0 {
-                        // Applied and not answered, or not even applied.
+                        // The write is applied and the reply is lost, or the write never arrives.
                         let on_multi = Rule::on(OpCode::Multi);
                         proxy.add(if n % 80 == 0 { on_multi.reset_after() } else { on_multi.reset_before() });
                     }
@@ -53,13 +53,13 @@ both_backends! {
             }
         });
         let frames = || clients.iter().map(|(_, proxy)| proxy.trace().len()).sum();
-        as_it_goes_on(frames, join_all(work)).await;
+        while_progressing(frames, join_all(work)).await;
         assert_eq!(counter(first, "/counter").await.0, 2_000);
         let markers = own_nodes(first).await;
         assert!(markers.len() <= 2, "one marker for each session: {markers:?}");
     }
 
-    async fn an_unversioned_set_without_a_reply_says_so_and_never_guesses(backend: Backend) {
+    async fn an_unversioned_set_without_a_reply_is_reported_as_unknown(backend: Backend) {
         let server = backend.start().await;
         let (client, proxy) = client(&server).await;
         client.create("/a", "0", CreateMode::Persistent).await.unwrap();
@@ -71,7 +71,7 @@ both_backends! {
         }
     }
 
-    async fn a_transaction_without_a_reply_says_so_and_an_exact_one_is_resolved(backend: Backend) {
+    async fn a_transaction_without_a_reply_is_unknown_and_an_exact_one_is_resolved(backend: Backend) {
         let server = backend.start().await;
         let (client, proxy) = client(&server).await;
         client.create("/a", "0", CreateMode::Persistent).await.unwrap();
@@ -79,7 +79,7 @@ both_backends! {
         proxy.add(Rule::on(OpCode::Multi).reset_after());
         assert_eq!(soon(write("1").commit()).await.unwrap_err().kind(), ErrorKind::OutcomeUnknown);
         proxy.add(Rule::on(OpCode::Multi).reset_after());
-        assert_eq!(soon(write("2").commit_exactly()).await.unwrap(), None, "its results were lost");
+        assert_eq!(soon(write("2").commit_exactly()).await.unwrap(), None, "the results must be lost");
         proxy.add(Rule::on(OpCode::Multi).reset_before());
         assert_eq!(soon(write("3").commit_exactly()).await.unwrap().unwrap().len(), 1);
         let node = client.get("/a").await.unwrap();
@@ -92,8 +92,8 @@ both_backends! {
         let other = connect(&server).await;
         client.create("/a", "0", CreateMode::Persistent).await.unwrap();
         let on_marker = || Rule::on(OpCode::Create2).path(|path| path.contains("/_docent/"));
-        // The folder is made with the second one, and goes before that comes, as an empty container may at
-        // any time.
+        // The client sends the folder's create together with the second create. The test deletes the folder
+        // before the second create arrives, as the servers may do with an empty container at any time.
         let held = proxy.add(on_marker().nth(2).hold());
         let write = tokio::spawn(client.transaction().set("/a", "1", None).commit_exactly());
         soon(held.fired()).await;
@@ -125,19 +125,19 @@ both_backends! {
         assert_eq!(soon(write).await.unwrap().unwrap_err().kind(), ErrorKind::OutcomeUnknown);
     }
 
-    async fn what_is_open_when_a_session_is_given_up_is_unknown(backend: Backend) {
+    async fn requests_in_flight_when_a_session_is_abandoned_are_unknown(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string()).session_timeout(SHORT_SESSION).connect().await.unwrap();
         client.create("/a", "0", CreateMode::Persistent).await.unwrap();
-        // Their markers are there from now on.
+        // Creates the markers of both writes.
         let first = client.transaction().set("/a", "1", None).commit_exactly();
         let second = client.transaction().set("/a", "1", None).commit_exactly();
         let (first, second) = soon(async { tokio::join!(first, second) }).await;
         first.unwrap();
         second.unwrap();
         let session = client.session_id().unwrap();
-        // Both are sent, and nothing is answered.
+        // Both writes are sent, and all replies are lost.
         proxy.set_flow(Direction::ToClient, Flow::Swallow);
         let before = proxy.trace().len();
         let write = tokio::spawn(client.transaction().set("/a", "2", None).commit_exactly());
@@ -148,7 +148,7 @@ both_backends! {
         };
         proxy.until(|trace| sent(trace, "/a") && sent(trace, "/ephemeral")).await;
         proxy.cut().await;
-        // The servers keep the session, and nobody may conclude anything from its end.
+        // The servers keep the session, so its end proves nothing.
         let _alive = soon(server.front().sessions().keep_alive(session, server.address())).await.unwrap();
         soon(client.state().reached(ConnectionState::Lost)).await;
         proxy.heal().await.unwrap();
@@ -165,10 +165,10 @@ both_backends! {
         client.create("/a", "0", CreateMode::Persistent).await.unwrap();
         proxy.add(Rule::on(OpCode::SetData).reset_before());
         assert_eq!(soon(client.set("/a", "1", 0)).await.unwrap().version, 1);
-        // Applied: nobody can tell it from the same change by another client.
+        // Applied. The client cannot distinguish its write from the same change by another client.
         proxy.add(Rule::on(OpCode::SetData).reset_after());
         assert_eq!(soon(client.set("/a", "2", 1)).await.unwrap_err().kind(), ErrorKind::OutcomeUnknown);
-        // Not applied, and somebody else was faster.
+        // Not applied, and another client wrote first.
         proxy.cut().await;
         client.state().reached(ConnectionState::Suspended).await;
         other.set("/a", "3", 2).await.unwrap();
@@ -177,11 +177,11 @@ both_backends! {
         assert_eq!(soon(client.set("/a", "4", 2)).await.unwrap_err().kind(), ErrorKind::BadVersion);
     }
 
-    async fn a_delete_without_a_reply_is_not_sent_again_and_says_so(backend: Backend) {
+    async fn a_delete_without_a_reply_is_not_resent_and_reported_as_unknown(backend: Backend) {
         let server = backend.start().await;
         let (client, proxy) = client(&server).await;
         client.create("/a", "", CreateMode::Persistent).await.unwrap();
-        // It may be applied at any later time: a second one could hit the node of somebody else.
+        // The delete may be applied at any later time. A second delete could remove another client's node.
         proxy.add(Rule::on(OpCode::Delete).reset_before());
         assert_eq!(soon(client.delete("/a", None)).await.unwrap_err().kind(), ErrorKind::OutcomeUnknown);
         assert!(client.exists("/a").await.unwrap().is_some());
@@ -197,7 +197,7 @@ both_backends! {
         soon(client.ensure_absent("/a")).await.unwrap();
     }
 
-    async fn a_delete_leaves_a_node_alone_that_another_made_meanwhile(backend: Backend) {
+    async fn a_delete_leaves_a_node_alone_that_another_client_created_meanwhile(backend: Backend) {
         let server = backend.start().await;
         let (client, proxy) = client(&server).await;
         let other = connect(&server).await;
@@ -206,7 +206,7 @@ both_backends! {
             client.create("/a", "ours", CreateMode::Persistent).await.unwrap();
             let rule = Rule::on(OpCode::Multi);
             proxy.add(if applied { rule.reset_after() } else { rule.reset_before() });
-            // It is about to find out what became of its delete.
+            // The client is about to resolve the outcome of its delete.
             let looks = proxy.add(Rule::on(OpCode::Multi).hold());
             let client = client.clone();
             let deleted = tokio::spawn(async move { client.ensure_absent("/a").await });
@@ -219,7 +219,7 @@ both_backends! {
         }
     }
 
-    async fn what_others_may_have_done_or_undone_is_unknown_after_a_lost_reply(backend: Backend) {
+    async fn changes_that_other_clients_may_have_made_are_unknown_after_a_lost_reply(backend: Backend) {
         let server = backend.start().await;
         let (client, proxy) = client(&server).await;
         client.create("/a", "", CreateMode::Persistent).await.unwrap();
@@ -235,15 +235,15 @@ both_backends! {
             let error = soon(client.create("/a/n-", "", CreateMode::PersistentSequential)).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::OutcomeUnknown);
         }
-        assert_eq!(client.acl("/a").await.unwrap().stat.aversion, 1, "it was not sent again");
+        assert_eq!(client.acl("/a").await.unwrap().stat.aversion, 1, "the write was sent again");
         assert_eq!(client.children("/a").await.unwrap().names, ["n-0000000000"]);
     }
 
-    async fn one_deadline_holds_for_all_steps_of_making_a_node_absent(backend: Backend) {
+    async fn one_deadline_applies_to_all_steps_of_ensuring_absence(backend: Backend) {
         let server = backend.start().await;
         let (client, proxy) = client(&server).await;
         client.create("/a", "", CreateMode::Persistent).await.unwrap();
-        // Long enough for the look before the delete, and not for both.
+        // The timeout suffices for the read before the delete, but not for both requests.
         proxy.set_delay(Direction::ToServer, Duration::from_millis(600));
         let hurried = client.with_operation_timeout(Duration::from_secs(1));
         let error = soon(hurried.ensure_absent("/a")).await.unwrap_err();
@@ -258,16 +258,16 @@ both_backends! {
         proxy.add(Rule::on(OpCode::Multi).reset_after());
         let created = soon(client.create("/a", "x", CreateMode::Ephemeral)).await.unwrap();
         assert_eq!(created.stat.owner, client.session_id());
-        // A node that was there before is not taken for the new one.
+        // A node that already existed is not mistaken for the new one.
         proxy.add(Rule::on(OpCode::Multi).reset_after());
         let error = soon(client.create("/a", "y", CreateMode::Ephemeral)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NodeExists);
         proxy.add(Rule::on(OpCode::Create2).reset_after());
         let error = soon(client.create("/b", "x", CreateMode::Persistent)).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "anybody can have made or removed it");
+        assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "the outcome must be unknown");
     }
 
-    async fn operations_bound_to_a_session_do_not_happen_in_the_next(backend: Backend) {
+    async fn operations_bound_to_a_session_are_not_applied_in_the_next(backend: Backend) {
         let server = backend.start().await;
         let (client, _proxy) = client(&server).await;
         let bound = client.in_this_session();

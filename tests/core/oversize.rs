@@ -1,5 +1,5 @@
-//! A reply above the client's limit is an error of the call that asked for it, and a request above the
-//! servers' limit is one after it has cost two links.
+//! A reply above the client's limit is an error of the call that requested it. A request above the servers'
+//! limit is an error after it has cost two links.
 
 use docent::node::Transaction;
 use docent::{Client, ConnectionState, CreateMode, Error, ErrorKind, Mutex, Queue};
@@ -11,7 +11,7 @@ use futures_util::future::{BoxFuture, FutureExt};
 
 const LIMIT: usize = 16 * 1024;
 
-/// A client that takes less than there is at `/large`, and below `/many`.
+/// Connects a client whose limit is below the sizes of `/large` and of the data below `/many`.
 async fn client() -> (TestServer, Client) {
     let server = Backend::Embedded.start().await;
     let client = builder(&server, server.connect_string()).max_reply(LIMIT).connect().await.unwrap();
@@ -40,7 +40,7 @@ async fn a_reply_above_the_limit_fails_its_call_and_the_link_lives() {
 }
 
 #[tokio::test]
-async fn streams_of_what_is_above_the_limit_say_so_and_go_on_once_it_is_not() {
+async fn streams_report_nodes_above_the_limit_and_resume_once_they_are_below() {
     let (_server, client) = client().await;
     let mut data = client.watch_data("/large").unwrap();
     let mut children = client.watch_children("/many").unwrap();
@@ -53,8 +53,8 @@ async fn streams_of_what_is_above_the_limit_say_so_and_go_on_once_it_is_not() {
 }
 
 both_backends! {
-    /// The servers' `jute.maxbuffer` bounds requests, not answers.
-    async fn a_listing_above_what_servers_take_is_read_and_followed(backend: Backend) {
+    /// The servers' `jute.maxbuffer` limits requests, not replies.
+    async fn a_listing_above_the_servers_limit_is_read_and_followed(backend: Backend) {
         const TAKEN: usize = 0xf_ffff;
         let server = backend.start().await;
         let proxy = server.proxy().await;
@@ -87,10 +87,10 @@ both_backends! {
             assert!(!error.is_retryable(), "{write:?}: {error}");
             let text = error.to_string();
             for part in [&(LARGE / 1_000).to_string(), "jute.maxbuffer", "max_request", &MOST.to_string()] {
-                assert!(text.contains(part), "{write:?}: {text:?} does not say {part:?}");
+                assert!(text.contains(part), "{write:?}: {text:?} must contain {part:?}");
             }
             assert_eq!(client.state().current().suspensions, lost + 2, "{write:?}");
-            // What is smaller is sent as ever.
+            // Smaller requests are sent as usual.
             let smaller = vec![7; LARGE / 4];
             soon(client.transaction().set("/node", smaller, None).commit_exactly()).await.unwrap();
         }
@@ -119,7 +119,7 @@ both_backends! {
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
         client.create("/node", "", CreateMode::Persistent).await.unwrap();
-        // A request of this size was taken before: the links are lost for another reason.
+        // The servers have accepted a request of this size before, so the links are lost for another reason.
         let large = || client.transaction().set("/node", vec![7; LIMIT * 8], None);
         soon(large().commit_exactly()).await.unwrap();
         for _ in 0..3 {
@@ -130,22 +130,22 @@ both_backends! {
     }
 }
 
-/// More than servers take by default, and less than the client sends.
+/// A size above the servers' default limit and below the client's.
 const LARGE: usize = 1_500_000;
 
-/// Most that the client sends.
+/// The client's limit.
 const MOST: usize = 4 << 20;
 
-/// A client with a larger limit than the servers', and a node.
+/// Connects a client with a higher limit than the servers', and creates a node.
 async fn unbounded(server: &TestServer) -> Client {
     let client = builder(server, server.connect_string()).max_request(MOST).connect().await.unwrap();
     client.create("/node", "", CreateMode::Persistent).await.unwrap();
-    // The first marker of the session, and what else is made on first use.
+    // Creates the session's first marker, and everything else that is created on first use.
     soon(client.transaction().check("/node", None).commit_exactly()).await.unwrap();
     client
 }
 
-/// A way to write.
+/// A kind of write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Write {
     Create,
@@ -170,13 +170,13 @@ impl Write {
         Self::Put,
     ];
 
-    /// True for one whose outcome is found out.
+    /// True for a write whose outcome the client resolves.
     fn is_exact(self) -> bool {
         matches!(self, Self::CommitExactly | Self::Ephemeral | Self::Put)
     }
 
-    /// Writes more than the servers take. One that is not exact has an unknown outcome the first time, and is
-    /// made again.
+    /// Writes more than the servers accept. A write that is not exact has an unknown outcome the first time,
+    /// and is sent a second time.
     async fn above_the_limit(self, client: &Client) -> Result<(), Error> {
         let (client, data) = (client.clone(), vec![7; LARGE]);
         let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
@@ -198,7 +198,7 @@ impl Write {
                 }
                 Self::Put => {
                     let queue = Queue::<Vec<u8>>::new(&client, "/queue").unwrap();
-                    // As text in JSON it is longer than that.
+                    // The JSON text is larger than the limit.
                     async move { queue.put(&vec![7; LARGE / 2]).await.map_err(core) }.boxed()
                 }
             }

@@ -1,4 +1,4 @@
-//! Text that people see of values: `Debug` of handles, `Display` of states and kinds, and what is serialized.
+//! Text of values that users see: `Debug` of handles, `Display` of states and kinds, and serialized forms.
 
 use crate::{builder, connect};
 use docent::cache::{ChildrenCache, NodeCache, TreeCache};
@@ -21,10 +21,10 @@ use serde_json::{Value, json};
 use std::fmt::{Debug, Display};
 use std::time::Duration;
 
-/// Longest text of a handle in one line.
+/// Maximum length of a handle's text on one line.
 const LONGEST: usize = 400;
 
-/// Fails where a handle prints no path, no client, or parts of parts of its parts.
+/// Panics if a handle prints no path, no client, or more than three levels of nested parts.
 fn check_handle(handle: &dyn Debug, path: &str, client: &Client) {
     let printed = format!("{handle:?}");
     assert!(printed.contains(&format!("{path:?}")), "no path {path:?}: {printed}");
@@ -32,7 +32,7 @@ fn check_handle(handle: &dyn Debug, path: &str, client: &Client) {
     check_short(handle);
 }
 
-/// Fails where parts of parts of its parts are printed.
+/// Panics if more than three levels of nested parts are printed.
 fn check_short(value: &dyn Debug) {
     let printed = format!("{value:?}");
     assert!(printed.len() <= LONGEST, "{} characters: {printed}", printed.len());
@@ -122,7 +122,7 @@ both_backends! {
         }
         let multi = MultiLock::new([mutex.clone().into(), lock.reading()]).unwrap();
         assert!(format!("{multi:?}").contains("\"/p/m\"") && format!("{multi:?}").contains("\"/p/l\""));
-        // Views do not keep their client, and guards tell their node.
+        // Views do not store their client, and guards print their node.
         let kept = KeptNode::new(&client, "/p/kept", "x").unwrap();
         let nodes = (NodeCache::new(&client, "/p/kept").unwrap(), ChildrenCache::new(&client, "/p").unwrap());
         let view = soon(Registry::new(&client, "/p/r").unwrap().service::<()>("web")).await.unwrap();
@@ -134,7 +134,7 @@ both_backends! {
         assert!(format!("{guard:?}").contains("held"), "{guard:?}");
     }
 
-    async fn ids_that_were_chosen_to_be_seen_are_printed_and_payloads_are_not(backend: Backend) {
+    async fn public_ids_are_printed_and_payloads_are_not(backend: Backend) {
         let server = backend.start().await;
         let client = builder(&server, server.connect_string()).identity("till-7").connect().await.unwrap();
         let mutex = Mutex::new(&client, "/m").unwrap();
@@ -160,7 +160,7 @@ both_backends! {
         soon(leadership.resign()).await.unwrap();
     }
 
-    async fn what_is_shown_on_a_status_page_is_serialized(backend: Backend) {
+    async fn the_contents_of_a_status_page_are_serialized(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let election = Election::builder(&client, "/e").id("host-7").build().unwrap();

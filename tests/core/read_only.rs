@@ -1,4 +1,4 @@
-//! The mode of a server without its quorum, on the embedded server and on a real one.
+//! Read-only mode of a server without a quorum, on the embedded server and on a real one.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use docent::server::Server;
@@ -12,7 +12,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 #[tokio::test]
-async fn an_embedded_server_is_read_only_as_a_real_one_is() {
+async fn an_embedded_server_is_read_only_like_a_real_one() {
     let server = Server::start().await.unwrap();
     server.set_read_only(true);
     soon(behaves(server.local_addr())).await;
@@ -95,7 +95,7 @@ async fn what_is_refused(server: SocketAddr) {
         let op = request.op();
         assert_eq!(client.ask(request).await.unwrap().header.code, Code::OK, "{op:?}");
     }
-    // What a write says is not looked at, nor is an operation that servers have for themselves.
+    // The server does not decode the body of a write, or of an operation that only servers send.
     for op in [OpCode::Create as i32, OpCode::SetAcl as i32, OpCode::Reconfig as i32, 20] {
         let mut body = BytesMut::new();
         body.put_i32(99);
@@ -110,7 +110,7 @@ async fn sessions_of_the_mode(server: SocketAddr) {
     let client = RawClient::attach(server, &request(Some(true))).await.unwrap();
     let ticket = ticket(client.session());
     let mut moved = RawClient::attach(server, &ticket).await.unwrap();
-    assert_eq!(moved.session().session_id, ticket.session_id, "another link takes it over");
+    assert_eq!(moved.session().session_id, ticket.session_id, "another link must resume the session");
     moved.call(Request::GetData { path: "/".into(), watch: false }).await.unwrap();
     moved.call(Request::CloseSession).await.unwrap();
     let wrong = ConnectRequest { session_id: 17, ..ticket.clone() };

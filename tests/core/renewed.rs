@@ -1,4 +1,4 @@
-//! Nodes that are kept on although they were about to be removed.
+//! Kept nodes that are taken over just before they would be removed.
 
 use crate::{builder, connect};
 use docent::node::{Acl, Permissions};
@@ -9,18 +9,18 @@ use docent_proto::OpCode;
 use docent_tests::soon;
 
 both_backends! {
-    async fn a_node_that_is_about_to_go_stays_when_it_is_wanted_again(backend: Backend) {
+    async fn a_node_about_to_be_removed_remains_if_it_is_wanted_again(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let node = KeptNode::new(&client, "/a", "1").unwrap();
         soon(node.present()).await.unwrap();
         let made = other.get("/a").await.unwrap().stat;
-        // Dropped and wanted again in one breath.
+        // The handle is dropped, and the node is taken over immediately.
         drop(node);
         let node = KeptNode::take_over(&client, "/a", "1").unwrap();
         soon(node.present()).await.unwrap();
         assert_eq!(other.get("/a").await.unwrap().stat, made);
-        // To the handle that removed it, it is removed.
+        // For the handle that removed the node, the removal succeeds.
         let mut removing = Box::pin(node.remove());
         assert!(futures_util::poll!(&mut removing).is_pending());
         let node = KeptNode::take_over(&client, "/a", "2").unwrap();
@@ -28,13 +28,13 @@ both_backends! {
         soon(node.present()).await.unwrap();
         let now = other.get("/a").await.unwrap();
         assert_eq!((now.data, now.stat.czxid), ("2".into(), made.czxid));
-        // A node that is wanted is nobody else's.
+        // No second handle can take over a node that is wanted.
         assert_eq!(KeptNode::take_over(&client, "/a", "3").unwrap_err().kind(), ErrorKind::AlreadyRegistered);
         soon(node.remove()).await.unwrap();
         assert_eq!(other.exists("/a").await.unwrap(), None);
     }
 
-    async fn it_may_be_renewed_where_there_is_nothing(backend: Backend) {
+    async fn a_path_without_a_node_can_be_taken_over(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let node = KeptNode::take_over(&client, "/a", "1").unwrap();
@@ -46,7 +46,7 @@ both_backends! {
         assert_eq!(KeptNode::take_over(&client, "/a", "").unwrap_err().kind(), ErrorKind::Closed);
     }
 
-    async fn what_is_wanted_last_counts_also_while_the_servers_are_away(backend: Backend) {
+    async fn the_last_request_counts_also_while_the_servers_are_unreachable(backend: Backend) {
         let server = backend.start().await;
         let (proxy, other) = (server.proxy().await, connect(&server).await);
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
@@ -56,7 +56,7 @@ both_backends! {
         for wanted in [true, false] {
             proxy.cut().await;
             drop(node);
-            // Its task has asked the servers by now, and waits.
+            // The node's task has sent its request to the servers and waits.
             for _ in 0..100 {
                 docent_tests::pause().await;
             }
@@ -66,7 +66,7 @@ both_backends! {
             for round in 0..3 {
                 drop(last);
                 last = KeptNode::take_over(&client, "/b", round.to_string()).unwrap();
-                // The task at the path may have looked meanwhile.
+                // Gives the path's task a chance to run.
                 docent_tests::pause().await;
             }
             let status = last.status();
@@ -83,10 +83,10 @@ both_backends! {
             assert_eq!((other.exists("/b").await.unwrap(), other.exists("/c").await.unwrap()), (None, None));
         }
         soon(node.present()).await.unwrap();
-        assert_eq!(other.get("/a").await.unwrap().stat.czxid, made, "it never left");
+        assert_eq!(other.get("/a").await.unwrap().stat.czxid, made, "the node must not be re-created");
     }
 
-    async fn a_node_that_is_told_to_leave_goes_although_it_is_still_held(backend: Backend) {
+    async fn a_node_whose_removal_was_requested_is_removed_although_its_handle_exists(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let held = KeptNode::new(&client, "/a", "1").unwrap();
@@ -106,8 +106,8 @@ both_backends! {
         assert_eq!(other.get("/a").await.unwrap().data, "4");
     }
 
-    async fn a_node_that_is_refused_is_not_tried_for_each_other_that_is_renewed(backend: Backend) {
-        // More than there are pauses in a run that is ten times as slow as a slow one.
+    async fn a_refused_node_is_not_retried_for_each_other_takeover(backend: Backend) {
+        // More than the number of pauses in a run that is ten times slower than a slow one.
         const MOST: usize = 20;
         let server = backend.start().await;
         let (proxy, other) = (server.proxy().await, connect(&server).await);
@@ -128,13 +128,13 @@ both_backends! {
             frame.is_request(OpCode::Multi) && frame.path.as_deref().is_some_and(|path| path.ends_with("/ro/x"))
         }).count();
         assert!((1..MOST).contains(&attempts), "{attempts}");
-        // Its own heir is not kept waiting.
+        // The refused node's own successor does not have to wait.
         drop(refused);
         let renewed = KeptNode::take_over(&client, "/ro/x", "").unwrap();
         assert_eq!(soon(renewed.present()).await.unwrap_err().kind(), ErrorKind::NoAuth);
     }
 
-    async fn a_client_that_closes_tells_also_the_one_who_wanted_it_last(backend: Backend) {
+    async fn a_client_that_closes_also_notifies_the_last_handle(backend: Backend) {
         let server = backend.start().await;
         let (proxy, other) = (server.proxy().await, connect(&server).await);
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();

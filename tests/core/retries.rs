@@ -1,4 +1,4 @@
-//! How often a request is sent, and how many may wait.
+//! Number of attempts of a request, and limits on waiting requests.
 
 use crate::{builder, connect};
 use docent::client::RetryPolicy;
@@ -30,7 +30,7 @@ both_backends! {
         }
     }
 
-    async fn calls_beyond_the_limit_are_refused_and_what_must_be_deleted_passes(backend: Backend) {
+    async fn calls_beyond_the_limit_are_refused_but_cleanup_deletes_are_sent(backend: Backend) {
         const LIMIT: usize = 16;
         let server = backend.start().await;
         let (proxy, other) = (server.proxy().await, connect(&server).await);
@@ -51,8 +51,8 @@ both_backends! {
         };
         assert_eq!(error.kind(), ErrorKind::Overloaded);
         assert!(error.is_retryable() && !error.may_have_applied());
-        // The requests that keep the guard wait with them.
-        assert!((1..=LIMIT).contains(&waiting.len()), "{} wait", waiting.len());
+        // The requests that keep the guard wait as well.
+        assert!((1..=LIMIT).contains(&waiting.len()), "{} requests wait", waiting.len());
         drop(guard);
         proxy.heal().await.unwrap();
         let accepted = waiting.len();
@@ -64,7 +64,7 @@ both_backends! {
         soon(async { while !theirs.participants().await.unwrap().is_empty() {} }).await;
     }
 
-    async fn a_free_lock_that_a_client_had_no_room_to_ask_for_is_not_said_to_be_held(backend: Backend) {
+    async fn a_free_lock_that_an_overloaded_client_could_not_request_is_not_reported_as_held(backend: Backend) {
         let server = backend.start().await;
         let client = builder(&server, server.connect_string()).max_waiting(16).connect().await.unwrap();
         let mutex = Mutex::new(&client, "/lock").unwrap();
@@ -72,7 +72,7 @@ both_backends! {
             soon(soon(mutex.try_acquire()).await.unwrap().release()).await.unwrap();
             soon(soon(mutex.acquire_timeout(PATIENCE)).await.unwrap().release()).await.unwrap();
         }
-        // Its parents are created in one trip: they leave no room for the ticket.
+        // The creates of the parents are sent together and leave no room in the queue for the ticket.
         let deep = Mutex::new(&client, &"/deep".repeat(20)).unwrap();
         let error = soon(deep.acquire_timeout(Duration::from_secs(4))).await.unwrap_err();
         assert!(error.not_acquired().unwrap().servers_reachable());

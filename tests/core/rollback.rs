@@ -1,4 +1,4 @@
-//! Servers that were restored from an older copy.
+//! Servers that were restored from an older snapshot.
 
 use docent::client::{ClientBuilder, RollbackPolicy};
 use docent::recipe::KeptNode;
@@ -10,15 +10,15 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// A restore is noticed after two of them.
+/// Session timeout. A client notices a restore after two timeouts.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
 fn settings(address: String) -> ClientBuilder {
     Client::builder(address).session_timeout(TIMEOUT).server_tick(tick())
 }
 
-/// Creates nodes, of which all `clients` take notice. Theirs are sessions that a busy machine may cost them;
-/// this is by another, which is gone when this returns.
+/// Creates nodes and waits until all `clients` have seen them. A busy machine may expire the clients'
+/// sessions, so a separate client writes. That client is closed when this returns.
 async fn write(writer: ClientBuilder, numbers: Range<usize>, clients: &[&Client]) {
     let writer = soon(writer.connect()).await.unwrap();
     for n in numbers {
@@ -30,7 +30,7 @@ async fn write(writer: ClientBuilder, numbers: Range<usize>, clients: &[&Client]
     }
 }
 
-/// A client with the default policy stops.
+/// Checks that a client with the default policy stops.
 async fn stops(client: &Client) {
     let mut state = client.state();
     assert_eq!(soon(state.reached(ConnectionState::RolledBack)).await.unwrap().rollbacks, 1);
@@ -38,7 +38,7 @@ async fn stops(client: &Client) {
     soon(client.close()).await;
 }
 
-/// A client that has to go on starts afresh.
+/// Checks that a client with the other policy starts afresh.
 async fn starts_afresh(client: &Client, stranger: ClientBuilder) {
     let mut state = client.state();
     let after =
@@ -47,7 +47,8 @@ async fn starts_afresh(client: &Client, stranger: ClientBuilder) {
     assert_eq!(soon(client.exists("/node-9")).await.unwrap(), None);
     let guard = soon(Mutex::new(client, "/lock").unwrap().acquire()).await.unwrap();
     assert!(guard.fence_may_have_regressed());
-    // Sessions that were never opened own nothing: a stranger's persistent node is not taken for ours.
+    // Sessions that were never opened own nothing, so a third party's persistent node is not mistaken for
+    // ours.
     let stranger = soon(stranger.connect()).await.unwrap();
     soon(stranger.create("/theirs", "", CreateMode::Persistent)).await.unwrap();
     let node = KeptNode::new(client, "/theirs", "").unwrap();
@@ -57,26 +58,26 @@ async fn starts_afresh(client: &Client, stranger: ClientBuilder) {
 }
 
 #[tokio::test]
-async fn an_embedded_server_that_begins_anew_is_found_out() {
+async fn an_embedded_server_that_starts_empty_is_detected() {
     let port = Port::claim().unwrap();
     let address = port.address();
-    // With a seed each of them counts its transactions from 1.
+    // With a fixed seed, each server counts its transactions from 1.
     let start = || docent::server::Server::builder().seed(7).tick(tick()).port(address.port()).start();
     let server = start().await.unwrap();
     let stop = settings(address.to_string()).connect().await.unwrap();
-    let go_on =
+    let afresh =
         settings(address.to_string()).on_rollback(RollbackPolicy::StartAfresh).connect().await.unwrap();
-    let guard = soon(Mutex::new(&go_on, "/lock").unwrap().acquire()).await.unwrap();
+    let guard = soon(Mutex::new(&afresh, "/lock").unwrap().acquire()).await.unwrap();
     assert!(!guard.fence_may_have_regressed());
     drop(guard);
-    write(settings(address.to_string()), 0..50, &[&stop, &go_on]).await;
+    write(settings(address.to_string()), 0..50, &[&stop, &afresh]).await;
     server.stop().await;
     let _server = start().await.unwrap();
-    tokio::join!(stops(&stop), starts_afresh(&go_on, settings(address.to_string())));
+    tokio::join!(stops(&stop), starts_afresh(&afresh, settings(address.to_string())));
 }
 
 #[tokio::test]
-async fn an_embedded_server_that_takes_the_place_of_another_strands_nobody() {
+async fn an_embedded_server_that_replaces_another_strands_no_client() {
     let port = Port::claim().unwrap();
     let server = port.start_server().await.unwrap();
     let client = settings(port.connect_string()).connect().await.unwrap();
@@ -88,20 +89,20 @@ async fn an_embedded_server_that_takes_the_place_of_another_strands_nobody() {
     soon(guard.lost()).await;
     let next = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
     assert!(client.session_id() != session && next.fence() > guard.fence());
-    assert_eq!(soon(client.exists("/node-9")).await.unwrap(), None, "it is a new tree");
+    assert_eq!(soon(client.exists("/node-9")).await.unwrap(), None, "the tree must be new");
     assert_eq!(state.current().rollbacks, 0);
     soon(state.reached(ConnectionState::Connected)).await;
 }
 
 #[tokio::test]
 #[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
-async fn a_real_server_that_was_restored_from_an_older_copy_is_found_out() {
+async fn a_real_server_that_was_restored_from_an_older_snapshot_is_detected() {
     restored(ServerOptions::default(), settings).await;
 }
 
 #[tokio::test]
 #[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
-async fn a_restored_server_that_takes_nothing_without_credentials_is_found_out() {
+async fn a_restored_server_that_requires_credentials_is_detected() {
     let options = ServerOptions::default()
         .property("zookeeper.enforce.auth.enabled", "true")
         .property("zookeeper.enforce.auth.schemes", "digest");
@@ -125,12 +126,12 @@ async fn restored(options: ServerOptions, settings: impl Fn(String) -> ClientBui
     copy(folder, &backup);
     server.start_again().await.unwrap();
     soon(client.state().reached(ConnectionState::Connected)).await;
-    let go_on =
+    let afresh =
         settings(address.to_string()).on_rollback(RollbackPolicy::StartAfresh).connect().await.unwrap();
-    write(settings(address.to_string()), 5..50, &[&client, &go_on]).await;
+    write(settings(address.to_string()), 5..50, &[&client, &afresh]).await;
     server.stop();
     copy(&backup, folder);
     std::fs::remove_dir_all(&backup).unwrap();
     server.start_again().await.unwrap();
-    tokio::join!(stops(&client), starts_afresh(&go_on, settings(address.to_string())));
+    tokio::join!(stops(&client), starts_afresh(&afresh, settings(address.to_string())));
 }

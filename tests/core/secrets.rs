@@ -1,4 +1,4 @@
-//! Nothing prints a secret: no value that could hold one, and no line of the log.
+//! No value that could contain a secret, and no log line, prints one.
 
 use crate::tls::authority::{Authority, Validity};
 use base64::Engine;
@@ -33,16 +33,16 @@ const TOKEN: &str = "planted-token";
 const USERINFO: &str = "planted-userinfo";
 const PAYLOAD: &str = "planted-payload";
 
-/// All that was formatted and logged.
+/// All formatted and logged text.
 #[derive(Clone, Default)]
 pub(crate) struct Printed(Arc<Lock<Vec<u8>>>);
 
 impl Printed {
-    /// All that this thread logs for as long as what comes with it is kept.
+    /// Collects everything that this thread logs, as long as the second returned value lives.
     pub(crate) fn from_here_on() -> (Self, impl Sized) {
         let printed = Self::default();
-        // With a single subscriber in the process, a line of code that another test's thread reaches first is
-        // taken to interest nobody. With a second one, all of them are asked.
+        // With a single subscriber in the process, tracing disables a call site that another test's thread
+        // reaches first. With a second subscriber, tracing asks all of them.
         let _ = tracing::subscriber::set_global_default(NoSubscriber::default());
         let subscriber = tracing_subscriber::fmt()
             .with_max_level(tracing::Level::TRACE)
@@ -50,25 +50,25 @@ impl Printed {
             .with_ansi(false)
             .with_writer(printed.clone())
             .finish();
-        // Were this the only subscriber, what another test's thread comes by first would be taken for never
-        // logged.
+        // If this were the only subscriber, tracing would permanently disable call sites that another test's
+        // thread reaches first.
         let another = tracing::Dispatch::new(tracing_subscriber::registry());
         // All tasks of a test run on its thread.
         (printed, (tracing::subscriber::set_default(subscriber), another))
     }
 
-    /// The lines that contain `what`.
+    /// Returns the lines that contain `what`.
     pub(crate) fn lines_with(&self, what: &str) -> Vec<String> {
         self.text().lines().filter(|line| line.contains(what)).map(str::to_owned).collect()
     }
 
-    /// Formats a value in both ways, alone and inside of another.
+    /// Formats a value in both ways, alone and inside another value.
     fn value(&self, value: &dyn Debug) {
         let text = format!("{value:?}\n{value:#?}\n{:?}\n{:#?}\n", Some(value), Some(value));
         self.0.lock().unwrap().extend_from_slice(text.as_bytes());
     }
 
-    /// Formats an error and what caused it.
+    /// Formats an error and its causes.
     fn error(&self, error: &dyn Error) {
         self.value(&error);
         self.value(&format_args!("{}", with_causes(error)));
@@ -98,7 +98,7 @@ impl MakeWriter<'_> for Printed {
     }
 }
 
-/// The ways in which bytes could have been printed.
+/// Every form in which bytes could be printed.
 fn forms(secret: &[u8]) -> [String; 7] {
     let each =
         |form: fn(&u8) -> String, separator| secret.iter().map(form).collect::<Vec<_>>().join(separator);
@@ -114,10 +114,10 @@ fn forms(secret: &[u8]) -> [String; 7] {
     ]
 }
 
-/// Fails if one of `secrets` was printed, in any form.
+/// Panics if one of `secrets` was printed in any form.
 fn assert_hidden(printed: &Printed, secrets: &[(&str, &[u8])]) {
     let text = printed.text();
-    // Values that are formatted over several lines have one byte on each.
+    // Values that are formatted over several lines have one byte per line.
     let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for (name, secret) in secrets {
         for form in forms(secret) {
@@ -132,12 +132,12 @@ fn assert_hidden(printed: &Printed, secrets: &[(&str, &[u8])]) {
     }
 }
 
-/// The password that it takes to take the session of `client` over.
+/// Returns the password with which the session of `client` could be taken over.
 fn session_password(server: &TestServer, client: &Client) -> Bytes {
     server.front().sessions().password(client.session_id().unwrap()).unwrap()
 }
 
-/// Formats what recipes hand out, while the payload is in the nodes that they are about.
+/// Formats the values that recipes return, while the payload is in their nodes.
 async fn recipes(printed: &Printed, client: &Client) {
     let rw_lock = RwLock::new(client, "/r/w").unwrap();
     let writing = soon(rw_lock.write()).await.unwrap();
@@ -176,9 +176,8 @@ async fn recipes(printed: &Printed, client: &Client) {
     soon(guards.release()).await.unwrap();
 }
 
-/// Formats the values that configuration, discovery and membership hand out, and has them log data that they
-/// refuse.
-async fn told(printed: &Printed, client: &Client) {
+/// Formats the values that configuration, discovery and membership return. Makes them log rejected data.
+async fn assert_log(printed: &Printed, client: &Client) {
     let group = Membership::new(client, "/t/group").unwrap();
     let member = soon(group.join("one", PAYLOAD)).await.unwrap();
     let members = soon(group.members()).await.unwrap();
@@ -294,8 +293,8 @@ both_backends! {
         printed.value(&guard);
         printed.value(&guard.transaction().set("/a/b", PAYLOAD, None));
         recipes(&printed, &client).await;
-        told(&printed, &client).await;
-        // The session is attached again, with its password.
+        assert_log(&printed, &client).await;
+        // The session is re-attached with its password.
         server.front().add(Rule::on(OpCode::GetData).path(|path| path.ends_with("/a/b")).reset_after());
         soon(client.get("/a/b")).await.unwrap();
         printed.value(&client.watch_data("/a/b").unwrap());
@@ -328,7 +327,7 @@ both_backends! {
         let key = key.lines().nth(1).unwrap();
         let tls = Tls::new().ca_pem(authority.pem()).client_identity_pem(identity.chain(), identity.key());
         printed.value(&tls);
-        // Keys in the wrong place are not repeated.
+        // Errors do not repeat keys that are in the wrong place.
         for tls in [tls.clone().ca_pem(identity.key()), tls.clone().client_identity_pem(identity.key(), identity.chain())] {
             printed.error(&Client::builder("host").tls(tls).build().unwrap_err());
         }

@@ -6,7 +6,7 @@ use docent_tests::{SESSION, SHORT_SESSION, builder, connect, soon, tick};
 use std::time::Duration;
 
 both_backends! {
-    async fn new_servers_take_the_session_over(backend: Backend) {
+    async fn new_servers_take_over_the_session(backend: Backend) {
         let server = backend.start().await;
         let (old, new) = (server.proxy().await, server.proxy().await);
         let client = builder(&server, old.connect_string()).connect().await.unwrap();
@@ -20,7 +20,7 @@ both_backends! {
         assert!(error.to_string().contains("/elsewhere"), "{error}");
     }
 
-    async fn health_tells_state_lease_guards_and_the_last_error(backend: Backend) {
+    async fn health_reports_state_lease_guards_and_the_last_error(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
@@ -44,7 +44,7 @@ both_backends! {
         assert_eq!(client.health().guards, 0);
     }
 
-    async fn an_abandoned_session_is_ended_on_a_link_of_its_own(backend: Backend) {
+    async fn an_abandoned_session_is_ended_on_a_separate_link(backend: Backend) {
         let server = backend.start().await;
         let (proxy, other) = (server.proxy().await, connect(&server).await);
         let client = builder(&server, proxy.connect_string()).session_timeout(SHORT_SESSION).connect().await.unwrap();
@@ -52,12 +52,12 @@ both_backends! {
         let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
         let session = client.session_id().unwrap();
         proxy.cut().await;
-        // Something keeps it alive at the servers.
+        // Another link keeps the session alive at the servers.
         let _kept = soon(server.front().sessions().keep_alive(session, server.address())).await.unwrap();
         soon(client.state().reached(ConnectionState::Lost)).await;
         proxy.heal().await.unwrap();
         soon(client.state().reached(ConnectionState::Connected)).await;
-        // As long as a guard of it is there its work may not have stopped.
+        // While a guard of the session exists, the guard's work may not have stopped.
         assert!(!guard.is_held());
         other.sync("/").await.unwrap();
         assert!(other.exists("/ephemeral").await.unwrap().is_some());
@@ -75,9 +75,10 @@ async fn servers_of_another_chroot_are_refused() {
     assert!(client.update_servers(&format!("{}/sho", server.connect_string())).is_err());
 }
 
-/// Blocks the runtime for longer than a lease, and looks who still has a lock.
+/// Blocks the runtime for longer than a lease and checks which client still has its lock.
 async fn only_a_dedicated_thread_keeps_locks(address: String) {
-    // Four seconds may pass between two heartbeats: a busy machine does not pause a thread for as long.
+    // Up to four seconds may pass between two heartbeats. A busy machine does not pause a thread for that
+    // long.
     let builder =
         Client::builder(address).namespace("/dedicated").session_timeout(SESSION).server_tick(tick());
     let dedicated = builder.clone().dedicated_thread().connect().await.unwrap();
@@ -104,7 +105,7 @@ fn a_dedicated_thread_keeps_locks_while_the_runtime_is_blocked_on_the_embedded_s
 #[tokio::test]
 #[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
 async fn a_dedicated_thread_keeps_locks_while_the_runtime_is_blocked_on_a_real_one() {
-    // Past the proxy, which runs on the blocked runtime, too.
+    // Bypasses the proxy, which also runs on the blocked runtime.
     let address = Backend::Real.start().await.address().to_string();
     only_a_dedicated_thread_keeps_locks(address).await;
 }

@@ -1,7 +1,7 @@
 //! TLS: the certificates that are trusted, and the errors of refusals.
 //!
-//! The embedded server has no TLS. Decisions of the client alone are tested against it behind a terminator;
-//! the rest against a real server.
+//! The embedded server has no TLS. The client's own decisions are tested against an embedded server behind a
+//! terminator, everything else against a real server.
 
 pub(crate) mod authority;
 mod terminator;
@@ -23,7 +23,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 
 const HOSTS: [&str; 2] = ["localhost", "127.0.0.1"];
 
-/// Issuer of certificates, with the certificates of a server and a client.
+/// Authority that has issued the certificates of a server and a client.
 struct Keys {
     authority: Authority,
     server: Issued,
@@ -38,7 +38,7 @@ impl Keys {
         Self { authority, server, client }
     }
 
-    /// Settings that let a client in.
+    /// Settings that the server accepts.
     fn tls(&self) -> Tls {
         Tls::new().ca_pem(self.authority.pem()).client_identity_pem(self.client.chain(), self.client.key())
     }
@@ -48,8 +48,8 @@ fn secure(connect_string: &str, tls: Tls) -> ClientBuilder {
     Client::builder(connect_string).tls(tls).session_timeout(SESSION).server_tick(tick())
 }
 
-/// Connects, which must fail by its deadline with `reason`. On a busy machine a server may take longer to say
-/// that.
+/// Tries to connect. The attempt must fail by its deadline with `reason`. On a busy machine, a server may
+/// need longer to respond.
 async fn is_refused(connect_string: &str, tls: Tls, reason: &str) {
     let builder = secure(connect_string, tls).operation_timeout(TIMEOUT);
     let mut text = String::new();
@@ -70,7 +70,7 @@ async fn is_served(connect_string: &str, tls: Tls) {
     soon(client.close()).await;
 }
 
-/// An embedded server with TLS in front of it.
+/// Starts an embedded server behind a TLS terminator.
 async fn terminated(keys: &Keys, version: &'static SupportedProtocolVersion) -> (TestServer, Terminator) {
     let server = Backend::Embedded.start().await;
     let terminator = Terminator::start(&keys.server, &keys.authority, version, server.address()).await;
@@ -112,12 +112,12 @@ async fn a_certificate_of_an_unknown_authority_is_refused() {
     let tls =
         Tls::new().ca_pem(Authority::new().pem()).client_identity_pem(keys.client.chain(), keys.client.key());
     is_refused(&at("127.0.0.1", terminator.address()), tls.clone(), "invalid peer certificate").await;
-    // It is enough to know one of several.
+    // It is enough that one of several authorities is known.
     is_served(&at("127.0.0.1", terminator.address()), tls.ca_pem(keys.authority.pem())).await;
 }
 
 #[tokio::test]
-async fn certificates_out_of_their_time_are_refused() {
+async fn certificates_outside_their_validity_period_are_refused() {
     for (validity, reason) in [(Validity::Over, "certificate expired"), (Validity::Later, "not valid yet")] {
         let keys = Keys::new(validity);
         let (_server, terminator) = terminated(&keys, &TLS13).await;
@@ -126,7 +126,7 @@ async fn certificates_out_of_their_time_are_refused() {
 }
 
 #[tokio::test]
-async fn a_client_that_shows_no_certificate_learns_that_one_is_wanted() {
+async fn a_client_without_a_certificate_learns_that_one_is_required() {
     for version in [&TLS12, &TLS13] {
         let keys = Keys::new(Validity::Now);
         let (_server, terminator) = terminated(&keys, version).await;
@@ -143,14 +143,14 @@ async fn a_server_without_tls_is_refused() {
 }
 
 #[tokio::test]
-async fn what_is_not_pem_is_refused_before_anything_is_sent() {
+async fn input_that_is_not_pem_is_refused_before_anything_is_sent() {
     let keys = Keys::new(Validity::Now);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("none.pem");
     let other = keys.authority.issue(&["other"], Validity::Now);
     let trusting = || Tls::new().ca_pem(keys.authority.pem());
     for (tls, rule) in [
-        (Tls::new(), "needs at least one certificate authority"),
+        (Tls::new(), "at least one certificate authority must be trusted"),
         (Tls::new().ca_pem("nothing"), "has no certificate in PEM"),
         (Tls::new().ca_pem_file(&file), "none.pem"),
         (trusting().client_identity_pem("", keys.client.key()), "has no certificate in PEM"),
@@ -166,7 +166,7 @@ async fn what_is_not_pem_is_refused_before_anything_is_sent() {
 }
 
 #[tokio::test]
-async fn files_are_read_again_for_each_link_and_kept_while_new_ones_are_of_no_use() {
+async fn files_are_re_read_for_each_link_and_the_last_valid_ones_are_kept() {
     let (old, new) = (Keys::new(Validity::Now), Keys::new(Validity::Now));
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
@@ -197,7 +197,8 @@ async fn files_are_read_again_for_each_link_and_kept_while_new_ones_are_of_no_us
     let second = serving(&new).await;
     moves_to(&second).await;
 
-    // The key belongs to the new certificate still, and the authority is being written.
+    // The key already belongs to the new certificate, while the old certificate is still in place. Then the
+    // authority's file is being written.
     write("client.pem", old.client.chain());
     moves_to(&serving(&new).await).await;
     write("client.pem", new.client.chain());
@@ -208,7 +209,7 @@ async fn files_are_read_again_for_each_link_and_kept_while_new_ones_are_of_no_us
     moves_to(&first).await;
 }
 
-/// A real server that speaks TLS `version` only, with clients that show a certificate.
+/// Starts a real server that supports TLS `version` only and requires client certificates.
 async fn real(keys: &Keys, version: &str) -> (TestServer, SocketAddr, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, pem: String| {
@@ -228,7 +229,7 @@ async fn real(keys: &Keys, version: &str) -> (TestServer, SocketAddr, tempfile::
         .property("zookeeper.ssl.clientAuth", "need")
         .property("zookeeper.ssl.protocol", version)
         .property("zookeeper.ssl.enabledProtocols", version);
-    // The suites that ZooKeeper 3.8 permits by itself are all of TLS 1.2.
+    // All suites that ZooKeeper 3.8 permits by default belong to TLS 1.2.
     let options = match version {
         "TLSv1.3" => options.property("zookeeper.ssl.ciphersuites", "TLS_AES_128_GCM_SHA256"),
         _ => options,
@@ -240,7 +241,7 @@ async fn real(keys: &Keys, version: &str) -> (TestServer, SocketAddr, tempfile::
 
 #[tokio::test]
 #[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
-async fn a_real_server_is_talked_to_over_both_versions_and_knows_the_client_by_its_certificate() {
+async fn a_real_server_is_reached_over_both_versions_and_identifies_the_client_by_its_certificate() {
     for version in ["TLSv1.2", "TLSv1.3"] {
         let keys = Keys::new(Validity::Now);
         let (server, address, folder) = real(&keys, version).await;
@@ -250,7 +251,7 @@ async fn a_real_server_is_talked_to_over_both_versions_and_knows_the_client_by_i
         guard.transaction().create("/a", "x", CreateMode::Persistent).commit().await.unwrap();
         assert_eq!(client.get("/a").await.unwrap().data, "x");
         soon(guard.release()).await.unwrap();
-        // A certificate is an identity: nodes that it created are its own.
+        // A certificate is an identity, and the client owns the nodes that it created.
         let acl = client.acl("/a").await.unwrap();
         assert_eq!((acl.entries.len(), acl.entries[0].scheme.as_str()), (1, "x509"));
         assert_eq!(connect(&server).await.get("/a").await.unwrap_err().kind(), ErrorKind::NoAuth);
@@ -263,7 +264,7 @@ async fn a_real_server_is_talked_to_over_both_versions_and_knows_the_client_by_i
         let (chain, key) = (file("client.pem", keys.client.chain()), file("client.key", keys.client.key()));
         let ca = folder.path().join("ca.pem");
         let tls = Tls::new().ca_pem_file(ca).client_identity_pem_files(chain, key);
-        // Over TLS a password needs no permission to be sent.
+        // Over TLS a password may be sent without explicit permission.
         let both = builder(&server, address.to_string()).tls(tls).auth_digest("user", "word");
         let both = soon(both.connect()).await.unwrap();
         both.create("/b", "", CreateMode::Persistent).await.unwrap();
@@ -277,7 +278,7 @@ async fn a_real_server_is_talked_to_over_both_versions_and_knows_the_client_by_i
 
 #[tokio::test]
 #[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
-async fn a_real_server_and_a_client_that_do_not_trust_each_other_part_by_the_deadline() {
+async fn a_real_server_and_a_client_without_mutual_trust_disconnect_by_the_deadline() {
     let keys = Keys::new(Validity::Now);
     let (_server, address, _folder) = real(&keys, "TLSv1.2").await;
     let connect_string = address.to_string();

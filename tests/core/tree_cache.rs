@@ -11,17 +11,17 @@ use docent_tests::{soon, until};
 use futures_util::StreamExt;
 use std::collections::BTreeMap;
 
-/// A tree by paths, with data.
+/// A tree as a map of paths to data.
 type Tree = BTreeMap<String, String>;
 
-/// A subscriber, and the tree that it was told of.
-struct Told {
+/// A subscriber, and the tree that its events describe.
+struct Observer {
     events: TreeEvents,
     tree: Tree,
     log: Vec<String>,
 }
 
-impl Told {
+impl Observer {
     fn by(cache: &TreeCache) -> Self {
         Self { events: cache.changes(), tree: Tree::new(), log: Vec::new() }
     }
@@ -41,7 +41,7 @@ impl Told {
                 let below = format!("{path}/");
                 assert!(
                     self.tree.keys().all(|known| !known.starts_with(&below)),
-                    "{path}: those below it go first"
+                    "{path}: its children must be deleted first"
                 );
                 self.tree.remove(&*path);
                 format!("delete {path}")
@@ -57,9 +57,9 @@ impl Told {
         Ok(())
     }
 
-    async fn until_next(&mut self, word: &str) {
+    async fn until_next(&mut self, entry: &str) {
         let from = self.log.len();
-        while !self.log[from..].iter().any(|logged| logged == word) {
+        while !self.log[from..].iter().any(|logged| logged == entry) {
             self.next().await.unwrap();
         }
     }
@@ -97,7 +97,7 @@ const SMALL: [(&str, &str); 7] = [
     ("/t/e", "6"),
 ];
 
-/// Changes the small tree in all ways, and returns it.
+/// Changes the small tree in every way and returns the result.
 async fn change(other: &Client) -> Tree {
     other.set("/t/a/b", "new", None).await.unwrap();
     other.delete_all("/t/a/b/c").await.unwrap();
@@ -121,7 +121,7 @@ async fn change(other: &Client) -> Tree {
     ])
 }
 
-/// The tree at `/t` as it is.
+/// Reads the tree at `/t` from the server.
 async fn real(client: &Client) -> Tree {
     let mut tree = Tree::new();
     let mut paths = vec!["/t".to_owned()];
@@ -142,21 +142,21 @@ both_backends! {
         make(&other, &SMALL).await;
         let cache = TreeCache::new(&client, "/t").unwrap();
         assert!(cache.is_stale() && cache.current().is_empty() && cache.path() == "/t");
-        let mut told = Told::by(&cache);
+        let mut observer = Observer::by(&cache);
         soon(cache.ready()).await.unwrap();
         assert!(!cache.is_stale() && cache.stale_for().is_none());
         assert_eq!(shown(&cache), tree(&SMALL));
-        told.until_next("ready").await;
-        assert_eq!((told.log[0].as_str(), told.log.len()), ("init", SMALL.len() + 2));
+        observer.until_next("ready").await;
+        assert_eq!((observer.log[0].as_str(), observer.log.len()), ("init", SMALL.len() + 2));
         let current = cache.current();
         let paths = |nodes: Vec<&std::sync::Arc<str>>| nodes.iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(paths(current.children("/t").map(|(path, _)| path).collect()), ["/t/a", "/t/a-b", "/t/e"]);
         assert_eq!(paths(current.descendants("/t/a").map(|(path, _)| path).collect()), ["/t/a/b", "/t/a/b/c", "/t/a/b/c/d"]);
         assert_eq!(current.children("/").count(), 1);
         let changed = change(&other).await;
-        told.until_tree(&changed).await;
+        observer.until_tree(&changed).await;
         assert_eq!(shown(&cache), changed);
-        assert_eq!(current.len(), SMALL.len(), "a snapshot stays as it is");
+        assert_eq!(current.len(), SMALL.len(), "a snapshot does not change");
         assert!(cache.current().get("/t/e").unwrap().stat.czxid > current.get("/t/e").unwrap().stat.czxid);
         if let Some(embedded) = server.as_embedded() {
             let expected = if PERSISTENT { 2 } else { 2 * changed.len() };
@@ -164,14 +164,14 @@ both_backends! {
         }
     }
 
-    async fn a_tree_that_comes_and_goes_is_shown(backend: Backend) {
+    async fn a_tree_that_is_created_and_deleted_is_shown(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         for without_data in [false, true] {
             let builder = TreeCache::builder(&client, "/t");
             let cache = if without_data { builder.without_data() } else { builder }.build().unwrap();
-            let mut told = Told::by(&cache);
-            told.until_next("ready").await;
+            let mut observer = Observer::by(&cache);
+            observer.until_next("ready").await;
             assert!(cache.current().is_empty() && !cache.is_stale());
             for _ in 0..3 {
                 make(&other, &SMALL).await;
@@ -182,41 +182,41 @@ both_backends! {
         }
     }
 
-    async fn changes_while_the_link_was_down_are_told_and_nothing_else(backend: Backend) {
+    async fn changes_made_while_the_link_was_down_are_reported_and_nothing_else(backend: Backend) {
         let server = backend.start().await;
         let (other, proxy) = (connect(&server).await, server.proxy().await);
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
         for new_session in [false, true] {
             make(&other, &SMALL).await;
             let cache = TreeCache::new(&client, "/t").unwrap();
-            let mut told = Told::by(&cache);
-            told.until_next("ready").await;
+            let mut observer = Observer::by(&cache);
+            observer.until_next("ready").await;
             let session = client.session_id().unwrap();
             proxy.cut().await;
             if !new_session {
-                told.until_next("gap").await;
+                observer.until_next("gap").await;
                 assert!(cache.is_stale() && shown(&cache) == tree(&SMALL));
             }
             let changed = change(&other).await;
             if new_session {
                 server.expire(session).await.unwrap();
             }
-            told.log.clear();
+            observer.log.clear();
             proxy.heal().await.unwrap();
-            told.until_next("ready").await;
-            assert_eq!(told.tree, changed);
-            let mut changes: Vec<_> = told.log.iter().filter(|word| word.contains('/')).cloned().collect();
+            observer.until_next("ready").await;
+            assert_eq!(observer.tree, changed);
+            let mut changes: Vec<_> = observer.log.iter().filter(|entry| entry.contains('/')).cloned().collect();
             changes.sort();
             let expected = ["apply /t/a/b", "apply /t/e", "apply /t/e/h", "apply /t/f", "apply /t/f/g", "delete /t/a/b/c", "delete /t/a/b/c/d"];
             assert_eq!(changes, expected);
             assert!(!cache.is_stale());
-            // All is watched still.
+            // All nodes are still watched.
             for (path, data) in [("/t/a", "last"), ("/t/e/h", "last"), ("/t/f/g", "last")] {
                 other.set(path, data, None).await.unwrap();
             }
             make(&other, &[("/t/a-b/new", ""), ("/t/f/g/new", "")]).await;
             let last = real(&other).await;
-            told.until_tree(&last).await;
+            observer.until_tree(&last).await;
             other.delete_all("/t").await.unwrap();
         }
     }
@@ -232,17 +232,17 @@ both_backends! {
                 for lost in [before, after] {
                     let fired = proxy.add(lost);
                     let cache = TreeCache::new(&client, "/t").unwrap();
-                    let mut told = Told::by(&cache);
-                    told.until_tree(&tree(&SMALL)).await;
+                    let mut observer = Observer::by(&cache);
+                    observer.until_tree(&tree(&SMALL)).await;
                     assert!(fired.has_fired());
                     other.set("/t/a/b/c/d", "5", None).await.unwrap();
-                    told.until_next("apply /t/a/b/c/d").await;
+                    observer.until_next("apply /t/a/b/c/d").await;
                 }
             }
         }
     }
 
-    async fn a_tree_is_kept_as_deep_and_with_what_is_wanted(backend: Backend) {
+    async fn a_tree_has_the_requested_depth_and_content(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         make(&other, &SMALL).await;
@@ -256,9 +256,9 @@ both_backends! {
             path => !path.ends_with("/b"),
         });
         let selected = selected.build().unwrap();
-        let mut told = Told::by(&selected);
-        told.until_next("ready").await;
-        assert_eq!(told.tree.keys().collect::<Vec<_>>(), ["/t", "/t/a", "/t/a-b"]);
+        let mut observer = Observer::by(&selected);
+        observer.until_next("ready").await;
+        assert_eq!(observer.tree.keys().collect::<Vec<_>>(), ["/t", "/t/a", "/t/a-b"]);
         let bare = TreeCache::builder(&client, "/t").without_data().build().unwrap();
         soon(bare.ready()).await.unwrap();
         let current = bare.current();
@@ -267,7 +267,7 @@ both_backends! {
         assert!(node.data.is_empty() && node.stat.data_length == 1);
         other.set("/t/a/b", "new", None).await.unwrap();
         make(&other, &[("/t/a/new", "")]).await;
-        told.until_next("apply /t/a/new").await;
+        observer.until_next("apply /t/a/new").await;
         until(async || bare.current().get("/t/a/b").unwrap().stat.data_length == 3).await;
         until(async || bare.current().get("/t/a/new").is_some()).await;
         for bad in ["a", "/a/"] {
@@ -275,22 +275,22 @@ both_backends! {
         }
     }
 
-    async fn a_node_that_cannot_be_read_spoils_no_other(backend: Backend) {
+    async fn an_unreadable_node_affects_no_other(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         make(&other, &SMALL).await;
         other.set_acl("/t/a/b", [all_but_read()], None).await.unwrap();
         let cache = TreeCache::new(&client, "/t").unwrap();
-        let mut told = Told::by(&cache);
-        told.until_next("ready").await;
-        assert_eq!(told.tree.keys().collect::<Vec<_>>(), ["/t", "/t/a", "/t/a-b", "/t/e"]);
-        assert!(told.log.contains(&"unreadable /t/a/b".to_owned()));
+        let mut observer = Observer::by(&cache);
+        observer.until_next("ready").await;
+        assert_eq!(observer.tree.keys().collect::<Vec<_>>(), ["/t", "/t/a", "/t/a-b", "/t/e"]);
+        assert!(observer.log.contains(&"unreadable /t/a/b".to_owned()));
         let unreadable: Vec<_> = cache.current().unreadable().map(|(path, _)| path.to_string()).collect();
         assert_eq!(unreadable, ["/t/a/b"]);
         other.set_acl("/t/a/b", [Acl::open_unsafe()], None).await.unwrap();
-        told.until_tree(&tree(&SMALL)).await;
+        observer.until_tree(&tree(&SMALL)).await;
         assert_eq!(cache.current().unreadable().len(), 0);
-        assert_eq!(told.log.iter().filter(|word| word.starts_with("unreadable")).count(), 1);
+        assert_eq!(observer.log.iter().filter(|entry| entry.starts_with("unreadable")).count(), 1);
     }
 
     async fn a_tree_whose_root_cannot_be_read_is_loaded_whole_once_it_can(backend: Backend) {
@@ -302,20 +302,20 @@ both_backends! {
         let error = soon(cache.ready()).await.unwrap_err();
         assert_eq!((error.kind(), error.path()), (ErrorKind::NoAuth, Some("/t")));
         assert!(cache.last_error().is_some() && cache.is_stale());
-        let mut told = Told::by(&cache);
-        assert_eq!(told.next().await.unwrap_err().kind(), ErrorKind::NoAuth);
+        let mut observer = Observer::by(&cache);
+        assert_eq!(observer.next().await.unwrap_err().kind(), ErrorKind::NoAuth);
         other.set_acl("/t", [Acl::open_unsafe()], None).await.unwrap();
-        told.until_next("ready").await;
-        assert_eq!(told.tree, tree(&SMALL));
+        observer.until_next("ready").await;
+        assert_eq!(observer.tree, tree(&SMALL));
         assert!(cache.last_error().is_none() && !cache.is_stale());
     }
 
-    async fn a_slow_subscriber_gets_everything_anew(backend: Backend) {
+    async fn a_slow_subscriber_gets_the_whole_content_again(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         make(&other, &[("/t", ""), ("/t/a", "")]).await;
         let cache = TreeCache::new(&client, "/t").unwrap();
-        let (mut slow, mut quick) = (Told::by(&cache), Told::by(&cache));
+        let (mut slow, mut quick) = (Observer::by(&cache), Observer::by(&cache));
         slow.until_next("ready").await;
         for n in 0..1_500 {
             let data = n.to_string();
@@ -326,20 +326,20 @@ both_backends! {
         assert!(slow.log.contains(&"gap".to_owned()) && slow.log.len() < 1_000, "{}", slow.log.len());
     }
 
-    async fn many_changes_and_broken_links_come_to_the_same_tree(backend: Backend) {
+    async fn many_changes_and_broken_links_end_in_the_same_tree(backend: Backend) {
         let server = backend.start().await;
         let (other, proxy) = (connect(&server).await, server.proxy().await);
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
         make(&other, &[("/t", "")]).await;
         let cache = TreeCache::new(&client, "/t").unwrap();
-        let mut told = Told::by(&cache);
+        let mut observer = Observer::by(&cache);
         let change = async |seed: u32| {
             let mut random = seed;
             for n in 0..150 {
                 random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 let path = format!("/t/{}/{}", random >> 30, (random >> 20) % 4);
                 let path = if random.is_multiple_of(3) { format!("{path}/x") } else { path };
-                // Others may have been faster.
+                // Another task may have changed the node first.
                 let _ = match random >> 8 & 3 {
                     0 => other.delete_all(&path).await.is_ok(),
                     _ => other.create_or_set(&path, n.to_string(), CreateMode::Persistent).await.is_ok(),
@@ -353,12 +353,12 @@ both_backends! {
             }
         };
         tokio::join!(change(1), change(2), change(3));
-        // Empty containers may go at any time.
+        // The servers may delete empty containers at any time.
         for _ in 0..3 {
             until(async || !cache.is_stale() && shown(&cache) == real(&other).await).await;
         }
         let last = shown(&cache);
-        told.until_tree(&last).await;
+        observer.until_tree(&last).await;
     }
 
     async fn caches_leave_no_watch_and_end_on_close(backend: Backend) {

@@ -1,4 +1,4 @@
-//! Servers that cannot be reached or say nothing: operations end by their deadlines, and the client is idle
+//! Servers that are unreachable or silent. Operations end by their deadlines, and the client is idle
 //! meanwhile.
 
 use docent::client::ClientBuilder;
@@ -20,20 +20,20 @@ use tokio::net::TcpListener;
 use tokio::time::Instant;
 
 const DEADLINE: Duration = Duration::from_secs(1);
-/// How late an operation may end.
+/// Maximum delay of an operation's end after its deadline.
 const LATE: Duration = Duration::from_millis(700);
-/// How long dials and CPU time are counted.
+/// Duration for which dials and CPU time are counted.
 const WATCHED: Duration = Duration::from_secs(6);
 
-/// Fails at once, or never.
+/// A transport whose dials fail immediately or never complete.
 #[derive(Debug, Clone)]
 struct Broken {
     dials: Arc<AtomicUsize>,
-    /// Connections to this port are never made; all other dials are plain TCP.
+    /// Connections to this port never complete; all other dials are plain TCP.
     silent: Option<u16>,
 }
 
-/// Never resolves a name.
+/// A resolver that never resolves a name.
 #[derive(Debug)]
 struct Unresolved;
 
@@ -66,17 +66,17 @@ impl Transport for Broken {
     }
 }
 
-/// CPU time that this test's thread, on which the client runs, has spent so far.
+/// CPU time of this test's thread, on which the client runs.
 fn cpu_time() -> Duration {
-    let spent = fs::read_to_string("/proc/thread-self/schedstat").expect("Linux tells a thread's CPU time");
+    let spent = fs::read_to_string("/proc/thread-self/schedstat").expect("Linux reports a thread's CPU time");
     Duration::from_nanos(spent.split(' ').next().unwrap().parse().unwrap())
 }
 
-/// Runs operations of a client that has no server, one after the other, each to its deadline.
+/// Runs operations of a client without a server, one after the other, each until its deadline.
 async fn ends_by_its_deadlines_and_is_idle(builder: ClientBuilder) {
     let builder = builder.operation_timeout(DEADLINE);
     let error = by_deadline(builder.clone().connect()).await;
-    assert!(std::error::Error::source(&error).is_some(), "it says why: {error:?}");
+    assert!(std::error::Error::source(&error).is_some(), "the error must have a source: {error:?}");
 
     let client = builder.build().unwrap();
     let (start, spent) = (Instant::now(), cpu_time());
@@ -88,7 +88,7 @@ async fn ends_by_its_deadlines_and_is_idle(builder: ClientBuilder) {
     soon(client.close()).await;
 }
 
-/// The error of an operation, which must end by its deadline.
+/// Returns the error of an operation, which must end by its deadline.
 async fn by_deadline<T: Debug>(operation: impl Future<Output = Result<T, Error>>) -> Error {
     let error = within(DEADLINE + LATE, operation).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
@@ -101,14 +101,14 @@ async fn operations_on_an_unreachable_network_end_by_their_deadlines_and_dials_a
     let dials = Arc::<AtomicUsize>::default();
     let transport = Broken { dials: dials.clone(), silent: None };
     ends_by_its_deadlines_and_is_idle(Client::builder("127.0.0.1:1").transport(transport)).await;
-    // Two clients: one for the connect of a second, one for the rest. The first five attempts of each come
-    // faster.
+    // There are two clients: one for the connect that takes a second, one for the rest. The first five
+    // attempts of each client follow faster.
     let seconds = usize::try_from((WATCHED + DEADLINE).as_secs()).unwrap();
     let dials = dials.load(Ordering::SeqCst);
-    // Two in a second on average, and in a run of this length three at most; `session/dialer.rs` tests the
-    // average.
+    // On average two dials per second, and at most three in a run of this length. `session/dialer.rs` tests
+    // the average.
     assert!(dials <= 2 * 5 + 3 * seconds, "{dials} dials in {seconds} s");
-    assert!(dials >= seconds, "it gave up: {dials} dials in {seconds} s");
+    assert!(dials >= seconds, "the client gave up: {dials} dials in {seconds} s");
 }
 
 #[tokio::test]
@@ -126,12 +126,12 @@ async fn operations_on_a_mute_server_end_by_their_deadlines_and_links_are_few() 
         () = accept => {}
         () = ends_by_its_deadlines_and_is_idle(builder) => {}
     }
-    // Each attempt has a third of the timeout.
+    // Each attempt lasts a third of the timeout.
     assert!(links.len() >= 4 && links.len() <= 16, "{} links", links.len());
 }
 
 #[tokio::test]
-async fn an_operation_whose_first_attempt_is_under_way_says_what_it_waits_for() {
+async fn an_operation_whose_first_attempt_is_in_flight_names_what_it_waits_for() {
     let silent = Broken { dials: Arc::default(), silent: Some(9) };
     let mute = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mute_address = mute.local_addr().unwrap();
@@ -143,13 +143,13 @@ async fn an_operation_whose_first_attempt_is_under_way_says_what_it_waits_for() 
             format!("waiting for {mute_address} to answer the handshake"),
         ),
     ] {
-        // An attempt has a third of the timeout.
+        // An attempt lasts a third of the timeout.
         let client = builder.session_timeout(PATIENCE * 3).operation_timeout(DEADLINE).build().unwrap();
         let error = by_deadline(client.get("/")).await;
         assert_eq!(with_causes(&error).split(": ").last(), Some(waits_for.as_str()), "{error:?}");
         let error = by_deadline(client.create("/a", "", CreateMode::Persistent)).await;
         assert_eq!(with_causes(&error).split(": ").last(), Some(waits_for.as_str()), "{error:?}");
-        // It is no error yet.
+        // The attempt in flight is not an error yet.
         assert_eq!(client.health().last_error, None);
     }
 }
@@ -188,8 +188,8 @@ async fn a_session_follows_the_name_of_its_server_to_another_address() {
     old.cut().await;
     soon(client.get("/")).await.unwrap();
     assert_eq!(client.session_id(), session);
-    assert!(!new.trace().is_empty() && name.asked.load(Ordering::SeqCst) >= 2, "it was asked for anew");
-    // And back again, after attempts at an address where nobody is any more.
+    assert!(!new.trace().is_empty() && name.asked.load(Ordering::SeqCst) >= 2, "resolved only once");
+    // The address changes back, after attempts at an address without a server.
     new.cut().await;
     let asked = name.asked.load(Ordering::SeqCst);
     soon(async {
@@ -208,7 +208,7 @@ async fn a_session_follows_the_name_of_its_server_to_another_address() {
 async fn a_black_holed_server_among_two_does_not_keep_a_client_from_the_other() {
     let server = Backend::Embedded.start().await;
     let silent = 9;
-    // Addresses are tried in random order: with so many clients some have the silent one first.
+    // Addresses are tried in random order. With this many clients, some try the silent one first.
     let connect = (0..16).map(|_| {
         let transport = Broken { dials: Arc::default(), silent: Some(silent) };
         let connect_string = format!("127.0.0.1:{silent},{}", server.connect_string());
@@ -224,10 +224,10 @@ async fn a_black_holed_server_among_two_does_not_keep_a_client_from_the_other() 
         }
     });
     let spent = cpu_time();
-    // An attempt with two servers has a sixth of the timeout, one second.
+    // An attempt with two servers lasts a sixth of the timeout, one second.
     let clients = within(Duration::from_secs(2), join_all(connect)).await;
     let (one, two): (Vec<_>, Vec<_>) = clients.iter().map(|(dials, _)| *dials).partition(|dials| *dials == 1);
-    assert!(!one.is_empty() && !two.is_empty(), "the order is random: {one:?} {two:?}");
+    assert!(!one.is_empty() && !two.is_empty(), "the order must be random: {one:?} {two:?}");
     assert!(cpu_time() - spent < Duration::from_secs(1));
 }
 
@@ -249,5 +249,5 @@ async fn a_mute_server_among_two_does_not_keep_a_client_from_the_other() {
         }
     });
     let _clients = within(Duration::from_secs(2), join_all(connect)).await;
-    assert!(mute.accept().now_or_never().is_some(), "some met the mute one first");
+    assert!(mute.accept().now_or_never().is_some(), "some must try the mute server first");
 }

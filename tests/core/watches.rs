@@ -1,4 +1,4 @@
-//! Streams of what nodes are.
+//! Streams of the states of nodes.
 
 use crate::{both_backends, builder, connect};
 use docent::CreateMode;
@@ -10,19 +10,19 @@ use docent_tests::soon;
 use futures_util::StreamExt;
 
 async fn next<T>(stream: &mut WatchStream<T>) -> Option<T> {
-    soon(stream.next()).await.expect("the client is open").expect("the node may be read")
+    soon(stream.next()).await.expect("the client is open").expect("the node must be readable")
 }
 
 pub(crate) async fn data(stream: &mut WatchStream<Node>) -> Option<String> {
     next(stream).await.map(|node| String::from_utf8(node.data.into()).unwrap())
 }
 
-/// Reads on until the stream has come to `value`: states in between may be coalesced.
+/// Reads until the stream reaches `value`. States in between may be coalesced.
 async fn until(stream: &mut WatchStream<Node>, value: Option<&str>) {
     while data(stream).await.as_deref() != value {}
 }
 
-/// One transaction has two events for a client, whose link is lost between them.
+/// Runs a transaction that causes two events for a client whose link is lost between them.
 async fn sees_both_changes(server: &TestServer) {
     let (other, proxy) = (connect(server).await, server.proxy().await);
     let client = builder(server, proxy.connect_string()).connect().await.unwrap();
@@ -92,7 +92,7 @@ both_backends! {
         other.set("/a", "2", None).await.unwrap();
         proxy.heal().await.unwrap();
         assert_eq!(data(&mut stream).await.as_deref(), Some("2"));
-        // The same with a new node in the place of the old one.
+        // The same with a new node that replaces the old one.
         proxy.cut().await;
         other.delete("/a", None).await.unwrap();
         other.create("/a", "3", CreateMode::Persistent).await.unwrap();
@@ -104,7 +104,7 @@ both_backends! {
         sees_both_changes(&backend.start().await).await;
     }
 
-    async fn a_stream_goes_on_in_a_new_session_and_emits_only_changes(backend: Backend) {
+    async fn a_stream_continues_in_a_new_session_and_emits_only_changes(backend: Backend) {
         let server = backend.start().await;
         let (other, client) = (connect(&server).await, connect(&server).await);
         other.create("/a", "1", CreateMode::Persistent).await.unwrap();
@@ -114,10 +114,10 @@ both_backends! {
         assert!(futures_util::poll!(stream.next()).is_pending());
         client.get("/a").await.unwrap();
         other.set("/a", "2", None).await.unwrap();
-        assert_eq!(data(&mut stream).await.as_deref(), Some("2"), "the unchanged value is no news");
+        assert_eq!(data(&mut stream).await.as_deref(), Some("2"), "an unchanged value must not be reported");
     }
 
-    async fn a_node_that_is_gone_before_it_can_be_read_is_told_of_by_its_absence(backend: Backend) {
+    async fn a_node_deleted_before_it_could_be_read_is_reported_as_absent(backend: Backend) {
         let server = backend.start().await;
         let (other, proxy) = (connect(&server).await, server.proxy().await);
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();

@@ -1,4 +1,4 @@
-//! Bad input is an error that names value and rule, and nothing is stored.
+//! Invalid input causes an error that names the value and the rule, and nothing is stored.
 
 use crate::scene::{BASE, orders, registry};
 use docent::discovery::ServiceType;
@@ -23,12 +23,12 @@ both_backends! {
         for (instance, rule) in [
             (named(""), "service name \"\" must not be empty"),
             (named("a/b"), "service name \"a/b\" must not contain '/'"),
-            (named(".."), "service name \"..\" must not be a dot or two"),
+            (named(".."), "service name \"..\" must not be \".\" or \"..\""),
             (named("a b"), "service name \"a b\" must not contain spaces"),
             (named("a\0"), "must not contain control characters"),
             (good().id(""), "id \"\" must not be empty"),
             (good().id("a/b"), "id \"a/b\" must not contain '/'"),
-            (good().id("."), "id \".\" must not be a dot or two"),
+            (good().id("."), "id \".\" must not be \".\" or \"..\""),
             (good().id("x".repeat(1025)), "id of 1025 bytes must be at most 1024 bytes long"),
             (Instance::new("orders", "", 80).payload(json!(null)), "address \"\" must not be empty"),
             (Instance::new("orders", "a b", 80).payload(json!(null)), "address \"a b\" must not contain spaces"),
@@ -43,7 +43,7 @@ both_backends! {
                 soon(registry.consume("orders", instance.clone())).await.unwrap_err(),
             ] {
                 assert_eq!(error.kind(), ErrorKind::InvalidInput);
-                assert!(error.to_string().contains(rule), "{error} does not say {rule:?}");
+                assert!(error.to_string().contains(rule), "the error does not contain {rule:?}: {error}");
             }
         }
         for length in [1_048_000, 1_048_575] {

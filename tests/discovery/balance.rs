@@ -7,7 +7,7 @@ use docent_tests::{connect, soon};
 use std::collections::BTreeMap;
 
 both_backends! {
-    async fn every_policy_picks_as_it_says_from_what_is_there(backend: Backend) {
+    async fn every_policy_picks_as_documented_from_the_available_instances(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let mut registrations = Vec::new();
@@ -35,13 +35,13 @@ both_backends! {
         assert!((0..20).all(|_| sticky.pick().unwrap().id == chosen));
         let at = registrations.iter().position(|one| one.id() == chosen).unwrap();
         soon(registrations.remove(at).deregister()).await.unwrap();
-        let left: Vec<_> = registrations.iter().map(Registration::id).collect();
-        until_ids(&sticky, &left.iter().map(String::as_str).collect::<Vec<_>>()).await;
+        let remaining: Vec<_> = registrations.iter().map(Registration::id).collect();
+        until_ids(&sticky, &remaining.iter().map(String::as_str).collect::<Vec<_>>()).await;
         let next = sticky.pick().unwrap().id.clone();
         assert!(next != chosen && (0..20).all(|_| sticky.pick().unwrap().id == next));
     }
 
-    async fn an_instance_that_fails_is_set_aside_for_all_clones_of_the_view(backend: Backend) {
+    async fn a_failing_instance_is_set_aside_for_all_clones_of_the_view(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let _one = soon(registry(&client).register(orders("1"))).await.unwrap();
@@ -49,12 +49,12 @@ both_backends! {
         let view = view(&other).await;
         let fails = |id: &str| view.pick_where(|instance| instance.id == id).unwrap().failed();
         fails("1");
-        assert!((0..4).any(|_| view.pick().unwrap().id == "1"), "once is not enough");
+        assert!((0..4).any(|_| view.pick().unwrap().id == "1"), "one failure is not enough to set an instance aside");
         fails("1");
         let clone = view.clone();
         assert!((0..20).all(|_| clone.pick().unwrap().id == "2"));
-        assert_eq!(view.instances().len(), 2, "it is still shown");
-        // When there is nobody else it is better than nobody.
+        assert_eq!(view.instances().len(), 2, "the instance is still shown");
+        // If no other instance is left, the failing instance is picked again.
         soon(two.deregister()).await.unwrap();
         until_ids(&view, &["1"]).await;
         assert_eq!(view.pick().unwrap().id, "1");
@@ -78,7 +78,7 @@ both_backends! {
             *picks.entry(picked.id.clone()).or_insert(0) += 1;
         }
         assert_eq!(picks.into_values().collect::<Vec<_>>(), [50; 4]);
-        // Also where the filters have an instance in common, and beside picks without one.
+        // The picks stay even if the filters share an instance, and if there are picks without a filter.
         let mut picks = BTreeMap::new();
         for turn in 0..300 {
             let picked = match turn % 3 {
@@ -95,7 +95,7 @@ both_backends! {
         assert_eq!(picks.len(), 9);
     }
 
-    async fn an_instance_at_another_place_starts_with_a_clean_slate(backend: Backend) {
+    async fn an_instance_at_another_address_starts_without_recorded_failures(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let one = soon(registry(&client).register(orders("1"))).await.unwrap();

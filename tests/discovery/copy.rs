@@ -1,8 +1,8 @@
-//! One copy of the service `orders` in a process of its own, to be killed, stopped or slow:
-//! `copy CONNECT-STRING NAMESPACE TIMEOUT-MS TICK-MS ID KIND DELAY-MS`.
+//! One copy of the service `orders` in a separate process, which tests kill, stop or slow down: `copy
+//! CONNECT-STRING NAMESPACE TIMEOUT-MS TICK-MS ID KIND DELAY-MS`.
 //!
-//! It answers with its id after a delay: by HTTP, or by gRPC to health checks. Prints `ready` once it is
-//! registered. At the first line that it reads it drains, prints `drained`, and ends.
+//! The copy answers with its id after a delay: to HTTP requests, or to gRPC health checks. It prints `ready`
+//! when it is registered. At the first line of its input it drains, prints `drained`, and exits.
 
 use docent::{Instance, Registry};
 use docent_tests::contenders;
@@ -18,7 +18,7 @@ use tonic::{Request, Response, Status};
 use tonic_health::pb::health_server::{Health, HealthServer};
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
 
-/// Long enough for requests that were sent before everybody knew.
+/// Long enough for requests sent by clients that have not learned of the drain yet.
 const DRAIN: Duration = Duration::from_secs(2);
 
 #[derive(Clone)]
@@ -36,7 +36,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     match kind.as_str() {
         "http" => drop(tokio::spawn(serve_http(listener, orders))),
         "grpc" => drop(tokio::spawn(serve_grpc(listener, orders))),
-        kind => return Err(format!("there is no kind {kind:?}").into()),
+        kind => return Err(format!("unknown kind {kind:?}").into()),
     }
     let me = Instance::new("orders", "127.0.0.1", port).id(&id).payload(id.clone());
     let registration = Registry::new(&client, "/services")?.register(me).await?;
@@ -82,7 +82,7 @@ impl Health for Orders {
     async fn check(&self, _: Request<HealthCheckRequest>) -> Result<Response<HealthCheckResponse>, Status> {
         sleep(self.delay).await;
         let mut response = Response::new(HealthCheckResponse { status: 1 });
-        let id = self.id.parse().map_err(|_| Status::internal("an id is plain"))?;
+        let id = self.id.parse().map_err(|_| Status::internal("the id is not a valid header value"))?;
         response.metadata_mut().insert("id", id);
         Ok(response)
     }

@@ -1,4 +1,4 @@
-//! Requests and round trips that instances and their viewers take.
+//! Requests and round trips of instances and their viewers.
 
 use crate::scene::{ORDERS, next, orders, registry, until_ids, view};
 use docent::Client;
@@ -7,7 +7,7 @@ use docent_battery::{Backend, FrameKind, Proxy, TestServer, both_backends, round
 use docent_proto::OpCode;
 use docent_tests::{builder, connect, own_nodes, soon, until};
 
-/// Requests besides pings, since a place of the trace, and the round trips they took.
+/// Returns the requests after a position of the trace, without pings, and their round trips.
 fn since(proxy: &Proxy, before: usize) -> (Vec<OpCode>, usize) {
     let trace = &proxy.trace()[before..];
     let requests = trace.iter().filter(|frame| frame.kind == FrameKind::Request);
@@ -15,12 +15,12 @@ fn since(proxy: &Proxy, before: usize) -> (Vec<OpCode>, usize) {
     (requests, round_trips(trace))
 }
 
-/// A client that has registered the instance `a`, behind a proxy of its own, with nothing under way any more.
+/// Returns a client that has registered the instance `a` behind its own proxy, and has no request in flight.
 async fn registered(server: &TestServer, other: &Client) -> (Proxy, Client, Registration) {
     let proxy = server.proxy().await;
     let client = builder(server, proxy.connect_string()).connect().await.unwrap();
     let registration = soon(registry(&client).register(orders("a"))).await.unwrap();
-    // A marker of exact writes, and the session's witness, which is made in the background.
+    // Waits for a marker of exact writes and for the session's witness, which is created in the background.
     until(async || own_nodes(other).await.len() == 2).await;
     soon(client.sync("/")).await.unwrap();
     (proxy, client, registration)
@@ -44,8 +44,8 @@ both_backends! {
             assert_eq!(next(&mut changes).await, "updated a");
         }
         let update = [OpCode::Multi, OpCode::GetData];
-        assert_eq!(since(&proxy, writes), (update.repeat(10), 10), "of the one that changes");
-        assert_eq!(since(&eyes, reads), (vec![OpCode::GetData; 10], 10), "of the one that looks on");
+        assert_eq!(since(&proxy, writes), (update.repeat(10), 10), "requests of the changing instance");
+        assert_eq!(since(&eyes, reads), (vec![OpCode::GetData; 10], 10), "requests of the viewer");
     }
 
     async fn a_registration_is_a_write_and_a_read_in_one_trip(backend: Backend) {
@@ -60,7 +60,7 @@ both_backends! {
         }
     }
 
-    async fn to_disable_an_instance_is_a_write_and_a_read_in_one_trip_and_once_more_nothing(backend: Backend) {
+    async fn disabling_is_a_write_and_a_read_in_one_trip_and_repeating_it_is_free(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
         let (proxy, _client, registration) = registered(&server, &other).await;
@@ -79,20 +79,20 @@ both_backends! {
         soon(registration.set_enabled(false)).await.unwrap();
         let before = proxy.trace().len();
         soon(registration.deregister()).await.unwrap();
-        // After it, for nothing else may follow.
+        // A later request shows that no further request follows the delete.
         assert!(soon(client.exists(&format!("{ORDERS}/a"))).await.unwrap().is_none());
         assert_eq!(since(&proxy, before), (vec![OpCode::Multi, OpCode::Exists], 2));
     }
 
-    async fn an_instance_that_never_changed_is_looked_at_before_it_is_deregistered(backend: Backend) {
+    async fn an_instance_that_never_changed_is_read_before_it_is_deregistered(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
         let (proxy, client, registration) = registered(&server, &other).await;
         let before = proxy.trace().len();
         soon(registration.deregister()).await.unwrap();
         assert!(soon(client.exists(&format!("{ORDERS}/a"))).await.unwrap().is_none());
-        let looked = vec![OpCode::Sync, OpCode::Exists, OpCode::Multi, OpCode::Exists];
-        assert_eq!(since(&proxy, before), (looked, 3));
+        let requests = vec![OpCode::Sync, OpCode::Exists, OpCode::Multi, OpCode::Exists];
+        assert_eq!(since(&proxy, before), (requests, 3));
     }
 
     async fn a_join_and_a_leave_cost_a_viewer_a_listing_and_a_read_each(backend: Backend) {

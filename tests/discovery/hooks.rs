@@ -1,5 +1,5 @@
-//! Decoders of payloads, filters and closures that panic or block: a view goes on without the one instance,
-//! says so, and costs no lock.
+//! Payload decoders, filters and closures that panic or block. A view keeps running without the affected
+//! instance, reports it, and no lock is lost.
 
 use crate::scene::{orders, registry};
 use docent::discovery::{Registration, ServiceChange};
@@ -11,13 +11,13 @@ use serde::{Deserialize, Deserializer};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// The payload at which hooks panic.
+/// Payload at which hooks panic.
 const POISON: &str = "poison";
 
-/// The payload at which a filter takes its time.
+/// Payload at which a filter is slow.
 const SLOW: &str = "slow";
 
-/// Text whose decoder panics at the poison.
+/// Text whose decoder panics at [`POISON`].
 struct Fragile;
 
 impl<'de> Deserialize<'de> for Fragile {
@@ -38,20 +38,20 @@ async fn announce(client: &Client, id: &str, payload: &str) -> Registration {
     soon(registry(client).register(orders(id).payload(payload.to_owned()))).await.unwrap()
 }
 
-/// Ids of available instances, with a `!` those of unreadable ones.
+/// Returns the ids of available instances, followed by those of unreadable instances with a `!`.
 fn shown<P>(view: &Service<P>) -> Vec<String> {
     let instances = view.instances();
     let unreadable = instances.unreadable().map(|unreadable| format!("!{}", unreadable.id));
     instances.iter().map(|instance| instance.id.clone()).chain(unreadable).collect()
 }
 
-/// The end of an unreadable instance is no change that is told.
+/// Waits until the view shows these ids. A stream does not report the removal of an unreadable instance.
 async fn until_shown<P>(view: &Service<P>, expected: &[&str]) {
     until(async || shown(view) == expected).await;
 }
 
-/// Opens a view with one instance at which a hook of it panics, and lets another become one.
-async fn a_view_goes_on<P: Send + Sync + 'static>(
+/// Opens a view with one instance at which a hook panics, and then changes another instance in the same way.
+async fn check_view_after_a_panic<P: Send + Sync + 'static>(
     other: &Client,
     open: impl Future<Output = Service<P>>,
     what: &str,
@@ -62,12 +62,12 @@ async fn a_view_goes_on<P: Send + Sync + 'static>(
     until_shown(&view, &["good", "!bad"]).await;
     let reason = view.instances().unreadable().next().unwrap().reason.clone();
     assert_eq!(reason, format!("the {what} panicked"));
-    // It is behind as long as the hook runs.
+    // The view is stale as long as the hook runs.
     until(async || !view.is_stale()).await;
     let mut changes = view.changes();
     let poisoned = orders("good").payload(POISON.to_owned());
     soon(good.update(poisoned)).await.unwrap();
-    let told = soon(async {
+    let unreadable_reason = soon(async {
         loop {
             if let Some(Ok(ServiceChange::Unreadable(unreadable))) = changes.next().await
                 && unreadable.id == "good"
@@ -76,7 +76,7 @@ async fn a_view_goes_on<P: Send + Sync + 'static>(
             }
         }
     });
-    assert_eq!(told.await, reason);
+    assert_eq!(unreadable_reason.await, reason);
     until_shown(&view, &["!bad", "!good"]).await;
     assert!(view.pick().is_err());
     // Later changes arrive.
@@ -87,7 +87,7 @@ async fn a_view_goes_on<P: Send + Sync + 'static>(
     until_shown(&view, &["good", "more"]).await;
 }
 
-/// True when a lock is held for all the time that a live view's filter blocks.
+/// Returns true if a lock is held for as long as the filter of a live view blocks.
 async fn lock_outlives_filter(server: &TestServer, dedicated: bool) -> bool {
     let settings = builder(server, server.connect_string()).session_timeout(SHORT_SESSION);
     let settings = if dedicated { settings.dedicated_thread() } else { settings };
@@ -110,38 +110,38 @@ async fn lock_outlives_filter(server: &TestServer, dedicated: bool) -> bool {
     })
     .await;
     let is_held = guard.is_held() && soon(guard.verify()).await.is_ok();
-    assert!(!is_held || was_stale, "it says that it is behind, while it is");
+    assert!(!is_held || was_stale, "the view is stale while the filter runs");
     until(async || !view.is_stale()).await;
     soon(client.close()).await;
     is_held
 }
 
-/// A busy machine may starve a short session once.
-async fn lock_outlives_filter_once_in_a_while(server: &TestServer, dedicated: bool) {
+/// Repeats the measurement, because a busy machine may starve a short session once.
+async fn lock_outlives_filter_in_one_of_four_attempts(server: &TestServer, dedicated: bool) {
     for _ in 0..4 {
         if lock_outlives_filter(server, dedicated).await {
             return;
         }
     }
-    panic!("each time the lock was lost");
+    panic!("the lock was lost in every attempt");
 }
 
 both_backends_in_real_time! {
-    async fn a_decoder_that_panics_spoils_one_instance(backend: Backend) {
+    async fn a_panicking_decoder_affects_only_one_instance(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let open = async { registry(&client).service::<Fragile>("orders").await.unwrap() };
-        a_view_goes_on(&other, open, "decoder of payloads").await;
+        check_view_after_a_panic(&other, open, "decoder of payloads").await;
     }
 
-    async fn a_filter_that_panics_spoils_one_instance(backend: Backend) {
+    async fn a_panicking_filter_affects_only_one_instance(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let builder = registry(&client).service_builder::<String>("orders").filter(not_poison);
-        a_view_goes_on(&other, async { builder.open().await.unwrap() }, "filter").await;
+        check_view_after_a_panic(&other, async { builder.open().await.unwrap() }, "filter").await;
     }
 
-    async fn a_closure_that_panics_at_a_pick_leaves_nothing_behind(backend: Backend) {
+    async fn a_closure_that_panics_in_a_pick_has_no_effect(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let _one = announce(&other, "1", "").await;
@@ -154,10 +154,10 @@ both_backends_in_real_time! {
     }
 
     async fn a_filter_that_blocks_costs_no_lock(backend: Backend) {
-        lock_outlives_filter_once_in_a_while(&backend.start().await, false).await;
+        lock_outlives_filter_in_one_of_four_attempts(&backend.start().await, false).await;
     }
 
     async fn a_filter_that_blocks_costs_no_lock_of_a_dedicated_thread(backend: Backend) {
-        lock_outlives_filter_once_in_a_while(&backend.start().await, true).await;
+        lock_outlives_filter_in_one_of_four_attempts(&backend.start().await, true).await;
     }
 }

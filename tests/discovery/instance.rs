@@ -1,8 +1,9 @@
-//! An instance of the service `orders` in a process of several threads, to be stopped:
-//! `instance CONNECT-STRING NAMESPACE TIMEOUT-MS TICK-MS ACT THREAD`.
+//! An instance of the service `orders` in a multithreaded process, which tests stop: `instance CONNECT-STRING
+//! NAMESPACE TIMEOUT-MS TICK-MS ACT THREAD`.
 //!
-//! THREAD is `shared` or `dedicated`: where its client runs. Prints `ready` once it is registered and updated
-//! once. At the first line that it reads it does ACT, `deregister` or `update`, prints `done`, and ends.
+//! THREAD is `shared` or `dedicated`, the thread on which the client runs. The process prints `ready` when
+//! the instance is registered and has been updated once. At the first line of its input it performs ACT,
+//! which is `deregister` or `update`, prints `done`, and exits.
 
 use docent::{Instance, Registry};
 use docent_tests::contenders;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::time::timeout;
 
-/// Longer than a write takes. An update waits for the node of another process to go.
+/// Longer than a write takes. An update waits until the node of another process is deleted.
 const UPDATE: Duration = Duration::from_millis(200);
 
 fn orders(payload: &str) -> Instance<String> {
@@ -24,7 +25,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let builder = match thread.as_str() {
         "shared" => builder,
         "dedicated" => builder.dedicated_thread(),
-        thread => return Err(format!("there is no thread {thread:?}").into()),
+        thread => return Err(format!("unknown thread {thread:?}").into()),
     };
     let client = builder.connect().await?;
     let registration = Registry::new(&client, "/services")?.register(orders("old")).await?;
@@ -34,10 +35,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         match act.as_str() {
             "deregister" => registration.deregister().await?,
             "update" => drop(timeout(UPDATE, registration.update(orders("late"))).await),
-            act => return Err(format!("there is no act {act:?}").into()),
+            act => return Err(format!("unknown act {act:?}").into()),
         }
         println!("done");
     }
-    // Without a farewell, which would end what was begun.
+    // Exits without closing the client, because a close would end unfinished work.
     std::process::exit(0)
 }

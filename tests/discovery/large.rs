@@ -6,7 +6,7 @@ use docent::discovery::{ServiceChange, ServiceChanges};
 use docent::node::Transaction;
 use docent::{Client, CreateMode, Service};
 use docent_battery::{Backend, both_backends};
-use docent_tests::as_it_goes_on;
+use docent_tests::while_progressing;
 use futures_util::StreamExt;
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ fn json(number: usize, payload: &str) -> String {
     format!(r#"{{"name":"orders","id":"{id}","address":"10.0.0.7","port":8080,"payload":"{payload}"}}"#)
 }
 
-/// Changes many nodes, many in each transaction.
+/// Changes many nodes, with many changes in each transaction.
 async fn change(
     client: &Client,
     numbers: impl IntoIterator<Item = usize>,
@@ -36,35 +36,35 @@ async fn change(
     }
 }
 
-/// Follows the changes until the instances that they tell meet `condition`.
+/// Follows the changes until the reported instances meet `condition`.
 async fn follow(
     view: &Service<String>,
-    told: &mut BTreeMap<String, String>,
+    known: &mut BTreeMap<String, String>,
     changes: &mut ServiceChanges<String>,
     condition: impl Fn(&BTreeMap<String, String>) -> bool,
 ) {
     let count = std::cell::Cell::new(0);
     let follow = async {
-        while !condition(told) {
-            match changes.next().await.expect("the client is open").expect("it is listed") {
+        while !condition(known) {
+            match changes.next().await.expect("the client is open").expect("the service can be listed") {
                 ServiceChange::Added(instance) | ServiceChange::Updated(instance) => {
-                    told.insert(instance.id.clone(), instance.payload.clone().unwrap());
+                    known.insert(instance.id.clone(), instance.payload.clone().unwrap());
                 }
                 ServiceChange::Removed(instance) => {
-                    told.remove(&instance.id);
+                    known.remove(&instance.id);
                 }
                 _ => {}
             }
             count.set(count.get() + 1);
         }
     };
-    as_it_goes_on(|| count.get(), follow).await;
+    while_progressing(|| count.get(), follow).await;
     let shown: BTreeMap<_, _> = view
         .instances()
         .iter()
         .map(|instance| (instance.id.clone(), instance.payload.clone().unwrap()))
         .collect();
-    assert!(*told == shown, "{} were told of, {} are shown", told.len(), shown.len());
+    assert!(*known == shown, "the stream reported {} instances, the view shows {}", known.len(), shown.len());
 }
 
 both_backends! {
@@ -78,23 +78,23 @@ both_backends! {
         }).await;
         let view = view(&other).await;
         assert_eq!(view.instances().len(), COUNT);
-        let (mut changes, mut told) = (view.changes(), BTreeMap::new());
-        follow(&view, &mut told, &mut changes, |told| told.len() == COUNT).await;
-        // All of them change, a tenth leaves, some are new, and one comes back.
+        let (mut changes, mut known) = (view.changes(), BTreeMap::new());
+        follow(&view, &mut known, &mut changes, |known| known.len() == COUNT).await;
+        // All instances change, a tenth leaves, some are new, and one returns.
         change(&client, 0..COUNT, |transaction, path, number| transaction.set(&path, json(number, "second"), None)).await;
         change(&client, (0..COUNT).step_by(10), |transaction, path, _| transaction.delete(&path, None)).await;
         change(&client, COUNT..COUNT + 50, |transaction, path, number| {
             transaction.create(&path, json(number, "second"), CreateMode::Persistent)
         }).await;
         change(&client, [0], |transaction, path, _| transaction.create(&path, json(0, "again"), CreateMode::Persistent)).await;
-        let stayed = (0..COUNT).filter(|number| number % 10 != 0).chain(COUNT..COUNT + 50);
-        let mut left: BTreeMap<_, _> = stayed.map(|number| (id(number), "second".to_owned())).collect();
-        left.insert(id(0), "again".to_owned());
-        follow(&view, &mut told, &mut changes, |told| *told == left).await;
-        // One by one, in no order.
+        let remaining = (0..COUNT).filter(|number| number % 10 != 0).chain(COUNT..COUNT + 50);
+        let mut expected: BTreeMap<_, _> = remaining.map(|number| (id(number), "second".to_owned())).collect();
+        expected.insert(id(0), "again".to_owned());
+        follow(&view, &mut known, &mut changes, |known| *known == expected).await;
+        // Single changes, in random order.
         for number in [1999, 7, 1001] {
             client.set(&format!("{ORDERS}/{}", id(number)), json(number, "last"), None).await.unwrap();
-            follow(&view, &mut told, &mut changes, |told| told[&id(number)] == "last").await;
+            follow(&view, &mut known, &mut changes, |known| known[&id(number)] == "last").await;
         }
     }
 }

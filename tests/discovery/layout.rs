@@ -1,6 +1,6 @@
 //! Dubbo's layout.
 
-use crate::scene::until_gone;
+use crate::scene::until_deleted;
 use docent::discovery::{Registration, RegistryLayout, ServiceChange, ServiceType};
 use docent::{Client, CreateMode, ErrorKind, Instance, Registry};
 use docent_battery::{Backend, Rule, both_backends};
@@ -35,15 +35,15 @@ pub(crate) fn version(version: &str) -> Instance<Parameters> {
     provider().payload(Parameters { version: version.to_owned() })
 }
 
-/// The versions that are announced.
+/// Returns the announced versions.
 pub(crate) async fn versions(client: &Client) -> Vec<String> {
-    // Without any the servers delete their folder.
+    // The servers delete the folder when it is empty.
     let names = client.children(PROVIDERS).await.map_or_else(|_| Vec::new(), |children| children.names);
     let version = |name: &String| name.split("version%3D").nth(1).unwrap().to_owned();
     names.iter().map(version).collect()
 }
 
-/// Repeats the newest update until the servers have it.
+/// Repeats the newest update until it succeeds.
 async fn until_announced(registration: &Registration) {
     soon(async { while registration.announced().await.is_err() {} }).await;
 }
@@ -73,7 +73,7 @@ both_backends! {
         assert!(other.children(PROVIDERS).await.map_or(true, |children| children.names.is_empty()));
     }
 
-    async fn an_update_is_another_node_that_is_there_before_the_old_one_goes(backend: Backend) {
+    async fn an_update_creates_a_node_before_it_deletes_the_old_one(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let registration = soon(registry(&client).register(provider())).await.unwrap();
@@ -82,25 +82,25 @@ both_backends! {
         assert!(matches!(soon(changes.next()).await, Some(Ok(ServiceChange::Added(_)))));
         soon(registration.update(version("2.0"))).await.unwrap();
         assert_eq!(other.exists(&format!("{PROVIDERS}/{FIRST}")).await.unwrap(), None);
-        let mut told = Vec::new();
-        while !["removed 1.0", "added 2.0"].iter().all(|word| told.contains(&word.to_string())) {
+        let mut reported = Vec::new();
+        while !["removed 1.0", "added 2.0"].iter().all(|word| reported.contains(&word.to_string())) {
             let version = |instance: &Instance<Parameters>| instance.payload.clone().unwrap().version;
             match soon(changes.next()).await.unwrap().unwrap() {
-                ServiceChange::Added(one) => told.push(format!("added {}", version(&one))),
-                ServiceChange::Removed(one) => told.push(format!("removed {}", version(&one))),
+                ServiceChange::Added(one) => reported.push(format!("added {}", version(&one))),
+                ServiceChange::Removed(one) => reported.push(format!("removed {}", version(&one))),
                 _ => {}
             }
         }
-        assert_eq!(told.len(), 2, "{told:?}");
+        assert_eq!(reported.len(), 2, "{reported:?}");
         soon(registration.set_enabled(false)).await.unwrap();
         soon(async { while !view.instances().is_empty() { changes.next().await.unwrap().unwrap(); } }).await;
         let path = registration.path();
         assert!(path.contains("enabled%3Dfalse"), "{path}");
         drop(registration);
-        until_gone(&other, &path).await;
+        until_deleted(&other, &path).await;
     }
 
-    async fn updates_back_and_forth_while_the_servers_are_away_come_to_the_last(backend: Backend) {
+    async fn alternating_updates_during_an_outage_end_at_the_last_one(backend: Backend) {
         let server = backend.start().await;
         let (proxy, other) = (server.proxy().await, connect(&server).await);
         let settings = || builder(&server, proxy.connect_string()).operation_timeout(Duration::from_millis(300));
@@ -120,7 +120,7 @@ both_backends! {
             }
             let last = other.get(&registration.path()).await.unwrap().stat;
             assert!(last.czxid > first.czxid);
-            // An instance that went back and forth never left.
+            // An instance that is updated and then updated back is never removed.
             proxy.cut().await;
             for step in ["2", "3"] {
                 assert!(soon(registration.update(version(step).service_type(kind))).await.is_err());
@@ -168,7 +168,7 @@ both_backends! {
         }
     }
 
-    async fn updates_at_the_same_time_come_to_the_last(backend: Backend) {
+    async fn concurrent_updates_end_at_the_last_one(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         for kind in [ServiceType::Dynamic, ServiceType::Permanent] {
@@ -178,7 +178,7 @@ both_backends! {
                 for done in soon(join_all(updates)).await {
                     done.unwrap();
                 }
-                // A node that another of them still waited for goes in the background.
+                // A node that another update still waited for is deleted in the background.
                 soon(async { while versions(&other).await != [steps[2]] {} }).await;
             }
             soon(registration.deregister()).await.unwrap();
@@ -186,7 +186,7 @@ both_backends! {
         }
     }
 
-    async fn what_dubbo_registered_is_found_and_what_nobody_can_read_harms_nothing(backend: Backend) {
+    async fn dubbos_instances_are_found_and_unreadable_ones_affect_nothing_else(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let dubbo = "dubbo%3A%2F%2F10.0.0.8%3A20880%2Fcom.shop.Orders%3Fanyhost%3Dtrue%26application%3Dshop%26version%3D1.0%26weight%3D200";

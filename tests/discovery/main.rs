@@ -1,6 +1,6 @@
 //! Discovery, naming and membership, on the embedded server and on a real ZooKeeper.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod bad_input;
 mod balance;
@@ -27,5 +27,5 @@ mod tower;
 mod unreadable;
 mod view;
 
-// Modules that are also run with persistent watches take clients from here.
+// Modules that are also run with persistent watches import these functions from here.
 use docent_tests::{builder, connect};

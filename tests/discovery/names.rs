@@ -29,7 +29,7 @@ both_backends! {
         assert!(soon(names.next()).await.is_none());
     }
 
-    async fn providers_and_consumers_of_a_service_are_told_apart(backend: Backend) {
+    async fn providers_and_consumers_of_a_service_are_distinguished(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let _provider = soon(registry(&client).register(orders("1"))).await.unwrap();

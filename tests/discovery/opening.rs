@@ -7,11 +7,11 @@ use docent_proto::OpCode;
 use docent_tests::{SESSION, soon};
 
 both_backends! {
-    async fn an_instance_that_comes_while_a_view_is_opened_is_seen(backend: Backend) {
+    async fn an_instance_registered_while_a_view_opens_is_seen(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
         let (client, proxy) = behind_proxy(&server, SESSION).await;
-        // The folder is not there when it is looked for, and is when that is answered.
+        // The folder does not exist when the view checks it, but exists when the reply arrives.
         let held = proxy.add(Rule::on(OpCode::Exists).path(|path| path.ends_with("/orders")).hold());
         let opening = tokio::spawn({
             let registry = registry(&client);

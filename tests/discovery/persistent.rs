@@ -1,4 +1,4 @@
-//! Static and permanent instances, which no session keeps.
+//! Static and permanent instances, which do not belong to a session.
 
 use crate::scene::{BASE, behind_proxy, orders, registry, until_ids, view};
 use docent::discovery::{RegistrationStatus, ServiceType};
@@ -25,7 +25,7 @@ both_backends! {
             assert_eq!(node.stat.owner, None);
             assert!(String::from_utf8_lossy(&node.data).contains(kind.name()));
             until_ids(&view, &["1"]).await;
-            // A later process with the same id takes its place.
+            // A later process with the same id replaces the instance.
             let again = soon(registry(&other).register(lasting().payload("again".to_owned()))).await.unwrap();
             assert!(String::from_utf8_lossy(&other.get(ONE).await.unwrap().data).contains("again"));
             soon(again.update(lasting().payload("new".to_owned()))).await.unwrap();
@@ -42,7 +42,7 @@ both_backends! {
         let other = connect(&server).await;
         let (client, proxy) = behind_proxy(&server, SESSION).await;
         let lasting = || orders("1").service_type(ServiceType::Permanent);
-        // It is created, set and deleted by a multi each.
+        // One multi each creates, sets and deletes the node.
         for (op, nth) in [(OpCode::GetData, 1), (OpCode::Multi, 1), (OpCode::Multi, 2), (OpCode::Exists, 1), (OpCode::Multi, 3)] {
             let on = || Rule::on(op).nth(nth);
             for rule in [on().reset_before(), on().reset_after()] {
@@ -70,7 +70,7 @@ both_backends! {
         let error = soon(registry(&client).register(orders("1"))).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NodeExists);
         assert!(error.to_string().contains("persistent"), "{error}");
-        // Somebody made a dynamic one of it by hand: that is not deleted.
+        // Another client has replaced the node by an ephemeral one, which is not deleted.
         other.delete(ONE, None).await.unwrap();
         other.create(ONE, "{}", CreateMode::Ephemeral).await.unwrap();
         soon(permanent.deregister()).await.unwrap();

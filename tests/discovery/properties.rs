@@ -1,8 +1,8 @@
-//! The properties of a registry, one test or more for each. P8 is in `unreadable`.
+//! The properties of a registry, with at least one test each. P8 is in `unreadable`.
 
 use crate::connect;
 use crate::scene::{
-    ORDERS, behind_proxy, ids, next, orders, registry, until_gone, until_ids, until_owned, view,
+    ORDERS, behind_proxy, ids, next, orders, registry, until_deleted, until_ids, until_owned, view,
 };
 use docent::discovery::{PickPolicy, Registration, RegistrationStatus};
 use docent::{Client, ConnectionState, CreateMode};
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Which instances are present, by the sessions that own them.
+/// Returns the registered instances with the sessions that own them.
 async fn owners(other: &Client) -> BTreeMap<String, i64> {
     let mut owners = BTreeMap::new();
     let Ok(children) = other.children(ORDERS).await else { return owners };
@@ -27,7 +27,7 @@ async fn owners(other: &Client) -> BTreeMap<String, i64> {
 }
 
 both_backends! {
-    async fn p1_what_is_present_was_registered_by_its_session_and_not_deregistered(backend: Backend) {
+    async fn p1_a_present_instance_was_registered_by_its_session_and_not_deregistered(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
         let (a, a_proxy) = behind_proxy(&server, SESSION).await;
@@ -56,7 +56,7 @@ both_backends! {
         }
     }
 
-    async fn p2_a_crashed_instance_is_gone_soon_and_one_that_is_closed_before_that_returns(backend: Backend) {
+    async fn p2_a_crashed_instance_is_soon_deleted_and_a_closed_one_before_close_returns(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
         let (client, proxy) = behind_proxy(&server, SHORT_SESSION).await;
@@ -66,20 +66,20 @@ both_backends! {
         soon(closes.close()).await;
         assert_eq!(owners(&other).await.into_keys().collect::<Vec<_>>(), ["1"]);
         proxy.cut().await;
-        // The timeout and a tick are 2.2 s; a busy machine's server may be late.
-        within(Duration::from_secs(8), until_gone(&other, "/services/orders/1")).await;
+        // The timeout and a tick are 2.2 s, but the server of a busy machine may be late.
+        within(Duration::from_secs(8), until_deleted(&other, "/services/orders/1")).await;
     }
 
-    async fn p3_when_a_new_session_is_told_of_the_instance_is_there_with_its_latest_data(backend: Backend) {
+    async fn p3_the_instance_has_its_latest_data_when_a_new_session_is_reported(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let registration = soon(registry(&client).register(orders("1"))).await.unwrap();
         for round in 2..5 {
             soon(registration.update(orders("1").payload(format!("round {round}")))).await.unwrap();
             server.expire(client.session_id().unwrap()).await.unwrap();
-            let told = client.state().wait_for(|now| now.generation == round && *now == ConnectionState::Connected).await.unwrap();
-            assert_eq!(told.generation, round);
-            // Not a moment later.
+            let state = client.state().wait_for(|now| now.generation == round && *now == ConnectionState::Connected).await.unwrap();
+            assert_eq!(state.generation, round);
+            // The node is complete as soon as the client reports the connection.
             other.sync("/").await.unwrap();
             let node = other.get("/services/orders/1").await.unwrap();
             assert_eq!(node.stat.owner, client.session_id());
@@ -87,7 +87,7 @@ both_backends! {
         }
     }
 
-    async fn p4_what_was_deregistered_stays_so_through_lost_links_and_sessions(backend: Backend) {
+    async fn p4_a_deregistered_instance_stays_so_across_lost_links_and_sessions(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
         let (client, proxy) = behind_proxy(&server, SESSION).await;
@@ -104,7 +104,7 @@ both_backends! {
             assert_eq!(other.exists("/services/orders/1").await.unwrap(), None);
         }
         let creates = proxy.trace().iter().filter(|frame| frame.is_reply(OpCode::Create2) && frame.path.as_ref().is_some_and(|path| path.ends_with("/orders/1"))).count();
-        assert!(creates <= 2 * 3, "{creates} creates of three registrations: one finds no parent");
+        assert!(creates <= 2 * 3, "{creates} creates for three registrations, of which one finds no parent");
     }
 
     async fn p5_nothing_but_the_node_of_its_own_id_is_written_or_deleted(backend: Backend) {
@@ -113,7 +113,7 @@ both_backends! {
         let (client, proxy) = behind_proxy(&server, SESSION).await;
         let touched: Arc<Mutex<Vec<String>>> = Arc::default();
         let seen = Arc::clone(&touched);
-        // A rule that never fires sees all requests.
+        // A rule that never fires observes all requests.
         proxy.add(Rule::on_any().when(move |request| {
             let Request::Multi(ops) = request else { return false };
             let changes = ops.iter().filter(|op| matches!(op, MultiOp::Delete { .. } | MultiOp::SetData { .. }));
@@ -121,11 +121,11 @@ both_backends! {
             seen.lock().unwrap().extend(paths);
             false
         }).hold());
-        let theirs = soon(registry(&other).register(orders("2"))).await.unwrap();
+        let foreign = soon(registry(&other).register(orders("2"))).await.unwrap();
         let one = soon(registry(&client).register(orders("1"))).await.unwrap();
         let before = other.exists("/services/orders/2").await.unwrap();
         soon(one.update(orders("1").payload("new".to_owned()))).await.unwrap();
-        // Made anew by hand between two looks: it is somebody else's then.
+        // Another client re-creates the node between two checks. The node then belongs to that client.
         server.expire(client.session_id().unwrap()).await.unwrap();
         until_owned(&client, &other, "/services/orders/1").await;
         other.delete("/services/orders/1", None).await.unwrap();
@@ -139,10 +139,10 @@ both_backends! {
         assert_eq!(other.exists("/services/orders/2").await.unwrap(), before);
         let touched = touched.lock().unwrap().clone();
         assert!(!touched.is_empty() && touched.iter().all(|path| path.ends_with("/services/orders/1")), "{touched:?}");
-        soon(theirs.deregister()).await.unwrap();
+        soon(foreign.deregister()).await.unwrap();
     }
 
-    async fn p6_no_instance_is_shown_older_than_before_and_in_the_end_all_are_as_they_are(backend: Backend) {
+    async fn p6_no_instance_reverts_to_older_data_and_the_view_converges(backend: Backend) {
         let server = backend.start().await;
         let (writer, other) = (connect(&server).await, connect(&server).await);
         let (client, proxy) = behind_proxy(&server, SESSION).await;
@@ -160,7 +160,7 @@ both_backends! {
                     for (id, _) in instances.all() {
                         let version = instances.version(id).unwrap();
                         let known = newest.insert(id.to_owned(), version);
-                        assert!(known <= Some(version), "{id} went from {known:?} to {version}");
+                        assert!(known <= Some(version), "version {version} of {id} is not newer than {known:?}");
                     }
                     if newest.len() == 4 && instances.all().len() == 4 {
                         return newest;
@@ -188,7 +188,7 @@ both_backends! {
         }
         registrations.push(soon(registry(&writer).register(orders("end"))).await.unwrap());
         soon(watching).await.unwrap();
-        // At rest the view is the tree.
+        // When no more changes occur, the view equals the tree.
         for id in ["a", "b", "c", "end"] {
             let expected = other.exists(&format!("{ORDERS}/{id}")).await.unwrap().unwrap().mzxid;
             soon(async { while view.instances().version(id) != Some(expected) { docent_tests::pause().await; } }).await;
@@ -196,7 +196,7 @@ both_backends! {
         assert_eq!(ids(&view), ["a", "b", "c", "end"]);
     }
 
-    async fn p7_a_restart_of_the_servers_leaves_the_view_as_it_is_stale_and_tells_of_no_removal(backend: Backend) {
+    async fn p7_a_server_restart_makes_the_view_stale_and_reports_no_removal(backend: Backend) {
         let server = backend.start_own().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let _one = soon(registry(&client).register(orders("1"))).await.unwrap();
@@ -213,7 +213,7 @@ both_backends! {
         soon(async { while view.is_stale() { docent_tests::pause().await; } }).await;
         assert_eq!(ids(&view), ["1", "2"]);
         let _three = soon(registry(&client).register(orders("3"))).await.unwrap();
-        assert_eq!(next(&mut changes).await, "added 3", "and nothing before that");
+        assert_eq!(next(&mut changes).await, "added 3", "nothing was reported before the third instance");
     }
 
     async fn p9_only_members_of_the_present_view_are_picked(backend: Backend) {
@@ -224,8 +224,8 @@ both_backends! {
             let mut registrations = Vec::new();
             for round in 0..12_usize {
                 if round % 3 == 2 {
-                    let gone: Registration = registrations.remove(0);
-                    soon(gone.deregister()).await.unwrap();
+                    let removed: Registration = registrations.remove(0);
+                    soon(removed.deregister()).await.unwrap();
                 } else {
                     registrations.push(soon(registry(&client).register(orders(&format!("{round}")))).await.unwrap());
                 }
@@ -234,7 +234,7 @@ both_backends! {
                 until_ids(&view, &expected.iter().map(String::as_str).collect::<Vec<_>>()).await;
                 for _ in 0..20 {
                     let picked = view.pick().unwrap();
-                    assert!(expected.contains(&picked.id), "{policy:?}: {} of {expected:?}", picked.id);
+                    assert!(expected.contains(&picked.id), "{policy:?}: {} is not in {expected:?}", picked.id);
                 }
             }
             for registration in registrations {

@@ -1,6 +1,6 @@
-//! Instances that stay announced, and how that ends.
+//! Instances that stay registered, and how a registration ends.
 
-use crate::scene::{ORDERS, behind_proxy, orders, registry, until_gone, until_ids, until_owned, view};
+use crate::scene::{ORDERS, behind_proxy, orders, registry, until_deleted, until_ids, until_owned, view};
 use docent::discovery::{RegistrationStatus, ServiceType};
 use docent::node::{Acl, Permissions};
 use docent::{ConnectionState, CreateMode, ErrorKind, Instance};
@@ -12,7 +12,7 @@ use std::time::Duration;
 const ONE: &str = "/services/orders/1";
 
 both_backends! {
-    async fn an_instance_is_announced_as_curator_would_until_it_is_deregistered(backend: Backend) {
+    async fn an_instance_is_registered_as_curator_would_until_it_is_deregistered(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let mut instance = orders("1");
@@ -32,15 +32,15 @@ both_backends! {
         let (client, other) = (connect(&server).await, connect(&server).await);
         let registration = soon(registry(&client).register(orders("1"))).await.unwrap();
         drop(registration);
-        // At once again, with the same id.
+        // The same id is registered again immediately.
         let again = soon(registry(&client).register(orders("1"))).await.unwrap();
         until_owned(&client, &other, ONE).await;
         drop(again);
-        until_gone(&other, ONE).await;
+        until_deleted(&other, ONE).await;
         soon(registry(&client).register(orders("1"))).await.unwrap().deregister().await.unwrap();
     }
 
-    async fn what_an_update_says_is_at_the_servers_when_it_returns(backend: Backend) {
+    async fn an_update_is_stored_when_it_returns(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let registration = soon(registry(&client).register(orders("1"))).await.unwrap();
@@ -53,7 +53,7 @@ both_backends! {
         assert!(text.contains(r#""payload":"new""#) && text.contains(r#""enabled":false"#), "{text}");
         soon(registration.set_enabled(true)).await.unwrap();
         assert!(!until_owned(&client, &other, ONE).await.contains("enabled"));
-        assert_eq!(other.exists(ONE).await.unwrap().unwrap().czxid, created, "it never left");
+        assert_eq!(other.exists(ONE).await.unwrap().unwrap().czxid, created, "the node was never deleted");
         for wrong in [orders("2"), orders("1").service_type(ServiceType::Static)] {
             let error = soon(registration.update(wrong)).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput);
@@ -63,56 +63,56 @@ both_backends! {
         assert!(soon(registration.update(wrong)).await.unwrap_err().to_string().contains("must keep its name"));
     }
 
-    async fn an_instance_that_drains_is_not_picked_any_more_and_then_gone(backend: Backend) {
+    async fn a_draining_instance_is_no_longer_picked_and_then_deleted(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let one = soon(registry(&client).register(orders("1"))).await.unwrap();
         let _two = soon(registry(&client).register(orders("2"))).await.unwrap();
         let view = view(&other).await;
         assert_eq!(crate::scene::ids(&view), ["1", "2"]);
-        // How long it drains is for the test to say.
+        // The test determines how long the instance drains.
         let draining = tokio::spawn(one.drain(Duration::from_secs(3600)));
         until_ids(&view, &["2"]).await;
         assert!(view.instances().get("1").is_some_and(|one| !one.enabled));
         assert!((0..10).all(|_| view.pick().unwrap().id == "2"));
-        // Cancelled, it is deregistered at once.
+        // When draining is cancelled, the instance is deregistered immediately.
         draining.abort();
-        until_gone(&other, ONE).await;
+        until_deleted(&other, ONE).await;
         let two = soon(registry(&client).register(orders("3"))).await.unwrap();
         soon(two.drain(Duration::from_millis(1))).await.unwrap();
         assert_eq!(other.exists("/services/orders/3").await.unwrap(), None);
     }
 
-    async fn an_instance_whose_session_expired_is_announced_again_with_what_was_said_last(backend: Backend) {
+    async fn an_instance_whose_session_expired_is_registered_again_with_its_latest_data(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
         let (client, proxy) = behind_proxy(&server, SHORT_SESSION).await;
         let registration = soon(registry(&client).register(orders("1"))).await.unwrap();
-        let many: Vec<_> = futures_util::future::join_all((2..10).map(|id| {
+        let more: Vec<_> = futures_util::future::join_all((2..10).map(|id| {
             let registry = registry(&client);
             async move { soon(registry.register(orders(&id.to_string()))).await.unwrap() }
         })).await;
         let before = client.session_id().unwrap();
         proxy.cut().await;
-        // Said while nobody can hear it.
-        let told = registration.update(orders("1").payload("last"));
+        // This update is submitted while no server is reachable.
+        let update = registration.update(orders("1").payload("last"));
         tokio::select! {
             biased;
-            told = told => panic!("{told:?}"),
+            update = update => panic!("{update:?}"),
             () = tokio::task::yield_now() => {}
         }
         server.expire(before).await.unwrap();
-        until_gone(&other, ONE).await;
+        until_deleted(&other, ONE).await;
         proxy.heal().await.unwrap();
         assert!(until_owned(&client, &other, ONE).await.contains("last"));
         soon(registration.announced()).await.unwrap();
-        for registration in &many {
+        for registration in &more {
             until_owned(&client, &other, &registration.path()).await;
         }
         assert_ne!(client.session_id(), Some(before));
     }
 
-    async fn an_instance_whose_node_was_deleted_by_hand_is_announced_again(backend: Backend) {
+    async fn an_instance_whose_node_was_deleted_by_hand_is_registered_again(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let registration = soon(registry(&client).register(orders("1"))).await.unwrap();
@@ -140,13 +140,13 @@ both_backends! {
         let created = other.exists(ONE).await.unwrap().unwrap().czxid;
         server.stop().await;
         server.start_again().await;
-        // The first change after it is the update that is made then.
+        // The first change afterwards is the new update.
         soon(one.update(orders("1").payload("new"))).await.unwrap();
         assert_eq!(crate::scene::next(&mut changes).await, "updated 1");
         assert_eq!(other.exists(ONE).await.unwrap().unwrap().czxid, created);
     }
 
-    async fn an_instance_announced_before_there_is_a_server_is_there_once_there_is_one(backend: Backend) {
+    async fn an_instance_announced_before_a_server_is_up_is_registered_once_it_is(backend: Backend) {
         let server = backend.start_own().await;
         server.stop().await;
         let client = builder(&server, server.connect_string())
@@ -165,27 +165,27 @@ both_backends! {
         soon(registration.deregister()).await.unwrap();
     }
 
-    async fn a_process_started_again_with_the_same_id_waits_for_its_predecessor_and_takes_over(backend: Backend) {
+    async fn a_restarted_process_with_the_same_id_waits_for_its_predecessor_and_takes_over(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let (before, proxy) = behind_proxy(&server, SESSION).await;
         let predecessor = soon(registry(&before).register(orders("1"))).await.unwrap();
         let old = before.session_id().unwrap();
-        // Killed: its session lives on for a while.
+        // The process is killed, but its session lives on for a while.
         proxy.cut().await;
-        // It waits for longer than an operation may take.
+        // The wait is longer than the operation timeout.
         let impatient = client.with_operation_timeout(Duration::from_secs(1));
         let impatient_registry = registry(&impatient);
-        let mut taking_over = Box::pin(impatient_registry.register(orders("1").payload("successor")));
+        let mut successor = Box::pin(impatient_registry.register(orders("1").payload("successor")));
         tokio::select! {
-            done = &mut taking_over => panic!("{done:?}"),
+            done = &mut successor => panic!("{done:?}"),
             () = tokio::time::sleep(Duration::from_millis(1300)) => {}
         }
-        assert_eq!(other.get(ONE).await.unwrap().stat.owner, Some(old), "it is not touched");
+        assert_eq!(other.get(ONE).await.unwrap().stat.owner, Some(old), "the predecessor's node is unchanged");
         server.expire(old).await.unwrap();
-        let registration = soon(taking_over).await.unwrap();
+        let registration = soon(successor).await.unwrap();
         assert!(until_owned(&client, &other, ONE).await.contains("successor"));
-        // The old process comes back: it waits, and says so.
+        // The old process returns, waits, and reports that its id is occupied.
         proxy.heal().await.unwrap();
         soon(async {
             while !matches!(predecessor.status(), RegistrationStatus::Occupied { session_id } if Some(session_id) == client.session_id()) {
@@ -193,12 +193,12 @@ both_backends! {
             }
         }).await;
         soon(predecessor.deregister()).await.unwrap();
-        assert!(until_owned(&client, &other, ONE).await.contains("successor"), "only its own is deregistered");
+        assert!(until_owned(&client, &other, ONE).await.contains("successor"), "the old process deregisters only its own node");
         drop(registration);
-        until_gone(&other, ONE).await;
+        until_deleted(&other, ONE).await;
     }
 
-    async fn an_instance_with_an_id_that_stays_in_use_is_refused_and_says_by_whom(backend: Backend) {
+    async fn registering_an_id_that_stays_in_use_fails_and_names_the_owner(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
         other.create(ONE, "theirs", CreateMode::Ephemeral).await.unwrap();
@@ -206,13 +206,13 @@ both_backends! {
         let error = soon(registry(&client).register(orders("1"))).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NodeExists);
         assert!(error.to_string().contains(&format!("{:#x}", other.session_id().unwrap())), "{error}");
-        let _mine = soon(registry(&client).register(orders("2"))).await.unwrap();
+        let _own = soon(registry(&client).register(orders("2"))).await.unwrap();
         let error = soon(registry(&client).register(orders("2"))).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::AlreadyRegistered);
         assert_eq!(other.get(ONE).await.unwrap().data, "theirs");
     }
 
-    async fn a_registration_that_never_came_about_leaves_nothing(backend: Backend) {
+    async fn a_registration_that_never_succeeded_leaves_nothing(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
         let (client, proxy) = behind_proxy(&server, SESSION).await;
@@ -224,20 +224,20 @@ both_backends! {
         soon(held.fired()).await;
         registering.abort();
         proxy.heal().await.unwrap();
-        // Deregistering wins against a slow registration: the next registration is the only one.
+        // The deregistration overtakes a slow registration, so the next registration is the only one.
         let two = soon(registry(&client).register(orders("2"))).await.unwrap();
         soon(async { while other.children(ORDERS).await.unwrap().names != ["2"] {} }).await;
         soon(two.deregister()).await.unwrap();
         soon(registry(&client).register(orders("1"))).await.unwrap().deregister().await.unwrap();
     }
 
-    async fn a_closed_client_takes_its_instances_along_and_nothing_can_be_registered(backend: Backend) {
+    async fn a_closed_client_deregisters_its_instances_and_registers_no_others(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let registry = registry(&client);
         let registration = soon(registry.register(orders("1"))).await.unwrap();
         soon(client.close()).await;
-        assert_eq!(other.exists(ONE).await.unwrap(), None, "before close returned");
+        assert_eq!(other.exists(ONE).await.unwrap(), None, "the node is deleted before close returns");
         assert_eq!(client.state().current().state, ConnectionState::Closed);
         assert_eq!(soon(registration.set_enabled(false)).await.unwrap_err().kind(), ErrorKind::Closed);
         assert_eq!(registration.last_error().map(|error| error.kind()), Some(ErrorKind::Closed));
@@ -247,7 +247,7 @@ both_backends! {
         assert_eq!(soon(registry.service::<()>("orders")).await.unwrap_err().kind(), ErrorKind::Closed);
     }
 
-    async fn an_instance_that_may_not_be_registered_says_so_and_is_not_tried_without_end(backend: Backend) {
+    async fn registering_without_permission_fails_and_is_not_retried_forever(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
         let (client, proxy) = behind_proxy(&server, SESSION).await;
@@ -263,14 +263,14 @@ both_backends! {
         let before = creates();
         tokio::time::sleep(Duration::from_millis(500)).await;
         assert!(creates() - before <= 5, "{} attempts in half a second", creates() - before);
-        // A client that may not do it now may later.
+        // Permissions of a client may be granted later.
         other.set_acl(ORDERS, [Acl::open_unsafe()], None).await.unwrap();
-        // A new instance is tried now, and earlier failures say nothing.
+        // A new instance is registered immediately, and earlier errors are discarded.
         soon(registration.update(orders("2").payload("new".to_owned()))).await.unwrap();
         assert!(registration.last_error().is_none());
     }
 
-    async fn how_a_registration_stands_is_told_when_it_changes(backend: Backend) {
+    async fn changes_of_the_registration_status_are_reported(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let mut one = soon(registry(&client).register(orders("1"))).await.unwrap();
@@ -289,11 +289,11 @@ both_backends! {
             soon(client.close()).await;
             assert!(soon(changed).await.is_none());
         }
-        // Those that were not seen yet, and then no more.
+        // The unseen changes are returned first, and then `None`.
         soon(async { while one.changed().await.is_some() {} }).await;
         for registration in [&mut one, &mut two] {
             assert!(matches!(registration.status(), RegistrationStatus::Closed));
-            assert!(soon(registration.changed()).await.is_none(), "it does not spin");
+            assert!(soon(registration.changed()).await.is_none(), "`changed` keeps returning `None`");
             assert_eq!(registration.last_error().unwrap().kind(), ErrorKind::Closed);
         }
     }
@@ -314,7 +314,7 @@ fn an_instance_can_be_dropped_outside_of_a_runtime() {
     assert_eq!(view.pick().unwrap().id, "1");
     drop(view);
     runtime.block_on(async {
-        until_gone(&client, ONE).await;
+        until_deleted(&client, ONE).await;
         drop(server);
     });
     let _: Instance = Instance::named("x");

@@ -1,4 +1,4 @@
-//! Helpers that the tests of this suite share.
+//! Helpers shared by the tests of this suite.
 
 use crate::builder;
 use docent::discovery::{ServiceChange, ServiceChanges};
@@ -15,41 +15,41 @@ pub(crate) fn registry(client: &Client) -> Registry {
     Registry::new(client, BASE).unwrap()
 }
 
-/// An instance of the service `orders`, with its id for payload.
+/// Returns an instance of the service `orders` with its id as payload.
 pub(crate) fn orders(id: &str) -> Instance<String> {
     Instance::new("orders", "10.0.0.7", 8080).id(id).payload(id.to_owned())
 }
 
-/// A view of the service `orders`.
+/// Opens a view of the service `orders`.
 pub(crate) async fn view(client: &Client) -> Service<String> {
     soon(registry(client).service("orders")).await.unwrap()
 }
 
-/// A client with this session timeout whose link goes through a proxy of its own.
+/// Opens a client with this session timeout behind its own proxy.
 pub(crate) async fn behind_proxy(server: &TestServer, timeout: Duration) -> (Client, docent_battery::Proxy) {
     let proxy = server.proxy().await;
     let client = builder(server, proxy.connect_string()).session_timeout(timeout).connect().await.unwrap();
     (client, proxy)
 }
 
-/// The ids of the available instances.
+/// Returns the ids of the available instances.
 pub(crate) fn ids(view: &Service<String>) -> Vec<String> {
     view.instances().iter().map(|instance| instance.id.clone()).collect()
 }
 
-/// Waits until these are the available instances.
+/// Waits until the view shows exactly these available instances.
 pub(crate) async fn until_ids(view: &Service<String>, expected: &[&str]) {
     let mut changes = view.changes();
     soon(async {
         while ids(view) != expected {
-            // Also where it cannot be listed for a while.
+            // The service may be temporarily impossible to list.
             let _ = changes.next().await.expect("the client is open");
         }
     })
     .await;
 }
 
-/// The next change in a word or two, without the changes that say how fresh the view is.
+/// Returns the next change, abbreviated, skipping changes of the view's freshness.
 pub(crate) async fn next(changes: &mut ServiceChanges<String>) -> String {
     loop {
         match soon(changes.next()).await {
@@ -72,7 +72,7 @@ pub(crate) fn word(change: Option<&Result<ServiceChange<String>, Error>>) -> Str
     }
 }
 
-/// Waits until the node at `path` belongs to the present session of `client`, and returns its data.
+/// Waits until the node at `path` belongs to the current session of `client`, and returns its data.
 pub(crate) async fn until_owned(client: &Client, other: &Client, path: &str) -> String {
     soon(async {
         loop {
@@ -88,7 +88,7 @@ pub(crate) async fn until_owned(client: &Client, other: &Client, path: &str) -> 
     .await
 }
 
-/// Waits until there is no node at `path`.
-pub(crate) async fn until_gone(other: &Client, path: &str) {
+/// Waits until no node exists at `path`.
+pub(crate) async fn until_deleted(other: &Client, path: &str) {
     soon(async { while other.exists(path).await.unwrap().is_some() {} }).await;
 }

@@ -25,7 +25,7 @@ enum Act {
     Drop,
 }
 
-/// A process that stands still once its instance is registered, and updated so many times.
+/// Starts a process that stalls when its instance is registered and has been updated `updates` times.
 async fn stalled(server: &TestServer, updates: u32, act: Act) -> Stalled<()> {
     let register = async move |client: &Client| {
         let registry = Registry::new(client, FOLDER).unwrap();
@@ -38,7 +38,7 @@ async fn stalled(server: &TestServer, updates: u32, act: Act) -> Stalled<()> {
     let connecting = builder(server, server.connect_string());
     Stalled::after(connecting, register, async move |registration| match act {
         Act::Update => {
-            // It waits for the node of the other process to go.
+            // The update waits until the node of the other process is deleted.
             let update = registration.update(instance("late"));
             let _ = tokio::time::timeout(std::time::Duration::from_millis(300), update).await;
         }
@@ -48,12 +48,12 @@ async fn stalled(server: &TestServer, updates: u32, act: Act) -> Stalled<()> {
     .await
 }
 
-/// A process of several threads with a registered instance. It is stopped once that was updated.
+/// A multithreaded process with a registered instance. It is stopped when the instance has been updated.
 struct Stopped {
     proxy: Proxy,
     process: Child,
     input: ChildStdin,
-    says: Lines<BufReader<ChildStdout>>,
+    lines: Lines<BufReader<ChildStdout>>,
 }
 
 impl Stopped {
@@ -65,10 +65,10 @@ impl Stopped {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut process = command.spawn().unwrap();
         let (input, output) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
-        let mut stopped = Self { proxy, process, input, says: BufReader::new(output).lines() };
-        assert_eq!(soon(stopped.says.next_line()).await.unwrap().as_deref(), Some("ready"));
+        let mut stopped = Self { proxy, process, input, lines: BufReader::new(output).lines() };
+        assert_eq!(soon(stopped.lines.next_line()).await.unwrap().as_deref(), Some("ready"));
         stopped.signal("-STOP").await;
-        until(async || stopped.stands_still()).await;
+        until(async || stopped.is_stopped()).await;
         stopped
     }
 
@@ -77,8 +77,9 @@ impl Stopped {
         assert!(Command::new("kill").args([signal, &id]).status().await.unwrap().success());
     }
 
-    /// True once all of its threads have stopped: on a busy machine some go on for a while after the signal.
-    fn stands_still(&self) -> bool {
+    /// Returns true if all threads have stopped. On a busy machine some threads keep running for a while
+    /// after the signal.
+    fn is_stopped(&self) -> bool {
         let threads = fs::read_dir(format!("/proc/{}/task", self.process.id().unwrap())).unwrap();
         threads.map(|thread| fs::read_to_string(thread.unwrap().path().join("stat")).unwrap()).all(|stat| {
             let (_, state) = stat.rsplit_once(") ").unwrap();
@@ -86,7 +87,7 @@ impl Stopped {
         })
     }
 
-    /// Bytes that its sockets have received and it has not read.
+    /// Bytes that the process's sockets have received and the process has not read.
     fn unread(&self) -> usize {
         let descriptors = fs::read_dir(format!("/proc/{}/fd", self.process.id().unwrap())).unwrap();
         let targets = descriptors.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
@@ -102,7 +103,7 @@ impl Stopped {
         unread.sum()
     }
 
-    /// Waits until an event about the deletion of the instance's node is in its socket.
+    /// Waits until the deletion event of the instance's node is in the process's socket.
     async fn until_event_arrives(&self) {
         let is_deletion = |frame: &Traced| frame.event == Some(EventKind::Deleted);
         self.proxy.until(|trace| trace.iter().any(is_deletion)).await;
@@ -111,18 +112,18 @@ impl Stopped {
         until(async || self.unread() >= event).await;
     }
 
-    /// Lets the process act, and waits until it has.
+    /// Resumes the process, and waits until it has performed its act.
     async fn resume(mut self) {
         self.input.write_all(b"go\n").await.unwrap();
         self.signal("-CONT").await;
-        assert_eq!(soon(self.says.next_line()).await.unwrap().as_deref(), Some("done"));
+        assert_eq!(soon(self.lines.next_line()).await.unwrap().as_deref(), Some("done"));
         soon(self.process.wait()).await.unwrap();
     }
 }
 
 both_backends_in_real_time! {
     async fn a_stopped_process_of_several_threads_leaves_the_instance_of_the_next_one_alone(backend: Backend) {
-        /// Whether a thread is late is chance.
+        /// Number of attempts, because the thread is late only by chance.
         const TURNS: usize = 10;
         let server = backend.start().await;
         let cases = [("deregister", "shared"), ("update", "shared"), ("deregister", "dedicated"), ("update", "dedicated")];

@@ -1,4 +1,4 @@
-//! Updates that others supersede, in Dubbo's layout, where the data is the node's name.
+//! Updates superseded by later updates, in Dubbo's layout, where the data is part of the node's name.
 
 use crate::layout::{registry, version, versions};
 use docent::discovery::{Registration, ServiceType};
@@ -13,8 +13,8 @@ async fn registered<P: Serialize>(client: &Client, instance: Instance<P>) -> Reg
     soon(registry(client).register(instance)).await.unwrap()
 }
 
-/// Begins something, which needs the servers.
-macro_rules! begun {
+/// Starts an operation that needs the servers.
+macro_rules! started {
     ($future:expr) => {{
         let mut future = Box::pin($future);
         assert!(poll!(&mut future).is_pending());
@@ -23,18 +23,18 @@ macro_rules! begun {
 }
 
 both_backends! {
-    async fn who_waits_for_what_was_superseded_waits_for_what_superseded_it(backend: Backend) {
+    async fn a_superseded_update_completes_with_the_update_that_superseded_it(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let lasting = |name: &str| version(name).service_type(ServiceType::Permanent);
         let registration = registered(&client, lasting("1")).await;
         for (before, last) in [("2", "3"), ("4", "5")] {
-            // The first writes, the others wait for it. Then nobody wants the node that they wait for, and
-            // nobody else writes the wanted one.
-            let first = begun!(registration.update(lasting(before)));
-            let second = begun!(registration.update(lasting(before)));
-            let announced = begun!(registration.announced());
-            let superseding = begun!(registration.update(lasting(last)));
+            // The first update writes, and the others wait for it. Later no update needs the node that they
+            // wait for, and no other update writes the wanted node.
+            let first = started!(registration.update(lasting(before)));
+            let second = started!(registration.update(lasting(before)));
+            let announced = started!(registration.announced());
+            let superseding = started!(registration.update(lasting(last)));
             drop((first, superseding));
             if last == "3" {
                 drop(announced);
@@ -49,50 +49,50 @@ both_backends! {
         assert_eq!(versions(&other).await, [""; 0]);
     }
 
-    async fn what_was_superseded_goes_and_may_be_said_again_while_others_still_look_at_it(backend: Backend) {
+    async fn a_superseded_version_can_be_announced_again_while_earlier_updates_are_pending(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let registration = registered(&client, version("1")).await;
-        let parked = begun!(registration.update(version("2")));
+        let parked = started!(registration.update(version("2")));
         soon(registration.update(version("3"))).await.unwrap();
         assert_eq!(versions(&other).await, ["3"]);
         soon(registration.update(version("2"))).await.unwrap();
         assert_eq!(versions(&other).await, ["2"]);
         soon(parked).await.unwrap();
         assert_eq!(versions(&other).await, ["2"]);
-        // The same where nobody waits for the update that superseded it.
-        let update = begun!(registration.update(version("4")));
-        let parked = begun!(registration.announced());
+        // The same happens if the superseding update was dropped.
+        let update = started!(registration.update(version("4")));
+        let parked = started!(registration.announced());
         drop(update);
-        drop(begun!(registration.update(version("5"))));
+        drop(started!(registration.update(version("5"))));
         soon(async { while versions(&other).await != ["5"] {} }).await;
         soon(registration.update(version("4"))).await.unwrap();
         soon(parked).await.unwrap();
         assert_eq!(versions(&other).await, ["4"]);
     }
 
-    async fn the_old_one_stays_as_long_as_anybody_waits_for_an_update(backend: Backend) {
+    async fn the_old_node_stays_while_an_update_is_pending(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let registration = registered(&client, version("1")).await;
         let old = registration.path();
-        // Somebody else's node keeps it from being made.
+        // Another client's node prevents the creation.
         let occupied = old.replace("version%3D1", "version%3D2");
         other.create(&occupied, "", CreateMode::Ephemeral).await.unwrap();
-        let stays = async || {
-            // Would wait until it is gone if it were about to go.
+        let still_exists = async || {
+            // This would wait for the deletion if a deletion were pending.
             soon(KeptNode::wait_vacant(&client, &old)).await.unwrap();
             assert!(other.exists(&old).await.unwrap().is_some());
         };
-        let (first, second) = (begun!(registration.update(version("2"))), begun!(registration.update(version("2"))));
+        let (first, second) = (started!(registration.update(version("2"))), started!(registration.update(version("2"))));
         drop(first);
-        stays().await;
-        let superseding = begun!(registration.update(version("3")));
-        let again = begun!(registration.update(version("2")));
+        still_exists().await;
+        let superseding = started!(registration.update(version("3")));
+        let again = started!(registration.update(version("2")));
         drop(superseding);
-        stays().await;
+        still_exists().await;
         drop(again);
-        stays().await;
+        still_exists().await;
         drop(second);
         soon(KeptNode::wait_vacant(&client, &old)).await.unwrap();
         assert_eq!(other.exists(&old).await.unwrap(), None);

@@ -1,4 +1,4 @@
-//! A gRPC channel that is balanced over a view, against real servers.
+//! A gRPC channel balanced over a view, with real servers.
 
 use crate::scene::{registry, until_ids};
 use docent::Instance;
@@ -17,7 +17,7 @@ use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 use tonic_health::server::HealthReporter;
 
-/// A health server that knows one service and no other.
+/// A health server that knows exactly one service.
 struct Served {
     address: SocketAddr,
     reporter: HealthReporter,
@@ -43,7 +43,7 @@ fn at(id: &str, address: SocketAddr) -> Instance<String> {
     Instance::new("orders", address.ip().to_string(), address.port()).id(id).payload(id.to_owned())
 }
 
-/// Whether the server that is asked knows `name`; `None` when none answered.
+/// Returns whether the answering server knows `name`, or `None` if no server answered.
 async fn knows(channel: &Channel<String>, name: &str) -> Option<bool> {
     let request = HealthCheckRequest { service: name.to_owned() };
     match soon(HealthClient::new(channel.clone()).check(request)).await {
@@ -53,7 +53,7 @@ async fn knows(channel: &Channel<String>, name: &str) -> Option<bool> {
     }
 }
 
-/// Asks until one that knows `name` answered, and until one that does not.
+/// Repeats the request until one server knows `name` and another does not.
 async fn until_both(channel: &Channel<String>, name: &str) {
     let (mut yes, mut no) = (false, false);
     while !(yes && no) {
@@ -66,12 +66,12 @@ async fn until_both(channel: &Channel<String>, name: &str) {
 }
 
 both_backends_in_real_time! {
-    async fn a_channel_is_balanced_over_the_instances_there_are(backend: Backend) {
+    async fn a_channel_is_balanced_over_the_available_instances(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let view = crate::scene::view(&other).await;
         let channel = view.channel().attempt_policy(AttemptPolicy::default().wait(PATIENCE));
-        // Without an instance a request waits.
+        // A request waits while there is no instance.
         let waiting = tokio::spawn({
             let channel = channel.clone();
             async move { knows(&channel, "a").await }
@@ -82,7 +82,7 @@ both_backends_in_real_time! {
         assert_eq!(soon(waiting).await.unwrap(), Some(true));
         let _second = soon(registry(&client).register(at("2", b.address))).await.unwrap();
         soon(until_both(&channel, "a")).await;
-        // One leaves, and dies.
+        // One instance leaves, and its server stops.
         soon(first.deregister()).await.unwrap();
         until_ids(&view, &["2"]).await;
         a.serving.abort();
@@ -90,12 +90,12 @@ both_backends_in_real_time! {
         for _ in 0..20 {
             assert_eq!(knows(&channel, "b").await, Some(true));
         }
-        // It goes on without ZooKeeper.
+        // The channel works without ZooKeeper.
         soon(other.close()).await;
         assert_eq!(knows(&channel, "b").await, Some(true));
     }
 
-    async fn an_endpoint_of_the_callers_may_leave_an_instance_out(backend: Backend) {
+    async fn the_callers_endpoint_function_may_skip_an_instance(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let (a, b) = (health_server("a").await, health_server("b").await);
@@ -114,11 +114,11 @@ both_backends_in_real_time! {
             assert_eq!(knows(&channel, "b").await, Some(true));
         }
         drop(channel);
-        // Its own tasks are gone with it, but for the link that the server closes.
+        // Its own tasks have ended with it, except for the link that the server closes.
         soon(async { while tasks() > before + 1 { docent_tests::pause().await; } }).await;
     }
 
-    async fn a_stream_counts_as_in_flight_and_outlives_the_leave_of_its_instance(backend: Backend) {
+    async fn a_stream_counts_as_in_flight_and_outlives_its_instances_registration(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let (a, b) = (health_server("a").await, health_server("a").await);
@@ -132,9 +132,9 @@ both_backends_in_real_time! {
         assert_eq!(soon(stream.message()).await.unwrap().unwrap().status, 1);
         let picks = || (0..50).map(|_| view.pick().unwrap().id.clone()).collect::<BTreeSet<_>>();
         let free = picks();
-        assert_eq!(free.len(), 1, "the other has a stream");
-        let (left, at, kept) = if free.contains("2") { (first, &a, "2") } else { (second, &b, "1") };
-        soon(left.deregister()).await.unwrap();
+        assert_eq!(free.len(), 1, "the other instance has the stream");
+        let (removed, at, kept) = if free.contains("2") { (first, &a, "2") } else { (second, &b, "1") };
+        soon(removed.deregister()).await.unwrap();
         until_ids(&view, &[kept]).await;
         soon(health.check(request())).await.unwrap();
         at.reporter.set_service_status("a", ServingStatus::NotServing).await;
@@ -157,6 +157,6 @@ both_backends_in_real_time! {
         drop(stream);
         assert_eq!(picks().len(), 2);
         soon(health.check(request)).await.unwrap();
-        assert_eq!(picks().len(), 2, "a unary call is over with its response");
+        assert_eq!(picks().len(), 2, "a unary call ends with its response");
     }
 }

@@ -17,7 +17,7 @@ use tower::discover::Change;
 use tower::load::{CompleteOnResponse, PendingRequestsDiscover};
 use tower::{Service, ServiceExt};
 
-/// A server that answers every connection with its name.
+/// Starts a server that answers every connection with its name.
 async fn named_server(name: &'static str) -> (SocketAddr, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -30,8 +30,8 @@ async fn named_server(name: &'static str) -> (SocketAddr, JoinHandle<()>) {
     (address, serving)
 }
 
-/// Asks the server of an instance for its name.
-fn ask(
+/// Asks an instance's server for its name.
+fn dial(
     instance: &Arc<Instance<String>>,
 ) -> Option<impl Service<(), Response = String, Error = std::io::Error> + use<>> {
     let authority = instance.authority()?;
@@ -50,14 +50,14 @@ fn at(id: &str, address: SocketAddr) -> Instance<String> {
 }
 
 both_backends_in_real_time! {
-    async fn towers_balance_spreads_requests_over_the_instances_there_are(backend: Backend) {
+    async fn towers_balance_spreads_requests_over_the_available_instances(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let (a, b) = (named_server("a").await, named_server("b").await);
         let first = soon(registry(&client).register(at("1", a.0))).await.unwrap();
         let _second = soon(registry(&client).register(at("2", b.0))).await.unwrap();
         let view = view(&other).await;
-        let discover = PendingRequestsDiscover::new(view.discover(ask), CompleteOnResponse::default());
+        let discover = PendingRequestsDiscover::new(view.discover(dial), CompleteOnResponse::default());
         let mut balance = Balance::new(discover);
         let mut answers = BTreeMap::new();
         for _ in 0..60 {
@@ -65,7 +65,7 @@ both_backends_in_real_time! {
             *answers.entry(name).or_insert(0) += 1;
         }
         assert!(answers.len() == 2 && answers.values().all(|count| *count > 5), "{answers:?}");
-        // One leaves, and dies: nobody asks it any more.
+        // One instance leaves, and its server stops. It receives no more requests.
         soon(first.deregister()).await.unwrap();
         crate::scene::until_ids(&view, &["2"]).await;
         a.1.abort();
@@ -75,11 +75,12 @@ both_backends_in_real_time! {
         }
     }
 
-    async fn discover_tells_who_comes_changes_and_goes_and_ends_on_close(backend: Backend) {
+    async fn discover_reports_new_changed_and_removed_instances_and_ends_on_close(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let view = view(&other).await;
-        // An instance whose payload is `out` is left out, and so is one at which this panics.
+        // The closure skips instances with the payload `out`, and panics at one instance, which is skipped as
+        // well.
         let mut discover = view.discover(|instance| {
             assert_ne!(instance.payload.as_deref(), Some("poison"), "planted");
             instance.payload.clone().filter(|payload| payload != "out")
@@ -107,19 +108,19 @@ both_backends_in_real_time! {
         assert_eq!(next().await, None);
     }
 
-    async fn towers_balance_goes_on_with_whom_it_knows_when_the_client_is_closed(backend: Backend) {
+    async fn towers_balance_keeps_its_instances_when_the_client_is_closed(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let a = named_server("a").await;
         let _one = soon(registry(&client).register(at("1", a.0))).await.unwrap();
         let view = view(&other).await;
-        let discover = PendingRequestsDiscover::new(view.discover(ask), CompleteOnResponse::default());
+        let discover = PendingRequestsDiscover::new(view.discover(dial), CompleteOnResponse::default());
         let mut balance = Balance::new(discover);
         assert_eq!(soon(async { balance.ready().await.unwrap().call(()).await }).await.unwrap(), "a");
         let mut changes = view.changes();
         soon(other.close()).await;
         while soon(changes.next()).await.is_some() {}
-        assert!(soon(changes.next()).await.is_none(), "it stays at its end");
+        assert!(soon(changes.next()).await.is_none(), "an ended stream stays ended");
         for _ in 0..3 {
             assert_eq!(soon(async { balance.ready().await.unwrap().call(()).await }).await.unwrap(), "a");
         }

@@ -8,7 +8,7 @@ use docent_battery::{Backend, both_backends};
 use docent_tests::soon;
 
 both_backends! {
-    async fn p8_one_corrupt_node_is_reported_and_harms_nothing_else(backend: Backend) {
+    async fn p8_one_corrupt_node_is_reported_and_affects_nothing_else(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let _good = soon(registry(&client).register(orders("good"))).await.unwrap();
@@ -35,12 +35,12 @@ both_backends! {
             assert!(!unreadable.to_string().contains("secret"));
         }
         assert_eq!(instances.unreadable().len(), bad.len());
-        // Others come and go as ever.
+        // Other instances still come and go.
         let more = soon(registry(&client).register(orders("more"))).await.unwrap();
         until_ids(&view, &["good", "more"]).await;
         drop(more);
         until_ids(&view, &["good"]).await;
-        // A mended instance is shown, an unreadable one is not.
+        // A repaired instance is shown, and an instance that became unreadable is not.
         let mut changes = view.changes();
         assert_eq!(next(&mut changes).await, "added good");
         for _ in bad {
@@ -52,7 +52,7 @@ both_backends! {
         assert_eq!([next(&mut changes).await, next(&mut changes).await], ["removed port", "unreadable port"]);
         other.delete("/services/orders/port", None).await.unwrap();
         other.delete("/services/orders/empty", None).await.unwrap();
-        until_spoiled(&view, bad.len() - 2).await;
+        until_unreadable(&view, bad.len() - 2).await;
     }
 
     async fn a_foreign_weight_hides_no_instance(backend: Backend) {
@@ -82,7 +82,7 @@ both_backends! {
         }
     }
 
-    async fn p8_a_node_that_may_not_be_read_is_reported_and_what_it_said_is_kept(backend: Backend) {
+    async fn p8_an_unreadable_node_is_reported_and_its_last_data_is_kept(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let _one = soon(registry(&client).register(orders("1"))).await.unwrap();
@@ -100,7 +100,7 @@ both_backends! {
         assert_eq!(view.instances().unreadable().len(), 0);
     }
 
-    async fn what_others_wrote_is_kept_when_it_is_written_again(backend: Backend) {
+    async fn unknown_fields_of_other_clients_survive_an_update(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let json = r#"{"name":"orders","id":"1","address":null,"port":80,"sslPort":null,"payload":"java","registrationTimeUTC":5,"serviceType":"PERMANENT","uriSpec":null,"enabled":true,"zone":{"b":[1.50],"a":2}}"#;
@@ -114,7 +114,7 @@ both_backends! {
     }
 }
 
-async fn until_spoiled(view: &docent::Service<String>, count: usize) {
+async fn until_unreadable(view: &docent::Service<String>, count: usize) {
     soon(async {
         while view.instances().unreadable().len() != count {
             docent_tests::pause().await;

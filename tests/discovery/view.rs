@@ -2,7 +2,7 @@
 
 use crate::connect;
 use crate::scene::{
-    BASE, ORDERS, behind_proxy, ids, next, orders, registry, until_gone, until_ids, view, word,
+    BASE, ORDERS, behind_proxy, ids, next, orders, registry, until_deleted, until_ids, view, word,
 };
 use docent::discovery::{ServiceChange, ServiceType};
 use docent::{CreateMode, Instance, Registry};
@@ -12,7 +12,7 @@ use futures_util::StreamExt;
 use std::time::Duration;
 
 both_backends! {
-    async fn a_view_shows_who_is_there_and_who_comes_changes_and_goes(backend: Backend) {
+    async fn a_view_shows_available_instances_and_reports_changes(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let view = view(&other).await;
@@ -30,22 +30,22 @@ both_backends! {
         assert_eq!((view.instances().len(), view.instances().all().len()), (1, 2));
         soon(one.set_enabled(true)).await.unwrap();
         assert_eq!(next(&mut changes).await, "added 1");
-        // A snapshot stays as it is.
+        // A snapshot does not change.
         let before = view.instances();
         soon(two.deregister()).await.unwrap();
         assert_eq!(next(&mut changes).await, "removed 2");
         assert_eq!((before.len(), view.instances().len()), (2, 1));
-        // A later subscriber is told the same in short.
+        // A later subscriber receives the current state.
         let mut late = view.changes();
         assert_eq!(word(soon(late.next()).await.as_ref()), "added 1");
         assert_eq!(word(soon(late.next()).await.as_ref()), "current");
         soon(other.close()).await;
         assert_eq!(next(&mut changes).await, "end");
-        assert_eq!(ids(&view), ["1"], "what was known last");
+        assert_eq!(ids(&view), ["1"], "the last known instances");
         assert!(view.is_stale());
     }
 
-    async fn a_view_serves_on_while_zookeeper_is_away_and_says_how_old_it_is(backend: Backend) {
+    async fn a_view_keeps_serving_during_an_outage_and_reports_its_age(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
         let (client, proxy) = behind_proxy(&server, SHORT_SESSION).await;
@@ -68,13 +68,13 @@ both_backends! {
         assert_eq!(ids(&view), ["1", "2"]);
         soon(async { while view.stale_for().unwrap() <= first { docent_tests::pause().await; } }).await;
         proxy.heal().await.unwrap();
-        let mut told = Vec::new();
-        while told.last().map(String::as_str) != Some("current") {
-            told.push(word(soon(changes.next()).await.as_ref()));
+        let mut words = Vec::new();
+        while words.last().map(String::as_str) != Some("current") {
+            words.push(word(soon(changes.next()).await.as_ref()));
         }
-        told.pop();
-        told.sort();
-        assert_eq!(told, ["added 3", "removed 2", "updated 1"], "each once");
+        words.pop();
+        words.sort();
+        assert_eq!(words, ["added 3", "removed 2", "updated 1"], "each once");
         assert!(!view.is_stale());
     }
 
@@ -83,7 +83,7 @@ both_backends! {
         let other = connect(&server).await;
         let (client, proxy) = behind_proxy(&server, SHORT_SESSION).await;
         let _one = soon(registry(&client).register(orders("1"))).await.unwrap();
-        // Until the session has its witness, by which a later one replaces its nodes.
+        // Waits until the session has its witness. A later session needs the witness to replace the nodes.
         until(async || own_nodes(&other).await.len() == 2).await;
         let view = view(&other).await;
         let mut changes = view.changes();
@@ -96,7 +96,7 @@ both_backends! {
         crate::scene::until_owned(&client, &other, "/services/orders/1").await;
         soon(async { while view.instances().version("1").unwrap() <= version { docent_tests::pause().await; } }).await;
         assert_ne!(client.session_id(), Some(old));
-        // The next change is the one that is made now: nothing was removed, and nothing updated.
+        // The next change is the new instance: nothing was removed or updated meanwhile.
         let _two = soon(registry(&other).register(orders("2"))).await.unwrap();
         assert_eq!(next(&mut changes).await, "added 2");
     }
@@ -117,13 +117,13 @@ both_backends! {
         assert_eq!(next(&mut changes).await, "added 2");
     }
 
-    async fn an_instance_that_comes_back_within_the_grace_never_left(backend: Backend) {
+    async fn an_instance_that_returns_within_the_grace_is_never_removed(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let one = soon(registry(&client).register(orders("1"))).await.unwrap();
         let two = soon(registry(&client).register(orders("2"))).await.unwrap();
         let open = |grace| registry(&other).service_builder::<String>("orders").removal_grace(grace).open();
-        // A grace that outlasts the test, and one that is over at once.
+        // One grace outlasts the test, and the other ends almost immediately.
         let (patient, hasty) = (soon(open(Duration::from_secs(3600))).await.unwrap(), soon(open(Duration::from_millis(50))).await.unwrap());
         let mut changes = patient.changes();
         for expected in ["added 1", "added 2"] {
@@ -135,17 +135,17 @@ both_backends! {
         server.expire(client.session_id().unwrap()).await.unwrap();
         crate::scene::until_owned(&client, &other, "/services/orders/1").await;
         let again = soon(registry(&client).register(orders("2").payload("again".to_owned()))).await.unwrap();
-        // The one that was away and is the same is not told of.
+        // The unchanged instance that returned within the grace is not reported.
         assert_eq!(next(&mut changes).await, "updated 2");
-        // A disabled instance must leave at once.
+        // A disabled instance is removed immediately.
         soon(one.set_enabled(false)).await.unwrap();
         assert_eq!(next(&mut changes).await, "removed 1");
         drop(again);
-        until_gone(&other, "/services/orders/2").await;
+        until_deleted(&other, "/services/orders/2").await;
         assert_eq!(ids(&patient), ["2"]);
     }
 
-    async fn a_filter_shows_what_it_lets_through(backend: Backend) {
+    async fn a_filter_shows_only_what_it_accepts(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let in_a = |id: &str| orders(id).payload("a".to_owned());
@@ -164,10 +164,10 @@ both_backends! {
         assert_eq!((ids(&view), view.instances().all().len()), (vec!["3".to_owned()], 3));
         assert_eq!(view.pick_where(|instance| instance.id == "3").unwrap().id, "3");
         let error = view.pick_where(|instance| instance.id == "1").unwrap_err();
-        assert_eq!(error.to_string(), "pick: service \"orders\" has no instance that can be picked");
+        assert_eq!(error.to_string(), "pick: service \"orders\" has no available instance");
     }
 
-    async fn a_service_whose_node_is_gone_or_made_anew_is_followed_on(backend: Backend) {
+    async fn a_service_whose_node_is_deleted_or_re_created_is_still_followed(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let view = view(&other).await;
@@ -176,13 +176,13 @@ both_backends! {
             until_ids(&view, &[id]).await;
             soon(one.deregister()).await.unwrap();
             until_ids(&view, &[]).await;
-            // The servers delete empty containers, too, only later.
+            // The servers delete empty containers too, but later.
             let _ = other.delete(ORDERS, None).await;
-            until_gone(&other, ORDERS).await;
+            until_deleted(&other, ORDERS).await;
         }
     }
 
-    async fn a_grace_without_end_keeps_everybody(backend: Backend) {
+    async fn an_unlimited_grace_keeps_every_instance(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let builder = registry(&other).service_builder::<String>("orders").removal_grace(Duration::MAX);
@@ -194,7 +194,7 @@ both_backends! {
         until_ids(&view, &["1", "2"]).await;
     }
 
-    async fn what_is_below_an_instance_is_no_instance(backend: Backend) {
+    async fn nodes_below_an_instance_are_no_instances(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let permanent = orders("1").service_type(ServiceType::Permanent);
@@ -221,12 +221,12 @@ both_backends! {
         }
         soon(async { while tasks() > before { docent_tests::pause().await; } }).await;
         if let Some(embedded) = server.as_embedded() {
-            // The registration's watch is the only one.
+            // The registration's watch is the only remaining watch.
             soon(async { while embedded.watch_count() != 1 { other.sync("/").await.unwrap(); } }).await;
         }
     }
 
-    async fn a_slow_reader_of_changes_is_told_how_it_is_in_the_end(backend: Backend) {
+    async fn a_slow_reader_of_changes_receives_the_final_state(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let one = soon(registry(&client).register(orders("1"))).await.unwrap();
@@ -255,7 +255,7 @@ both_backends! {
         assert_eq!(updated.payload.as_deref(), Some("19"));
     }
 
-    async fn a_payload_that_nobody_looks_at_can_be_anything(backend: Backend) {
+    async fn an_unused_payload_may_be_anything(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let _one = soon(registry(&client).register(orders("1"))).await.unwrap();
@@ -263,7 +263,7 @@ both_backends! {
         let unseen = soon(registry(&other).service::<()>("orders")).await.unwrap();
         assert_eq!(unseen.instances().len(), 2);
         let texts = view(&other).await;
-        assert_eq!(texts.instances().get("2").unwrap().payload, None, "one without is of every type");
+        assert_eq!(texts.instances().get("2").unwrap().payload, None, "an instance without a payload fits every type");
         let numbers = soon(registry(&other).service::<u64>("orders")).await.unwrap();
         assert_eq!((numbers.instances().len(), numbers.instances().unreadable().len()), (1, 1));
     }

@@ -1,4 +1,4 @@
-//! Bad input is an error that names value and rule, and nothing is sent.
+//! Invalid input causes an error that names the value and the rule, and nothing is sent.
 
 use docent::election::ElectionLayout;
 use docent::{Election, ErrorKind};
@@ -7,7 +7,7 @@ use docent_tests::{builder, connect, frames_since, refuses_bad_paths, short_of_a
 use std::time::Duration;
 
 both_backends! {
-    async fn an_election_with_bad_settings_is_refused_when_it_is_made(backend: Backend) {
+    async fn an_election_with_bad_settings_is_refused_when_it_is_created(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let before = server.front().trace().len();
@@ -27,7 +27,7 @@ both_backends! {
         let grace = Election::builder(&client, "/e").grace(Duration::from_secs(3)).build().unwrap_err();
         assert_eq!(grace.kind(), ErrorKind::InvalidInput);
         let text = grace.to_string();
-        assert!(text.contains("grace 3s must be at most 2.66") && text.contains("session of 8s"), "{text}");
+        assert!(text.contains("grace 3s must be at most 2.66") && text.contains("session timeout of 8s"), "{text}");
         let hidden = Election::builder(&client, "/e").grace(Duration::from_secs(2)).data("payload");
         let text = format!("{hidden:?} {:?}", hidden.clone().build().unwrap());
         assert!(text.contains("/e") && !text.contains("payload"), "{text}");
@@ -40,7 +40,7 @@ both_backends! {
         let election = Election::builder(&client, "/e").grace(Duration::from_secs(5)).build().unwrap();
         let error = soon(election.campaign()).await.unwrap_err();
         assert!(error.to_string().contains("grace 5s must be at most 2.66"), "{error}");
-        crate::candidate::until_standing(&election, 0).await;
+        crate::candidate::until_candidates(&election, 0).await;
     }
 }
 

@@ -1,4 +1,4 @@
-//! Leadership stands the batteries of faults.
+//! Leadership under the batteries of faults.
 
 use docent::{Client, Election, Error, Fence, Leadership};
 use docent_battery::battery::{
@@ -36,7 +36,8 @@ impl Recipe for Elections {
         ELECTION
     }
 
-    /// A waiter watches one ahead and its own node by one request.
+    /// Returns true if a waiter has set the watches on its predecessor and on its own node, which it does
+    /// with one request.
     fn waits(&self, trace: &[Traced]) -> bool {
         trace.iter().any(|frame| frame.is_reply(OpCode::SetWatches)) && unanswered(trace) == 0
     }
@@ -119,15 +120,15 @@ both_backends! {
         battery::close(&Elections, &backend.start().await).await;
     }
 
-    async fn a_lost_leadership_is_known_to_be_in_time_and_for_good(backend: Backend) {
+    async fn the_loss_of_a_leadership_is_noticed_in_time_and_is_final(backend: Backend) {
         battery::loss(&Elections, &backend.start().await).await;
     }
 
-    async fn a_leader_is_told_of_a_shutdown(backend: Backend) {
+    async fn a_leader_is_notified_of_a_shutdown(backend: Backend) {
         battery::shutdown(&Elections, &backend.start().await).await;
     }
 
-    async fn a_black_holed_leader_knows_of_its_loss_before_the_next_leads_whenever_it_happens(backend: Backend) {
+    async fn a_black_holed_leader_learns_of_its_loss_before_the_next_one_leads(backend: Backend) {
         let runs = if backend != Backend::Real { 100 } else { 12 };
         battery::black_holes(&Elections, &backend.start().await, runs).await;
     }

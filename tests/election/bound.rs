@@ -1,4 +1,4 @@
-//! Operations that are bound to a leadership end when it is lost.
+//! Operations bound to a leadership end when the leadership is lost.
 
 use crate::candidate::election;
 use docent::{CreateMode, ErrorKind, LostReason, Mutex};
@@ -22,9 +22,9 @@ const OPERATIONS: [Operation; 4] =
 async fn operation_ends_with_its_term(server: &TestServer, operation: Operation, waits: Waits) {
     let (client, proxy) = patient(server).await;
     let leadership = soon(election(&client).campaign()).await.unwrap();
-    // The next exact write finds a marker.
+    // Creates the marker that later exact writes use.
     soon(leadership.proclaim("first")).await.unwrap();
-    // A guard of the same session, whose lease is the same, tells when it is over.
+    // A guard of the same session has the same lease, and reports its end.
     let witness = soon(Mutex::new(&client, "/witness").unwrap().acquire()).await.unwrap();
     waits.begin(&proxy).await;
     let run = match operation {
@@ -49,7 +49,7 @@ async fn operation_ends_with_its_term(server: &TestServer, operation: Operation,
 both_backends! {
     async fn an_operation_bound_to_a_leadership_ends_when_that_is_lost(backend: Backend) {
         let cases = OPERATIONS.into_iter().flat_map(|operation| WAITS.map(|waits| (operation, waits)));
-        // Each has a tree of its own.
+        // Each case has its own server.
         let run = async |(operation, waits)| {
             operation_ends_with_its_term(&backend.start().await, operation, waits).await;
         };

@@ -1,4 +1,4 @@
-//! Candidates that run in tasks of their own and write down what happens to them.
+//! Candidates that run in separate tasks and record what happens to them.
 
 use docent::{Client, Election, Error, Fence, Leadership};
 use docent_tests::{PATIENCE, soon};
@@ -15,13 +15,13 @@ pub(crate) const ELECTION: &str = "/election";
 /// Event of a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// Its work began.
+    /// Its work started.
     Gained(Fence),
     /// Its work ended or was dropped.
-    Gone(Fence),
+    Ended(Fence),
 }
 
-/// Events of some candidates, in order.
+/// Events of several candidates, in order.
 #[derive(Debug, Clone)]
 pub(crate) struct Log(Arc<watch::Sender<Vec<(usize, Event, Instant)>>>);
 
@@ -30,28 +30,28 @@ impl Log {
         Self(Arc::new(watch::Sender::new(Vec::new())))
     }
 
-    fn add(&self, who: usize, event: Event) {
-        self.0.send_modify(|events| events.push((who, event, Instant::now())));
+    fn add(&self, number: usize, event: Event) {
+        self.0.send_modify(|events| events.push((number, event, Instant::now())));
     }
 
     pub(crate) fn all(&self) -> Vec<(usize, Event, Instant)> {
         self.0.borrow().clone()
     }
 
-    pub(crate) fn of(&self, who: usize) -> Vec<Event> {
-        self.all().into_iter().filter(|(one, ..)| *one == who).map(|(_, event, _)| event).collect()
+    pub(crate) fn of(&self, number: usize) -> Vec<Event> {
+        self.all().into_iter().filter(|(one, ..)| *one == number).map(|(_, event, _)| event).collect()
     }
 
-    /// Candidate that began each term, with its fence and the time.
+    /// Returns the candidate of each term, with its fence and start time.
     pub(crate) fn terms(&self) -> Vec<(usize, Fence, Instant)> {
-        let gained = |(who, event, at)| match event {
-            Event::Gained(fence) => Some((who, fence, at)),
-            Event::Gone(_) => None,
+        let gained = |(number, event, at)| match event {
+            Event::Gained(fence) => Some((number, fence, at)),
+            Event::Ended(_) => None,
         };
         self.all().into_iter().filter_map(gained).collect()
     }
 
-    /// Waits until so many terms have begun; returns the last of them.
+    /// Waits until `count` terms have started. Returns the last of them.
     pub(crate) async fn term(&self, count: usize) -> (usize, Fence, Instant) {
         let mut events = self.0.subscribe();
         let begun = |events: &Vec<(usize, Event, Instant)>| {
@@ -61,29 +61,30 @@ impl Log {
         self.terms()[count - 1]
     }
 
-    /// Writes down that a term began, and once the returned value is dropped, that it is gone.
-    pub(crate) fn term_of(&self, who: usize, leadership: &Leadership) -> Noted {
-        self.add(who, Event::Gained(leadership.fence()));
-        Noted { log: self.clone(), who, fence: leadership.fence() }
+    /// Records the start of a term, and, when the returned value is dropped, its end.
+    pub(crate) fn term_of(&self, number: usize, leadership: &Leadership) -> TermRecord {
+        self.add(number, Event::Gained(leadership.fence()));
+        TermRecord { log: self.clone(), number, fence: leadership.fence() }
     }
 }
 
-pub(crate) struct Noted {
+pub(crate) struct TermRecord {
     log: Log,
-    who: usize,
+    number: usize,
     fence: Fence,
 }
 
-impl Drop for Noted {
+impl Drop for TermRecord {
     fn drop(&mut self) {
-        self.log.add(self.who, Event::Gone(self.fence));
+        self.log.add(self.number, Event::Ended(self.fence));
     }
 }
 
-/// A candidate whose work goes on for as long as it leads.
+/// A candidate whose work runs for as long as it leads.
 ///
 /// # On drop
-/// It is stopped, but not waited for.
+///
+/// The candidate is stopped without waiting for it.
 pub(crate) struct Candidate {
     run: JoinHandle<Result<(), Error>>,
     _stop: DropGuard,
@@ -91,12 +92,12 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    pub(crate) fn start(election: &Election, who: usize, log: &Log) -> Self {
-        Self::with(election, who, log, |_| pending())
+    pub(crate) fn start(election: &Election, number: usize, log: &Log) -> Self {
+        Self::with(election, number, log, |_| pending())
     }
 
-    /// Candidate that does this work.
-    pub(crate) fn with<W, F>(election: &Election, who: usize, log: &Log, mut work: W) -> Self
+    /// Starts a candidate with this work.
+    pub(crate) fn with<W, F>(election: &Election, number: usize, log: &Log, mut work: W) -> Self
     where
         W: FnMut(Arc<Leadership>) -> F + Send + 'static,
         F: Future<Output = Result<(), Error>> + Send + 'static,
@@ -104,7 +105,7 @@ impl Candidate {
         let (stop, log) = (CancellationToken::new(), log.clone());
         let run = election
             .run(move |leadership| {
-                let noted = log.term_of(who, &leadership);
+                let noted = log.term_of(number, &leadership);
                 let work = work(Arc::new(leadership));
                 async move {
                     let _noted = noted;
@@ -115,13 +116,13 @@ impl Candidate {
         Self { run: tokio::spawn(run), _stop: stop.clone().drop_guard(), stop }
     }
 
-    /// Waits until it has stopped.
+    /// Stops the candidate and waits until it has stopped.
     pub(crate) async fn stop(self) -> Result<(), Error> {
         self.stop.cancel();
         soon(self.run).await.unwrap()
     }
 
-    /// Waits until it ends by itself.
+    /// Waits until the candidate ends on its own.
     pub(crate) async fn ends(self) -> Result<(), Error> {
         soon(self.run).await.unwrap()
     }
@@ -131,15 +132,15 @@ pub(crate) fn election(client: &Client) -> Election {
     Election::builder(client, ELECTION).term_interval(Duration::ZERO).build().unwrap()
 }
 
-/// Waits until so many stand.
-pub(crate) async fn until_standing(election: &Election, count: usize) {
+/// Waits until there are `count` candidates.
+pub(crate) async fn until_candidates(election: &Election, count: usize) {
     let start = Instant::now();
     loop {
         let candidates = soon(election.candidates()).await.unwrap();
         if candidates.len() == count {
             return;
         }
-        assert!(start.elapsed() < PATIENCE, "{count} were to stand, there are {candidates:?}");
+        assert!(start.elapsed() < PATIENCE, "expected {count} candidates, found {candidates:?}");
         docent_tests::pause().await;
     }
 }

@@ -1,4 +1,4 @@
-//! Round trips that a term costs, with sessions that send at once what is submitted together.
+//! Round trips of a term, with sessions that immediately send requests that are submitted together.
 
 use docent::{CreateMode, Election};
 use docent_battery::{Backend, Traced, both_backends, round_trips};
@@ -10,7 +10,7 @@ both_backends! {
         let server = backend.start().await;
         let client = connect(&server).await;
         let election = Election::new(&client, "/election").unwrap();
-        // A container would be deleted when it was empty for long, and made again.
+        // The servers would delete an empty container after a while, and the client would create it again.
         client.create("/election", "", CreateMode::Persistent).await.unwrap();
         let before = server.front().trace().len();
         let leadership = soon(election.campaign()).await.unwrap();
@@ -20,7 +20,7 @@ both_backends! {
     }
 }
 
-/// Without pings and the watch that a leader keeps on its own node: nobody waits for their replies.
+/// Removes pings and the leader's watch on its own node, because no caller waits for their replies.
 fn awaited(trace: &[Traced]) -> Vec<Traced> {
     let mut awaited = trace.to_vec();
     awaited.retain(|frame| !matches!(frame.op, Some(OpCode::GetData | OpCode::Ping)));

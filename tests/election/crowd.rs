@@ -1,6 +1,6 @@
-//! Many candidates and many changes of leaders.
+//! Many candidates and many changes of leadership.
 
-use crate::candidate::{Candidate, ELECTION, Log, election, until_standing};
+use crate::candidate::{Candidate, ELECTION, Log, election, until_candidates};
 use docent::node::TransactionResult;
 use docent::{Client, CreateMode, Error, ErrorKind, Fence, Leadership};
 use docent_battery::{Backend, both_backends};
@@ -13,10 +13,10 @@ const CANDIDATES: usize = 50;
 const CHANGES: usize = 100;
 const LEDGER: &str = "/ledger";
 
-/// Writes: transaction of each, with its writer's fence.
+/// Transaction of each write, with its writer's fence.
 type Written = Arc<Mutex<Vec<(i64, Fence)>>>;
 
-/// Writes once under its term, and again when that is about to end; resigns when its number comes up.
+/// Writes once under its term, and again when the term is about to end. Resigns when its number is chosen.
 async fn work(
     leadership: Arc<Leadership>,
     written: Written,
@@ -41,7 +41,7 @@ async fn work(
     }
 }
 
-/// The leader's node, as it stands in the line.
+/// Returns the leader's node, which is the first in the line.
 async fn first(admin: &Client) -> String {
     format!("{ELECTION}/{}", soon(election(admin).candidates()).await.unwrap()[0].name)
 }
@@ -54,13 +54,13 @@ both_backends! {
         let clients = join_all((0..CANDIDATES).map(|_| connect(&server))).await;
         let (log, written) = (Log::new(), Written::default());
         let resigns = watch::Sender::new(None);
-        let candidates: Vec<_> = clients.iter().enumerate().map(|(who, client)| {
+        let candidates: Vec<_> = clients.iter().enumerate().map(|(number, client)| {
             let (written, resigns) = (Arc::clone(&written), resigns.subscribe());
-            Candidate::with(&election(client), who, &log, move |leadership| {
+            Candidate::with(&election(client), number, &log, move |leadership| {
                 work(leadership, Arc::clone(&written), resigns.clone())
             })
         }).collect();
-        until_standing(&election(&admin), CANDIDATES).await;
+        until_candidates(&election(&admin), CANDIDATES).await;
         for change in 0..CHANGES {
             let (leader, fence, _) = log.term(change + 1).await;
             soon(async {
@@ -84,6 +84,6 @@ both_backends! {
         let terms = log.terms();
         assert!(terms.len() > CHANGES);
         assert!(terms.windows(2).all(|pair| pair[0].1 < pair[1].1), "{terms:?}");
-        until_standing(&election(&admin), 0).await;
+        until_candidates(&election(&admin), 0).await;
     }
 }

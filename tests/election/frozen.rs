@@ -1,4 +1,4 @@
-//! Leaders whose process or thread stands still.
+//! Leaders whose process or thread is suspended.
 
 use crate::batteries::Elections;
 use crate::candidate::{Candidate, Log, election};
@@ -9,7 +9,7 @@ use std::future::pending;
 use std::time::Duration;
 
 both_backends_in_real_time! {
-    async fn after_a_stop_a_leader_knows_at_its_first_use_whether_it_still_leads(backend: Backend) {
+    async fn a_resumed_leader_learns_at_its_first_use_whether_it_still_leads(backend: Backend) {
         battery::freezes(&Elections, &backend.start().await).await;
     }
 
@@ -24,7 +24,8 @@ both_backends_in_real_time! {
                 if !is_first {
                     return pending().await;
                 }
-                // Code that blocks the thread starves the heartbeat, and it is the work that finds out first.
+                // Code that blocks the thread starves the heartbeat, so the work is the first to notice the
+                // loss.
                 while leadership.is_held() {
                     std::thread::sleep(Duration::from_millis(10));
                 }

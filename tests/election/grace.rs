@@ -1,6 +1,6 @@
-//! Work that is told to stop, and gets time for it.
+//! Work that is asked to stop and gets time for it.
 
-use crate::candidate::{ELECTION, until_standing};
+use crate::candidate::{ELECTION, until_candidates};
 use docent::{Client, Election, Error, Leadership, LostReason};
 use docent_battery::{Backend, Proxy, TestServer, both_backends};
 use docent_tests::{SHORT_SESSION, builder, connect, soon};
@@ -9,43 +9,43 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// The margin of a session of 2 s is 0.67 s.
+/// Shorter than the margin of a session of 2 s, which is 0.67 s.
 const GRACE: Duration = Duration::from_millis(600);
 
 #[derive(Debug)]
-enum Said {
+enum WorkEvent {
     Leading,
-    /// The token was cancelled.
-    Told {
+    /// The work's token was cancelled.
+    Notified {
         lost: Option<LostReason>,
         at: Instant,
     },
-    /// Its work to stop is done.
+    /// The work has stopped.
     Stopped,
     Dropped(Instant),
 }
 
-struct SayDropped(mpsc::UnboundedSender<Said>);
+struct ReportDrop(mpsc::UnboundedSender<WorkEvent>);
 
-impl Drop for SayDropped {
+impl Drop for ReportDrop {
     fn drop(&mut self) {
-        let _ = self.0.send(Said::Dropped(Instant::now()));
+        let _ = self.0.send(WorkEvent::Dropped(Instant::now()));
     }
 }
 
-/// Waits to be told to stop, and takes so long for that.
+/// Waits until it is asked to stop, and takes `takes` to stop.
 async fn work(
     leadership: Leadership,
     takes: Duration,
-    say: mpsc::UnboundedSender<Said>,
+    report: mpsc::UnboundedSender<WorkEvent>,
 ) -> Result<(), Error> {
-    let _dropped = SayDropped(say.clone());
-    let _ = say.send(Said::Leading);
+    let _dropped = ReportDrop(report.clone());
+    let _ = report.send(WorkEvent::Leading);
     leadership.token().cancelled().await;
     let lost = if leadership.is_held() { None } else { Some(leadership.lost().await) };
-    let _ = say.send(Said::Told { lost, at: Instant::now() });
+    let _ = report.send(WorkEvent::Notified { lost, at: Instant::now() });
     tokio::time::sleep(takes).await;
-    let _ = say.send(Said::Stopped);
+    let _ = report.send(WorkEvent::Stopped);
     std::future::pending().await
 }
 
@@ -58,47 +58,47 @@ async fn candidate(server: &TestServer) -> (Client, Proxy, Election) {
 }
 
 both_backends! {
-    async fn work_whose_lease_ran_out_is_told_first_and_dropped_when_its_grace_is_over(backend: Backend) {
+    async fn work_whose_lease_ran_out_is_notified_first_and_dropped_after_its_grace(backend: Backend) {
         let server = backend.start().await;
         let (_client, proxy, election) = candidate(&server).await;
-        let (say, mut said) = mpsc::unbounded_channel();
-        let run = tokio::spawn(election.run(move |leadership| work(leadership, GRACE / 6, say.clone())));
-        assert!(matches!(soon(said.recv()).await, Some(Said::Leading)));
+        let (report, mut events) = mpsc::unbounded_channel();
+        let run = tokio::spawn(election.run(move |leadership| work(leadership, GRACE / 6, report.clone())));
+        assert!(matches!(soon(events.recv()).await, Some(WorkEvent::Leading)));
         proxy.blackhole();
-        let Some(Said::Told { lost, at }) = soon(said.recv()).await else { panic!("it was not told") };
+        let Some(WorkEvent::Notified { lost, at }) = soon(events.recv()).await else { panic!("the work was not asked to stop") };
         assert_eq!(lost, Some(LostReason::LeaseExpired));
-        assert!(matches!(soon(said.recv()).await, Some(Said::Stopped)), "it is polled meanwhile");
-        let Some(Said::Dropped(dropped)) = soon(said.recv()).await else { panic!("it was not dropped") };
-        assert!(dropped - at < GRACE + Duration::from_millis(100), "it went on for {:?}", dropped - at);
-        // It leads again afterwards.
+        assert!(matches!(soon(events.recv()).await, Some(WorkEvent::Stopped)), "the work is polled while it stops");
+        let Some(WorkEvent::Dropped(dropped)) = soon(events.recv()).await else { panic!("the work was not dropped") };
+        assert!(dropped - at < GRACE + Duration::from_millis(100), "the work ran on for {:?}", dropped - at);
+        // The candidate leads again afterwards.
         proxy.heal().await.unwrap();
         proxy.reset().await;
-        assert!(matches!(soon(said.recv()).await, Some(Said::Leading)));
+        assert!(matches!(soon(events.recv()).await, Some(WorkEvent::Leading)));
         run.abort();
     }
 
-    async fn there_is_no_grace_when_somebody_else_may_lead_already(backend: Backend) {
+    async fn there_is_no_grace_if_another_candidate_may_already_lead(backend: Backend) {
         let server = backend.start().await;
         let (client, _proxy, election) = candidate(&server).await;
-        let (say, mut said) = mpsc::unbounded_channel();
-        let run = tokio::spawn(election.run(move |leadership| work(leadership, Duration::ZERO, say.clone())));
-        assert!(matches!(soon(said.recv()).await, Some(Said::Leading)));
+        let (report, mut events) = mpsc::unbounded_channel();
+        let run = tokio::spawn(election.run(move |leadership| work(leadership, Duration::ZERO, report.clone())));
+        assert!(matches!(soon(events.recv()).await, Some(WorkEvent::Leading)));
         server.expire(client.session_id().unwrap()).await.unwrap();
-        assert!(matches!(soon(said.recv()).await, Some(Said::Dropped(_))), "it is not polled any more");
+        assert!(matches!(soon(events.recv()).await, Some(WorkEvent::Dropped(_))), "the work is no longer polled");
         run.abort();
     }
 
     async fn a_grace_is_not_cut_short_by_a_shutdown(backend: Backend) {
         let server = backend.start().await;
         let (_client, proxy, election) = candidate(&server).await;
-        let ((say, mut said), shutdown) = (mpsc::unbounded_channel(), CancellationToken::new());
-        let run = election.run(move |leadership| work(leadership, GRACE / 3, say.clone()));
+        let ((report, mut events), shutdown) = (mpsc::unbounded_channel(), CancellationToken::new());
+        let run = election.run(move |leadership| work(leadership, GRACE / 3, report.clone()));
         let run = tokio::spawn(run.until(shutdown.clone().cancelled_owned()));
-        assert!(matches!(soon(said.recv()).await, Some(Said::Leading)));
+        assert!(matches!(soon(events.recv()).await, Some(WorkEvent::Leading)));
         proxy.blackhole();
-        assert!(matches!(soon(said.recv()).await, Some(Said::Told { lost: Some(LostReason::LeaseExpired), .. })));
+        assert!(matches!(soon(events.recv()).await, Some(WorkEvent::Notified { lost: Some(LostReason::LeaseExpired), .. })));
         shutdown.cancel();
-        assert!(matches!(soon(said.recv()).await, Some(Said::Stopped)), "it was dropped when it was shut down");
+        assert!(matches!(soon(events.recv()).await, Some(WorkEvent::Stopped)), "the work was dropped at the shutdown");
         soon(run).await.unwrap().unwrap();
     }
 
@@ -113,7 +113,7 @@ both_backends! {
                 resigned.cancel();
                 shutdown.cancelled().await;
                 tokio::time::sleep(GRACE / 6).await;
-                Err(Error::invalid_input("work", "it came to its end"))
+                Err(Error::invalid_input("work", "the work reached its end"))
             }
         });
         let stop = async {
@@ -121,27 +121,27 @@ both_backends! {
             shutdown.cancel();
         };
         let error = soon(run.until(stop)).await.unwrap_err();
-        assert!(error.to_string().contains("it came to its end"));
+        assert!(error.to_string().contains("the work reached its end"));
     }
 
-    async fn work_that_is_shut_down_is_told_first_and_still_leads_while_it_stops(backend: Backend) {
+    async fn work_that_is_shut_down_is_notified_first_and_still_leads_while_it_stops(backend: Backend) {
         let server = backend.start().await;
         let (_client, _proxy, election) = candidate(&server).await;
         for takes in [Duration::ZERO, Duration::from_secs(60)] {
-            let ((say, mut said), shutdown) = (mpsc::unbounded_channel(), CancellationToken::new());
-            let run = election.run(move |leadership| work(leadership, takes, say.clone()));
+            let ((report, mut events), shutdown) = (mpsc::unbounded_channel(), CancellationToken::new());
+            let run = election.run(move |leadership| work(leadership, takes, report.clone()));
             let run = tokio::spawn(run.until(shutdown.clone().cancelled_owned()));
-            assert!(matches!(soon(said.recv()).await, Some(Said::Leading)));
+            assert!(matches!(soon(events.recv()).await, Some(WorkEvent::Leading)));
             shutdown.cancel();
-            let Some(Said::Told { lost: None, at }) = soon(said.recv()).await else { panic!("it still leads") };
+            let Some(WorkEvent::Notified { lost: None, at }) = soon(events.recv()).await else { panic!("the candidate no longer leads") };
             soon(run).await.unwrap().unwrap();
-            assert_eq!(matches!(said.recv().await, Some(Said::Stopped)), takes.is_zero());
+            assert_eq!(matches!(events.recv().await, Some(WorkEvent::Stopped)), takes.is_zero());
             assert!(at.elapsed() >= GRACE);
-            until_standing(&election, 0).await;
+            until_candidates(&election, 0).await;
         }
     }
 
-    async fn an_error_while_it_is_shut_down_is_returned(backend: Backend) {
+    async fn an_error_of_work_that_is_shut_down_is_returned(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let (shutdown, leading) = (CancellationToken::new(), CancellationToken::new());
@@ -152,13 +152,13 @@ both_backends! {
             async move {
                 leads.cancel();
                 leadership.token().cancelled().await;
-                Err(Error::invalid_input("work", "it could not be put away"))
+                Err(Error::invalid_input("work", "the work could not be stopped"))
             }
         });
         let run = tokio::spawn(run.until(shutdown.clone().cancelled_owned()));
         soon(leading.cancelled()).await;
         shutdown.cancel();
-        assert!(soon(run).await.unwrap().unwrap_err().to_string().contains("could not be put away"));
-        until_standing(&election, 0).await;
+        assert!(soon(run).await.unwrap().unwrap_err().to_string().contains("could not be stopped"));
+        until_candidates(&election, 0).await;
     }
 }

@@ -1,6 +1,6 @@
-//! Candidates stand in one line with Curator's.
+//! Candidates queue in one line with Curator's.
 
-use crate::candidate::until_standing;
+use crate::candidate::until_candidates;
 use docent::election::ElectionLayout;
 use docent::{Client, CreateMode, Election, Mutex};
 use docent_battery::{Backend, TestServer, both_backends};
@@ -22,7 +22,7 @@ fn is_protected(path: &str, marker: &str) {
 }
 
 both_backends! {
-    async fn nodes_and_data_are_those_of_curators_leader_latch(backend: Backend) {
+    async fn nodes_and_data_match_curators_leader_latch(backend: Backend) {
         let server = backend.start().await;
         let client = named(&server).await;
         let nameless = soon(Election::new(&client, "/election").unwrap().campaign()).await.unwrap();
@@ -35,7 +35,7 @@ both_backends! {
         assert_eq!(client.get(&leadership.path()).await.unwrap().data, "host-7");
     }
 
-    async fn nodes_and_data_are_those_of_curators_leader_selector(backend: Backend) {
+    async fn nodes_and_data_match_curators_leader_selector(backend: Backend) {
         let server = backend.start().await;
         let client = named(&server).await;
         let selector = || Election::builder(&client, "/election").layout(ElectionLayout::LeaderSelector);
@@ -45,7 +45,7 @@ both_backends! {
         soon(nameless.resign()).await.unwrap();
         let leadership = soon(selector().id("host-7").build().unwrap().campaign()).await.unwrap();
         assert_eq!(client.get(&leadership.path()).await.unwrap().data, "host-7");
-        // It is the layout of Curator's InterProcessMutex, and so of ours.
+        // The layout is that of Curator's InterProcessMutex, and therefore of Docent's mutex.
         let lock = Mutex::new(&client, "/election").unwrap();
         assert!(lock.acquire_timeout(Duration::from_millis(300)).await.is_err());
     }
@@ -55,23 +55,23 @@ both_backends! {
         let (client, other) = (connect(&server).await, connect(&server).await);
         let latch = Election::new(&client, "/election").unwrap();
         let selector = Election::builder(&other, "/election").layout(ElectionLayout::LeaderSelector).build().unwrap();
-        let refused = |error: docent::Error, ours: &str, theirs: &str| {
+        let refused = |error: docent::Error, own: &str, foreign: &str| {
             assert_eq!(error.kind(), docent::ErrorKind::MixedKinds, "{error}");
-            assert!(error.to_string().contains(ours) && error.to_string().contains(theirs), "{error}");
+            assert!(error.to_string().contains(own) && error.to_string().contains(foreign), "{error}");
         };
         let leading = soon(latch.campaign()).await.unwrap();
         let error = soon(selector.campaign()).await.unwrap_err();
         refused(error, "leader selector", "leader latch");
-        let run = selector.run(|_| async { unreachable!("it cannot lead") });
+        let run = selector.run(|_| async { unreachable!("the selector cannot lead") });
         let error: docent::Error = soon(run).await.unwrap_err();
         refused(error, "leader selector", "leader latch");
-        until_standing(&latch, 1).await;
+        until_candidates(&latch, 1).await;
         assert!(leading.is_held());
         soon(leading.resign()).await.unwrap();
         let leading = soon(selector.campaign()).await.unwrap();
         refused(soon(latch.campaign()).await.unwrap_err(), "leader latch", "leader selector");
         soon(leading.resign()).await.unwrap();
-        // Together: one of the two leads, or none, and the other is told why.
+        // Of two concurrent campaigns, at most one leads, and the other receives the reason.
         for _ in 0..20 {
             let both = async { tokio::join!(latch.campaign(), selector.campaign()) };
             let (one, two) = soon(both).await;
@@ -86,28 +86,28 @@ both_backends! {
         }
     }
 
-    async fn a_candidate_of_kazoos_is_waited_for_where_it_is_told_of(backend: Backend) {
+    async fn a_kazoo_candidate_is_waited_for_if_configured_as_a_neighbour(backend: Backend) {
         let server = backend.start().await;
         let (client, python) = (connect(&server).await, connect(&server).await);
-        let theirs = "/election/8eb6557ec51a32d1e0cb91e4d5e9a5c5__lock__";
-        let leader = python.create(theirs, "python-1", CreateMode::EphemeralSequential).await.unwrap();
+        let foreign = "/election/8eb6557ec51a32d1e0cb91e4d5e9a5c5__lock__";
+        let leader = python.create(foreign, "python-1", CreateMode::EphemeralSequential).await.unwrap();
         let election = Election::builder(&client, "/election").neighbours("__lock__").build().unwrap();
         let campaign = tokio::spawn(election.campaign());
-        until_standing(&election, 2).await;
+        until_candidates(&election, 2).await;
         assert_eq!(soon(election.leader()).await.unwrap().unwrap().id, "python-1");
         assert!(!campaign.is_finished());
         python.delete(&leader.path, None).await.unwrap();
         drop(soon(campaign).await.unwrap().unwrap());
     }
 
-    async fn a_candidate_of_curators_is_waited_for_and_waits(backend: Backend) {
+    async fn a_curator_candidate_is_waited_for_and_waits(backend: Backend) {
         let server = backend.start().await;
         let (client, java) = (connect(&server).await, connect(&server).await);
-        let theirs = format!("/election/_c_{UUID}-latch-");
-        let leader = java.create(&theirs, "java-1", CreateMode::EphemeralSequential).await.unwrap();
+        let foreign = format!("/election/_c_{UUID}-latch-");
+        let leader = java.create(&foreign, "java-1", CreateMode::EphemeralSequential).await.unwrap();
         let election = Election::builder(&client, "/election").id("rust-1").build().unwrap();
         let campaign = tokio::spawn(election.campaign());
-        until_standing(&election, 2).await;
+        until_candidates(&election, 2).await;
         assert_eq!(soon(election.leader()).await.unwrap().unwrap().id, "java-1");
         let candidates = soon(election.candidates()).await.unwrap();
         let all: Vec<_> = candidates.iter().map(|one| (&one.identity[..], one.sequence, one.holds)).collect();
@@ -131,7 +131,7 @@ both_backends! {
         assert_eq!(soon(election.candidates()).await.unwrap()[0].identity, "older");
     }
 
-    async fn nobody_leads_where_nobody_ever_stood(backend: Backend) {
+    async fn an_election_without_candidates_has_no_leader(backend: Backend) {
         let server = backend.start().await;
         let election = Election::new(&connect(&server).await, "/election").unwrap();
         assert_eq!(soon(election.leader()).await.unwrap(), None);

@@ -1,7 +1,8 @@
-//! Leads an election in a process of its own, to be frozen:
-//! `leader CONNECT-STRING NAMESPACE TIMEOUT-MS TICK-MS ELECTION`.
+//! Leads an election in a separate process, which tests freeze: `leader CONNECT-STRING NAMESPACE TIMEOUT-MS
+//! TICK-MS ELECTION`.
 //!
-//! Prints `held` once it leads; then, for each line it reads, what its leadership says: `held` or `lost`.
+//! Prints `held` when it leads. For each line of its input it prints whether its leadership is `held` or
+//! `lost`.
 
 use docent::Election;
 use docent_tests::contenders;

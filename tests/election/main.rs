@@ -1,6 +1,6 @@
 //! Elections, on the embedded server and on a real ZooKeeper.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod bad_input;
 mod batteries;

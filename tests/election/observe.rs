@@ -1,6 +1,6 @@
 //! Observers of an election's leaders.
 
-use crate::candidate::{ELECTION, election, until_standing};
+use crate::candidate::{ELECTION, election, until_candidates};
 use docent::election::Leaders;
 use docent::node::{Acl, Permissions};
 use docent::{Client, CreateMode, Election, ErrorKind};
@@ -21,7 +21,7 @@ fn named(client: &Client, id: &str) -> Election {
     Election::builder(client, ELECTION).id(id).build().unwrap()
 }
 
-/// The id of the next leader; `None` while nobody stands.
+/// Returns the id of the next leader, or `None` while there is no candidate.
 async fn next(leaders: &mut Leaders) -> Option<String> {
     soon(leaders.next()).await.expect("the client is open").unwrap().map(|leader| leader.id)
 }
@@ -41,11 +41,11 @@ both_backends! {
             soon(leadership.resign()).await.unwrap();
             assert_eq!(next(&mut leaders).await, None);
         }
-        // One after another without a gap.
+        // One leader follows another without a gap.
         let first = soon(named(&client, "c").campaign()).await.unwrap();
         assert_eq!(next(&mut leaders).await.as_deref(), Some("c"));
         let second = tokio::spawn(named(&client, "d").campaign());
-        until_standing(&election(&client), 2).await;
+        until_candidates(&election(&client), 2).await;
         soon(first.resign()).await.unwrap();
         assert_eq!(next(&mut leaders).await.as_deref(), Some("d"));
         let _leads = soon(second).await.unwrap().unwrap();
@@ -64,7 +64,7 @@ both_backends! {
         assert!(leaders.next().now_or_never().is_none());
     }
 
-    async fn candidates_that_come_and_go_wake_no_observer_and_an_observer_wakes_no_candidate(backend: Backend) {
+    async fn candidates_that_join_and_leave_wake_no_observer_and_an_observer_wakes_no_candidate(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let leadership = soon(named(&client, "a").campaign()).await.unwrap();
@@ -73,20 +73,20 @@ both_backends! {
         let before = proxy.trace().len();
         for _ in 0..5 {
             let campaign = tokio::spawn(named(&client, "b").campaign());
-            until_standing(&election(&client), 2).await;
+            until_candidates(&election(&client), 2).await;
             campaign.abort();
-            until_standing(&election(&client), 1).await;
+            until_candidates(&election(&client), 1).await;
         }
         assert!(leaders.next().now_or_never().is_none());
-        // A read goes through after all events that could come.
+        // The reply to a read arrives after all earlier events.
         soon(_observer.get("/")).await.unwrap();
         let trace = proxy.trace();
-        let told = trace[before..].iter().filter(|frame| frame.kind == FrameKind::Event).count();
-        let asked = trace[before..].iter().filter(|frame| {
+        let events_or_errors = trace[before..].iter().filter(|frame| frame.kind == FrameKind::Event).count();
+        let requests = trace[before..].iter().filter(|frame| {
             frame.is_request(OpCode::GetChildren2) || frame.is_request(OpCode::Exists)
         }).count();
-        assert_eq!((told, asked), (0, 0));
-        // The observer has made no node, so nobody waits for it.
+        assert_eq!((events_or_errors, requests), (0, 0));
+        // The observer has created no node, so no candidate waits for it.
         assert_eq!(client.children(ELECTION).await.unwrap().names.len(), 1);
         soon(leadership.resign()).await.unwrap();
         assert_eq!(next(&mut leaders).await, None);
@@ -97,19 +97,19 @@ both_backends! {
         let client = connect(&server).await;
         let (observing, proxy, mut leaders) = observer(&server).await;
         assert_eq!(next(&mut leaders).await, None);
-        // Nobody stands, and one comes while the session is gone.
+        // There is no candidate, and one joins while the observer's session is expired.
         proxy.cut().await;
         server.expire(observing.session_id().unwrap()).await.unwrap();
         let first = soon(named(&client, "a").campaign()).await.unwrap();
         proxy.heal().await.unwrap();
         assert_eq!(next(&mut leaders).await.as_deref(), Some("a"));
-        // Somebody leads, and another does when the link is back.
+        // The leader changes while the link is cut.
         proxy.cut().await;
         soon(first.resign()).await.unwrap();
         let second = soon(named(&client, "b").campaign()).await.unwrap();
         proxy.heal().await.unwrap();
         assert_eq!(next(&mut leaders).await.as_deref(), Some("b"));
-        // The session ends, and nothing changes.
+        // The session ends, and nothing else changes.
         let before = observing.session_id();
         server.expire(before.unwrap()).await.unwrap();
         soon(async {
@@ -121,35 +121,35 @@ both_backends! {
         assert_eq!(next(&mut leaders).await, None);
     }
 
-    async fn a_look_takes_no_longer_than_one_operation(backend: Backend) {
+    async fn reading_the_line_takes_no_longer_than_one_operation(backend: Backend) {
         let server = backend.start().await;
         let (client, proxy) = (connect(&server).await, server.proxy().await);
         let _leads = soon(named(&client, "a").campaign()).await.unwrap();
-        let looking = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let impatient = builder(&server, proxy.connect_string()).connect().await.unwrap();
         proxy.set_delay(Direction::ToServer, Duration::from_millis(400));
-        // The line is listed in time, and who stands in it cannot be read in time.
-        let looking = election(&looking.with_operation_timeout(Duration::from_millis(600)));
-        assert_eq!(soon(looking.leader()).await.unwrap_err().kind(), ErrorKind::Timeout);
-        assert_eq!(soon(looking.candidates()).await.unwrap_err().kind(), ErrorKind::Timeout);
+        // The line is listed within the timeout, but its candidates cannot be read within it.
+        let impatient = election(&impatient.with_operation_timeout(Duration::from_millis(600)));
+        assert_eq!(soon(impatient.leader()).await.unwrap_err().kind(), ErrorKind::Timeout);
+        assert_eq!(soon(impatient.candidates()).await.unwrap_err().kind(), ErrorKind::Timeout);
     }
 
     async fn observers_end_when_the_client_is_closed(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
-        let (nobody, _proxy, mut unborn) = observer(&server).await;
+        let (first, _proxy, mut unborn) = observer(&server).await;
         assert_eq!(next(&mut unborn).await, None);
         let _leads = soon(named(&client, "a").campaign()).await.unwrap();
-        let (somebody, _second, mut leaders) = observer(&server).await;
+        let (second, _second, mut leaders) = observer(&server).await;
         assert_eq!(next(&mut leaders).await.as_deref(), Some("a"));
-        let fresh = election(&somebody).observe();
-        soon(nobody.close()).await;
-        soon(somebody.close()).await;
+        let fresh = election(&second).observe();
+        soon(first.close()).await;
+        soon(second.close()).await;
         assert!(soon(leaders.next()).await.is_none());
         assert_eq!((soon(unborn.count()).await, soon(fresh.count()).await), (0, 0));
-        assert_eq!(soon(election(&somebody).wait_for_leader()).await.unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(soon(election(&second).wait_for_leader()).await.unwrap_err().kind(), ErrorKind::Closed);
     }
 
-    async fn an_observer_that_may_not_look_ends_at_once_when_the_client_is_closed(backend: Backend) {
+    async fn an_observer_without_permission_ends_immediately_when_the_client_is_closed(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         client.create(ELECTION, "", CreateMode::Persistent).await.unwrap();
@@ -158,15 +158,15 @@ both_backends! {
         let leaders = tokio::spawn(leaders.collect::<Vec<_>>());
         proxy.until(|trace| trace.iter().any(|frame| frame.code == Some(Code::NO_AUTH))).await;
         soon(observing.sync("/")).await.unwrap();
-        // It looks again after a second at the earliest.
-        let told = within(Duration::from_millis(500), async {
+        // The observer would retry after a second at the earliest.
+        let events_or_errors = within(Duration::from_millis(500), async {
             observing.close().await;
             leaders.await.unwrap()
         }).await;
-        assert_eq!(told.len(), 1, "{told:?}");
+        assert_eq!(events_or_errors.len(), 1, "{events_or_errors:?}");
     }
 
-    async fn an_observer_that_may_not_look_is_told_why(backend: Backend) {
+    async fn an_observer_without_permission_gets_the_error(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         client.create(ELECTION, "", CreateMode::Persistent).await.unwrap();
@@ -176,7 +176,7 @@ both_backends! {
         let error = within(Duration::from_secs(5), leaders.next()).await.unwrap().unwrap_err();
         assert_eq!((error.kind(), error.path()), (ErrorKind::NoAuth, Some(ELECTION)));
         assert_eq!(soon(election(&client).wait_for_leader()).await.unwrap_err().kind(), ErrorKind::NoAuth);
-        // Once, and it looks on.
+        // The error is reported once, and the observer keeps trying.
         assert!(tokio::time::timeout(Duration::from_millis(1500), leaders.next()).await.is_err());
         client.set_acl(ELECTION, [Acl::open_unsafe()], None).await.unwrap();
         assert_eq!(next(&mut leaders).await, None);
@@ -184,14 +184,14 @@ both_backends! {
         assert_eq!(next(&mut leaders).await.as_deref(), Some("a"));
     }
 
-    async fn who_waits_for_a_leader_has_the_first_one(backend: Backend) {
+    async fn wait_for_leader_returns_the_first_leader(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let (observing, proxy, _leaders) = observer(&server).await;
         let observing = election(&observing.with_operation_timeout(Duration::from_millis(200)));
         let mut waiting = Box::pin(observing.wait_for_leader());
         assert!(futures_util::poll!(&mut waiting).is_pending());
-        // An outage is waited out.
+        // The call waits until the outage ends.
         proxy.cut().await;
         assert!(tokio::time::timeout(Duration::from_millis(600), &mut waiting).await.is_err());
         proxy.heal().await.unwrap();
@@ -201,7 +201,7 @@ both_backends! {
         assert_eq!(soon(election(&client).wait_for_leader()).await.unwrap(), leader);
     }
 
-    async fn a_leader_proclaims_other_data_while_it_leads_and_not_after_that(backend: Backend) {
+    async fn a_leader_proclaims_other_data_while_it_leads_and_not_afterwards(backend: Backend) {
         let server = backend.start().await;
         let (client, admin) = (connect(&server).await, connect(&server).await);
         let (_observer, _proxy, mut leaders) = observer(&server).await;
@@ -216,7 +216,7 @@ both_backends! {
         soon(leadership.verify()).await.unwrap();
         let large = soon(leadership.proclaim(vec![0; 2_000_000])).await.unwrap_err();
         assert_eq!(large.kind(), ErrorKind::TooLarge);
-        // Its node is deleted and the leadership lost, and so is what it says then.
+        // When the node is deleted, the leadership is lost, and `proclaim` fails.
         let path = leadership.path();
         admin.delete(&path, None).await.unwrap();
         let lost = soon(leadership.proclaim("a:3")).await.unwrap_err();
@@ -225,10 +225,10 @@ both_backends! {
         drop(leadership);
         assert_eq!(next(&mut leaders).await, None);
         let _again = soon(election.campaign()).await.unwrap();
-        assert_eq!(next(&mut leaders).await.as_deref(), Some("a"), "with its own data again");
+        assert_eq!(next(&mut leaders).await.as_deref(), Some("a"), "the next leadership has its initial data again");
     }
 
-    async fn a_proclamation_whose_reply_is_lost_is_made_once(backend: Backend) {
+    async fn a_proclamation_whose_reply_is_lost_is_applied_once(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();

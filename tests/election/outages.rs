@@ -1,6 +1,6 @@
-//! Servers and sessions come and go.
+//! Outages of servers and sessions.
 
-use crate::candidate::{Candidate, Log, election, until_standing};
+use crate::candidate::{Candidate, Log, election, until_candidates};
 use docent::ErrorKind;
 use docent_battery::{Backend, both_backends};
 use docent_tests::{builder, connect, soon};
@@ -14,12 +14,12 @@ both_backends! {
         let clients = join_all((0..4).map(|_| connect(&server))).await;
         let log = Log::new();
         let candidates: Vec<_> =
-            clients.iter().enumerate().map(|(who, client)| Candidate::start(&election(client), who, &log)).collect();
+            clients.iter().enumerate().map(|(number, client)| Candidate::start(&election(client), number, &log)).collect();
         log.term(1).await;
-        until_standing(&election(&clients[0]), 4).await;
+        until_candidates(&election(&clients[0]), 4).await;
         server.stop().await;
         server.start_again().await;
-        until_standing(&election(&clients[0]), 4).await;
+        until_candidates(&election(&clients[0]), 4).await;
         let leader = soon(election(&clients[0]).leader()).await.unwrap().unwrap();
         soon(async {
             while log.terms().last().unwrap().1 != leader.fence {
@@ -32,14 +32,14 @@ both_backends! {
         }
     }
 
-    async fn a_candidate_that_starts_without_a_server_leads_once_there_is_one(backend: Backend) {
+    async fn a_candidate_that_starts_without_a_server_leads_once_one_is_available(backend: Backend) {
         let server = backend.start_own().await;
         server.stop().await;
         let client = builder(&server, server.connect_string())
             .operation_timeout(Duration::from_millis(300)).build().unwrap();
         let log = Log::new();
         let candidate = Candidate::start(&election(&client), 0, &log);
-        // The length of the outage is what this is about.
+        // The length of this outage is the subject of the test.
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert_eq!(log.all(), []);
         server.start_again().await;
@@ -66,22 +66,22 @@ both_backends! {
         let first = Candidate::start(&election(&client), 0, &log);
         log.term(1).await;
         let _second = Candidate::start(&election(&next), 1, &log);
-        until_standing(&election(&next), 2).await;
+        until_candidates(&election(&next), 2).await;
         server.expire(client.session_id().unwrap()).await.unwrap();
         soon(client.close()).await;
         assert_eq!(log.term(2).await.0, 1);
         assert_eq!(first.ends().await.unwrap_err().kind(), ErrorKind::Closed);
-        until_standing(&election(&next), 1).await;
+        until_candidates(&election(&next), 1).await;
     }
 
-    async fn a_waiting_candidate_whose_session_ends_stands_again_at_the_end_of_the_line(backend: Backend) {
+    async fn a_waiting_candidate_whose_session_ends_rejoins_at_the_end_of_the_line(backend: Backend) {
         let server = backend.start().await;
         let clients = join_all((0..3).map(|_| connect(&server))).await;
         let log = Log::new();
         let mut candidates = Vec::new();
-        for (who, client) in clients.iter().enumerate() {
-            candidates.push(Candidate::start(&election(client), who, &log));
-            until_standing(&election(&clients[0]), who + 1).await;
+        for (number, client) in clients.iter().enumerate() {
+            candidates.push(Candidate::start(&election(client), number, &log));
+            until_candidates(&election(&clients[0]), number + 1).await;
         }
         let before = clients[1].session_id().unwrap();
         server.expire(before).await.unwrap();
@@ -100,14 +100,14 @@ both_backends! {
         candidates.remove(1).stop().await.unwrap();
         assert_eq!(log.term(3).await.0, 1);
     }
-    async fn an_election_of_a_client_that_is_bound_to_its_session_ends_with_that(backend: Backend) {
+    async fn an_election_of_a_client_that_is_bound_to_its_session_ends_with_the_session(backend: Backend) {
         let server = backend.start().await;
         let (leader, client) = (connect(&server).await, connect(&server).await);
         let _leads = soon(election(&leader).campaign()).await.unwrap();
         let bound = election(&client.in_this_session());
         let log = Log::new();
         let (campaign, candidate) = (tokio::spawn(bound.campaign()), Candidate::start(&bound, 0, &log));
-        until_standing(&bound, 3).await;
+        until_candidates(&bound, 3).await;
         server.expire(client.session_id().unwrap()).await.unwrap();
         assert_eq!(soon(campaign).await.unwrap().unwrap_err().kind(), ErrorKind::SessionChanged);
         assert_eq!(candidate.ends().await.unwrap_err().kind(), ErrorKind::SessionChanged);

@@ -1,13 +1,13 @@
-//! How a term ends by the leader's own will.
+//! Terms that the leader ends on its own.
 
-use crate::candidate::{election, until_standing};
+use crate::candidate::{election, until_candidates};
 use docent::{LostReason, Mutex};
 use docent_battery::{Backend, both_backends};
 use docent_tests::{connect, soon};
 use futures_util::FutureExt;
 
 both_backends! {
-    async fn a_leader_that_resigns_tells_its_tasks_and_leaves_no_node(backend: Backend) {
+    async fn a_leader_that_resigns_notifies_its_tasks_and_leaves_no_node(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let election = election(&client);
@@ -17,34 +17,34 @@ both_backends! {
             let token = leadership.token();
             if resigns {
                 soon(leadership.resign()).await.unwrap();
-                assert_eq!(soon(election.candidates()).await.unwrap(), [], "it waited for the delete");
+                assert_eq!(soon(election.candidates()).await.unwrap(), [], "the call returned before the delete was applied");
             } else {
                 drop(leadership);
             }
             assert!(token.is_cancelled() && !election.is_leader());
-            until_standing(&election, 0).await;
+            until_candidates(&election, 0).await;
         }
     }
 
-    async fn a_leader_that_is_revoked_is_told_and_leads_on_until_it_resigns(backend: Backend) {
+    async fn a_revoked_leader_is_notified_and_leads_until_it_resigns(backend: Backend) {
         let server = backend.start().await;
         let (client, operator) = (connect(&server).await, connect(&server).await);
         let election = election(&client);
         let leadership = soon(election.campaign()).await.unwrap();
         assert!(leadership.revoked().now_or_never().is_none());
-        // As `docent revoke` does.
+        // Sets the data that `docent revoke` sets.
         operator.set(&leadership.path(), "__REVOKE__", None).await.unwrap();
         soon(leadership.revoked()).await;
         assert!(leadership.is_held() && soon(leadership.verify()).await.is_ok());
         soon(leadership.resign()).await.unwrap();
     }
 
-    async fn one_candidate_may_stand_more_than_once_and_leads_term_after_term(backend: Backend) {
+    async fn one_candidate_may_campaign_more_than_once_and_leads_term_after_term(backend: Backend) {
         let server = backend.start().await;
         let election = election(&connect(&server).await);
         let first = soon(election.campaign()).await.unwrap();
         let second = tokio::spawn(election.clone().campaign());
-        until_standing(&election, 2).await;
+        until_candidates(&election, 2).await;
         assert!(!second.is_finished());
         let fence = first.fence();
         soon(first.resign()).await.unwrap();
@@ -65,7 +65,7 @@ both_backends! {
         assert!(guard.lost().now_or_never().is_none() && leadership.lost().now_or_never().is_none());
     }
 
-    async fn a_lock_that_is_released_is_not_told_to_its_token(backend: Backend) {
+    async fn the_release_of_a_lock_does_not_cancel_its_token(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
@@ -84,5 +84,5 @@ async fn a_leadership_dropped_outside_a_runtime_resigns_and_does_not_panic() {
     let election = election(&client);
     let leadership = soon(election.campaign()).await.unwrap();
     std::thread::spawn(move || drop(leadership)).join().unwrap();
-    until_standing(&election, 0).await;
+    until_candidates(&election, 0).await;
 }

@@ -1,6 +1,6 @@
-//! One leader at a time, each term higher than the last, and nothing is done under a term that is over.
+//! One leader at a time, each term higher than the previous, and no write under a term that has ended.
 
-use crate::candidate::{Candidate, ELECTION, Event, Log, election, until_standing};
+use crate::candidate::{Candidate, ELECTION, Event, Log, election, until_candidates};
 use docent::node::TransactionResult;
 use docent::{Client, CreateMode, ErrorKind, LostReason};
 use docent_battery::{Backend, Proxy, TestServer, both_backends};
@@ -8,7 +8,7 @@ use docent_tests::{SHORT_SESSION, builder, connect, soon};
 use futures_util::future::join_all;
 use std::sync::{Arc, Mutex};
 
-/// A client whose link can be broken.
+/// Opens a client whose link can be broken.
 async fn behind_proxy(server: &TestServer) -> (Client, Proxy) {
     let proxy = server.proxy().await;
     let client =
@@ -23,12 +23,12 @@ both_backends! {
         admin.create("/ledger", "", CreateMode::Persistent).await.unwrap();
         let clients = join_all((0..4).map(|_| behind_proxy(&server))).await;
         let (log, written) = (Log::new(), Arc::new(Mutex::new(Vec::new())));
-        let candidates: Vec<_> = clients.iter().enumerate().map(|(who, (client, _))| {
+        let candidates: Vec<_> = clients.iter().enumerate().map(|(number, (client, _))| {
             let written = Arc::clone(&written);
-            Candidate::with(&election(client), who, &log, move |leadership| {
+            Candidate::with(&election(client), number, &log, move |leadership| {
                 let written = Arc::clone(&written);
                 async move {
-                    // Writes for as long as it can.
+                    // Writes until the leadership is lost.
                     loop {
                         let write = leadership.transaction().set("/ledger", leadership.fence().to_string(), None);
                         match write.commit().await {
@@ -79,7 +79,7 @@ both_backends! {
         assert!(fences.windows(2).all(|pair| pair[0] < pair[1]), "{fences:?}");
     }
 
-    async fn terms_strictly_increase_also_when_the_elections_node_is_made_anew(backend: Backend) {
+    async fn terms_strictly_increase_even_if_the_elections_node_is_re_created(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let election = election(&client);
@@ -96,7 +96,7 @@ both_backends! {
         }
     }
 
-    async fn a_candidate_gains_and_loses_in_turn_and_stands_once(backend: Backend) {
+    async fn a_candidate_gains_and_loses_in_turn_and_has_one_node(backend: Backend) {
         const SESSIONS: usize = 5;
         let server = backend.start().await;
         let client = connect(&server).await;
@@ -108,14 +108,14 @@ both_backends! {
             server.expire(client.session_id().unwrap()).await.unwrap();
         }
         log.term(SESSIONS + 1).await;
-        until_standing(&election, 1).await;
+        until_candidates(&election, 1).await;
         candidate.stop().await.unwrap();
-        until_standing(&election, 0).await;
+        until_candidates(&election, 0).await;
         assert!(!election.is_leader());
         let events = log.of(0);
         assert_eq!(events.len(), 2 * (SESSIONS + 1));
         for pair in events.chunks(2) {
-            assert!(matches!(pair, [Event::Gained(began), Event::Gone(ended)] if began == ended), "{events:?}");
+            assert!(matches!(pair, [Event::Gained(began), Event::Ended(ended)] if began == ended), "{events:?}");
         }
     }
 
@@ -142,19 +142,19 @@ both_backends! {
         assert_eq!(other.exists("/late").await.unwrap(), None);
     }
 
-    async fn a_leader_whose_session_is_ended_does_not_lead_again_before_the_others(backend: Backend) {
+    async fn a_leader_whose_session_is_ended_does_not_lead_again_before_the_waiting_candidates(backend: Backend) {
         let server = backend.start().await;
         let clients = join_all((0..3).map(|_| connect(&server))).await;
         let log = Log::new();
         let mut candidates = Vec::new();
-        for (who, client) in clients.iter().enumerate() {
-            candidates.push(Candidate::start(&election(client), who, &log));
-            until_standing(&election(client), who + 1).await;
+        for (number, client) in clients.iter().enumerate() {
+            candidates.push(Candidate::start(&election(client), number, &log));
+            until_candidates(&election(client), number + 1).await;
         }
         log.term(1).await;
         server.expire(clients[0].session_id().unwrap()).await.unwrap();
         assert_eq!(log.term(2).await.0, 1);
-        until_standing(&election(&clients[0]), 3).await;
+        until_candidates(&election(&clients[0]), 3).await;
         server.expire(clients[1].session_id().unwrap()).await.unwrap();
         assert_eq!(log.term(3).await.0, 2);
     }

@@ -1,6 +1,6 @@
-//! Work is bound to the leadership, and how it ends says what comes next.
+//! Work bound to a leadership, and what happens after it ends.
 
-use crate::candidate::{Candidate, ELECTION, Log, election, until_standing};
+use crate::candidate::{Candidate, ELECTION, Log, election, until_candidates};
 use docent::time::{BootClock, Clock, Timestamp};
 use docent::{Election, Error, ErrorKind, LostReason};
 use docent_battery::{Backend, both_backends};
@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// A service's own error.
+/// A service's own error type.
 #[derive(Debug)]
 enum Failure {
     Work(u32),
@@ -35,31 +35,31 @@ impl fmt::Display for Failure {
 }
 
 both_backends! {
-    async fn work_that_is_done_lets_others_lead_in_rotation(backend: Backend) {
+    async fn completed_work_lets_the_candidates_lead_in_rotation(backend: Backend) {
         const CANDIDATES: usize = 3;
         let server = backend.start().await;
         let clients = join_all((0..CANDIDATES).map(|_| connect(&server))).await;
         let (log, mut candidates) = (Log::new(), Vec::new());
         let (pass, baton) = mpsc::unbounded_channel::<()>();
         let baton = Arc::new(tokio::sync::Mutex::new(baton));
-        for (who, client) in clients.iter().enumerate() {
+        for (number, client) in clients.iter().enumerate() {
             let baton = Arc::clone(&baton);
-            candidates.push(Candidate::with(&election(client), who, &log, move |_| {
+            candidates.push(Candidate::with(&election(client), number, &log, move |_| {
                 let baton = Arc::clone(&baton);
                 async move {
                     baton.lock().await.recv().await;
                     Ok(())
                 }
             }));
-            until_standing(&election(client), who + 1).await;
+            until_candidates(&election(client), number + 1).await;
         }
         for term in 1..=4 * CANDIDATES {
             log.term(term).await;
-            // Everybody is in the line again before the next term ends.
-            until_standing(&election(&clients[0]), CANDIDATES).await;
+            // Waits until all candidates are in the line again before the next term ends.
+            until_candidates(&election(&clients[0]), CANDIDATES).await;
             pass.send(()).unwrap();
         }
-        let terms: Vec<_> = log.terms().into_iter().take(4 * CANDIDATES).map(|(who, ..)| who).collect();
+        let terms: Vec<_> = log.terms().into_iter().take(4 * CANDIDATES).map(|(number, ..)| number).collect();
         let rotation: Vec<_> = (0..CANDIDATES).cycle().take(4 * CANDIDATES).collect();
         assert_eq!(terms, rotation);
     }
@@ -74,7 +74,7 @@ both_backends! {
         });
         assert!(matches!(soon(run).await, Err(Failure::Work(3))));
         assert_eq!(terms, 3);
-        assert_eq!(soon(election.candidates()).await.unwrap(), [], "it waited for the delete");
+        assert_eq!(soon(election.candidates()).await.unwrap(), [], "the call returned before the delete was applied");
     }
 
     async fn work_that_returns_at_once_is_given_one_term_a_second(backend: Backend) {
@@ -90,18 +90,18 @@ both_backends! {
         assert!(terms.windows(2).all(|two| two[1] - two[0] >= Duration::from_secs(1)), "{terms:?}");
     }
 
-    async fn an_error_of_the_campaign_comes_as_the_works_own(backend: Backend) {
+    async fn an_error_of_the_campaign_is_converted_to_the_works_error(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let run = election(&client).run(|_| pending::<Result<(), Failure>>());
         let run = tokio::spawn(run);
-        until_standing(&election(&client), 1).await;
+        until_candidates(&election(&client), 1).await;
         soon(client.close()).await;
         let error = soon(run).await.unwrap().unwrap_err();
         assert!(matches!(&error, Failure::Election(error) if error.kind() == ErrorKind::Closed), "{error}");
     }
 
-    async fn work_that_panics_resigns_and_the_panic_goes_on(backend: Backend) {
+    async fn work_that_panics_resigns_and_the_panic_propagates(backend: Backend) {
         let server = backend.start().await;
         let election = election(&connect(&server).await);
         for in_the_closure in [true, false] {
@@ -115,7 +115,7 @@ both_backends! {
             }));
             let panic = soon(run).await.unwrap_err().into_panic();
             assert!(panic.downcast_ref::<&str>().unwrap().contains("planned"));
-            until_standing(&election, 0).await;
+            until_candidates(&election, 0).await;
         }
     }
 
@@ -135,10 +135,10 @@ both_backends! {
         });
         log.term(1).await;
         let _next = Candidate::start(&election(&next), 1, &log);
-        until_standing(&election(&next), 2).await;
+        until_candidates(&election(&next), 2).await;
         run.abort();
         log.term(2).await;
-        let order: Vec<_> = log.all().into_iter().map(|(who, ..)| who).collect();
+        let order: Vec<_> = log.all().into_iter().map(|(number, ..)| number).collect();
         assert_eq!(order, [0, 0, 1]);
     }
 
@@ -148,21 +148,21 @@ both_backends! {
         let leadership = soon(election.campaign()).await.unwrap();
         let log = Log::new();
         let candidate = Candidate::start(&election, 0, &log);
-        until_standing(&election, 2).await;
+        until_candidates(&election, 2).await;
         candidate.stop().await.unwrap();
-        until_standing(&election, 1).await;
+        until_candidates(&election, 1).await;
         let run = tokio::spawn(election.run(|_| pending::<Result<(), Error>>()));
-        until_standing(&election, 2).await;
+        until_candidates(&election, 2).await;
         run.abort();
-        until_standing(&election, 1).await;
+        until_candidates(&election, 1).await;
         assert!(leadership.is_held());
         assert_eq!(log.all(), []);
-        // A run that was shut down before it began does not even stand.
-        let run = election.run(|_| async { unreachable!("it was shut down") });
+        // A run that was shut down before its start does not join the line.
+        let run = election.run(|_| async { unreachable!("the run was shut down") });
         soon(run.until(async {})).await.map_err(|error: Error| error).unwrap();
     }
 
-    async fn the_term_ends_with_the_work_whoever_keeps_the_leadership(backend: Backend) {
+    async fn the_term_ends_with_the_work_even_if_the_leadership_is_kept(backend: Backend) {
         let server = backend.start().await;
         let election = election(&connect(&server).await);
         let (kept, mut keeper) = mpsc::unbounded_channel();
@@ -181,24 +181,24 @@ both_backends! {
             assert_eq!(soon(leadership.verify()).await.unwrap_err().kind(), ErrorKind::Lost(LostReason::Released));
             assert!(soon(leadership.resign()).await.unwrap_err().is_lost());
         }
-        until_standing(&election, 0).await;
+        until_candidates(&election, 0).await;
     }
 
-    async fn work_that_resigns_goes_on_to_its_end_and_then_campaigns_again(backend: Backend) {
+    async fn work_that_resigns_runs_to_completion_and_then_campaigns_again(backend: Backend) {
         let server = backend.start().await;
         let (client, next) = (connect(&server).await, connect(&server).await);
         let (resigned, resumed) = (Arc::new(Mutex::new(None)), CancellationToken::new());
-        let (say, said) = oneshot::channel();
-        *resigned.lock().unwrap() = Some(say);
+        let (signal, signalled) = oneshot::channel();
+        *resigned.lock().unwrap() = Some(signal);
         let stop = CancellationToken::new();
         let run = tokio::spawn({
             let resumed = resumed.clone();
             election(&client).run(move |leadership| {
-                let (say, resumed) = (resigned.lock().unwrap().take(), resumed.clone());
+                let (signal, resumed) = (resigned.lock().unwrap().take(), resumed.clone());
                 async move {
                     leadership.resign().await?;
-                    if let Some(say) = say {
-                        say.send(()).unwrap();
+                    if let Some(signal) = signal {
+                        signal.send(()).unwrap();
                         resumed.cancelled().await;
                         return Ok(());
                     }
@@ -206,11 +206,11 @@ both_backends! {
                 }
             }).until(stop.cancelled_owned())
         });
-        soon(said).await.unwrap();
+        soon(signalled).await.unwrap();
         let leadership = soon(election(&next).campaign()).await.unwrap();
-        assert_eq!(soon(election(&next).candidates()).await.unwrap().len(), 1, "it does not stand while it works");
+        assert_eq!(soon(election(&next).candidates()).await.unwrap().len(), 1, "a run is not a candidate while its work continues");
         resumed.cancel();
-        until_standing(&election(&next), 2).await;
+        until_candidates(&election(&next), 2).await;
         soon(leadership.resign()).await.unwrap();
         assert!(matches!(soon(run).await.unwrap(), Err(Failure::Work(2))));
     }
@@ -234,30 +234,30 @@ both_backends! {
         };
         soon(run.until(enough)).await.unwrap();
         assert_eq!(terms.get(), 2);
-        until_standing(&election, 0).await;
+        until_candidates(&election, 0).await;
     }
 }
 
-/// A clock that is ahead from a certain look at it on, as after the machine was suspended: past the end of a
-/// lease of 5.3 s, by less than a grace.
+/// A clock that jumps ahead at a certain reading, as after the machine was suspended: past the end of a lease
+/// of 5.3 s, by less than a grace.
 #[derive(Debug, Clone, Default)]
-struct Jumps(Arc<Looks>);
+struct Jumps(Arc<ReadCount>);
 
 #[derive(Debug, Default)]
-struct Looks {
+struct ReadCount {
     count: AtomicUsize,
-    /// The first that is ahead; 0 for none.
+    /// Number of the first reading that is ahead, or 0 for none.
     ahead: AtomicUsize,
 }
 
 impl Jumps {
-    fn looks(&self) -> usize {
+    fn reads(&self) -> usize {
         self.0.count.load(Ordering::SeqCst)
     }
 
-    /// True when the next look is ahead because an earlier one was.
+    /// Returns true if an earlier reading was already ahead.
     fn has_jumped(&self) -> bool {
-        (1..=self.looks()).contains(&self.0.ahead.load(Ordering::SeqCst))
+        (1..=self.reads()).contains(&self.0.ahead.load(Ordering::SeqCst))
     }
 }
 
@@ -270,19 +270,19 @@ impl Clock for Jumps {
 }
 
 #[tokio::test(start_paused = true)]
-async fn work_does_not_begin_in_a_term_that_is_lost_by_then() {
+async fn work_does_not_begin_in_a_term_that_is_already_lost() {
     let server = Backend::Memory.start().await;
     for later in 1..=40 {
         let clock = Jumps::default();
         let client = builder(&server, server.connect_string()).clock(clock.clone()).connect().await.unwrap();
         let begun = CancellationToken::new();
-        clock.0.ahead.store(clock.looks() + later, Ordering::SeqCst);
+        clock.0.ahead.store(clock.reads() + later, Ordering::SeqCst);
         let election = Election::builder(&client, ELECTION).grace(Duration::from_secs(2)).build().unwrap();
         let run = election.run(|leadership| {
             let had_jumped = clock.has_jumped();
             assert!(
                 leadership.is_held() || !had_jumped,
-                "it began although it was lost {later} looks after the start"
+                "the work started although the leadership was lost {later} readings after the start"
             );
             begun.cancel();
             async move {
@@ -291,12 +291,12 @@ async fn work_does_not_begin_in_a_term_that_is_lost_by_then() {
             }
         });
         let mut state = client.state();
-        let over = async {
+        let shutdown = async {
             tokio::select! {
                 () = begun.cancelled() => {}
                 _ = state.wait_for(|connection| connection.suspensions > 0 || connection.generation > 1) => {}
             }
         };
-        soon(run.until(over)).await.unwrap();
+        soon(run.until(shutdown)).await.unwrap();
     }
 }

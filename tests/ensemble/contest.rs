@@ -1,4 +1,4 @@
-//! Something that several hold in turn, again and again.
+//! Repeated contention for something exclusive.
 
 use docent::guard::Guard;
 use docent_tests::soon;
@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 const HOLD: Duration = Duration::from_millis(10);
 
-/// Contenders for one exclusive thing.
+/// Contenders for something exclusive.
 pub(crate) struct Contest<G> {
     name: String,
     turns: Arc<Turns<G>>,
@@ -33,7 +33,7 @@ impl<G: Guard + Debug + 'static> Contest<G> {
         Self { name: name.into(), turns, stop, contenders: Vec::new() }
     }
 
-    /// Adds one that does what `acquire` says, holds for a moment and releases.
+    /// Adds a contender that calls `acquire`, holds for a moment, and releases.
     pub(crate) fn join<F, E>(&mut self, acquire: impl Fn() -> F + Send + 'static)
     where
         F: Future<Output = Result<G, E>> + Send + 'static,
@@ -41,26 +41,26 @@ impl<G: Guard + Debug + 'static> Contest<G> {
     {
         let (turns, stop) = (Arc::clone(&self.turns), self.stop.clone());
         self.contenders.push(tokio::spawn(async move {
-            // A contender that waits when it is stopped gives up its place.
+            // A waiting contender gives up its place when it is stopped.
             while let Some(acquired) = stop.run_until_cancelled(acquire()).await {
                 match acquired {
                     Ok(guard) => turns.take(guard).await,
-                    Err(error) => turns.wrong(format!("it was not acquired: {error}")),
+                    Err(error) => turns.wrong(format!("acquire failed: {error}")),
                 }
             }
         }));
     }
 
-    /// Waits until it was held twice more, and says so if that takes too long.
+    /// Waits until two more turns were taken. Returns a message if that takes too long.
     pub(crate) async fn is_blocked(&self, limit: Duration) -> Option<String> {
         let mut count = self.turns.count.subscribe();
         let before = *count.borrow();
-        let going_on = count.wait_for(|count| *count >= before + 2);
-        let late = tokio::time::timeout(limit, going_on).await.is_err();
+        let working = count.wait_for(|count| *count >= before + 2);
+        let late = tokio::time::timeout(limit, working).await.is_err();
         late.then(|| format!("{} is blocked", self.name))
     }
 
-    /// Ends the contest, and returns its faults.
+    /// Ends the contest, and returns the violations.
     pub(crate) async fn finish(self) -> Vec<String> {
         self.stop.cancel();
         for contender in self.contenders {
@@ -72,23 +72,23 @@ impl<G: Guard + Debug + 'static> Contest<G> {
 }
 
 impl<G: Guard + Debug + 'static> Turns<G> {
-    /// At the moment somebody gets it nobody else may hold it.
+    /// Checks at the moment of the grant that no other contender holds.
     async fn take(&self, guard: G) {
         let guard = Arc::new(guard);
         let before = std::mem::replace(&mut *self.last.lock().unwrap(), Arc::downgrade(&guard));
         if let Some(before) = before.upgrade() {
             if before.is_held() && guard.is_held() {
-                self.wrong("two hold it".to_owned());
+                self.wrong("two contenders hold".to_owned());
             }
             if before.fence() >= guard.fence() {
-                self.wrong(format!("fence {:?} came after {:?}", guard.fence(), before.fence()));
+                self.wrong(format!("fence {:?} followed {:?}", guard.fence(), before.fence()));
             }
         }
         self.count.send_modify(|count| *count += 1);
         tokio::time::sleep(HOLD).await;
-        // `None` while another contender looks at the guard: its drop deletes the node then.
+        // `None` while another contender uses the guard. Its drop then deletes the node.
         if let Some(guard) = Arc::into_inner(guard) {
-            // It may be lost by now, or the outcome unknown.
+            // The guard may be lost, or the outcome of the release unknown.
             let _ = guard.release().await;
         }
     }

@@ -1,4 +1,4 @@
-//! Something that one holds and another one waits for.
+//! Something exclusive with one holder and one waiter.
 
 use crate::fleet::patiently;
 use docent::guard::Guard;
@@ -10,7 +10,7 @@ use std::future::Future;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
 
-/// One holds, another one waits.
+/// One holder and one waiter.
 #[derive(Debug)]
 pub(crate) struct Pair<G> {
     holder: Arc<G>,
@@ -32,16 +32,16 @@ pub(crate) async fn election(leader: &Client, candidate: &Client) -> Pair<Leader
 }
 
 impl<G: Guard + Debug + 'static> Pair<G> {
-    /// `next` is the waiting contender. At the moment it gets its guard, nobody else may hold one.
+    /// `next` is the waiting contender. When it receives its guard, no other contender may hold.
     fn new(holder: G, next: impl Future<Output = G> + Send + 'static) -> Self {
         let (fence, holder) = (holder.fence(), Arc::new(holder));
-        assert!(fence.is_some(), "it is exclusive");
-        // Weak, because a released holder is dropped.
+        assert!(fence.is_some(), "exclusive guards have a fence");
+        // A weak reference, because a released holder is dropped.
         let before = Arc::downgrade(&holder);
         let waiting = tokio::spawn(async move {
             let next = next.await;
-            assert!(!before.upgrade().is_some_and(|before| before.is_held()), "two hold it");
-            assert!(next.fence() > fence, "fence {:?} came after {fence:?}", next.fence());
+            assert!(!before.upgrade().is_some_and(|before| before.is_held()), "two contenders hold");
+            assert!(next.fence() > fence, "fence {:?} followed {fence:?}", next.fence());
             next
         });
         Self { holder, waiting }
@@ -51,22 +51,22 @@ impl<G: Guard + Debug + 'static> Pair<G> {
         self.holder.is_held() && !self.waiting.is_finished()
     }
 
-    /// Waits until the holder knows that it holds no more.
+    /// Waits until the holder knows that its guard is lost.
     pub(crate) async fn is_lost(&self) {
         soon(self.holder.lost()).await;
         assert!(!self.holder.is_held());
     }
 
-    /// Waits until the other contender holds it.
+    /// Waits until the other contender holds.
     pub(crate) async fn taken_over(self) {
         let next = patiently(self.waiting).await.unwrap();
         assert!(next.is_held());
         soon(next.release()).await.unwrap();
     }
 
-    /// Hands over the guard, which was held all the time.
+    /// Releases the guard, which must still be held.
     pub(crate) async fn handed_over(self) {
-        assert!(self.is_held(), "it was lost");
+        assert!(self.is_held(), "the guard was lost");
         let Self { holder, waiting } = self;
         soon(Arc::into_inner(holder).unwrap().release()).await.unwrap();
         let next = soon(waiting).await.unwrap();

@@ -16,32 +16,33 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// A timeout that outlives everything which a test does to the servers.
+/// A session timeout longer than every fault of a test.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// Servers that lost their leader elect, perhaps twice, and a silent link is given up after a part of a
-/// timeout: longer than other tests wait for anything.
+/// Time limit for an ensemble to serve again. Servers may lose their elected leader more than once, and a
+/// client gives up a silent link only after a part of its timeout, so this limit is longer than in other
+/// tests.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A timeout that does not: the lease is two thirds of it.
+/// A session timeout shorter than the faults. Its lease is two thirds of it.
 pub(crate) const SHORT: Duration = Duration::from_secs(10);
 
 /// The tick of [`RealEnsemble::start`].
 const TICK: Duration = Duration::from_millis(500);
 
-/// A client of the servers in `connect_string`.
+/// Connects a client to the servers in `connect_string`.
 pub(crate) async fn connect(connect_string: String, timeout: Duration) -> Client {
     let builder = Client::builder(connect_string).session_timeout(timeout).server_tick(TICK);
     soon(builder.operation_timeout(PATIENCE).connect()).await.unwrap()
 }
 
-/// Waits for `future` as long as an ensemble may take to serve again.
+/// Waits for `future`, at most for the time in which an ensemble must serve again.
 pub(crate) async fn patiently<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(PATIENCE, future).await.expect("the ensemble serves again well before")
+    tokio::time::timeout(PATIENCE, future).await.expect("the ensemble serves again in time")
 }
 
-/// Which server leads, once both others follow. After servers have started they may elect again; with one
-/// follower only, a leader that this one is cut off from leads no more.
+/// Returns which server leads, after both others follow. Servers that have just started may elect again. A
+/// leader with one follower would stop leading if that follower were cut off.
 pub(crate) async fn leader_of_two(ensemble: &RealEnsemble) -> usize {
     let leading = async {
         loop {
@@ -56,8 +57,8 @@ pub(crate) async fn leader_of_two(ensemble: &RealEnsemble) -> usize {
     patiently(leading).await
 }
 
-/// One client holds a lock, leads, puts items, is registered and publishes; the other waits for the lock,
-/// stands for the leadership, takes items, sees the registered instances and follows the published value.
+/// One client holds a lock, leads, puts items, is registered and publishes. The other client waits for the
+/// lock, is a candidate, takes items, views the instances and follows the published value.
 pub(crate) struct Fleet {
     pub(crate) clients: [Client; 2],
     pub(crate) lock: Pair<MutexGuard>,
@@ -68,7 +69,7 @@ pub(crate) struct Fleet {
     seen: Seen,
 }
 
-/// Instances that left a service, as a view saw it.
+/// Instances that left a service, as seen by a view.
 struct Seen {
     left: Arc<Mutex<Vec<String>>>,
     task: JoinHandle<()>,
@@ -95,44 +96,45 @@ impl Fleet {
         }
     }
 
-    /// Nothing is lost yet.
+    /// Returns true if no guard is lost yet.
     pub(crate) fn holds(&self) -> bool {
         self.lock.is_held() && self.leadership.is_held()
     }
 
-    /// Moves both clients to other servers, if they are not there.
+    /// Moves both clients to other servers, unless they are already connected there.
     pub(crate) fn move_to(&self, connect_string: &str) {
         for client in &self.clients {
             client.update_servers(connect_string).unwrap();
         }
     }
 
-    /// Waits until both clients are served, and the queue goes on.
-    pub(crate) async fn goes_on(&self) {
-        let going_on = async {
+    /// Waits until both clients are served and the queue makes progress.
+    pub(crate) async fn keeps_working(&self) {
+        let working = async {
             for client in &self.clients {
                 client.sync("/").await.unwrap();
             }
-            self.jobs.go_on().await;
+            self.jobs.keep_working().await;
         };
-        patiently(going_on).await;
+        patiently(working).await;
     }
 
-    /// After a fault that was over before a lease: nobody has noticed more than a pause.
+    /// Checks, after a fault shorter than a lease, that the clients noticed only a pause.
     pub(crate) async fn has_kept_everything(self) {
-        self.goes_on().await;
+        self.keeps_working().await;
         for client in &self.clients {
             assert_eq!(client.state().current().generation, 1, "a session ended");
         }
         assert!(self.holds(), "a guard was lost");
-        assert_eq!(self.seen.left.lock().unwrap()[..], [""; 0], "an instance that was there all the time");
+        assert_eq!(self.seen.left.lock().unwrap()[..], [""; 0], "the instance never left the view");
         self.lock.handed_over().await;
         self.leadership.handed_over().await;
         let known = finish(self.jobs, self.settings, self.registration, self.seen, self.clients).await;
         assert!(known, "a write has an unknown outcome");
     }
 
-    /// After a fault that outlasted leases: the other client has everything that was lost.
+    /// Checks, after a fault longer than the leases, that the other client has taken over everything that was
+    /// lost.
     pub(crate) async fn has_recovered(self) {
         self.lock.taken_over().await;
         self.leadership.taken_over().await;
@@ -143,8 +145,8 @@ impl Fleet {
     }
 }
 
-/// Waits until the client tells that it is connected: of a new session it does so later than it lets others
-/// use it.
+/// Waits until the client reports that it is connected. A client reports a new session later than it allows
+/// its use.
 pub(crate) async fn is_connected(client: &Client) -> ConnectionStatus {
     patiently(client.state().reached(ConnectionState::Connected)).await.unwrap()
 }

@@ -1,8 +1,8 @@
-//! A queue at work.
+//! A queue under load.
 
 use docent::queue::{AckError, PutError};
 use docent::{Client, Queue};
-use docent_tests::{as_it_goes_on, soon};
+use docent_tests::{soon, while_progressing};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 const PACE: Duration = Duration::from_millis(50);
-/// Many items make a slow queue.
+/// Limits the number of items, because many items make a queue slow.
 const CAPACITY: usize = 100;
 
 /// Outcome of a put, as far as its producer knows.
@@ -21,19 +21,19 @@ enum Put {
     Unknown,
 }
 
-/// Items that were taken, as far as their consumers know.
+/// Taken items, as far as their consumers know.
 #[derive(Debug, Default)]
 struct Taken {
-    /// How often each was acknowledged.
+    /// Number of acknowledgements of each item.
     acknowledged: BTreeMap<u64, usize>,
-    /// Items of which an acknowledgement may have been applied.
+    /// Items with an acknowledgement whose outcome is unknown.
     perhaps: BTreeSet<u64>,
 }
 
-/// Some put numbers, others take and acknowledge them.
+/// Producers that put numbers, and consumers that take and acknowledge them.
 #[derive(Debug)]
 pub(crate) struct Jobs {
-    /// A consumer's.
+    /// The client of a consumer.
     client: Client,
     queue: Queue<u64>,
     stop: CancellationToken,
@@ -43,7 +43,8 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    /// One each for every client that is named, which may be the same ones.
+    /// Starts one producer for each client in `producers`, and one consumer for each client in `consumers`. A
+    /// client may be in both.
     pub(crate) fn start(producers: &[Client], consumers: &[Client]) -> Self {
         let queue = |client| Queue::builder(client, "/jobs").capacity(CAPACITY).build().unwrap();
         let (stop, done) = (CancellationToken::new(), Arc::default());
@@ -61,23 +62,23 @@ impl Jobs {
         }
     }
 
-    /// Waits until some more were acknowledged.
-    pub(crate) async fn go_on(&self) {
+    /// Waits until more items were acknowledged.
+    pub(crate) async fn keep_working(&self) {
         let before = self.done.load(Ordering::SeqCst);
         while self.done.load(Ordering::SeqCst) < before + 5 {
             tokio::time::sleep(PACE).await;
         }
     }
 
-    /// Ends the work, and checks that no item was lost, doubled or invented. True when it is known of every
-    /// put and acknowledgement whether it was applied.
+    /// Ends the work, and checks that no item was lost, duplicated or invented. Returns true if the outcome
+    /// of every put and acknowledgement is known.
     pub(crate) async fn finish(self) -> bool {
         let (wrong, known) = self.account().await;
         assert_eq!(wrong, [""; 0]);
         known
     }
 
-    /// As [`finish`](Self::finish), but tells all that is wrong.
+    /// Does the same as [`finish`](Self::finish), but returns all violations.
     pub(crate) async fn account(self) -> (Vec<String>, bool) {
         self.stop.cancel();
         let mut put = BTreeMap::new();
@@ -86,11 +87,11 @@ impl Jobs {
         }
         let mut taken = Taken::default();
         for consumer in self.consumers {
-            taken.add(as_it_goes_on(|| self.done.load(Ordering::SeqCst), consumer).await.unwrap());
+            taken.add(while_progressing(|| self.done.load(Ordering::SeqCst), consumer).await.unwrap());
         }
-        // Items that were put through another server are there.
+        // Makes items visible that were put through another server.
         soon(self.client.sync("/jobs")).await.unwrap();
-        // Items that consumers were about to get when they were stopped come back.
+        // Items that were being delivered when their consumer was stopped return to the queue.
         while !soon(self.queue.is_empty()).await.unwrap() {
             let delivery = soon(self.queue.take()).await.unwrap();
             *taken.acknowledged.entry(*delivery.item()).or_default() += 1;
@@ -122,7 +123,7 @@ fn wrong(put: &BTreeMap<u64, Put>, taken: &Taken) -> Vec<String> {
     for (item, put) in put {
         let accounted = taken.acknowledged.contains_key(item) || taken.perhaps.contains(item);
         if *put == Put::Done && !accounted {
-            wrong.push(format!("item {item} is gone"));
+            wrong.push(format!("item {item} is missing"));
         }
     }
     wrong
@@ -138,7 +139,7 @@ async fn produce(queue: Queue<u64>, first: u64, step: usize, stop: CancellationT
         match queue.put(&item).await {
             Ok(()) => drop(put.insert(item, Put::Done)),
             Err(PutError::Core(error)) if error.may_have_applied() => drop(put.insert(item, Put::Unknown)),
-            // It was not put, and never will be.
+            // The item was not put, and never will be.
             Err(PutError::Core(_) | PutError::Full { .. }) => {}
             Err(error) => panic!("{error}"),
         }
@@ -157,7 +158,7 @@ async fn consume(queue: Queue<u64>, stop: CancellationToken, done: Arc<AtomicUsi
                 done.fetch_add(1, Ordering::SeqCst);
             }
             Err(AckError::Core(error)) if error.may_have_applied() => drop(all.perhaps.insert(item)),
-            // It is back in the queue.
+            // The item is back in the queue.
             Err(_) => {}
         }
     }

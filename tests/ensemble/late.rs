@@ -1,5 +1,5 @@
-//! A follower that is cut off for some seconds, with clients on it: their writes wait in its pipe, and come
-//! late.
+//! A follower that is cut off for several seconds while clients are connected to it. Their writes wait in the
+//! connection between the servers and arrive late.
 
 use crate::contest::Contest;
 use crate::fleet::leader_of_two;
@@ -11,29 +11,31 @@ use docent_tests::soon;
 use futures_util::future::join_all;
 use std::time::Duration;
 
-/// How often by default. `DOCENT_TRIALS` says otherwise.
+/// Default number of trials. `DOCENT_TRIALS` overrides it.
 const TRIALS: u32 = 12;
 const TIMEOUT: Duration = Duration::from_secs(8);
 const TICK: Duration = Duration::from_secs(2);
-/// Clients that are at the follower when it is cut off; some more are elsewhere.
+/// Number of clients that are connected to the follower when it is cut off. The rest are connected to other
+/// servers.
 const THERE: usize = 4;
 const CLIENTS: usize = 6;
 const PRODUCERS: usize = 2;
-/// From the time a client gives up its link, to the time its session may end.
+/// Bounds of the time for which the follower is cut off: after the shortest a client gives up its link, and
+/// after the longest its session may end.
 const SHORTEST_CUT: Duration = Duration::from_millis(3_400);
 const LONGEST_CUT: Duration = Duration::from_millis(5_900);
-/// Time at which clients that know of the follower alone hear of the other servers: they have called it again
-/// by then.
+/// Time after which clients that know only the follower learn of the other servers. By then they have tried
+/// to reconnect to the follower.
 const HEARD: Duration = Duration::from_millis(3_100);
-/// A put that gives up while nothing is known yet.
+/// Timeout of a put that fails while its outcome is still unknown.
 const HURRIED: Duration = Duration::from_secs(4);
-/// Until a line goes on, and what came late is undone.
+/// Time limit for a line to make progress, and for late nodes to be deleted.
 const UNDONE: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 #[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
-async fn nothing_is_doubled_and_no_line_blocked_by_writes_that_a_follower_passes_on_late() {
-    // They do not find out that one of them is cut off.
+async fn writes_that_a_follower_forwards_late_double_nothing_and_block_no_line() {
+    // With this tick the servers do not notice that one of them is cut off.
     let ensemble = RealEnsemble::start_with(ServerOptions::default().tick(TICK)).await.unwrap();
     let crowd = Crowd::start(&ensemble).await;
     let trials = std::env::var("DOCENT_TRIALS").map_or(TRIALS, |trials| trials.parse().unwrap());
@@ -43,23 +45,23 @@ async fn nothing_is_doubled_and_no_line_blocked_by_writes_that_a_follower_passes
         let follower = (leader + 1 + trial as usize % 2) % 3;
         crowd.gather_at(&ensemble, follower).await;
         wrong.extend(crowd.is_blocked(trial).await);
-        // A put left over from one trial may come to the front of its line only now.
+        // An item left over from an earlier trial may reach the front of its line only now.
         if !wrong.is_empty() || trial == trials {
             break;
         }
-        // Spread over all lengths, in no order.
+        // The trials use all durations in the range, in mixed order.
         let cut = SHORTEST_CUT + (LONGEST_CUT - SHORTEST_CUT) * (trial * 7 % TRIALS) / (TRIALS - 1);
         ensemble.cut_off(follower);
         tokio::time::sleep(HEARD).await;
-        crowd.hear_of_others(&ensemble, follower);
+        crowd.switch_servers(&ensemble, follower);
         tokio::time::sleep(cut - HEARD).await;
-        ensemble.mend();
+        ensemble.heal();
     }
     wrong.extend(crowd.finish().await);
     assert_eq!(wrong, [""; 0]);
 }
 
-/// Clients that want the same things all the time.
+/// Clients that permanently contend for the same things.
 struct Crowd {
     clients: Vec<Client>,
     jobs: Jobs,
@@ -89,7 +91,7 @@ impl Crowd {
         Self { jobs: Jobs::start(&producers, &clients), locks: locks(&clients), election, clients }
     }
 
-    /// Moves some of the clients to a server. Half of those know of no other one.
+    /// Moves some of the clients to one server. Half of them know no other server.
     async fn gather_at(&self, ensemble: &RealEnsemble, server: usize) {
         let there = &self.clients[..THERE];
         for client in there {
@@ -103,26 +105,26 @@ impl Crowd {
         }
     }
 
-    /// Clients that know of one server alone go to the other ones.
-    fn hear_of_others(&self, ensemble: &RealEnsemble, server: usize) {
-        let others = (1..3).map(|next| ensemble.servers()[(server + next) % 3].connect_string());
-        let others = others.collect::<Vec<_>>().join(",");
+    /// Gives clients that know only one server the addresses of the others.
+    fn switch_servers(&self, ensemble: &RealEnsemble, server: usize) {
+        let other_servers = (1..3).map(|next| ensemble.servers()[(server + next) % 3].connect_string());
+        let other_servers = other_servers.collect::<Vec<_>>().join(",");
         for client in &self.clients[..THERE / 2] {
-            client.update_servers(&others).unwrap();
+            client.update_servers(&other_servers).unwrap();
         }
     }
 
-    /// Says which lines do not go on.
+    /// Returns which lines make no progress.
     async fn is_blocked(&self, trial: u32) -> Vec<String> {
         let locks = join_all(self.locks.iter().map(|lock| lock.is_blocked(UNDONE)));
-        let jobs = tokio::time::timeout(UNDONE, self.jobs.go_on());
+        let jobs = tokio::time::timeout(UNDONE, self.jobs.keep_working());
         let (locks, election, jobs) = tokio::join!(locks, self.election.is_blocked(UNDONE), jobs);
         let queue = jobs.err().map(|_| "the queue is blocked".to_owned());
         let blocked = locks.into_iter().chain([election, queue]).flatten();
         blocked.map(|what| format!("trial {trial}: {what}")).collect()
     }
 
-    /// Ends everything, and returns all that is wrong or left.
+    /// Ends all work, and returns all violations and leftovers.
     async fn finish(self) -> Vec<String> {
         let mut wrong = Vec::new();
         for lock in self.locks {
@@ -130,7 +132,7 @@ impl Crowd {
         }
         wrong.extend(self.election.finish().await);
         wrong.extend(self.jobs.account().await.0);
-        wrong.extend(left(&self.clients[CLIENTS - 1]).await);
+        wrong.extend(remaining_nodes(&self.clients[CLIENTS - 1]).await);
         for client in self.clients {
             soon(client.close()).await;
         }
@@ -138,7 +140,7 @@ impl Crowd {
     }
 }
 
-/// Each is wanted by two, so that tickets are drawn and deleted all the time.
+/// Starts two contenders for each lock, so tickets are continually created and deleted.
 fn locks(clients: &[Client]) -> Vec<Contest<MutexGuard>> {
     let contest = |number: usize| {
         let path = format!("/locks/{number}");
@@ -152,23 +154,24 @@ fn locks(clients: &[Client]) -> Vec<Contest<MutexGuard>> {
     (0..CLIENTS).map(contest).collect()
 }
 
-/// The ephemeral nodes that nobody waits by or holds, once there was time to undo them.
-async fn left(client: &Client) -> Vec<String> {
-    let mut left = Vec::new();
+/// Returns the ephemeral nodes that are left although no contender uses them, after a time limit for their
+/// deletion.
+async fn remaining_nodes(client: &Client) -> Vec<String> {
+    let mut remaining = Vec::new();
     let _ = tokio::time::timeout(UNDONE, async {
         loop {
-            left = ephemeral_nodes(client).await;
-            if left.is_empty() {
+            remaining = ephemeral_nodes(client).await;
+            if remaining.is_empty() {
                 break;
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     })
     .await;
-    left.into_iter().map(|path| format!("{path} is left")).collect()
+    remaining.into_iter().map(|path| format!("{path} is left over")).collect()
 }
 
-/// All but the markers of exact writes, which a session keeps.
+/// Returns all ephemeral nodes except the markers of exact writes, which a session keeps.
 async fn ephemeral_nodes(client: &Client) -> Vec<String> {
     soon(client.sync("/")).await.unwrap();
     let (mut folders, mut found) = (vec!["/".to_owned()], Vec::new());

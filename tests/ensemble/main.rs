@@ -1,6 +1,6 @@
-//! Recipes at work on a real ensemble of three servers, with faults.
+//! Recipes under load on a real ensemble of three servers, with faults.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod contest;
 mod crashes;

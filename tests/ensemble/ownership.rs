@@ -1,4 +1,4 @@
-//! A session with as many ephemeral nodes as it may have: its end is one transaction that names them all.
+//! A session with the maximum number of ephemeral nodes. Its end is one transaction that lists all of them.
 
 use crate::fleet::{LONG, connect};
 use docent::{Client, CreateMode, Error};
@@ -6,36 +6,36 @@ use docent_battery::{RealEnsemble, RealServer};
 use docent_tests::soon;
 use futures_util::future::join_all;
 
-/// Twice `jute.maxbuffer` by default: nothing longer is read by a server from its log, or by a follower from
-/// its leader.
+/// Twice the default of `jute.maxbuffer`. A server cannot read a longer transaction from its log, and a
+/// follower cannot read it from its leader.
 const READABLE: usize = 2 * 0xf_ffff;
 
-/// A path in that transaction has its length before it.
+/// Bytes of the length that precedes each path in this transaction.
 const LENGTH: usize = 4;
 
 #[tokio::test]
 #[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
-async fn servers_start_again_after_the_end_of_a_session_that_owned_as_much_as_it_may() {
+async fn servers_restart_after_the_end_of_a_session_that_owned_the_maximum() {
     let ensemble = RealEnsemble::start().await.unwrap();
     let client = connect(ensemble.connect_string(), LONG).await;
     client.create("/owned", "", CreateMode::Persistent).await.unwrap();
     let (owned, refused) = own(&client).await;
     kill_and_start(&ensemble).await;
     soon(client.sync("/")).await.unwrap();
-    assert_eq!(client.state().current().generation, 1, "the session goes on");
+    assert_eq!(client.state().current().generation, 1, "the session continues");
     soon(client.close()).await;
     kill_and_start(&ensemble).await;
     let client = connect(ensemble.connect_string(), LONG).await;
     assert_eq!(soon(client.children("/owned")).await.unwrap().names, [""; 0]);
-    // There may be others, whose limits are lower.
+    // Half of the limit, because other servers may have lower limits.
     assert!(owned <= READABLE / 2, "{owned} bytes");
-    let refused = refused.expect("a session may not have that many").to_string();
+    let refused = refused.expect("the last node is refused").to_string();
     assert!(refused.contains("ephemeral"), "{refused}");
     soon(client.close()).await;
 }
 
-/// Makes ephemeral nodes until one is refused, or no server could bear more. Returns their bytes and why the
-/// last was refused.
+/// Creates ephemeral nodes until one is refused, or until no server could read the transaction. Returns the
+/// bytes of the nodes and the error of the refusal.
 async fn own(client: &Client) -> (usize, Option<Error>) {
     const AT_ONCE: usize = 50;
     let create = async |number: usize| {

@@ -1,4 +1,4 @@
-//! A value that changes, and somebody who follows it.
+//! A value that changes, and a client that follows it.
 
 use docent::config::Change;
 use docent::{Client, Config, Subscription};
@@ -9,13 +9,13 @@ use tokio_util::sync::CancellationToken;
 
 const PACE: Duration = Duration::from_millis(50);
 
-/// One publishes numbers that rise, another one follows.
+/// A publisher of rising numbers, and a follower.
 #[derive(Debug)]
 pub(crate) struct Settings {
     config: Config<u64>,
     stop: CancellationToken,
     publisher: JoinHandle<Published>,
-    /// Also how many values it saw.
+    /// The subscription, and the number of values that it received.
     follower: JoinHandle<(Subscription<u64>, usize)>,
 }
 
@@ -34,13 +34,13 @@ impl Settings {
         }
     }
 
-    /// Ends the publisher, and checks that the follower comes to the last value. True when every value was
-    /// published.
+    /// Ends the publisher, and checks that the follower receives the last value. Returns true if every value
+    /// was published.
     pub(crate) async fn finish(self) -> bool {
         self.stop.cancel();
         let published = soon(self.publisher).await.unwrap();
         let (mut subscription, seen) = soon(self.follower).await.unwrap();
-        assert!(seen > 0, "nothing changed in all that time");
+        assert!(seen > 0, "no value changed during the test");
         let last = published.tried + 1;
         soon(self.config.publish(&last)).await.unwrap();
         soon(async {
@@ -58,8 +58,8 @@ async fn publish(config: Config<u64>, stop: CancellationToken) -> Published {
     let mut published = Published { tried: 0, failed: 0 };
     while stop.run_until_cancelled(tokio::time::sleep(PACE)).await.is_some() {
         published.tried += 1;
-        // The outcome of a publish that meets the end of its session may be unknown. The next number is tried
-        // then.
+        // The outcome of a publish may be unknown if the session ends meanwhile. The publisher then continues
+        // with the next number.
         if let Err(error) = config.publish(&published.tried).await {
             assert!(error.may_have_applied(), "{error}");
             published.failed += 1;
@@ -70,19 +70,22 @@ async fn publish(config: Config<u64>, stop: CancellationToken) -> Published {
 
 #[derive(Debug)]
 struct Published {
-    /// The last number that was tried.
+    /// The last number that the publisher tried to publish.
     tried: u64,
-    /// Of how many it is not known whether they were published.
+    /// Number of publishes with an unknown outcome.
     failed: u64,
 }
 
-/// Checks that seen values never go back.
+/// Checks that the received values never go back.
 async fn follow(mut subscription: Subscription<u64>, stop: CancellationToken) -> (Subscription<u64>, usize) {
     let (mut newest, mut count) = (subscription.current(), 0);
     while let Some(change) = stop.run_until_cancelled(subscription.changed()).await {
         if let Ok(Change::Value(seen)) = change.unwrap() {
             let zxids = [newest.revision(), seen.revision()].map(|revision| revision.unwrap().mzxid);
-            assert!(zxids[0] < zxids[1] && newest.value() < seen.value(), "{newest:?} came before {seen:?}");
+            assert!(
+                zxids[0] < zxids[1] && newest.value() < seen.value(),
+                "{newest:?} was received before {seen:?}"
+            );
             (newest, count) = (seen, count + 1);
         }
     }

@@ -1,4 +1,4 @@
-//! Servers that say nothing, and know no better.
+//! Servers that are silent without knowing that they are cut off.
 
 use crate::exclusive;
 use crate::fleet::{Fleet, LONG, SHORT, connect, is_connected, leader_of_two, patiently};
@@ -10,17 +10,17 @@ use std::time::Duration;
 
 #[tokio::test]
 #[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
-async fn a_leader_that_is_frozen_is_replaced_and_shows_nothing_old_when_it_returns() {
+async fn a_frozen_leader_is_replaced_and_serves_nothing_stale_when_it_resumes() {
     let ensemble = RealEnsemble::start().await.unwrap();
     let leader = &ensemble.servers()[leader_of_two(&ensemble).await];
-    // Both have their links there, and learn of the others then.
+    // Both clients are connected to this server, and learn of the other servers afterwards.
     let clients =
         [connect(leader.connect_string(), LONG).await, connect(leader.connect_string(), LONG).await];
     let fleet = Fleet::of(clients).await;
     fleet.move_to(&ensemble.connect_string());
-    fleet.goes_on().await;
+    fleet.keeps_working().await;
     leader.freeze().unwrap();
-    fleet.goes_on().await;
+    fleet.keeps_working().await;
     leader.thaw().unwrap();
     patiently(async {
         while leader.mode().await.as_deref() != Some("follower") {
@@ -28,7 +28,7 @@ async fn a_leader_that_is_frozen_is_replaced_and_shows_nothing_old_when_it_retur
         }
     })
     .await;
-    // Everything that they have seen since, they see there.
+    // The returned leader must show everything that the clients have seen meanwhile.
     fleet.move_to(&leader.connect_string());
     fleet.has_kept_everything().await;
 }
@@ -42,14 +42,14 @@ async fn a_leader_that_is_cut_off_grants_nothing_to_its_clients() {
     let elsewhere = connect(ensemble.servers()[(leader + 1) % 3].connect_string(), SHORT).await;
     let held = exclusive::mutex(&there, &elsewhere).await;
     ensemble.cut_off(leader);
-    // It takes writes for as long as it believes to lead, and answers none.
+    // The leader accepts writes as long as it believes that it leads, but answers none.
     let hurried = there.with_operation_timeout(Duration::from_secs(1));
     let error = hurried.create("/written", "", CreateMode::Persistent).await.unwrap_err();
     assert!(error.may_have_applied(), "{error}");
     held.is_lost().await;
     held.taken_over().await;
     assert_eq!(hurried.get("/").await.unwrap_err().kind(), ErrorKind::Timeout);
-    ensemble.mend();
+    ensemble.heal();
     for client in [&elsewhere, &there] {
         patiently(client.sync("/")).await.unwrap();
         assert_eq!(patiently(client.exists("/written")).await.unwrap(), None);
@@ -58,12 +58,12 @@ async fn a_leader_that_is_cut_off_grants_nothing_to_its_clients() {
     soon(elsewhere.close()).await;
 }
 
-/// The case that leases are for: the follower goes on answering reads, while the leader hears nothing of the
-/// session and ends it.
+/// The case for which leases exist: the follower keeps answering reads, while the leader receives nothing
+/// from the session and expires it.
 #[tokio::test]
 #[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
-async fn a_guard_is_lost_before_another_has_it_when_its_follower_is_cut_off_and_does_not_know() {
-    // Twenty seconds until they give each other up.
+async fn a_guard_of_a_partitioned_follower_is_lost_before_another_client_holds_it() {
+    // The servers give each other up after twenty seconds.
     let options = ServerOptions::default().tick(Duration::from_millis(500)).sync_limit(40);
     let ensemble = RealEnsemble::start_with(options).await.unwrap();
     let leader = leader_of_two(&ensemble).await;
@@ -80,8 +80,8 @@ async fn a_guard_is_lost_before_another_has_it_when_its_follower_is_cut_off_and_
     reader.call(Request::Exists { path: "/lock".into(), watch: false }).await.unwrap();
     lock.taken_over().await;
     leadership.taken_over().await;
-    ensemble.mend();
-    assert!(is_connected(&there).await.generation > 1, "its session has ended");
+    ensemble.heal();
+    assert!(is_connected(&there).await.generation > 1, "the session has ended");
     soon(there.close()).await;
     soon(elsewhere.close()).await;
 }

@@ -1,6 +1,6 @@
-//! The examples, as a user would start them, on the embedded server of each and on a real ZooKeeper.
+//! The examples as a user would start them, each on its embedded server and on a real ZooKeeper.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod smallest;
 
@@ -12,31 +12,31 @@ use std::time::Duration;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-/// Tick that the examples take a real ensemble to have.
+/// Tick that the examples assume of a real ensemble.
 const TICK: Duration = Duration::from_secs(2);
 
-/// None takes as long on a machine that has little else to do.
+/// Time limit of an example, longer than any takes on a mostly idle machine.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 both_backends_in_real_time! {
     async fn the_tour_shows_all_recipes(backend: Backend) {
-        let said = run(backend, "tour", &[]).await;
-        let shown = ["one lock", "read/write lock", "election", "a queue", "a service", "configuration", "everything held"];
+        let output = run(backend, "tour", &[]).await;
+        let shown = ["one lock", "read/write lock", "election", "a queue", "a service", "configuration", "all checks passed"];
         for part in shown {
-            assert!(said.to_lowercase().contains(part), "the tour does not say {part:?}:\n{said}");
+            assert!(output.to_lowercase().contains(part), "the tour does not print {part:?}:\n{output}");
         }
     }
 
     async fn processes_count_under_one_lock(backend: Backend) {
-        let said = run(backend, "counter", &["--processes", "2", "--increments", "20"]).await;
-        assert!(said.contains("40"), "two processes add 20 each:\n{said}");
+        let output = run(backend, "counter", &["--processes", "2", "--increments", "20"]).await;
+        assert!(output.contains("40"), "the two processes add 20 each:\n{output}");
     }
 
     async fn readers_and_writers_take_turns(backend: Backend) {
         run(backend, "read_write_lock", &[]).await;
     }
 
-    async fn permits_bound_how_many_work(backend: Backend) {
+    async fn permits_limit_the_number_of_workers(backend: Backend) {
         run(backend, "semaphore", &[]).await;
     }
 
@@ -48,7 +48,7 @@ both_backends_in_real_time! {
         run(backend, "work_queue", &[]).await;
     }
 
-    async fn a_client_balances_over_servers_that_come_and_go(backend: Backend) {
+    async fn a_client_balances_over_servers_that_start_and_stop(backend: Backend) {
         run(backend, "service", &[]).await;
     }
 
@@ -61,33 +61,33 @@ both_backends_in_real_time! {
     }
 }
 
-/// Output of an example on a backend, where it ends by itself and well.
+/// Returns the output of an example on a backend. The example must exit successfully on its own.
 async fn run(backend: Backend, example: &str, arguments: &[&str]) -> String {
     let server = match backend {
         Backend::Memory | Backend::Embedded => None,
         Backend::Real => Some(backend.start_own_with(ServerOptions::default().tick(TICK)).await),
     };
     let address = server.as_ref().map(|server| server.address().to_string());
-    said(example, arguments, address.as_deref()).await
+    output(example, arguments, address.as_deref()).await
 }
 
-/// Output of an example, where it ends by itself and well; with the address of a server, unless it starts
-/// one.
-async fn said(example: &str, arguments: &[&str], server: Option<&str>) -> String {
+/// Returns the output of an example, which must exit successfully on its own. Without the address of a server
+/// the example starts one.
+async fn output(example: &str, arguments: &[&str], server: Option<&str>) -> String {
     let mut command = Command::new(built(example));
     command.args(arguments).env_remove("DOCENT_CONNECT").env_remove("RUST_LOG");
     command.envs(server.map(|address| ("DOCENT_CONNECT", address)));
     command.stdin(Stdio::null()).kill_on_drop(true);
     let ended = timeout(PATIENCE, command.output()).await;
     let Output { status, stdout, stderr } =
-        ended.unwrap_or_else(|_| panic!("{example} does not end within {PATIENCE:?}")).unwrap();
-    let (said, complained) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
-    assert!(status.success(), "{example} ended with {status}:\n{said}\n{complained}");
-    assert!(!said.is_empty(), "{example} said nothing");
-    said.into_owned()
+        ended.unwrap_or_else(|_| panic!("{example} did not end within {PATIENCE:?}")).unwrap();
+    let (output, errors) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    assert!(status.success(), "{example} ended with {status}:\n{output}\n{errors}");
+    assert!(!output.is_empty(), "{example} printed nothing");
+    output.into_owned()
 }
 
-/// Where cargo puts an example, beside the folder that this test lies in.
+/// Returns the path where cargo builds an example, beside the folder of this test.
 fn built(example: &str) -> PathBuf {
     let test = env::current_exe().unwrap();
     let path = test.ancestors().nth(2).unwrap().join("examples").join(example);

@@ -50,7 +50,7 @@ both_backends! {
 
         let report = soon(Inspector::new(&client).path("/v")).await.unwrap();
         assert_eq!(report.clock.unwrap().source, TimeSource::OwnNode);
-        // Nothing is left of it, but for the session's marker.
+        // The inspector leaves nothing behind except the session's marker.
         until(async || own_nodes(&client).await.len() == 1).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Futures and streams that are dropped at any point leave nothing at the server.
+//! Futures and streams leave nothing at the server if they are dropped at any point.
 
 use docent::inspect::{Inspector, Kind};
 use docent::{Client, CreateMode};
@@ -7,10 +7,10 @@ use docent_battery::{Backend, TestServer, both_backends};
 use docent_tests::{connect, own_nodes, soon, until};
 use futures_util::StreamExt;
 
-/// More polls than any of the calls takes.
+/// Upper bound on the polls of any call.
 const MOST_POLLS: usize = 200;
 
-/// A tree with a queue and a value.
+/// Creates a tree with a queue and a value.
 async fn fill(client: &Client) {
     let fill = [("/v", "7"), ("/jobs", ""), ("/jobs/qn-0000000000", "job"), ("/app", ""), ("/app/locks", "")];
     let create = client.transaction();
@@ -19,7 +19,7 @@ async fn fill(client: &Client) {
     soon(create.commit()).await.unwrap();
 }
 
-/// Waits until the server has no watches, and no marker but that of the session.
+/// Waits until the server has no watches, and no markers except that of the session.
 async fn is_clean(server: &TestServer, client: &Client) {
     until(async || {
         let markers = own_nodes(client).await.len();
@@ -28,11 +28,11 @@ async fn is_clean(server: &TestServer, client: &Client) {
     .await;
 }
 
-/// Drops what `call` makes after each number of polls, until it is done.
+/// Drops the future of `call` after each number of polls, until the future finishes first.
 async fn at_each_poll(server: &TestServer, client: &Client, call: impl AsyncFn(Inspector)) {
     soon(Inspector::new(client).path("/")).await.unwrap();
     for polls in 0..MOST_POLLS {
-        // The clock of each is a new one, so that it looks at the servers'.
+        // Each inspector has a new clock, so each call reads the servers' clock.
         let done = soon(abandon_at(polls, call(Inspector::new(client)))).await.is_some();
         is_clean(server, client).await;
         if done {
@@ -40,7 +40,7 @@ async fn at_each_poll(server: &TestServer, client: &Client, call: impl AsyncFn(I
             return;
         }
     }
-    panic!("it was not done after {MOST_POLLS} polls");
+    panic!("the call did not finish within {MOST_POLLS} polls");
 }
 
 both_backends! {

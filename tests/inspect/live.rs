@@ -8,7 +8,7 @@ use docent_tests::{connect, soon};
 use futures_util::StreamExt;
 use std::time::Duration;
 
-/// The next report of which `holds` is true.
+/// Returns the next report for which `holds` returns true.
 async fn next_with(reports: &mut Reports, holds: impl Fn(&Live) -> bool) -> Live {
     soon(async {
         loop {
@@ -137,7 +137,8 @@ both_backends! {
         let inspector = Inspector::builder(&client).limits(Limits::default().watches(2)).build();
         let mut reports = inspector.watch("/g");
         let first = soon(reports.next()).await.unwrap().unwrap();
-        // The folder and its five members: the folder's names and stat are watched.
+        // The folder with its five members exceeds the limit. The two watches are on the folder's names and
+        // stat.
         assert_eq!((first.report.kind(), first.unwatched), (Kind::Membership, 5));
         soon(client.delete("/g/e", None)).await.unwrap();
         next_with(&mut reports, |live| live.unwatched == 4).await;

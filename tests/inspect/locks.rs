@@ -5,7 +5,7 @@ use docent::{Client, Election, Mutex, RwLock, Semaphore};
 use docent_battery::{Backend, both_backends};
 use docent_tests::{builder, connect, soon, until};
 
-/// Report about a path once `holds` is true of it.
+/// Returns the report about a path when `holds` returns true for it.
 async fn report_when(client: &Client, path: &str, holds: impl Fn(&Report) -> bool) -> Report {
     let inspector = Inspector::new(client);
     let mut report = None;
@@ -48,7 +48,7 @@ both_backends! {
         assert!(first.holds && !second.holds && !third.holds);
         assert_eq!((&second.waits_for, &third.waits_for), (&Some(first.name.clone()), &Some(second.name.clone())));
         assert_eq!(second.session, waiter.session_id());
-        // The servers' clock says when it came, and what time it is.
+        // The time of arrival and the current time are by the servers' clock.
         let clock = report.clock.unwrap();
         assert_eq!(clock.source, TimeSource::OwnNode);
         let since = first.since.unwrap();
@@ -87,7 +87,7 @@ both_backends! {
             }
             _ => None,
         };
-        // One waiter has the turn, with a ticket for a permit.
+        // The first waiter is next, and has a ticket for a permit.
         report_when(&client, "/s", |report| counts(report) == Some((Some(2), 2, 2))).await;
         waiting.iter().for_each(tokio::task::JoinHandle::abort);
     }

@@ -1,6 +1,6 @@
-//! Reports about recipes as they stand on the servers.
+//! Reports about recipes as stored on the servers.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod access;
 mod cancelled;

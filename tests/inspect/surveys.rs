@@ -7,7 +7,7 @@ use docent_proto::OpCode;
 use docent_tests::{builder, connect, soon};
 use futures_util::StreamExt;
 
-/// The next survey of which `holds` is true.
+/// Returns the next survey for which `holds` returns true.
 async fn next_with(surveys: &mut Surveys, holds: impl Fn(&LiveSurvey) -> bool) -> LiveSurvey {
     soon(async {
         loop {
@@ -43,7 +43,7 @@ both_backends! {
         next_with(&mut surveys, |live| found(live) == [("/app/locks/report", Kind::Mutex)]).await;
         let waiting = tokio::spawn(mutex.acquire());
         next_with(&mut surveys, |live| live.survey.found.iter().any(|it| contenders(it) == 2)).await;
-        // Data comes to a node that was plain.
+        // A plain node receives data.
         soon(client.create("/limit", "", CreateMode::Persistent)).await.unwrap();
         soon(client.set("/limit", "7", None)).await.unwrap();
         next_with(&mut surveys, |live| found(live).contains(&("/limit", Kind::Counter))).await;
@@ -71,7 +71,7 @@ both_backends! {
             }
         };
         next_with(&mut surveys, is("7")).await;
-        // The watches are set when they tell of it.
+        // The watches are set when the survey is reported.
         soon(client.set("/n050", "8", None)).await.unwrap();
         next_with(&mut surveys, is("8")).await;
         soon(client.set("/n099", "8", None)).await.unwrap();
@@ -83,7 +83,7 @@ both_backends! {
         let asked = trace[before..].iter().filter(|frame| {
             frame.direction == Direction::ToServer && frame.op != Some(OpCode::Ping)
         });
-        // The watch is set again, and the node's data and children are read.
+        // The client sets the watch again, and reads the node's data and children.
         assert!(asked.clone().count() <= 4, "{:?}", asked.collect::<Vec<_>>());
     }
 

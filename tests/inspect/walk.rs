@@ -5,7 +5,7 @@ use docent::{Client, CreateMode, Mutex};
 use docent_battery::{Backend, both_backends};
 use docent_tests::{connect, soon};
 
-/// Creates children of a node, a thousand in a request.
+/// Creates children of a node, a thousand per request.
 async fn fill(client: &Client, folder: &str, count: usize) {
     soon(client.create(folder, "", CreateMode::Persistent)).await.unwrap();
     for thousand in 0..count.div_ceil(1_000) {
@@ -59,10 +59,10 @@ both_backends! {
         };
         let survey = soon(inspector(3_000).walk("/")).await.unwrap();
         assert_eq!((survey.nodes, found(&survey).len()), (3_000, 0));
-        // Besides the 20,000 there are the two above them, and Docent's own folders.
+        // The total consists of the 20,000 nodes, their two ancestors, and Docent's own folders.
         let all = survey.nodes + survey.left_out.nodes;
         assert!((20_002..20_010).contains(&all), "{all}");
-        // A report about the folder itself looks at a few of its children.
+        // A report about the folder itself reads a few of its children.
         let report = soon(inspector(3_000).path("/large")).await.unwrap();
         let Recipe::Plain(plain) = &report.recipe else { panic!("{report:?}") };
         assert_eq!(plain.children, 20_000);

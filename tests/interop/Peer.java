@@ -56,12 +56,14 @@ import org.apache.curator.x.discovery.ServiceType;
 import org.apache.curator.x.discovery.UriSpec;
 
 /**
- * A Curator client that does what it is told: {@code java Peer.java CONNECT-STRING SESSION-TIMEOUT-MS DEFAULT-DATA}.
+ * A Curator client that carries out orders:
+ * {@code java Peer.java CONNECT-STRING SESSION-TIMEOUT-MS DEFAULT-DATA}.
  *
- * <p>Once it is connected it says {@code ready}. Then each line that it reads is {@code NUMBER THING VERB ARGUMENTS}, separated by
- * single spaces, and is answered when it is done, not before: {@code NUMBER ok VALUES}, {@code NUMBER no}, or
- * {@code NUMBER error WHAT}. A thing is made by the verb {@code make KIND ARGUMENTS}. Each has a thread of its own: waiting holds up
- * nothing else, and a lock is released by the thread that holds it. The process ends when its input does.
+ * <p>The process prints {@code ready} when it is connected. Each line of its input is an order,
+ * {@code NUMBER THING VERB ARGUMENTS}, separated by single spaces. When the order is done, and not before, the
+ * process answers {@code NUMBER ok VALUES}, {@code NUMBER no}, or {@code NUMBER error WHAT}. The verb
+ * {@code make KIND ARGUMENTS} creates a thing. Each thing has its own thread, so waiting blocks no other thing,
+ * and a lock is released by the thread that holds it. The process exits when its input ends.
  */
 public final class Peer {
     private final CuratorFramework client;
@@ -85,7 +87,7 @@ public final class Peer {
             System.out.println("ready");
             new Peer(client).listen();
         }
-        // There may be threads that wait for ever, and no server to take leave of.
+        // Other threads may wait forever, and the server may be unreachable, so nothing is closed.
         Runtime.getRuntime().halt(0);
     }
 
@@ -118,14 +120,14 @@ public final class Peer {
         }
     }
 
-    /** A recipe at work, and what it can be told. */
+    /** A recipe in use, and its verbs. */
     private static final class Thing {
         interface Action {
             void act(List<String> arguments) throws Exception;
         }
 
         interface Question {
-            /** Yes and no have no values; a text and a number are one, and a collection may be several. */
+            /** Returns a boolean without values, a text or number as one value, or a collection of several values. */
             Object ask(List<String> arguments) throws Exception;
         }
 
@@ -293,7 +295,7 @@ public final class Peer {
         return new Thing().does("put", arguments -> queue.put(arguments.get(0), Integer.parseInt(arguments.get(1))));
     }
 
-    /** What it consumes waits to be taken, and is consumed when that is said. */
+    /** A consumer whose item waits for the verb {@code take}, and counts as consumed after the verb {@code finish}. */
     private Thing consumer(String path, String lockPath) throws Exception {
         SynchronousQueue<String> items = new SynchronousQueue<>();
         SynchronousQueue<String> ends = new SynchronousQueue<>();
@@ -347,7 +349,7 @@ public final class Peer {
                 });
     }
 
-    /** Name, id, address, port, TLS port, time of registration, type, payload (a text, or the entry of a map) and URI. */
+    /** Parses name, id, address, port, TLS port, registration time, type, payload (a text, or a map's entry) and URI. */
     private static ServiceInstance<Object> instance(List<String> fields) throws Exception {
         String[] payload = fields.get(7).split("=");
         ServiceInstanceBuilder<Object> builder = ServiceInstance.builder()
@@ -367,7 +369,7 @@ public final class Peer {
         return builder.build();
     }
 
-    /** The same of one that was found, the URI with its variables filled in, and whether it is enabled. */
+    /** Returns the same fields of a found instance, with a resolved URI, and whether the instance is enabled. */
     private static List<Object> fields(ServiceInstance<Object> instance) {
         UriSpec uri = instance.getUriSpec();
         Object payload = instance.getPayload();
@@ -442,7 +444,7 @@ public final class Peer {
         return result.succeeded() ? result.postValue() : false;
     }
 
-    /** Where Curator tells nobody, one has to look again and again. */
+    /** Polls a condition that Curator does not report. */
     private static void until(Callable<Boolean> wanted) throws Exception {
         while (!wanted.call()) {
             Thread.sleep(5);

@@ -9,44 +9,43 @@ use docent_tests::soon;
 
 const PATH: &str = "/barriers/work";
 
-/// Waits until somebody was told whether the barrier is there, `before` that many frames.
-async fn until_looked_at(proxy: &Proxy, before: usize) {
+/// Waits until a client has checked whether the barrier exists, after the first `before` frames.
+async fn until_checked(proxy: &Proxy, before: usize) {
     soon(proxy.until(|trace| trace[before..].iter().any(|frame| frame.is_reply(OpCode::Exists)))).await;
 }
 
 #[tokio::test]
 #[ignore = "needs a real ZooKeeper and Curator: run `cargo xtask test`"]
-async fn a_barrier_of_either_holds_the_other_up_until_either_removes_it() {
+async fn a_barrier_of_either_blocks_the_other_until_either_removes_it() {
     let server = Backend::Real.start().await;
     let (client, curator) = both(&server).await;
-    let (ours, theirs) =
-        (Barrier::new(&client, PATH).unwrap(), curator.make(&format!("barrier {PATH}")).await);
+    let (own, peer) = (Barrier::new(&client, PATH).unwrap(), curator.make(&format!("barrier {PATH}")).await);
     let waiter = curator.make(&format!("barrier {PATH}")).await;
-    for theirs_removes in [false, true] {
+    for peer_removes in [false, true] {
         let remove = async || {
-            if theirs_removes {
-                theirs.done("remove").await;
+            if peer_removes {
+                peer.done("remove").await;
             } else {
-                soon(ours.remove()).await.unwrap();
+                soon(own.remove()).await.unwrap();
             }
         };
-        assert!(soon(ours.set()).await.unwrap());
+        assert!(soon(own.set()).await.unwrap());
         let before = server.front().trace().len();
-        let waiting = waiter.tell("wait");
-        until_looked_at(server.front(), before).await;
+        let waiting = waiter.start("wait");
+        until_checked(server.front(), before).await;
         assert!(!waiting.is_finished());
         remove().await;
         waiting.done().await;
-        assert!(!soon(ours.is_set()).await.unwrap());
+        assert!(!soon(own.is_set()).await.unwrap());
 
-        theirs.done("set").await;
-        assert!(!soon(ours.set()).await.unwrap(), "it is set already");
+        peer.done("set").await;
+        assert!(!soon(own.set()).await.unwrap(), "the barrier is already set");
         let before = server.front().trace().len();
         let waiting = tokio::spawn({
-            let ours = ours.clone();
-            async move { ours.wait().await }
+            let own = own.clone();
+            async move { own.wait().await }
         });
-        until_looked_at(server.front(), before).await;
+        until_checked(server.front(), before).await;
         assert!(!waiting.is_finished());
         remove().await;
         soon(waiting).await.unwrap().unwrap();
@@ -60,9 +59,9 @@ async fn members_of_both_enter_a_double_barrier_together_and_leave_it_together()
     let server = Backend::Real.start().await;
     let (client, curator) = both(&server).await;
     let kind = format!("double-barrier {PATH} 3");
-    for ours_is_last in [false, true] {
-        let (theirs, other) = (curator.make(&kind).await, curator.make(&kind).await);
-        // Of two who leave at least one deletes its own node.
-        enter_and_leave_together(&client, PATH, [&theirs, &other], ours_is_last, 4).await;
+    for own_is_last in [false, true] {
+        let (peer, other) = (curator.make(&kind).await, curator.make(&kind).await);
+        // When two members leave, at least one of them deletes its own node.
+        enter_and_leave_together(&client, PATH, [&peer, &other], own_is_last, 4).await;
     }
 }

@@ -1,8 +1,8 @@
-//! A Curator client in a process of its own.
+//! A Curator client in a separate process.
 
 use docent::Client;
 use docent_battery::TestServer;
-use docent_tests::peer::{Peer, Theirs};
+use docent_tests::peer::{Peer, PeerRecipe};
 use docent_tests::{SESSION, builder};
 use std::path::Path;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/interop/Peer.java");
 
-/// Data that both write into nodes where nothing else is asked for.
+/// Data of both libraries' nodes in tests that need no other data.
 pub(crate) const IDENTITY: &str = "10.0.0.7";
 
 const JARS: [&str; 5] = [
@@ -23,34 +23,35 @@ const JARS: [&str; 5] = [
 ];
 const MISSING: &str = "install libcurator-recipes-java, libcurator-discovery-java and default-jdk-headless";
 
-/// A Java process takes 250 MB: there are two at most besides the server.
+/// Limits the Java processes to two besides the server, because each takes 250 MB.
 static PROCESSES: Semaphore = Semaphore::const_new(2);
 
-/// Process with a Curator client below the root of a test. `Peer.java` says what goes over its pipes.
+/// A process with a Curator client below the root of a test. `Peer.java` describes the protocol on its pipes.
 ///
 /// # On drop
+///
 /// The process is killed.
 pub(crate) struct Curator {
     peer: Peer,
     _permit: SemaphorePermit<'static>,
 }
 
-/// A client of ours and one of Curator's.
+/// Opens a Docent client and starts a Curator client.
 pub(crate) async fn both(server: &TestServer) -> (Client, Curator) {
-    let ours = builder(server, server.connect_string()).identity(IDENTITY);
-    (ours.connect().await.unwrap(), Curator::start(server).await)
+    let own = builder(server, server.connect_string()).identity(IDENTITY);
+    (own.connect().await.unwrap(), Curator::start(server).await)
 }
 
 impl Curator {
-    /// Starts it and waits until it is connected.
+    /// Starts the process and waits until its client is connected.
     pub(crate) async fn start(server: &TestServer) -> Self {
         Self::start_with(server, SESSION).await
     }
 
-    /// As [`start`](Self::start), with this session timeout.
+    /// Does the same as [`start`](Self::start), with this session timeout.
     pub(crate) async fn start_with(server: &TestServer, session_timeout: Duration) -> Self {
         for jar in JARS {
-            assert!(Path::new(jar).is_file(), "no {jar}: {MISSING}");
+            assert!(Path::new(jar).is_file(), "{jar} does not exist: {MISSING}");
         }
         let permit = PROCESSES.acquire().await.unwrap();
         let mut java = Command::new("java");
@@ -60,12 +61,12 @@ impl Curator {
         Self { peer: Peer::start(&mut java, MISSING).await, _permit: permit }
     }
 
-    /// Makes one of its recipes: a kind that `Peer.java` knows, with its arguments.
-    pub(crate) async fn make(&self, what: &str) -> Theirs<'_> {
-        self.peer.make(what).await
+    /// Creates one of Curator's recipes: a kind that `Peer.java` knows, with its arguments.
+    pub(crate) async fn make(&self, recipe: &str) -> PeerRecipe<'_> {
+        self.peer.make(recipe).await
     }
 
-    /// Ends the process as a crash does.
+    /// Kills the process, as a crash would.
     pub(crate) fn kill(&mut self) {
         self.peer.kill();
     }

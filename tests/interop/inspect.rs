@@ -1,4 +1,4 @@
-//! Reports about what Curator wrote.
+//! Reports about nodes that Curator created.
 
 use crate::curator::{IDENTITY, both};
 use docent::Client;
@@ -14,7 +14,7 @@ async fn recipe(client: &Client, path: &str) -> Recipe {
     soon(Inspector::new(client).path(path)).await.unwrap().recipe
 }
 
-/// Contenders of a lock that Curator wrote, once they are so many.
+/// Returns the contenders of a lock that Curator created, when there are `count`.
 async fn until_contenders(client: &Client, path: &str, count: usize) -> Vec<Contender> {
     let mut found = Vec::new();
     until(async || {
@@ -35,7 +35,7 @@ async fn holders_and_waiters_of_curators_locks_are_named() {
     let (client, curator) = both(&server).await;
     let (one, other) = (curator.make("mutex /m").await, curator.make("mutex /m").await);
     one.done("acquire").await;
-    let waiting = other.tell("acquire");
+    let waiting = other.start("acquire");
     let line = until_contenders(&client, "/m", 2).await;
     assert!(line[0].holds && line[0].identity.as_ref().unwrap().as_str() == Some(IDENTITY));
     assert_eq!(line[1].waits_for.as_ref(), Some(&line[0].name));
@@ -44,7 +44,7 @@ async fn holders_and_waiters_of_curators_locks_are_named() {
 
     let (reader, writer) = (curator.make("rw-lock /rw").await, curator.make("rw-lock /rw").await);
     reader.done("read").await;
-    let writing = writer.tell("write");
+    let writing = writer.start("write");
     let line = until_contenders(&client, "/rw", 2).await;
     assert_eq!(recipe(&client, "/rw").await.kind(), Kind::ReadWriteLock);
     assert_eq!(line.iter().map(|one| one.holds).collect::<Vec<_>>(), [true, false]);
@@ -89,7 +89,7 @@ async fn leaders_of_curators_elections_are_named() {
 
 #[tokio::test]
 #[ignore = "needs a real ZooKeeper and Curator: run `cargo xtask test`"]
-async fn what_else_curator_keeps_is_recognised() {
+async fn curators_other_recipes_are_recognised() {
     let server = Backend::Real.start().await;
     let (client, curator) = both(&server).await;
     let queue = curator.make("producer /queue").await;
@@ -116,13 +116,13 @@ async fn what_else_curator_keeps_is_recognised() {
     let count = curator.make("count /count 258").await;
     count.done("get").await;
     let found = recipe(&client, "/count").await;
-    let Recipe::Counter(count) = found else { panic!("no counter: {found:?}") };
+    let Recipe::Counter(count) = found else { panic!("{found:?} is not a counter") };
     assert_eq!((count.number.as_str(), count.format), ("258", NumberFormat::I32));
 }
 
 #[tokio::test]
 #[ignore = "needs a real ZooKeeper and Curator: run `cargo xtask test`"]
-async fn delays_priorities_and_claims_of_curators_queues_are_told() {
+async fn delays_priorities_and_claims_of_curators_queues_are_reported() {
     let server = Backend::Real.start().await;
     let (client, curator) = both(&server).await;
     let due = since_1970_ms(SystemTime::now()) + 3_600_000;
@@ -154,7 +154,7 @@ async fn delays_priorities_and_claims_of_curators_queues_are_told() {
 
 #[tokio::test]
 #[ignore = "needs a real ZooKeeper and Curator: run `cargo xtask test`"]
-async fn instances_of_curators_are_told_with_their_state() {
+async fn curators_instances_are_reported_with_their_state() {
     let server = Backend::Real.start().await;
     let (client, curator) = both(&server).await;
     let discovery = curator.make("discovery /services").await;

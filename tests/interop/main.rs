@@ -1,6 +1,6 @@
-//! Our recipes beside Curator's, on the same nodes of a real ZooKeeper.
+//! Docent's recipes and Curator's on the same nodes of a real ZooKeeper.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod barriers;
 mod curator;

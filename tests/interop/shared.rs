@@ -14,7 +14,7 @@ async fn shared_values_and_numbers_of_either_are_followed_by_the_other() {
     let (client, curator) = both(&server).await;
     let their_value = curator.make("value /shared/value theirs").await;
     let value = SharedValue::new(&client, "/shared/value", "ours").unwrap();
-    assert_eq!(**soon(value.get()).await.unwrap(), *b"theirs", "the first seed stays");
+    assert_eq!(**soon(value.get()).await.unwrap(), *b"theirs", "the first initial value stays");
     let mut values = soon(value.subscribe()).await.unwrap();
     soon(value.set("one")).await.unwrap();
     their_value.done("until one").await;
@@ -55,29 +55,29 @@ async fn counts_of_both_at_the_same_time_add_up() {
     const ROUNDS: i64 = 30;
     let server = Backend::Real.start().await;
     let (client, curator) = both(&server).await;
-    let ours = Counter::<i64>::new(&client, "/counters/orders").unwrap();
-    let theirs = curator.make("long /counters/orders").await;
-    assert_eq!(theirs.done("add 5000000000").await, ["5000000000"]);
-    assert_eq!(soon(ours.get()).await.unwrap(), 5_000_000_000);
-    let adding: Vec<_> = (0..ROUNDS).map(|_| theirs.tell("add 1")).collect();
+    let own = Counter::<i64>::new(&client, "/counters/orders").unwrap();
+    let peer = curator.make("long /counters/orders").await;
+    assert_eq!(peer.done("add 5000000000").await, ["5000000000"]);
+    assert_eq!(soon(own.get()).await.unwrap(), 5_000_000_000);
+    let adding: Vec<_> = (0..ROUNDS).map(|_| peer.start("add 1")).collect();
     for _ in 0..ROUNDS {
-        soon(ours.subtract(3)).await.unwrap();
+        soon(own.subtract(3)).await.unwrap();
     }
     for added in adding {
         added.done().await;
     }
     let sum = 5_000_000_000 - 2 * ROUNDS;
-    assert_eq!((soon(ours.get()).await.unwrap(), theirs.done("get").await), (sum, vec![sum.to_string()]));
+    assert_eq!((soon(own.get()).await.unwrap(), peer.done("get").await), (sum, vec![sum.to_string()]));
 
-    assert!(!soon(ours.compare_and_set(0, 1)).await.unwrap());
-    theirs.refused("compare-and-set 0 1").await;
-    assert!(soon(ours.compare_and_set(sum, -1)).await.unwrap());
-    assert_eq!(theirs.done("compare-and-set -1 -258").await, ["-258"]);
-    assert_eq!(soon(ours.get()).await.unwrap(), -258);
+    assert!(!soon(own.compare_and_set(0, 1)).await.unwrap());
+    peer.refused("compare-and-set 0 1").await;
+    assert!(soon(own.compare_and_set(sum, -1)).await.unwrap());
+    assert_eq!(peer.done("compare-and-set -1 -258").await, ["-258"]);
+    assert_eq!(soon(own.get()).await.unwrap(), -258);
 
-    let (ours, theirs) =
+    let (own, peer) =
         (Counter::<i32>::new(&client, "/counters/users").unwrap(), curator.make("int /counters/users").await);
-    soon(ours.add(i32::MIN)).await.unwrap();
-    assert_eq!(theirs.done("add 258").await, [(i32::MIN + 258).to_string()]);
-    assert_eq!(soon(ours.get()).await.unwrap(), i32::MIN + 258);
+    soon(own.add(i32::MIN)).await.unwrap();
+    assert_eq!(peer.done("add 258").await, [(i32::MIN + 258).to_string()]);
+    assert_eq!(soon(own.get()).await.unwrap(), i32::MIN + 258);
 }

@@ -1,23 +1,24 @@
-//! A kazoo client in a process of its own, and a client of ours beside it.
+//! A kazoo client in a separate process, and a Docent client beside it.
 
 use docent::Client;
 use docent::client::ParentKind;
 use docent_battery::{Proxy, TestServer, kazoo};
 use docent_proto::OpCode;
-use docent_tests::peer::{Peer, Theirs};
+use docent_tests::peer::{Peer, PeerRecipe};
 use docent_tests::{SESSION, builder, soon};
 use std::path::Path;
 use std::time::Duration;
 
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/kazoo/peer.py");
 
-/// Data of our nodes where nothing else is asked for.
+/// Data of Docent's nodes in tests that need no other data.
 pub(crate) const IDENTITY: &str = "ours";
 
-/// Process with a kazoo client below the root of a test, behind a proxy of its own. `peer.py` says what goes
-/// over its pipes.
+/// A process with a kazoo client below the root of a test, behind its own proxy. `peer.py` describes the
+/// protocol on its pipes.
 ///
 /// # On drop
+///
 /// The process is killed.
 pub(crate) struct Kazoo<'a> {
     peer: Peer,
@@ -25,25 +26,25 @@ pub(crate) struct Kazoo<'a> {
     proxy: Proxy,
 }
 
-/// A client of ours and one of kazoo's.
+/// Opens a Docent client and starts a kazoo client.
 pub(crate) async fn both(server: &TestServer) -> (Client, Kazoo<'_>) {
     (connect(server).await, Kazoo::start(server).await)
 }
 
-/// A client of ours. Kazoo's recipes make their parents once and count on them from then on, so that they
-/// must not go with their last child.
+/// Opens a Docent client. Kazoo's recipes create their parent nodes once and rely on them afterwards, so the
+/// parents must not be containers, which are deleted after their last child.
 pub(crate) async fn connect(server: &TestServer) -> Client {
-    let ours = builder(server, server.connect_string()).identity(IDENTITY);
-    ours.parents(ParentKind::Persistent).connect().await.unwrap()
+    let own = builder(server, server.connect_string()).identity(IDENTITY);
+    own.parents(ParentKind::Persistent).connect().await.unwrap()
 }
 
 impl<'a> Kazoo<'a> {
-    /// Starts it and waits until it is connected.
+    /// Starts the process and waits until its client is connected.
     pub(crate) async fn start(server: &'a TestServer) -> Self {
         Self::start_with(server, SESSION).await
     }
 
-    /// As [`start`](Self::start), with this session timeout.
+    /// Does the same as [`start`](Self::start), with this session timeout.
     pub(crate) async fn start_with(server: &'a TestServer, session_timeout: Duration) -> Self {
         let proxy = server.proxy().await;
         let mut python = kazoo::python(Path::new(env!("CARGO_TARGET_TMPDIR")), PROGRAM).await.unwrap();
@@ -53,28 +54,30 @@ impl<'a> Kazoo<'a> {
         Self { peer: Peer::start(&mut python, kazoo::MISSING).await, server, proxy }
     }
 
-    /// Makes one of its recipes: a kind that `peer.py` knows, with its arguments.
-    pub(crate) async fn make(&self, what: &str) -> Theirs<'_> {
-        self.peer.make(what).await
+    /// Creates one of kazoo's recipes: a kind that `peer.py` knows, with its arguments.
+    pub(crate) async fn make(&self, recipe: &str) -> PeerRecipe<'_> {
+        self.peer.make(recipe).await
     }
 
-    /// Waits until it watches the data of the node at `path`: what its locks do to one that is ahead.
+    /// Waits until the kazoo client watches the data of the node at `path`, as its locks do with their
+    /// predecessor.
     pub(crate) async fn until_it_waits_for(&self, path: &str) {
-        self.until_it_asked(OpCode::GetData, path).await;
+        self.until_replied(OpCode::GetData, path).await;
     }
 
-    /// Waits until it was told whether the node at `path` is there: what its barriers do while they wait.
-    pub(crate) async fn until_it_looked_at(&self, path: &str) {
-        self.until_it_asked(OpCode::Exists, path).await;
+    /// Waits until the kazoo client has checked whether the node at `path` exists, as its barriers do before
+    /// they wait.
+    pub(crate) async fn until_it_checked(&self, path: &str) {
+        self.until_replied(OpCode::Exists, path).await;
     }
 
-    /// Waits until it was told of the children of the node at `path`: where members of a double barrier find
-    /// out that they have to wait.
+    /// Waits until the kazoo client has listed the node at `path`. From the listing, members of a double
+    /// barrier learn that they have to wait.
     pub(crate) async fn until_it_listed(&self, path: &str) {
-        self.until_it_asked(OpCode::GetChildren, path).await;
+        self.until_replied(OpCode::GetChildren, path).await;
     }
 
-    async fn until_it_asked(&self, op: OpCode, path: &str) {
+    async fn until_replied(&self, op: OpCode, path: &str) {
         let full = format!("{}{path}", self.server.root());
         let path = Some(&full);
         soon(
@@ -84,19 +87,19 @@ impl<'a> Kazoo<'a> {
         .await;
     }
 
-    /// Ends its session, as expiry does.
+    /// Ends the kazoo client's session, as expiry does.
     pub(crate) async fn expire(&self) {
         let id = self.make("session").await.done("id").await.remove(0);
         self.server.expire(id.parse().unwrap()).await.unwrap();
     }
 
-    /// Ends the process as a crash does.
+    /// Kills the process, as a crash would.
     pub(crate) fn kill(&mut self) {
         self.peer.kill();
     }
 }
 
-/// Ends the session of a client of ours, as expiry does.
+/// Ends the session of a Docent client, as expiry does.
 pub(crate) async fn expire(server: &TestServer, client: &Client) {
     server.expire(client.session_id().unwrap()).await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! Reports about what kazoo wrote.
+//! Reports about nodes that kazoo created.
 
 use crate::beside_kazoo;
 use crate::client::both;
@@ -11,7 +11,7 @@ async fn report(client: &Client, path: &str) -> Report {
     soon(Inspector::new(client).path(path)).await.unwrap()
 }
 
-/// Contenders of a lock once they are so many.
+/// Returns the contenders of a lock when there are `count`.
 async fn until_contenders(client: &Client, path: &str, count: usize) -> Vec<Contender> {
     let mut found = Vec::new();
     until(async || {
@@ -35,7 +35,7 @@ beside_kazoo! {
         let (client, kazoo) = both(&server).await;
         let (one, other) = (kazoo.make("lock /m first").await, kazoo.make("lock /m second").await);
         one.done("acquire").await;
-        let waiting = other.tell("acquire");
+        let waiting = other.start("acquire");
         let line = until_contenders(&client, "/m", 2).await;
         assert_eq!(ids(&line), ["first", "second"]);
         assert!(line[0].holds && line.iter().all(|one| one.writer == Writer::Kazoo));
@@ -46,7 +46,7 @@ beside_kazoo! {
         let reader = kazoo.make("read-lock /rw reader").await;
         let writer = kazoo.make("write-lock /rw writer").await;
         reader.done("acquire").await;
-        let writing = writer.tell("acquire");
+        let writing = writer.start("acquire");
         let line = until_contenders(&client, "/rw", 2).await;
         assert_eq!((ids(&line), line[1].holds), (vec!["reader".to_owned(), "writer".to_owned()], false));
         assert_eq!(report(&client, "/rw").await.kind(), Kind::ReadWriteLock);
@@ -54,7 +54,7 @@ beside_kazoo! {
         writing.done().await;
     }
 
-    async fn what_else_kazoo_keeps_is_recognised(backend: Backend) {
+    async fn kazoos_other_recipes_are_recognised(backend: Backend) {
         let server = backend.start().await;
         let (client, kazoo) = both(&server).await;
         let semaphore = kazoo.make("semaphore /s 2").await;

@@ -1,4 +1,4 @@
-//! `Mutex` and `Lock`, each told of the other.
+//! `Mutex` and `Lock`, each configured to recognize the other.
 
 use crate::beside_kazoo;
 use crate::client::{IDENTITY, Kazoo, both, connect, expire};
@@ -15,7 +15,7 @@ fn mutex(client: &Client) -> Mutex {
     Mutex::builder(client, PATH).neighbours("__lock__").build().unwrap()
 }
 
-/// Waits until so many are in the line.
+/// Waits until the line has `count` contenders.
 async fn until_waiting(mutex: &Mutex, count: usize) {
     until(async || mutex.participants().await.unwrap().len() >= count).await;
 }
@@ -24,84 +24,85 @@ beside_kazoo! {
     async fn a_mutex_and_kazoos_lock_exclude_each_other_and_hand_over_both_ways(backend: Backend) {
         let server = backend.start().await;
         let (client, kazoo) = both(&server).await;
-        let (ours, theirs, other) = (mutex(&client), kazoo.make(LOCK).await, kazoo.make(LOCK).await);
+        let (own, peer, other) = (mutex(&client), kazoo.make(LOCK).await, kazoo.make(LOCK).await);
 
-        let guard = soon(ours.acquire()).await.unwrap();
-        theirs.refused("try").await;
-        let waiting = theirs.tell("acquire");
+        let guard = soon(own.acquire()).await.unwrap();
+        peer.refused("try").await;
+        let waiting = peer.start("acquire");
         kazoo.until_it_waits_for(&guard.path()).await;
         assert!(!waiting.is_finished());
         assert_eq!(other.done("contenders").await, [IDENTITY, "theirs"]);
-        let line = soon(ours.participants()).await.unwrap();
+        let line = soon(own.participants()).await.unwrap();
         assert!(line[0].holds && line[0].fence == guard.fence() && !line[1].holds);
         assert_eq!(line[1].identity, "theirs");
         soon(guard.release()).await.unwrap();
         waiting.done().await;
 
-        assert!(matches!(soon(ours.try_acquire()).await, Err(AcquireError::Busy(_))));
-        let waiting = tokio::spawn(ours.acquire());
-        until_waiting(&ours, 2).await;
+        assert!(matches!(soon(own.try_acquire()).await, Err(AcquireError::Busy(_))));
+        let waiting = tokio::spawn(own.acquire());
+        until_waiting(&own, 2).await;
         assert!(!waiting.is_finished());
         assert_eq!(other.done("contenders").await, ["theirs", IDENTITY]);
-        theirs.done("release").await;
+        peer.done("release").await;
         let guard = soon(waiting).await.unwrap().unwrap();
         assert!(guard.fence() > line[1].fence);
         other.refused("try").await;
     }
 
-    async fn a_line_of_ours_and_kazoos_is_served_in_the_order_they_came(backend: Backend) {
+    async fn a_line_of_docent_and_kazoo_clients_is_served_in_order_of_arrival(backend: Backend) {
         let server = backend.start().await;
         let (client, kazoo) = both(&server).await;
-        let ours = mutex(&client);
-        let first = soon(ours.acquire()).await.unwrap();
+        let own = mutex(&client);
+        let first = soon(own.acquire()).await.unwrap();
         let mut line = Vec::new();
         for pair in 0..3 {
-            let theirs = kazoo.make(LOCK).await;
-            let their_turn = theirs.tell("acquire");
-            until_waiting(&ours, 2 * pair + 2).await;
-            let our_turn = tokio::spawn(ours.acquire());
-            until_waiting(&ours, 2 * pair + 3).await;
-            line.push((theirs, their_turn, our_turn));
+            let peer = kazoo.make(LOCK).await;
+            let peer_turn = peer.start("acquire");
+            until_waiting(&own, 2 * pair + 2).await;
+            let own_turn = tokio::spawn(own.acquire());
+            until_waiting(&own, 2 * pair + 3).await;
+            line.push((peer, peer_turn, own_turn));
         }
         soon(first.release()).await.unwrap();
         let last = kazoo.make(LOCK).await;
-        for (theirs, their_turn, our_turn) in line {
-            their_turn.done().await;
-            assert!(!our_turn.is_finished());
-            theirs.done("release").await;
-            let guard = soon(our_turn).await.unwrap().unwrap();
+        for (peer, peer_turn, own_turn) in line {
+            peer_turn.done().await;
+            assert!(!own_turn.is_finished());
+            peer.done("release").await;
+            let guard = soon(own_turn).await.unwrap().unwrap();
             last.refused("try").await;
             soon(guard.release()).await.unwrap();
         }
     }
 
-    async fn kazoos_lock_goes_on_after_its_line_was_empty_where_parents_stay(backend: Backend) {
+    async fn kazoos_lock_keeps_working_after_its_line_was_empty_with_persistent_parents(backend: Backend) {
         let server = backend.start().await;
         let (client, kazoo) = both(&server).await;
-        let theirs = kazoo.make(LOCK).await;
+        let peer = kazoo.make(LOCK).await;
         soon(soon(mutex(&client).acquire()).await.unwrap().release()).await.unwrap();
-        theirs.done("acquire").await;
-        theirs.done("release").await;
-        // Containers that were empty later are gone by then.
+        peer.done("acquire").await;
+        peer.done("release").await;
+        // When this container is deleted, the servers have also checked all containers that were empty
+        // earlier.
         let other = docent_tests::connect(&server).await;
         soon(soon(Mutex::new(&other, "/containers/lock").unwrap().acquire()).await.unwrap().release()).await.unwrap();
         until(async || other.exists("/containers/lock").await.unwrap().is_none()).await;
-        theirs.done("acquire").await;
+        peer.done("acquire").await;
     }
 
-    async fn the_lock_of_either_is_the_others_when_its_session_ends(backend: Backend) {
+    async fn either_client_gets_the_lock_when_the_session_of_the_other_ends(backend: Backend) {
         let server = backend.start().await;
         let (client, kazoo) = both(&server).await;
-        let (ours, theirs) = (mutex(&client), kazoo.make(LOCK).await);
-        theirs.done("acquire").await;
-        let waiting = tokio::spawn(ours.acquire());
-        until_waiting(&ours, 2).await;
+        let (own, peer) = (mutex(&client), kazoo.make(LOCK).await);
+        peer.done("acquire").await;
+        let waiting = tokio::spawn(own.acquire());
+        until_waiting(&own, 2).await;
         kazoo.expire().await;
         let guard = soon(waiting).await.unwrap().unwrap();
 
         let (kazoo, watching) = (Kazoo::start(&server).await, mutex(&connect(&server).await));
-        let theirs = kazoo.make(LOCK).await;
-        let waiting = theirs.tell("acquire");
+        let peer = kazoo.make(LOCK).await;
+        let waiting = peer.start("acquire");
         kazoo.until_it_waits_for(&guard.path()).await;
         assert!(!waiting.is_finished());
         expire(&server, &client).await;
@@ -110,7 +111,7 @@ beside_kazoo! {
         assert!(matches!(soon(watching.try_acquire()).await, Err(AcquireError::Busy(_))));
     }
 
-    async fn the_lock_of_a_killed_kazoo_is_ours_when_its_session_has_expired(backend: Backend) {
+    async fn docent_gets_the_lock_of_a_killed_kazoo_when_its_session_has_expired(backend: Backend) {
         const TIMEOUT: Duration = Duration::from_secs(4);
         let server = backend.start().await;
         let mutex = mutex(&connect(&server).await);
@@ -124,7 +125,7 @@ beside_kazoo! {
             let guard = soon(waiting).await.unwrap().unwrap();
             let took = killed.elapsed();
             soon(guard.release()).await.unwrap();
-            // It says something every third of the timeout.
+            // The client sends a heartbeat at every third of the timeout.
             assert!(took > TIMEOUT / 2, "{took:?}");
             took
         })

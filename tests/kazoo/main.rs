@@ -1,6 +1,6 @@
-//! Our recipes beside kazoo's, on the same nodes of the embedded server and of a real ZooKeeper.
+//! Docent's recipes and kazoo's on the same nodes of the embedded server and of a real ZooKeeper.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod barriers;
 mod client;
@@ -12,8 +12,8 @@ mod party;
 mod rw_lock;
 mod semaphore;
 
-/// Runs each test on both backends, `embedded::name` and `real::name`, both only where ignored tests are
-/// asked for: they fetch kazoo.
+/// Runs each test on both backends, as `embedded::name` and `real::name`. Both are ignored unless requested,
+/// because they download kazoo.
 macro_rules! beside_kazoo {
     ($(async fn $name:ident($backend:ident: Backend) $body:block)+) => {
         $(async fn $name($backend: Backend) $body)+

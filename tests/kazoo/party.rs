@@ -5,7 +5,7 @@ use crate::client::{Kazoo, both, connect, expire};
 use docent::Membership;
 use docent::discovery::{Members, Peer};
 use docent_battery::Backend;
-use docent_tests::peer::Theirs;
+use docent_tests::peer::PeerRecipe;
 use docent_tests::{soon, until};
 
 const PATH: &str = "/cluster/web";
@@ -13,7 +13,7 @@ const PATH: &str = "/cluster/web";
 /// Id of a member that a `Party` counts.
 const ID: &str = "host-7__party__";
 
-/// Waits until members' ids end with, and their data are, what is wanted.
+/// Waits until the members' ids have these suffixes, and their data is as given.
 async fn until_members(members: &Members, wanted: &[(&str, &str)]) {
     let is = |peer: &Peer, wanted: &(&str, &str)| peer.id.ends_with(wanted.0) && peer.data == wanted.1;
     until(async || {
@@ -23,55 +23,55 @@ async fn until_members(members: &Members, wanted: &[(&str, &str)]) {
     .await;
 }
 
-/// Waits until kazoo lists those.
-async fn until_they_list(theirs: &Theirs<'_>, wanted: &[&str]) {
-    until(async || theirs.done("members").await == wanted).await;
+/// Waits until kazoo lists these members.
+async fn until_peer_lists(peer: &PeerRecipe<'_>, wanted: &[&str]) {
+    until(async || peer.done("members").await == wanted).await;
 }
 
 beside_kazoo! {
-    async fn members_and_a_party_see_each_other_come_and_go(backend: Backend) {
+    async fn members_and_a_party_see_each_other_join_and_leave(backend: Backend) {
         let server = backend.start().await;
         let (client, kazoo) = both(&server).await;
         let group = Membership::new(&client, PATH).unwrap();
         let members = soon(group.members()).await.unwrap();
-        let theirs = kazoo.make(&format!("party {PATH} theirs")).await;
-        theirs.done("join").await;
+        let peer = kazoo.make(&format!("party {PATH} theirs")).await;
+        peer.done("join").await;
         until_members(&members, &[("__party__", "theirs")]).await;
-        // Kazoo counts nodes with its own word in their names, and lists their data.
+        // Kazoo counts nodes with `__party__` in their names, and lists their data.
         let me = soon(group.join(ID, "ours")).await.unwrap();
-        until_they_list(&theirs, &["ours", "theirs"]).await;
-        assert_eq!(theirs.done("count").await, ["2"]);
+        until_peer_lists(&peer, &["ours", "theirs"]).await;
+        assert_eq!(peer.done("count").await, ["2"]);
         until_members(&members, &[("__party__", "theirs"), (ID, "ours")]).await;
         me.set_data("welcome");
-        until_they_list(&theirs, &["theirs", "welcome"]).await;
-        theirs.done("leave").await;
+        until_peer_lists(&peer, &["theirs", "welcome"]).await;
+        peer.done("leave").await;
         until_members(&members, &[(ID, "welcome")]).await;
         soon(me.leave()).await.unwrap();
-        until_they_list(&theirs, &[]).await;
+        until_peer_lists(&peer, &[]).await;
 
-        // One without that word is seen by ours alone.
+        // A member without that word is visible to Docent only.
         let _me = soon(group.join("host-7", "ours")).await.unwrap();
-        assert_eq!(theirs.done("count").await, ["0"]);
+        assert_eq!(peer.done("count").await, ["0"]);
     }
 
-    async fn members_and_a_shallow_party_see_each_other_come_and_go(backend: Backend) {
+    async fn members_and_a_shallow_party_see_each_other_join_and_leave(backend: Backend) {
         let server = backend.start().await;
         let (client, kazoo) = both(&server).await;
         let group = Membership::new(&client, PATH).unwrap();
         let members = soon(group.members()).await.unwrap();
-        let theirs = kazoo.make(&format!("shallow-party {PATH} theirs")).await;
-        theirs.done("join").await;
+        let peer = kazoo.make(&format!("shallow-party {PATH} theirs")).await;
+        peer.done("join").await;
         until_members(&members, &[("-theirs", "theirs")]).await;
-        // Kazoo's name for it follows the first dash.
+        // Kazoo takes the part of the name after the first dash.
         let me = soon(group.join("1-host-7", "data")).await.unwrap();
-        until_they_list(&theirs, &["host-7", "theirs"]).await;
-        theirs.done("leave").await;
+        until_peer_lists(&peer, &["host-7", "theirs"]).await;
+        peer.done("leave").await;
         until_members(&members, &[("-host-7", "data")]).await;
         soon(me.leave()).await.unwrap();
-        until_they_list(&theirs, &[]).await;
+        until_peer_lists(&peer, &[]).await;
     }
 
-    async fn a_member_of_either_whose_session_ends_is_gone_and_ours_comes_back(backend: Backend) {
+    async fn a_member_of_either_whose_session_ends_is_removed_and_docents_member_returns(backend: Backend) {
         let server = backend.start().await;
         let (client, kazoo) = both(&server).await;
         let group = Membership::new(&client, PATH).unwrap();
@@ -84,7 +84,7 @@ beside_kazoo! {
         let kazoo = Kazoo::start(&server).await;
         let onlooker = kazoo.make(&format!("party {PATH} onlooker")).await;
         let me = soon(group.join(ID, "ours")).await.unwrap();
-        until_they_list(&onlooker, &["ours"]).await;
+        until_peer_lists(&onlooker, &["ours"]).await;
         let other = connect(&server).await;
         let before = soon(other.exists(me.path())).await.unwrap().unwrap();
         expire(&server, &client).await;
@@ -93,6 +93,6 @@ beside_kazoo! {
             now.is_some_and(|now| now.owner != before.owner)
         })
         .await;
-        until_they_list(&onlooker, &["ours"]).await;
+        until_peer_lists(&onlooker, &["ours"]).await;
     }
 }

@@ -1,7 +1,7 @@
-"""A kazoo client that does what it is told: `python peer.py CONNECT-STRING SESSION-TIMEOUT-MS`.
+"""A kazoo client that carries out orders: `python peer.py CONNECT-STRING SESSION-TIMEOUT-MS`.
 
-Once it is connected it carries out the orders that `orders.py` describes. A thing is made by the verb `make KIND
-ARGUMENTS`.
+When it is connected, the process carries out the orders that `orders.py` describes. The verb `make KIND ARGUMENTS`
+creates a thing.
 """
 
 import pathlib
@@ -15,7 +15,7 @@ from orders import serve
 
 
 def lock_of(kind):
-    """Makes a lock: its path, its identifier, and the patterns of others that it waits for."""
+    """Creates a lock from its path, its identifier, and the name patterns of further contenders to wait for."""
 
     def make(client, path, identifier, *patterns):
         lock = getattr(client, kind)(path, identifier, extra_lock_patterns=patterns)
@@ -30,7 +30,7 @@ def lock_of(kind):
 
 
 def election(client, path, identifier, *patterns):
-    """An election takes no patterns: its lock is replaced by one that does."""
+    """Creates an election. Kazoo's election accepts no name patterns, so its lock is replaced by one with patterns."""
     candidate = client.Election(path, identifier)
     candidate.lock = client.Lock(path, identifier, extra_lock_patterns=patterns)
     leads, resigned = threading.Event(), threading.Event()
@@ -62,7 +62,7 @@ def double_barrier(client, path, members, identifier):
     recipe = client.DoubleBarrier(path, int(members), identifier)
 
     def enter():
-        # An error is swallowed there.
+        # `enter` does not raise errors.
         recipe.enter()
         return recipe.participating
 
@@ -70,7 +70,7 @@ def double_barrier(client, path, members, identifier):
 
 
 def counter(client, path, *options):
-    """A counter; with `curator` in Curator's layout, else in kazoo's own."""
+    """Creates a counter, in Curator's layout with the option `curator`, otherwise in kazoo's layout."""
     recipe = client.Counter(path, support_curator="curator" in options)
 
     def add(number):

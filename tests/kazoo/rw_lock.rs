@@ -1,4 +1,4 @@
-//! `RwLock`, and `ReadLock` and `WriteLock`, each told of the others.
+//! `RwLock`, and `ReadLock` and `WriteLock`, each configured to recognize the others.
 
 use crate::beside_kazoo;
 use crate::client::{Kazoo, both, expire};
@@ -12,16 +12,16 @@ const READ: &str = "read-lock /locks/catalogue reader __WRIT__";
 const WRITE: &str = "write-lock /locks/catalogue writer __WRIT__ __READ__";
 
 fn lock(client: &Client) -> RwLock {
-    let ours = RwLock::builder(client, PATH).neighbour_writers("__lock__").neighbour_readers("__rlock__");
-    ours.build().unwrap()
+    let own = RwLock::builder(client, PATH).neighbour_writers("__lock__").neighbour_readers("__rlock__");
+    own.build().unwrap()
 }
 
-/// Waits until so many are in the line.
+/// Waits until the line has `count` contenders.
 async fn until_waiting(lock: &RwLock, count: usize) {
     until(async || lock.participants().await.unwrap().len() >= count).await;
 }
 
-/// The path of the last in the line.
+/// Returns the path of the last node in the line.
 async fn last(lock: &RwLock) -> String {
     let line = soon(lock.participants()).await.unwrap();
     format!("{PATH}/{}", line.last().unwrap().name)
@@ -31,38 +31,38 @@ beside_kazoo! {
     async fn readers_of_both_share_and_a_writer_of_either_excludes_all(backend: Backend) {
         let server = backend.start().await;
         let (client, kazoo) = both(&server).await;
-        let ours = lock(&client);
+        let own = lock(&client);
         let (reader, writer) = (kazoo.make(READ).await, kazoo.make(WRITE).await);
 
-        let our_read = soon(ours.read()).await.unwrap();
+        let our_read = soon(own.read()).await.unwrap();
         reader.done("acquire").await;
-        assert!(matches!(soon(ours.try_write()).await, Err(AcquireError::Busy(_))));
+        assert!(matches!(soon(own.try_write()).await, Err(AcquireError::Busy(_))));
         writer.refused("try").await;
 
-        // A writer of theirs waits for readers of both, and a reader of ours for it.
-        let their_read = last(&ours).await;
-        let writing = writer.tell("acquire");
+        // Kazoo's writer waits for readers of both libraries, and Docent's reader waits for this writer.
+        let their_read = last(&own).await;
+        let writing = writer.start("acquire");
         kazoo.until_it_waits_for(&their_read).await;
-        let reading = tokio::spawn(ours.read());
-        until_waiting(&ours, 4).await;
+        let reading = tokio::spawn(own.read());
+        until_waiting(&own, 4).await;
         reader.done("release").await;
         kazoo.until_it_waits_for(&our_read.path()).await;
         assert!(!writing.is_finished());
         soon(our_read.release()).await.unwrap();
         writing.done().await;
         assert!(!reading.is_finished());
-        assert!(matches!(soon(ours.try_read()).await, Err(AcquireError::Busy(_))));
-        assert!(matches!(soon(ours.try_write()).await, Err(AcquireError::Busy(_))));
+        assert!(matches!(soon(own.try_read()).await, Err(AcquireError::Busy(_))));
+        assert!(matches!(soon(own.try_write()).await, Err(AcquireError::Busy(_))));
         writer.done("release").await;
         let our_read = soon(reading).await.unwrap().unwrap();
 
-        // And the other way round.
+        // The reverse: Docent's writer and kazoo's reader.
         reader.done("acquire").await;
-        let writing = tokio::spawn(ours.write());
-        until_waiting(&ours, 3).await;
-        let waiting_write = last(&ours).await;
+        let writing = tokio::spawn(own.write());
+        until_waiting(&own, 3).await;
+        let waiting_write = last(&own).await;
         let late = kazoo.make(READ).await;
-        let reading = late.tell("acquire");
+        let reading = late.start("acquire");
         kazoo.until_it_waits_for(&waiting_write).await;
         reader.done("release").await;
         assert!(!writing.is_finished());
@@ -75,22 +75,23 @@ beside_kazoo! {
         reading.done().await;
     }
 
-    async fn a_writer_of_ours_that_steps_down_lets_kazoos_readers_in_and_no_writer(backend: Backend) {
+    async fn a_docent_writer_that_steps_down_admits_kazoos_readers_and_no_writer(backend: Backend) {
         let server = backend.start().await;
         let (client, kazoo) = both(&server).await;
-        let ours = lock(&client);
+        let own = lock(&client);
         let (reader, late) = (kazoo.make(READ).await, kazoo.make(READ).await);
         let (writer, other) = (kazoo.make(WRITE).await, kazoo.make(WRITE).await);
 
-        // A reader and a writer of theirs wait while it steps down, and a reader behind that writer.
-        let our_write = soon(ours.write()).await.unwrap();
-        let reading = reader.tell("acquire");
+        // A kazoo reader and a kazoo writer wait during the downgrade, and another reader waits behind that
+        // writer.
+        let our_write = soon(own.write()).await.unwrap();
+        let reading = reader.start("acquire");
         kazoo.until_it_waits_for(&our_write.path()).await;
-        let their_read = last(&ours).await;
-        let writing = writer.tell("acquire");
+        let their_read = last(&own).await;
+        let writing = writer.start("acquire");
         kazoo.until_it_waits_for(&their_read).await;
-        let their_write = last(&ours).await;
-        let reading_late = late.tell("acquire");
+        let their_write = last(&own).await;
+        let reading_late = late.start("acquire");
         kazoo.until_it_waits_for(&their_write).await;
         let our_read = soon(our_write.downgrade()).await.unwrap();
         reading.done().await;
@@ -104,9 +105,10 @@ beside_kazoo! {
         reading_late.done().await;
         late.done("release").await;
 
-        // A writer of theirs is next in line, and comes between at no time.
-        let our_write = soon(ours.write()).await.unwrap();
-        let writing = writer.tell("acquire");
+        // A kazoo writer is next in line. It never acquires between the write lock and the downgraded read
+        // lock.
+        let our_write = soon(own.write()).await.unwrap();
+        let writing = writer.start("acquire");
         kazoo.until_it_waits_for(&our_write.path()).await;
         let our_read = soon(our_write.downgrade()).await.unwrap();
         kazoo.until_it_waits_for(&our_read.path()).await;
@@ -116,39 +118,39 @@ beside_kazoo! {
         writing.done().await;
     }
 
-    async fn the_side_of_either_is_the_others_when_its_session_ends(backend: Backend) {
+    async fn either_client_gets_its_side_when_the_session_of_the_other_ends(backend: Backend) {
         let server = backend.start().await;
         let (client, kazoo) = both(&server).await;
-        let ours = lock(&client);
+        let own = lock(&client);
         kazoo.make(READ).await.done("acquire").await;
-        let writing = tokio::spawn(ours.write());
-        until_waiting(&ours, 2).await;
-        assert!(matches!(soon(ours.try_write()).await, Err(AcquireError::Busy(_))));
+        let writing = tokio::spawn(own.write());
+        until_waiting(&own, 2).await;
+        assert!(matches!(soon(own.try_write()).await, Err(AcquireError::Busy(_))));
         kazoo.expire().await;
         soon(soon(writing).await.unwrap().unwrap().release()).await.unwrap();
 
         let kazoo = Kazoo::start(&server).await;
         kazoo.make(WRITE).await.done("acquire").await;
-        let reading = tokio::spawn(ours.read());
-        until_waiting(&ours, 2).await;
-        assert!(matches!(soon(ours.try_read()).await, Err(AcquireError::Busy(_))));
+        let reading = tokio::spawn(own.read());
+        until_waiting(&own, 2).await;
+        assert!(matches!(soon(own.try_read()).await, Err(AcquireError::Busy(_))));
         kazoo.expire().await;
         let our_read = soon(reading).await.unwrap().unwrap();
 
         let kazoo = Kazoo::start(&server).await;
         let (reader, writer) = (kazoo.make(READ).await, kazoo.make(WRITE).await);
-        let writing = writer.tell("acquire");
+        let writing = writer.start("acquire");
         kazoo.until_it_waits_for(&our_read.path()).await;
         assert!(!writing.is_finished());
         expire(&server, &client).await;
         writing.done().await;
         assert_eq!(soon(our_read.lost()).await, LostReason::SessionExpired);
 
-        let writing = tokio::spawn(ours.write());
-        until_waiting(&ours, 2).await;
+        let writing = tokio::spawn(own.write());
+        until_waiting(&own, 2).await;
         writer.done("release").await;
         let our_write = soon(writing).await.unwrap().unwrap();
-        let reading = reader.tell("acquire");
+        let reading = reader.start("acquire");
         kazoo.until_it_waits_for(&our_write.path()).await;
         assert!(!reading.is_finished());
         expire(&server, &client).await;

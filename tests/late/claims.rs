@@ -28,7 +28,7 @@ async fn is_claimed(scene: &Scene) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_claim_that_is_made_late_is_refused() {
+async fn a_late_claim_is_refused() {
     let scene = Scene::start().await;
     scene.other.create("/item", "", CreateMode::Persistent).await.unwrap();
     let client = scene.client.clone();
@@ -44,7 +44,7 @@ async fn a_claim_that_is_given_up_before_it_was_sent_is_never_sent() {
     let scene = Scene::start().await;
     scene.other.create("/item", "", CreateMode::Persistent).await.unwrap();
     let (client, proxy) = scene.at_leader().await;
-    // A marker is there from now on.
+    // Creates the session's marker.
     client.create("/marked", "", CreateMode::Ephemeral).await.unwrap();
     proxy.cut().await;
     soon(client.state().reached(ConnectionState::Suspended)).await;
@@ -52,7 +52,7 @@ async fn a_claim_that_is_given_up_before_it_was_sent_is_never_sent() {
     proxy.heal().await.unwrap();
     soon(client.sync("/")).await.unwrap();
     soon(client.close()).await;
-    assert_eq!(scene.other.exists("/item").await.unwrap().unwrap().cversion, 0, "it has never had a child");
+    assert_eq!(scene.other.exists("/item").await.unwrap().unwrap().cversion, 0, "a child existed");
 }
 
 #[tokio::test(start_paused = true)]
@@ -76,7 +76,7 @@ async fn a_client_that_is_closed_with_claims_under_way_leaves_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_release_that_comes_late_leaves_the_next_claim_alone() {
+async fn a_late_release_does_not_affect_the_next_claim() {
     let scene = Scene::start().await;
     scene.other.create("/item", "", CreateMode::Persistent).await.unwrap();
     let claim = draw(&scene.client).await.unwrap();
@@ -89,13 +89,13 @@ async fn a_release_that_comes_late_leaves_the_next_claim_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_release_of_a_claim_whose_proof_is_gone_leaves_the_next_claim_alone_when_it_comes_late() {
+async fn a_late_release_of_a_claim_without_proof_does_not_affect_the_next_claim() {
     let scene = Scene::start().await;
     scene.other.create("/item", "", CreateMode::Persistent).await.unwrap();
     let claim = draw(&scene.client).await.unwrap();
     let proof = scene.other.children("/item").await.unwrap().names.remove(0);
     scene.other.delete(&format!("/item/{proof}"), None).await.unwrap();
-    // It is told of the loss by a watch, or by the servers that refuse the release.
+    // The claim learns of its loss from a watch, or from the servers, which refuse the release.
     let released = scene.begin(async move { drop(claim.release().await) }).await;
     soon(released).await.unwrap();
     until(async || !is_claimed(&scene).await).await;
@@ -105,7 +105,7 @@ async fn a_release_of_a_claim_whose_proof_is_gone_leaves_the_next_claim_alone_wh
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_claim_that_was_made_anew_by_others_while_the_link_was_lost_is_not_held_nor_ended() {
+async fn a_claim_that_another_client_re_created_during_a_lost_link_is_neither_held_nor_ended() {
     let scene = Scene::start().await;
     scene.other.create("/item", "", CreateMode::Persistent).await.unwrap();
     for end in [false, true] {
@@ -133,14 +133,14 @@ async fn a_claim_that_was_made_anew_by_others_while_the_link_was_lost_is_not_hel
         healed.unwrap();
         let error = ended.unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Lost(_)), "{error}");
-        assert!(is_claimed(&scene).await, "that of the next one");
+        assert!(is_claimed(&scene).await, "the next claim must exist");
         soon(next.verify()).await.unwrap();
         soon(next.release()).await.unwrap();
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_release_of_a_claim_made_ahead_that_comes_late_ends_no_delivery() {
+async fn a_late_release_of_a_claim_made_ahead_ends_no_delivery() {
     let scene = Scene::start().await;
     scene.other.create("/item", "", CreateMode::Persistent).await.unwrap();
     let ahead = claim(&scene.client, false).await.unwrap();
@@ -153,7 +153,7 @@ async fn a_release_of_a_claim_made_ahead_that_comes_late_ends_no_delivery() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hand_out_that_comes_late_is_refused() {
+async fn a_late_hand_out_is_refused() {
     let scene = Scene::start().await;
     scene.other.create("/item", "", CreateMode::Persistent).await.unwrap();
     let ahead = claim(&scene.client, false).await.unwrap();
@@ -168,5 +168,5 @@ async fn a_hand_out_that_comes_late_is_refused() {
     let next = draw(&scene.other).await.unwrap();
     scene.deliver();
     soon(next.verify()).await.unwrap();
-    assert_eq!(scene.other.children("/item").await.unwrap().names.len(), 1, "one proof");
+    assert_eq!(scene.other.children("/item").await.unwrap().names.len(), 1, "exactly one proof must exist");
 }

@@ -4,7 +4,7 @@ use docent::{Barrier, Mutex};
 use docent_tests::{KIND, soon};
 
 #[tokio::test(start_paused = true)]
-async fn a_ticket_that_is_made_late_is_deleted() {
+async fn a_late_ticket_is_deleted() {
     let scene = Scene::start().await;
     let mutex = Mutex::new(&scene.client, "/lock").unwrap();
     soon(soon(mutex.acquire()).await.unwrap().release()).await.unwrap();
@@ -15,14 +15,14 @@ async fn a_ticket_that_is_made_late_is_deleted() {
     let guard = soon(acquired.await).await.unwrap().unwrap();
     assert_eq!(scene.other.children("/lock").await.unwrap().names.len(), 1);
     scene.deliver();
-    assert_eq!(scene.other.children("/lock").await.unwrap().names.len(), 2, "it was made after all");
+    assert_eq!(scene.other.children("/lock").await.unwrap().names.len(), 2, "the late node must exist");
     scene.until_children("/lock", 1).await;
     soon(guard.release()).await.unwrap();
     soon(soon(mutex.acquire()).await.unwrap().release()).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn tickets_of_one_transaction_that_are_made_late_are_all_deleted() {
+async fn late_tickets_of_one_transaction_are_all_deleted() {
     let scene = Scene::start().await;
     let line = Line::new(&scene.client, "/line", &KIND, "lease-").unwrap();
     drop(soon(line.take_tickets(2, None)).await.unwrap());
@@ -34,7 +34,7 @@ async fn tickets_of_one_transaction_that_are_made_late_are_all_deleted() {
     let batch = soon(drawn.await).await.unwrap().unwrap();
     scene.until_children("/line", 3).await;
     scene.deliver();
-    assert_eq!(scene.other.children("/line").await.unwrap().names.len(), 6, "they were made after all");
+    assert_eq!(scene.other.children("/line").await.unwrap().names.len(), 6, "the late nodes must exist");
     scene.until_children("/line", 3).await;
     let holds = soon(batch.hold()).await.unwrap();
     assert!(holds.len() == 3 && holds.iter().all(|hold| hold.is_held()));
@@ -43,24 +43,24 @@ async fn tickets_of_one_transaction_that_are_made_late_are_all_deleted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_line_is_not_blocked_by_a_ticket_that_is_made_late() {
+async fn a_line_is_not_blocked_by_a_late_ticket() {
     let scene = Scene::start().await;
     let mutex = Mutex::new(&scene.client, "/lock").unwrap();
     soon(soon(mutex.acquire()).await.unwrap().release()).await.unwrap();
-    // Given up while it is under way: nobody waits for it any more.
+    // The acquire is cancelled while its create is in flight.
     let acquired = scene.begin({
         let mutex = mutex.clone();
         async move { drop(tokio::time::timeout(std::time::Duration::from_secs(1), mutex.acquire()).await) }
     });
     soon(acquired.await).await.unwrap();
     scene.deliver();
-    let others = Mutex::new(&scene.other, "/lock").unwrap();
-    soon(soon(others.acquire()).await.unwrap().release()).await.unwrap();
+    let peer = Mutex::new(&scene.other, "/lock").unwrap();
+    soon(soon(peer.acquire()).await.unwrap().release()).await.unwrap();
     scene.until_children("/lock", 0).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_barrier_that_is_set_again_is_not_removed_by_the_past() {
+async fn a_barrier_that_is_set_again_is_not_removed_by_a_late_request() {
     let scene = Scene::start().await;
     let barrier = Barrier::new(&scene.client, "/barrier").unwrap();
     assert!(soon(barrier.set()).await.unwrap());

@@ -1,7 +1,7 @@
-//! Writes that a follower which was cut off from its leader delivers once their sender has gone elsewhere:
-//! each is refused, does no harm, or is found and undone.
+//! Writes that a follower delivers after it was cut off and their sender has moved to another server. Each is
+//! refused, does no harm, or is found and undone.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod claims;
 mod locks;

@@ -14,13 +14,13 @@ async fn a_write_of_unknown_outcome_is_applied_after_its_session_moved_and_did_n
     assert_eq!(scene.client.exists("/late").await.unwrap(), None);
     scene.deliver();
     until(async || scene.other.exists("/late").await.unwrap().is_some()).await;
-    // The leader takes the session for the follower's, and refuses its next write: that costs a link and
-    // nothing else.
+    // The leader now believes that the session belongs to the follower, and refuses the session's next write.
+    // That only costs a link.
     soon(scene.client.create("/next", "", CreateMode::Ephemeral)).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_ephemeral_node_does_not_come_back_after_it_was_deleted() {
+async fn an_ephemeral_node_does_not_reappear_after_it_was_deleted() {
     let scene = Scene::start().await;
     let client = scene.client.clone();
     let created = scene.begin(async move { client.create("/node", "", CreateMode::Ephemeral).await }).await;
@@ -31,7 +31,7 @@ async fn an_ephemeral_node_does_not_come_back_after_it_was_deleted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_registration_that_was_removed_does_not_come_back() {
+async fn a_registration_that_was_removed_does_not_reappear() {
     let scene = Scene::start().await;
     let client = scene.client.clone();
     let kept = scene.begin(async move {
@@ -45,7 +45,7 @@ async fn a_registration_that_was_removed_does_not_come_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_removal_that_comes_late_leaves_the_next_registration_alone() {
+async fn a_late_removal_does_not_affect_the_next_registration() {
     let scene = Scene::start().await;
     let node = KeptNode::new(&scene.client, "/node", "ours").unwrap();
     soon(node.present()).await.unwrap();
@@ -59,7 +59,7 @@ async fn a_removal_that_comes_late_leaves_the_next_registration_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_create_whose_future_was_dropped_is_undone_also_when_it_comes_late() {
+async fn a_create_whose_future_was_dropped_is_undone_even_if_it_is_applied_late() {
     let scene = Scene::start().await;
     let client = scene.client.clone();
     let create = scene.begin(async move { client.create("/node", "", CreateMode::Ephemeral).await }).await;
@@ -70,7 +70,7 @@ async fn a_create_whose_future_was_dropped_is_undone_also_when_it_comes_late() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_of_two_creators_of_an_ephemeral_node_is_told_that_it_exists() {
+async fn one_of_two_creators_of_an_ephemeral_node_learns_that_it_exists() {
     let scene = Scene::start().await;
     let (one, two) = (scene.client.clone(), scene.client.clone());
     let both = async move {
@@ -79,7 +79,7 @@ async fn one_of_two_creators_of_an_ephemeral_node_is_told_that_it_exists() {
         };
         tokio::join!(create(one), create(two))
     };
-    // The second one's marker is there, too.
+    // Creates the second create's marker as well.
     let warm = |name: &'static str| scene.client.create(name, "", CreateMode::Ephemeral);
     let (first, second) = soon(async { tokio::join!(warm("/1"), warm("/2")) }).await;
     first.unwrap();

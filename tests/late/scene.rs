@@ -5,11 +5,11 @@ use docent_tests::{SHORT_SESSION, builder, child_count, connect, soon, until};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// A leader and a follower, a client that has its link at the follower, and one that is at the leader.
+/// A leader and a follower, with one client connected to the follower and another to the leader.
 pub(crate) struct Scene {
     server: TestServer,
     follower: Follower,
-    /// Of the client's links to the leader.
+    /// Proxy for the client's links to the leader.
     proxy: Proxy,
     pub(crate) client: Client,
     pub(crate) other: Client,
@@ -21,14 +21,14 @@ impl Scene {
         let follower = server.follower(|follower| follower.sync_limit(Duration::from_secs(60))).await;
         let client = builder(&server, follower.connect_string()).session_timeout(SHORT_SESSION);
         let client = soon(client.connect()).await.unwrap();
-        // A marker for exact writes is there from now on.
+        // Creates the session's marker for exact writes.
         client.create("/first", "", CreateMode::Ephemeral).await.unwrap();
         let (proxy, other) = (server.proxy().await, connect(&server).await);
         Self { server, follower, proxy, client, other }
     }
 
-    /// Begins `write` while the follower is cut off: it is held there, and so is the session's wish for a new
-    /// link. Then the client hears of the leader.
+    /// Starts `write` while the follower is cut off. The follower holds the write and the session's request
+    /// for a new link. Then the client gets the leader's address.
     pub(crate) async fn begin<F>(&self, write: F) -> JoinHandle<F::Output>
     where
         F: Future<Output: Send> + Send + 'static,
@@ -36,8 +36,8 @@ impl Scene {
         self.hold(write, self.server.connect_string()).await
     }
 
-    /// As [`begin`](Self::begin), but the client's first multi at the leader has to wait until the late
-    /// writes are delivered.
+    /// Like [`begin`](Self::begin), but delays the client's first multi to the leader until the late writes
+    /// are delivered.
     pub(crate) async fn begin_and_deliver_first<F>(&self, write: F) -> JoinHandle<F::Output>
     where
         F: Future<Output: Send> + Send + 'static,
@@ -60,20 +60,20 @@ impl Scene {
         written
     }
 
-    /// Lets the follower find its leader again: the held requests are delivered when this returns.
+    /// Reconnects the follower to its leader. When this returns, the held requests are delivered.
     pub(crate) fn deliver(&self) {
-        assert!(self.follower.held_count() >= 2, "something comes late");
+        assert!(self.follower.held_count() >= 2, "the follower must hold requests");
         self.follower.rejoin();
         assert_eq!(self.follower.held_count(), 0);
     }
 
-    /// A client at the leader, through a proxy.
+    /// Connects a client to the leader through a proxy.
     pub(crate) async fn at_leader(&self) -> (Client, Proxy) {
         let proxy = self.server.proxy().await;
         (soon(builder(&self.server, proxy.connect_string()).connect()).await.unwrap(), proxy)
     }
 
-    /// Waits until `path` has as many children as that.
+    /// Waits until `path` has `count` children.
     pub(crate) async fn until_children(&self, path: &str, count: usize) {
         until(async || child_count(&self.other, path).await == count).await;
     }

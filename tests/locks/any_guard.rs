@@ -1,4 +1,4 @@
-//! One function over all guards: those of locks, elections and queues.
+//! One function for all guards: those of locks, elections and queues.
 
 use crate::connect;
 use docent::guard::{Guard, Held, Lost, LostReason};
@@ -7,7 +7,7 @@ use docent_battery::{Backend, both_backends};
 use docent_tests::soon;
 use std::sync::Arc;
 
-/// Work for which any guard will do, started on another task.
+/// Starts work on another task under any kind of guard.
 fn spawn<G: Guard + 'static>(guard: G) -> tokio::task::JoinHandle<(G, Result<u32, Lost>)> {
     tokio::spawn(async move {
         let done = guard.run(async { 7 }).await;
@@ -25,7 +25,7 @@ async fn is_held(guard: &Held, client: &Client, name: &str) {
     assert!(client.exists(&format!("/{name}")).await.unwrap().is_some(), "{name}");
 }
 
-/// Checks a guard that is being lost; returns the reason.
+/// Checks a guard that is being lost and returns the reason.
 async fn is_lost(guard: &Held, name: &str) -> LostReason {
     let reason = soon(guard.lost()).await;
     assert!(!guard.is_held(), "{name}");
@@ -36,7 +36,7 @@ async fn is_lost(guard: &Held, name: &str) -> LostReason {
     reason
 }
 
-/// Works with a guard, gives one up, and loses another one, which `again` acquires.
+/// Uses one guard, releases it, and loses another one, which `again` acquires.
 async fn lives<G: Guard + 'static>(
     client: &Client,
     name: &str,
@@ -59,7 +59,7 @@ async fn lives<G: Guard + 'static>(
     }));
     client.close().await;
     assert_eq!(soon(&mut ended).await, Err(Lost { reason: LostReason::Closed }), "{name}");
-    assert_eq!(Arc::strong_count(&work), 1, "{name}: the work is dropped at the loss");
+    assert_eq!(Arc::strong_count(&work), 1, "{name}: the loss must drop the work");
     drop(ended);
     assert_eq!(is_lost(&second, name).await, LostReason::Closed, "{name}");
     assert_eq!(

@@ -6,12 +6,12 @@ use docent_tests::{connect, frames_since, refuses_bad_paths, short_of_a_lease, s
 use std::time::Duration;
 
 both_backends! {
-    async fn a_lock_at_an_invalid_path_is_refused_when_it_is_made(backend: Backend) {
+    async fn a_lock_at_an_invalid_path_is_refused_when_it_is_created(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let before = server.front().trace().len();
         refuses_bad_paths(|path| Mutex::new(&client, path));
-        for (marker, rule) in [("", "must not be empty"), ("a/b", "must not contain '/'"), ("lock-", "be the lock's own")] {
+        for (marker, rule) in [("", "must not be empty"), ("a/b", "must not contain '/'"), ("lock-", "the lock's own marker")] {
             let error = Mutex::builder(&client, "/lock").neighbours(marker).build().unwrap_err();
             let text = error.to_string();
             assert!(text.contains(rule) && text.contains(&format!("{marker:?}")), "{text}");

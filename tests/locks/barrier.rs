@@ -1,4 +1,4 @@
-//! A gate that holds up everybody who comes, until it is removed.
+//! A gate that blocks all arriving clients until it is removed.
 
 use crate::connect;
 use docent::locks::BarrierError;
@@ -14,14 +14,14 @@ fn barrier(client: &Client) -> Barrier {
     Barrier::new(client, "/barriers/start").unwrap()
 }
 
-/// Begins to wait, and comes back once the watch is set.
+/// Starts to wait and returns once the watch is set.
 async fn waiting(server: &docent_battery::TestServer, client: &Client) -> JoinHandle<Result<(), Error>> {
-    let looks = || server.front().trace().iter().filter(|frame| frame.is_reply(OpCode::Exists)).count();
-    let before = looks();
+    let checks = || server.front().trace().iter().filter(|frame| frame.is_reply(OpCode::Exists)).count();
+    let before = checks();
     let barrier = barrier(client);
     let task = tokio::spawn(async move { barrier.wait().await });
     soon(async {
-        while looks() == before {
+        while checks() == before {
             docent_tests::pause().await;
         }
     })
@@ -30,7 +30,7 @@ async fn waiting(server: &docent_battery::TestServer, client: &Client) -> JoinHa
 }
 
 both_backends! {
-    async fn a_barrier_that_is_not_set_holds_nobody_up(backend: Backend) {
+    async fn a_barrier_that_is_not_set_blocks_no_caller(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         assert!(!soon(barrier(&client).is_set()).await.unwrap());
@@ -38,11 +38,11 @@ both_backends! {
         soon(barrier(&client).remove()).await.unwrap();
     }
 
-    async fn all_who_wait_go_on_when_it_is_removed(backend: Backend) {
+    async fn all_waiters_resume_when_a_barrier_is_removed(backend: Backend) {
         let server = backend.start().await;
         let setter = connect(&server).await;
         assert!(soon(barrier(&setter).set()).await.unwrap());
-        assert!(!soon(barrier(&setter).set()).await.unwrap(), "it was set already");
+        assert!(!soon(barrier(&setter).set()).await.unwrap(), "the barrier was set already");
         assert!(soon(barrier(&setter).is_set()).await.unwrap());
         let clients = join_all((0..5).map(|_| connect(&server))).await;
         let mut waiters = Vec::new();
@@ -56,7 +56,7 @@ both_backends! {
         }
     }
 
-    async fn whoever_waits_goes_on_also_when_it_is_set_again_right_away(backend: Backend) {
+    async fn waiters_resume_even_if_the_barrier_is_set_again_immediately(backend: Backend) {
         let server = backend.start().await;
         let (setter, client) = (connect(&server).await, connect(&server).await);
         soon(barrier(&setter).set()).await.unwrap();
@@ -76,7 +76,7 @@ both_backends! {
         server.expire(client.session_id().unwrap()).await.unwrap();
         server.stop().await;
         server.start_again().await;
-        assert!(soon(barrier(&setter).is_set()).await.unwrap(), "it outlives sessions and servers");
+        assert!(soon(barrier(&setter).is_set()).await.unwrap(), "the barrier outlives sessions and servers");
         assert!(!waiter.is_finished());
         soon(barrier(&setter).remove()).await.unwrap();
         soon(waiter).await.unwrap().unwrap();
@@ -90,11 +90,11 @@ both_backends! {
         assert!(matches!(late, Err(BarrierError::TimedOut { .. })));
         let waiter = waiting(&server, &client).await;
         soon(client.close()).await;
-        let Err(error) = soon(waiter).await.unwrap() else { panic!("it went on") };
+        let Err(error) = soon(waiter).await.unwrap() else { panic!("the waiter passed the barrier") };
         assert_eq!(error.kind(), ErrorKind::Closed);
     }
 
-    async fn the_node_is_curators_and_a_bad_path_is_refused(backend: Backend) {
+    async fn the_node_has_curators_format_and_a_bad_path_is_refused(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         soon(barrier(&client).set()).await.unwrap();

@@ -1,4 +1,4 @@
-//! A barrier stands what happens to links, sessions and futures.
+//! A barrier survives faults of links, sessions and futures.
 
 use crate::{builder, connect};
 use docent::{Barrier, Client};
@@ -18,28 +18,28 @@ async fn behind_a_proxy(server: &TestServer) -> (Client, Proxy) {
     (builder(server, proxy.connect_string()).connect().await.unwrap(), proxy)
 }
 
-/// The requests of a client since then, each with how often it was there before.
+/// The client's requests since `before`, each with its ordinal among requests of the same kind.
 fn requests(proxy: &Proxy, before: usize) -> Vec<(OpCode, usize)> {
-    let mut asked: Vec<(OpCode, usize)> = Vec::new();
+    let mut requests: Vec<(OpCode, usize)> = Vec::new();
     for frame in &proxy.trace()[before..] {
         if let (FrameKind::Request, Some(op)) = (frame.kind, frame.op.filter(|op| *op != OpCode::Ping)) {
-            asked.push((op, 1 + asked.iter().filter(|(one, _)| *one == op).count()));
+            requests.push((op, 1 + requests.iter().filter(|(one, _)| *one == op).count()));
         }
     }
-    asked
+    requests
 }
 
-/// Whether a reply that arms the watch came on a link later than that of the first `op`. The trace may have
-/// further connects after it.
-fn looked_again(trace: &[Traced], op: OpCode) -> bool {
-    let asked = |frame: &&Traced| frame.kind == FrameKind::Request && frame.op == Some(op);
-    let Some(broken) = trace.iter().find(asked).map(|frame| frame.link) else { return false };
+/// True if the reply that arms the watch came on a later link than the first `op`. The trace may contain
+/// further connects after that reply.
+fn sent_again(trace: &[Traced], op: OpCode) -> bool {
+    let is_request = |frame: &&Traced| frame.kind == FrameKind::Request && frame.op == Some(op);
+    let Some(broken) = trace.iter().find(is_request).map(|frame| frame.link) else { return false };
     let arms = |frame: &Traced| frame.is_reply(OpCode::Exists) || frame.is_reply(OpCode::SetWatches);
     trace.iter().any(|frame| frame.link > broken && arms(frame))
 }
 
 both_backends! {
-    async fn a_waiter_whose_link_breaks_at_any_request_or_whose_session_ends_waits_on(backend: Backend) {
+    async fn a_waiter_whose_link_breaks_at_any_request_or_whose_session_ends_keeps_waiting(backend: Backend) {
         let server = backend.start().await;
         let setter = connect(&server).await;
         for op in [OpCode::Sync, OpCode::Exists] {
@@ -64,8 +64,8 @@ both_backends! {
                     }
                     _ => {}
                 }
-                proxy.until(|trace| looked_again(trace, op)).await;
-                assert!(!waiting.is_finished(), "{op:?} {fault}: it went on");
+                proxy.until(|trace| sent_again(trace, op)).await;
+                assert!(!waiting.is_finished(), "{op:?} {fault}: passed the barrier");
                 soon(barrier(&setter).remove()).await.unwrap();
                 drop(soon(waiting).await.unwrap().unwrap_or_else(|error| panic!("{op:?} {fault}: {error}")));
             }
@@ -80,7 +80,7 @@ both_backends! {
             let barrier = barrier(&client);
             let dropped = abandon_at(polls, barrier.wait());
             let done = tokio::time::timeout(std::time::Duration::from_millis(100), dropped).await;
-            assert!(!matches!(done, Ok(Some(_))), "it is set");
+            assert!(!matches!(done, Ok(Some(_))), "the barrier is set");
             soon(client.sync("/")).await.unwrap();
             if let Some(embedded) = server.as_embedded() {
                 soon(async { while embedded.watch_count() > 0 { client.sync("/").await.unwrap(); } }).await;
@@ -90,15 +90,15 @@ both_backends! {
         soon(barrier(&client).wait()).await.unwrap();
     }
 
-    async fn it_is_set_once_and_removed_whichever_reply_is_lost(backend: Backend) {
+    async fn a_barrier_is_set_once_and_removed_whichever_reply_is_lost(backend: Backend) {
         let server = backend.start().await;
         let (client, proxy) = behind_a_proxy(&server).await;
         let before = proxy.trace().len();
         assert!(soon(barrier(&client).set()).await.unwrap());
         soon(barrier(&client).remove()).await.unwrap();
-        let asked = requests(&proxy, before);
-        assert!(asked.len() >= 2, "{asked:?}");
-        for (op, nth) in asked {
+        let requests = requests(&proxy, before);
+        assert!(requests.len() >= 2, "{requests:?}");
+        for (op, nth) in requests {
             for fault in ["lost", "before", "after"] {
                 let (client, proxy) = behind_a_proxy(&server).await;
                 let on = Rule::on(op).nth(nth);
@@ -108,18 +108,18 @@ both_backends! {
                     _ => on.reset_after(),
                 });
                 let both = async {
-                    assert!(barrier(&client).set().await.unwrap(), "{op:?} {nth} {fault}: it was set by this");
+                    assert!(barrier(&client).set().await.unwrap(), "{op:?} {nth} {fault}: not set by this");
                     assert!(barrier(&client).is_set().await.unwrap());
                     barrier(&client).remove().await.unwrap();
                 };
-                let mend = async {
+                let recover = async {
                     broken.fired().await;
                     if fault == "lost" {
                         proxy.reset().await;
                     }
                     std::future::pending::<()>().await;
                 };
-                soon(async { tokio::select! { () = both => {} () = mend => {} } }).await;
+                soon(async { tokio::select! { () = both => {} () = recover => {} } }).await;
                 assert!(!soon(barrier(&client).is_set()).await.unwrap(), "{op:?} {nth} {fault}");
             }
         }

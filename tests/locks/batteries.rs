@@ -1,4 +1,4 @@
-//! The mutex stands the batteries of faults, also where tasks share its tickets.
+//! The mutex survives the batteries of faults, also if tasks share its tickets.
 
 use crate::contender::{Kind, Locks};
 use docent_battery::{Backend, battery, both_backends};
@@ -17,11 +17,11 @@ both_backends! {
         battery::close(&Locks::of(Kind::Mutex), &backend.start().await).await;
     }
 
-    async fn a_lost_lock_is_known_to_be_in_time_and_for_good(backend: Backend) {
+    async fn the_loss_of_a_lock_is_noticed_in_time_and_is_final(backend: Backend) {
         battery::loss(&Locks::of(Kind::Mutex), &backend.start().await).await;
     }
 
-    async fn a_black_holed_holder_knows_of_its_loss_before_the_next_grant_whenever_it_happens(backend: Backend) {
+    async fn a_black_holed_holder_learns_of_its_loss_before_the_next_grant(backend: Backend) {
         let runs = if backend != Backend::Real { 100 } else { 12 };
         battery::black_holes(&Locks::of(Kind::Mutex), &backend.start().await, runs).await;
     }
@@ -38,12 +38,12 @@ both_backends! {
         battery::close(&Locks::of(Kind::Shared), &backend.start().await).await;
     }
 
-    async fn a_lost_shared_lock_is_known_to_be_in_time_and_for_good(backend: Backend) {
+    async fn the_loss_of_a_shared_lock_is_noticed_in_time_and_is_final(backend: Backend) {
         battery::loss(&Locks::of(Kind::Shared), &backend.start().await).await;
     }
 
-    async fn a_shutdown_tells_the_holder_of_every_kind_of_lock(backend: Backend) {
-        // Readers share: a reader is waited for by a writer.
+    async fn a_shutdown_notifies_the_holder_of_every_kind_of_lock(backend: Backend) {
+        // Readers share the lock, so a writer waits for the reader.
         let readers = [Kind::Read, Kind::Downgraded].map(|first| Locks::with_first(first, Kind::Write));
         let run = async |locks: Locks| battery::shutdown(&locks, &backend.start().await).await;
         join_all(Kind::EXCLUSIVE.map(Locks::of).into_iter().chain(readers).map(run)).await;

@@ -1,4 +1,4 @@
-//! Operations that are bound to a guard end when it is lost, and not at their own deadline.
+//! Operations that are bound to a guard end when the guard is lost, not at their own deadline.
 
 use docent::locks::MutexGuard;
 use docent::{Client, ConnectionState, CreateMode, Error, ErrorKind, LostReason, MultiLock, Mutex, RwLock};
@@ -12,7 +12,7 @@ async fn lock(client: &Client, path: &str) -> MutexGuard {
     soon(Mutex::new(client, path).unwrap().acquire()).await.unwrap()
 }
 
-/// Operation that a holder waits for.
+/// An operation that a holder awaits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Operation {
     Commit,
@@ -35,12 +35,12 @@ impl Operation {
         Self::Downgrade,
     ];
 
-    /// True for one that writes what its caller wants.
+    /// True for an operation that writes the caller's data.
     fn writes(self) -> bool {
         matches!(self, Self::Commit | Self::CommitExactly)
     }
 
-    /// The operation, with a guard of its own, which is acquired first.
+    /// Acquires a guard for the operation and returns the operation.
     async fn prepare(self, client: &Client) -> BoxFuture<'static, Result<(), Error>> {
         let guard = async || lock(client, "/bound").await;
         let all = async || {
@@ -55,7 +55,7 @@ impl Operation {
             }
             Self::CommitExactly => {
                 let guard = guard().await;
-                // The next one finds a marker.
+                // Creates the marker for the next exact write.
                 soon(guard.transaction().check("/", None).commit_exactly()).await.unwrap();
                 async move { write(&guard).commit_exactly().await.map(drop) }.boxed()
             }
@@ -78,7 +78,7 @@ impl Operation {
     }
 }
 
-/// Waits until `client` has a link and what it had submitted before was answered.
+/// Waits until `client` has a link and all earlier requests were answered.
 async fn caught_up(client: &Client, proxy: &Proxy) {
     proxy.heal().await.unwrap();
     proxy.reset().await;
@@ -90,14 +90,14 @@ async fn operation_ends_with_its_guard(server: &TestServer, operation: Operation
     let (client, proxy) = patient(server).await;
     let other = connect(server).await;
     let operation_itself = operation.prepare(&client).await;
-    // A guard of the same session, whose lease is the same, tells when it is over.
+    // Another guard of the same session, with the same lease, shows when the lease ends.
     let witness = lock(&client, "/witness").await;
     waits.begin(&proxy).await;
     let error = ends_with(&client, waits, witness.lost(), operation_itself).await;
     let case = format!("{operation:?} {waits:?}: {error}");
     assert!(!error.is_retryable(), "{case}");
     if waits == Waits::Unanswered && operation.writes() {
-        // It may have been applied, and says so.
+        // The write may have been applied, and the error says so.
         assert_eq!((error.kind(), error.may_have_applied()), (ErrorKind::OutcomeUnknown, true), "{case}");
         assert!(error.to_string().contains("the guard was lost"), "{case}");
     } else {
@@ -107,14 +107,14 @@ async fn operation_ends_with_its_guard(server: &TestServer, operation: Operation
     drop(witness);
     caught_up(&client, &proxy).await;
     if waits == Waits::Unsent {
-        assert!(other.exists("/late").await.unwrap().is_none(), "{case}: it was sent afterwards");
+        assert!(other.exists("/late").await.unwrap().is_none(), "{case}: the request was sent later");
     }
-    // Nothing is left of the guards in the lines.
+    // The guards leave nothing in the lines.
     for path in ["/more", "/witness"] {
         drop(lock(&other, path).await);
     }
     match operation {
-        // The node of a reader may have been created, and wait to be deleted.
+        // A reader's node may have been created and still be waiting for its delete.
         Operation::Downgrade => drop(soon(RwLock::new(&other, "/bound").unwrap().write()).await.unwrap()),
         _ => drop(lock(&other, "/bound").await),
     }
@@ -124,14 +124,14 @@ async fn operation_ends_with_its_guard(server: &TestServer, operation: Operation
 both_backends! {
     async fn an_operation_bound_to_a_guard_ends_when_the_guard_is_lost(backend: Backend) {
         let cases = Operation::ALL.into_iter().flat_map(|operation| WAITS.map(|waits| (operation, waits)));
-        // Each has a tree of its own.
+        // Each case runs in a separate tree.
         let run = async |(operation, waits)| {
             operation_ends_with_its_guard(&backend.start().await, operation, waits).await;
         };
         join_all(cases.map(run)).await;
     }
 
-    async fn a_holder_that_waits_for_its_commit_knows_of_its_loss_before_the_next_one_holds(backend: Backend) {
+    async fn a_holder_that_waits_for_its_commit_learns_of_its_loss_before_the_next_holder(backend: Backend) {
         let server = backend.start().await;
         let (client, proxy) = patient(&server).await;
         let next = connect(&server).await;
@@ -143,7 +143,7 @@ both_backends! {
         let knows = tokio::select! {
             biased;
             done = soon(commit) => done.unwrap_err(),
-            _ = waiting => panic!("the next one holds it first"),
+            _ = waiting => panic!("the next client holds first"),
         };
         assert!(knows.is_lost() && !guard.is_held(), "{knows}");
     }
@@ -153,8 +153,8 @@ both_backends! {
         let (client, proxy) = patient(&server).await;
         let guard = lock(&client, "/bound").await;
         proxy.cut().await;
-        // As many as a session may have are in use, all of which wait to be created.
-        let others: Vec<_> = (0..64).map(|n| {
+        // The maximum number of markers per session is in use; all of them wait to be created.
+        let other_clients: Vec<_> = (0..64).map(|n| {
             let client = client.clone();
             let path = format!("/other-{n}");
             tokio::spawn(async move { client.transaction().create(&path, "", CreateMode::Persistent).commit_exactly().await })
@@ -163,13 +163,13 @@ both_backends! {
         let error = ends_with(&client, Waits::Unsent, guard.lost(), write).await;
         assert!(error.is_lost() && !error.may_have_applied(), "{error}");
         proxy.heal().await.unwrap();
-        for other in others {
+        for other in other_clients {
             soon(other).await.unwrap().unwrap();
         }
         assert!(client.exists("/late").await.unwrap().is_none());
     }
 
-    async fn an_exact_write_whose_outcome_is_looked_for_ends_with_its_guard(backend: Backend) {
+    async fn an_exact_write_whose_outcome_is_being_checked_ends_with_its_guard(backend: Backend) {
         let server = backend.start().await;
         let (client, proxy) = patient(&server).await;
         let guard = lock(&client, "/bound").await;
@@ -194,7 +194,7 @@ mod process {
     use docent_tests::{SHORT_SESSION, Stalled, builder, connect, soon};
 
     both_backends_in_real_time! {
-        async fn a_process_that_stood_still_until_its_lease_was_over_does_not_send_its_commit(backend: Backend) {
+        async fn a_process_suspended_beyond_its_lease_does_not_send_its_commit(backend: Backend) {
             let server = backend.start().await;
             let other = connect(&server).await;
             for operation in [Operation::Commit, Operation::CommitExactly] {
@@ -202,7 +202,7 @@ mod process {
                 let connecting = builder(&server, proxy.connect_string()).session_timeout(SHORT_SESSION);
                 let prepare = async move |client: &Client| operation.prepare(client).await;
                 let holder = Stalled::after(connecting, prepare, async |commit| commit.await).await;
-                // The servers have ended the session by then.
+                // When the next lock is acquired, the servers have ended the session.
                 let next = lock(&other, "/bound").await;
                 let before = proxy.trace().len();
                 let error = holder.resume().await.unwrap_err();

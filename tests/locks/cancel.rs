@@ -9,16 +9,16 @@ use docent_battery::battery::abandon_at;
 use docent_tests::{soon, until};
 use std::time::Duration;
 
-/// After that nobody is in the line and others get the lock.
-async fn nothing_is_left(client: &Client, other: &Client) {
+/// Checks that the line becomes empty and another client gets the lock.
+async fn line_is_free(client: &Client, other: &Client) {
     let mutex = Mutex::new(client, "/lock").unwrap();
     until_waiting(&mutex, 0).await;
     soon(soon(Mutex::new(other, "/lock").unwrap().acquire()).await.unwrap().release()).await.unwrap();
 }
 
-/// How many are in the line right after the acquire timed out, which had its ticket by then, beside one who
-/// holds.
-async fn listed_after<T>(
+/// Number of tickets in the line right after the acquire, which already had its ticket, timed out behind a
+/// holder.
+async fn tickets_after<T>(
     acquire: impl Future<Output = Result<T, AcquireError>>,
     participants: impl AsyncFn() -> usize,
 ) -> usize {
@@ -40,9 +40,9 @@ both_backends! {
                 Duration::from_millis(50),
                 abandon_at(polls, mutex.acquire()),
             );
-            assert!(!matches!(acquire.await, Ok(Some(_))), "it cannot be acquired without a server");
+            assert!(!matches!(acquire.await, Ok(Some(_))), "acquired without a server");
             proxy.heal().await.unwrap();
-            nothing_is_left(&client, &other).await;
+            line_is_free(&client, &other).await;
         }
     }
 
@@ -56,12 +56,12 @@ both_backends! {
         let _holders = (soon(held.acquire()).await.unwrap(), soon(read.read()).await.unwrap(), soon(taken.acquire()).await.unwrap());
         let listed = soon(async {
             tokio::join!(
-                listed_after(mutex.acquire_timeout(WAIT), async || mutex.participants().await.unwrap().len()),
-                listed_after(lock.write_timeout(WAIT), async || lock.participants().await.unwrap().len()),
-                listed_after(semaphore.acquire_timeout(WAIT), async || semaphore.participants().await.unwrap().len()),
+                tickets_after(mutex.acquire_timeout(WAIT), async || mutex.participants().await.unwrap().len()),
+                tickets_after(lock.write_timeout(WAIT), async || lock.participants().await.unwrap().len()),
+                tickets_after(semaphore.acquire_timeout(WAIT), async || semaphore.participants().await.unwrap().len()),
             )
         }).await;
-        assert_eq!(listed, (1, 1, 1), "the holders alone");
+        assert_eq!(listed, (1, 1, 1), "only the holders may be listed");
     }
 }
 
@@ -71,5 +71,5 @@ async fn a_guard_dropped_outside_a_runtime_releases_and_does_not_panic() {
     let (client, other) = (connect(&server).await, connect(&server).await);
     let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
     std::thread::spawn(move || drop(guard)).join().unwrap();
-    nothing_is_left(&client, &other).await;
+    line_is_free(&client, &other).await;
 }

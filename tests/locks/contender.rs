@@ -19,7 +19,7 @@ use std::time::Duration;
 const LOCK: &str = "/lock";
 const LEASES: &str = "/lock/leases";
 
-/// Which lock a contender takes.
+/// The lock that a contender acquires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Mutex,
@@ -27,7 +27,7 @@ pub(crate) enum Kind {
     Shared,
     Read,
     Write,
-    /// A writer who became a reader.
+    /// A writer that became a reader.
     Downgraded,
     /// A semaphore of one permit.
     Permit,
@@ -35,12 +35,12 @@ pub(crate) enum Kind {
     Permits,
     /// A mutex at the path of the others, and both sides of two read/write locks.
     Multi,
-    /// A mutex at the path of the others, and a read lock: the holder of the mutex has all.
+    /// A mutex at the path of the others, and a read lock. The holder of the mutex has everything.
     MultiRead,
 }
 
 impl Kind {
-    /// Those that exclude others of their kind.
+    /// Kinds that exclude other contenders of the same kind.
     pub(crate) const EXCLUSIVE: [Self; 6] =
         [Self::Mutex, Self::Shared, Self::Write, Self::Permit, Self::Permits, Self::Multi];
 
@@ -58,11 +58,11 @@ impl Kind {
     }
 }
 
-/// A recipe whose contenders all take the same, but perhaps for the first one of each case.
+/// A recipe whose contenders all acquire the same kind, except perhaps the first of each case.
 pub(crate) struct Locks {
     first: Kind,
-    others: Kind,
-    /// How many there were in each case.
+    rest: Kind,
+    /// Number of contenders in each case.
     contenders: RefCell<HashMap<String, usize>>,
 }
 
@@ -71,8 +71,8 @@ impl Locks {
         Self::with_first(kind, kind)
     }
 
-    pub(crate) fn with_first(first: Kind, others: Kind) -> Self {
-        Self { first, others, contenders: RefCell::default() }
+    pub(crate) fn with_first(first: Kind, rest: Kind) -> Self {
+        Self { first, rest, contenders: RefCell::default() }
     }
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct Locker {
     client: Client,
     kind: Kind,
     namespace: String,
-    /// Without when readers take part.
+    /// False if readers take part.
     fenced: bool,
 }
 
@@ -113,32 +113,32 @@ impl Recipe for Locks {
         let client = contenders::connect(setup).await;
         let mut contenders = self.contenders.borrow_mut();
         let number = contenders.entry(setup.namespace.clone()).or_default();
-        let kind = if *number == 0 { self.first } else { self.others };
+        let kind = if *number == 0 { self.first } else { self.rest };
         *number += 1;
         let unfenced = [Kind::Read, Kind::Permit, Kind::Permits];
-        let fenced = !unfenced.contains(&self.first) && !unfenced.contains(&self.others);
+        let fenced = !unfenced.contains(&self.first) && !unfenced.contains(&self.rest);
         Locker { client, kind, namespace: setup.namespace.clone(), fenced }
     }
 
     fn folder(&self) -> &str {
-        if matches!(self.others, Kind::Permit | Kind::Permits) { LEASES } else { LOCK }
+        if matches!(self.rest, Kind::Permit | Kind::Permits) { LEASES } else { LOCK }
     }
 
     fn effects(&self, trace: &[Traced], folder: &str) -> usize {
-        if self.others == Kind::Permits {
-            // Both permits are made in one transaction, which is told from a check by the missing number, and
-            // by the names in its reply from one that was refused.
-            let made = |frame: &&Traced| {
+        if self.rest == Kind::Permits {
+            // One transaction creates both permits. Its path has no number, unlike that of a check, and the
+            // names in its reply distinguish it from a refused transaction.
+            let creates = |frame: &&Traced| {
                 let path = frame.path.as_ref().filter(|path| path.starts_with(folder));
                 let is_made = |path: &String| path.ends_with("-lease-") && frame.length > 2 * path.len();
                 frame.is_reply(OpCode::Multi) && path.is_some_and(is_made)
             };
-            return trace.iter().filter(made).count() * self.nodes();
+            return trace.iter().filter(creates).count() * self.nodes();
         }
         let created = |frame: &&Traced| {
             let create = frame.is_reply(OpCode::Create) || frame.is_reply(OpCode::Create2);
             let below = frame.path.as_ref().and_then(|path| path.strip_prefix(folder));
-            // A writer that becomes a reader keeps its place by a second node.
+            // A writer that becomes a reader keeps its place with a second node.
             let counts = |name: &str| {
                 name.starts_with('/') && (self.first != Kind::Downgraded || name.contains("__READ__"))
             };
@@ -148,26 +148,26 @@ impl Recipe for Locks {
     }
 
     fn nodes(&self) -> usize {
-        if self.others == Kind::Permits { 2 } else { 1 }
+        if self.rest == Kind::Permits { 2 } else { 1 }
     }
 
-    /// A waiter watches one ahead and its own node by one request; one that waits for permits their folder,
-    /// after a listing of that with its own.
+    /// A waiter watches one node ahead and its own node with one request. A waiter for permits watches the
+    /// folder, after a listing that contains its own node.
     fn waits(&self, trace: &[Traced]) -> bool {
-        let watches = |frame: &&Traced| match self.others {
+        let watches = |frame: &&Traced| match self.rest {
             Kind::Permit | Kind::Permits => {
                 let is_folder = frame.path.as_ref().is_some_and(|path| path.ends_with(LEASES));
                 frame.is_reply(OpCode::GetChildren2) && is_folder
             }
             _ => frame.is_reply(OpCode::SetWatches),
         };
-        let least = if matches!(self.others, Kind::Permit | Kind::Permits) { 2 } else { 1 };
+        let least = if matches!(self.rest, Kind::Permit | Kind::Permits) { 2 } else { 1 };
         trace.iter().filter(watches).count() >= least && unanswered(trace) == 0
     }
 
     fn permits(&self, step: Step, fault: Fault, error: &AcquireError) -> bool {
         let AcquireError::Core(error) = error else { return false };
-        // The hold that it becomes a reader with may be lost on the way.
+        // The writer's hold may be lost while it becomes a reader.
         let lost_on_the_way = self.first == Kind::Downgraded
             && step == Step::Acquire
             && matches!(fault, Fault::Expired | Fault::Closed | Fault::Lost)
@@ -178,7 +178,7 @@ impl Recipe for Locks {
 
 impl RunsAsProcess for Locks {
     fn process(&self, setup: &ContenderSetup) -> Command {
-        // It is the first contender.
+        // The process is the first contender.
         self.contenders.borrow_mut().insert(setup.namespace.clone(), 1);
         let mut command = contenders::process(env!("CARGO_BIN_EXE_holder"), setup);
         command.args([LOCK, self.first.name()]);
@@ -205,7 +205,7 @@ impl Contender for Locker {
                 let written = rw_lock()?.write().await?;
                 let place = written.path();
                 let read = written.downgrade().await?;
-                // The writer's node goes in the background.
+                // The writer's node is deleted in the background.
                 while self.client.exists(&place).await?.is_some() {}
                 Guard::Read(read)
             }
@@ -253,7 +253,7 @@ impl Contender for Locker {
         match held {
             Guard::Shared(guard) => Some(guard.fence()),
             Guard::Multi(guard) => guard.fence(LOCK).map(TurnFence::from),
-            // For a reader the fence of the writer it was.
+            // A reader that was a writer has the writer's fence.
             held => held.held().fence().map(TurnFence::from),
         }
     }

@@ -1,4 +1,4 @@
-//! Round trips that locks cost, with sessions that send at once what is submitted together.
+//! Round trips of locks, with sessions that immediately send all requests that were submitted together.
 
 use docent::{CreateMode, Mutex, RwLock, Semaphore};
 use docent_battery::{Backend, Traced, both_backends, round_trips};
@@ -17,7 +17,7 @@ both_backends! {
         let server = backend.start().await;
         let client = connect(&server).await;
         let mutex = Mutex::new(&client, "/lock").unwrap();
-        // A container would be deleted when it was empty for long, and made again.
+        // A container would be deleted after it was empty for long, and re-created.
         client.create("/lock", "", CreateMode::Persistent).await.unwrap();
         let before = server.front().trace().len();
         let guard = soon(mutex.acquire()).await.unwrap();
@@ -40,7 +40,7 @@ both_backends! {
         assert_eq!(round_trips(&awaited(&server.front().trace()[before..])), 1);
         let before = server.front().trace().len();
         let _second = soon(lock.read()).await.unwrap();
-        assert_eq!(round_trips(&awaited(&server.front().trace()[before..])), 1, "others read");
+        assert_eq!(round_trips(&awaited(&server.front().trace()[before..])), 1, "with another reader");
         drop(first);
     }
 
@@ -55,7 +55,7 @@ both_backends! {
             let before = server.front().trace().len();
             let _permits = soon(semaphore.acquire_many(permits)).await.unwrap();
             let trips = round_trips(&awaited(&server.front().trace()[before..]));
-            assert!(trips <= 4, "{trips} for {permits} permits");
+            assert!(trips <= 4, "{trips} trips for {permits} permits");
             client.sync("/").await.unwrap();
         }
     }
@@ -68,7 +68,7 @@ both_backends! {
         assert!(round_trips(&awaited(&server.front().trace()[before..])) <= 3);
     }
 
-    async fn no_lock_wakes_its_task_while_that_runs(backend: Backend) {
+    async fn no_acquire_wakes_its_own_running_task(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let mutex = Mutex::new(&client, "/mutex").unwrap();
@@ -93,30 +93,30 @@ both_backends! {
     }
 }
 
-/// Output of `future`, and how often it woke its own task while it was polled: for that tokio wakes another
-/// thread, which costs as much as a round trip.
+/// Output of `future`, and how often the future woke its own task while it was polled. Each wake-up makes
+/// tokio wake another thread, which costs as much as a round trip.
 async fn own_wakes<F: Future>(future: F) -> (F::Output, usize) {
-    let (ear, mut future) = (Arc::new(Ear::default()), pin!(future));
-    let waker = Waker::from(Arc::clone(&ear));
+    let (counter, mut future) = (Arc::new(WakeCounter::default()), pin!(future));
+    let waker = Waker::from(Arc::clone(&counter));
     let output = poll_fn(|cx| {
-        ear.task.register(cx.waker());
-        *ear.polled_by.lock().unwrap() = Some(thread::current().id());
+        counter.task.register(cx.waker());
+        *counter.polled_by.lock().unwrap() = Some(thread::current().id());
         let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
-        *ear.polled_by.lock().unwrap() = None;
+        *counter.polled_by.lock().unwrap() = None;
         polled
     })
     .await;
-    (output, ear.own.load(Ordering::Relaxed))
+    (output, counter.own.load(Ordering::Relaxed))
 }
 
 #[derive(Default)]
-struct Ear {
+struct WakeCounter {
     task: AtomicWaker,
     polled_by: Shared<Option<ThreadId>>,
     own: AtomicUsize,
 }
 
-impl Wake for Ear {
+impl Wake for WakeCounter {
     fn wake(self: Arc<Self>) {
         if *self.polled_by.lock().unwrap() == Some(thread::current().id()) {
             self.own.fetch_add(1, Ordering::Relaxed);
@@ -125,7 +125,7 @@ impl Wake for Ear {
     }
 }
 
-/// Without pings and the watch that a holder keeps on its own node: nobody waits for their replies.
+/// Omits pings and the watch of a holder on its own node, because no caller awaits their replies.
 fn awaited(trace: &[Traced]) -> Vec<Traced> {
     let mut awaited = trace.to_vec();
     awaited.retain(|frame| !matches!(frame.op, Some(OpCode::GetData | OpCode::Ping)));

@@ -1,4 +1,4 @@
-//! A gate that opens once enough have come, and again once all have left.
+//! A gate that opens once enough members have arrived, and again once all have left.
 
 use crate::{builder, connect};
 use docent::locks::{BarrierError, Entered};
@@ -23,7 +23,7 @@ fn enter(client: &Client, members: u32) -> JoinHandle<Result<Entered, Error>> {
     tokio::spawn(async move { barrier.enter().await })
 }
 
-/// Waits until so many nodes are below the barrier.
+/// Waits until the barrier has that many children.
 async fn until_nodes(client: &Client, count: usize) {
     soon(async {
         loop {
@@ -38,22 +38,22 @@ async fn until_nodes(client: &Client, count: usize) {
 }
 
 both_backends! {
-    async fn all_enter_before_anybody_goes_on_and_all_leave_before_anybody_goes_on(backend: Backend) {
+    async fn no_member_proceeds_before_all_have_entered_and_none_before_all_have_left(backend: Backend) {
         const MEMBERS: usize = 5;
         let server = backend.start().await;
         let clients = join_all((0..MEMBERS).map(|_| connect(&server))).await;
-        let (came, left) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (entered_count, left_count) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         // Two rounds at the same path.
         for round in 1..=2 {
             let work = clients.iter().map(|client| {
-                let (barrier, came, left) = (barrier(client, MEMBERS as u32), came.clone(), left.clone());
+                let (barrier, entered_count, left_count) = (barrier(client, MEMBERS as u32), entered_count.clone(), left_count.clone());
                 tokio::spawn(async move {
-                    came.fetch_add(1, Ordering::SeqCst);
+                    entered_count.fetch_add(1, Ordering::SeqCst);
                     let entered = barrier.enter().await.unwrap();
-                    assert_eq!(came.load(Ordering::SeqCst), round * MEMBERS);
-                    left.fetch_add(1, Ordering::SeqCst);
+                    assert_eq!(entered_count.load(Ordering::SeqCst), round * MEMBERS);
+                    left_count.fetch_add(1, Ordering::SeqCst);
                     entered.leave().await.unwrap();
-                    assert_eq!(left.load(Ordering::SeqCst), round * MEMBERS);
+                    assert_eq!(left_count.load(Ordering::SeqCst), round * MEMBERS);
                 })
             });
             soon(try_join_all(work)).await.unwrap();
@@ -61,10 +61,10 @@ both_backends! {
         until_nodes(&clients[0], 0).await;
     }
 
-    async fn nodes_and_data_are_those_of_curators(backend: Backend) {
+    async fn nodes_and_data_match_curators_format(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
-        // The door of a crashed round, too.
+        // Includes the `ready` node that a crashed round left behind.
         client.create(&format!("{PATH}/ready"), "", CreateMode::Persistent).await.unwrap();
         for _ in 0..2 {
             let entered = soon(barrier(&client, 1).enter()).await.unwrap();
@@ -79,7 +79,7 @@ both_backends! {
         }
     }
 
-    async fn more_members_than_asked_for_are_let_in_while_others_are(backend: Backend) {
+    async fn surplus_members_are_admitted_while_the_barrier_is_open(backend: Backend) {
         let server = backend.start().await;
         let clients = join_all((0..4).map(|_| connect(&server))).await;
         let first: Vec<_> = clients[..2].iter().map(|client| enter(client, 2)).collect();
@@ -92,7 +92,7 @@ both_backends! {
         until_nodes(&clients[0], 0).await;
     }
 
-    async fn one_that_gives_up_leaves_no_node_and_does_not_count(backend: Backend) {
+    async fn a_member_that_times_out_leaves_no_node_and_does_not_count(backend: Backend) {
         let server = backend.start().await;
         let (one, two) = (connect(&server).await, connect(&server).await);
         let late = soon(barrier(&one, 2).enter_timeout(Duration::from_millis(200))).await;
@@ -107,7 +107,7 @@ both_backends! {
         until_nodes(&one, 1).await;
     }
 
-    async fn a_door_that_is_opened_late_lets_in_nobody_when_too_few_are_there_by_then(backend: Backend) {
+    async fn a_late_opening_admits_no_member_if_too_few_remain(backend: Backend) {
         let server = backend.start().await;
         let (one, proxy) = (connect(&server).await, server.proxy().await);
         let two = builder(&server, proxy.connect_string()).connect().await.unwrap();
@@ -125,33 +125,33 @@ both_backends! {
             trace[before..].iter().any(|frame| frame.is_reply(OpCode::Create2) || frame.is_reply(OpCode::Multi))
         }).await;
         for _ in 0..5 {
-            // Behind all that it asks after that.
+            // The sync follows everything that the member sends next.
             soon(two.sync("/")).await.unwrap();
         }
-        assert!(!late.is_finished(), "it was let in alone");
+        assert!(!late.is_finished(), "a member entered alone");
         let entered = soon(barrier(&one, 2).enter()).await.unwrap();
         drop((entered, soon(late).await.unwrap().unwrap()));
     }
 
-    async fn a_door_is_opened_although_one_of_more_than_enough_has_left(backend: Backend) {
+    async fn a_barrier_opens_although_a_surplus_member_has_left(backend: Backend) {
         let server = backend.start().await;
         let (one, proxy) = (connect(&server).await, server.proxy().await);
         let two = builder(&server, proxy.connect_string()).connect().await.unwrap();
         let opens = |request: &Request| request.op() == OpCode::Multi;
         let opening = proxy.add(Rule::on_any().path(|path| path.ends_with("/ready")).when(opens).hold());
-        // Others that have come do not look: they are somebody else's, and never open the door.
+        // The other members are nodes of another client. They do not check the barrier and never open it.
         let ids = ["00000000-0000-4000-8000-000000000000", "ffffffff-ffff-4fff-bfff-ffffffffffff"];
-        let others = ids.map(|id| format!("{PATH}/{id}"));
-        one.create(&others[0], "", CreateMode::Ephemeral).await.unwrap();
-        one.create(&others[1], "", CreateMode::Ephemeral).await.unwrap();
+        let members = ids.map(|id| format!("{PATH}/{id}"));
+        one.create(&members[0], "", CreateMode::Ephemeral).await.unwrap();
+        one.create(&members[1], "", CreateMode::Ephemeral).await.unwrap();
         let late = enter(&two, 2);
         soon(opening.fired()).await;
-        one.delete(&others[0], None).await.unwrap();
+        one.delete(&members[0], None).await.unwrap();
         proxy.heal().await.unwrap();
         drop(soon(late).await.unwrap().unwrap());
     }
 
-    async fn a_door_that_is_closed_late_is_not_that_of_a_later_round(backend: Backend) {
+    async fn a_late_close_does_not_affect_a_later_round(backend: Backend) {
         let server = backend.start().await;
         let (two, three, proxy) = (connect(&server).await, connect(&server).await, server.proxy().await);
         let one = builder(&server, proxy.connect_string()).connect().await.unwrap();
@@ -161,7 +161,7 @@ both_backends! {
         let closing = proxy.add(Rule::on_any().path(|path| path.ends_with("/ready")).when(removes).hold());
         let leaving = tokio::spawn(alone.leave());
         soon(closing.fired()).await;
-        // Others may come once it is no member any more, whether it left or was deleted.
+        // Other members may arrive after this one has left or was deleted.
         if let Err(error) = two.delete(&own, None).await {
             assert_eq!(error.kind(), ErrorKind::NoNode);
         }
@@ -170,8 +170,8 @@ both_backends! {
             let (first, second) = tokio::join!(doors.0.enter(), doors.1.enter());
             (first.unwrap(), second.unwrap())
         };
-        // The next round opens the door over the old `ready` and closes it, the round after that opens it
-        // anew.
+        // The next round opens the barrier over the old `ready` and closes it. The round after that opens it
+        // again.
         let (first, second) = soon(both()).await;
         let (left, also) = soon(async { tokio::join!(first.leave(), second.leave()) }).await;
         left.and(also).unwrap();
@@ -181,7 +181,7 @@ both_backends! {
         soon(leaving).await.unwrap().unwrap();
         soon(two.sync("/")).await.unwrap();
         let ready = soon(two.exists(&format!("{PATH}/ready"))).await.unwrap();
-        assert_eq!(ready.map(|stat| stat.version), Some(0), "it was removed with others inside");
+        assert_eq!(ready.map(|stat| stat.version), Some(0), "ready was deleted with members inside");
         drop(inside);
     }
 
@@ -195,12 +195,12 @@ both_backends! {
         until_nodes(&client, 3).await;
         assert!(!waiting.is_finished());
         let ready = format!("{PATH}/ready");
-        assert!(soon(client.exists(&ready)).await.unwrap().is_none(), "two are not enough when one is foreign");
-        // Curator's member makes itself a node, counts and lets all in.
+        assert!(soon(client.exists(&ready)).await.unwrap().is_none(), "a foreign node must not count as a member");
+        // Curator's member creates its node, counts, and admits all members.
         let member = format!("{PATH}/9a794062-0b31-421c-9cfe-0699f14437da");
         curator.create(&member, "127.0.0.1", CreateMode::Ephemeral).await.unwrap();
         if let Err(error) = curator.create(&ready, "127.0.0.1", CreateMode::Persistent).await {
-            assert_eq!(error.kind(), ErrorKind::NodeExists, "ours let them in");
+            assert_eq!(error.kind(), ErrorKind::NodeExists, "expected that ready exists");
         }
         let entered = soon(waiting).await.unwrap().unwrap();
         let leaving = tokio::spawn(entered.leave());
@@ -210,14 +210,14 @@ both_backends! {
         soon(leaving).await.unwrap().unwrap();
     }
 
-    async fn a_ready_that_a_crashed_round_left_behind_lets_nobody_in(backend: Backend) {
+    async fn a_ready_node_of_a_crashed_round_admits_no_member(backend: Backend) {
         let server = backend.start().await;
         let (one, two) = (connect(&server).await, connect(&server).await);
         one.create(&format!("{PATH}/ready"), "", CreateMode::Persistent).await.unwrap();
         let waiting = enter(&one, 2);
         until_nodes(&one, 2).await;
         let late = soon(tokio::time::timeout(Duration::from_millis(200), async { while !waiting.is_finished() { docent_tests::pause().await } })).await;
-        assert!(late.is_err(), "one of two was let in");
+        assert!(late.is_err(), "one of two members entered");
         let second = soon(barrier(&two, 2).enter()).await.unwrap();
         let first = soon(waiting).await.unwrap().unwrap();
         let (left, also) = soon(async { tokio::join!(first.leave(), second.leave()) }).await;
@@ -225,17 +225,17 @@ both_backends! {
         until_nodes(&one, 0).await;
     }
 
-    async fn a_member_is_let_in_although_ready_is_gone_before_it_is_read(backend: Backend) {
+    async fn a_member_is_admitted_although_ready_is_deleted_before_it_is_read(backend: Backend) {
         let server = backend.start().await;
         let (kazoo, proxy) = (connect(&server).await, server.proxy().await);
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
         let (member, ready) = (format!("{PATH}/8eb6557ec51a32d1e0cb91e4d5e9a5c5"), format!("{PATH}/ready"));
         let is_ready = |path: &str| path.ends_with("/ready");
-        let looked = |frame: &Traced| frame.is_reply(OpCode::Exists) && frame.path.as_deref().is_some_and(is_ready);
+        let checked_ready = |frame: &Traced| frame.is_reply(OpCode::Exists) && frame.path.as_deref().is_some_and(is_ready);
         let waiting = enter(&client, 2);
-        soon(proxy.until(|trace| trace.iter().any(looked))).await;
+        soon(proxy.until(|trace| trace.iter().any(checked_ready))).await;
         let read = proxy.add(Rule::on(OpCode::GetData).path(is_ready).hold());
-        // Kazoo's member that leaves deletes `ready` first, and its own node in most cases.
+        // When it leaves, kazoo's member first deletes `ready`, and then usually its own node.
         kazoo.create(&member, "python-1", CreateMode::Ephemeral).await.unwrap();
         kazoo.create(&ready, "", CreateMode::Persistent).await.unwrap();
         soon(read.fired()).await;
@@ -250,7 +250,7 @@ both_backends! {
     async fn members_that_leave_after_the_first_has_crashed_leave_no_ready(backend: Backend) {
         let server = backend.start().await;
         let (stays, crashes) = (connect(&server).await, connect(&server).await);
-        // The first by name leaves last, and would remove `ready`.
+        // The first member by name leaves last and would delete `ready`.
         let first = format!("{PATH}/00000000-0000-4000-8000-000000000000");
         crashes.create(&first, "", CreateMode::Ephemeral).await.unwrap();
         let entered = soon(barrier(&stays, 2).enter()).await.unwrap();
@@ -262,7 +262,7 @@ both_backends! {
         until_nodes(&stays, 0).await;
     }
 
-    async fn a_lost_link_or_a_new_session_lets_nobody_in(backend: Backend) {
+    async fn a_lost_link_or_a_new_session_admits_no_member(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let member = builder(&server, proxy.connect_string()).connect().await.unwrap();
@@ -273,14 +273,14 @@ both_backends! {
         soon(member.sync("/")).await.unwrap();
         assert!(!waiting.is_finished());
         server.expire(member.session_id().unwrap()).await.unwrap();
-        // Its node is made anew, and the next member to come is the second.
+        // The member's node is re-created, and the next arriving member is the second.
         let entered = soon(barrier(&other, 2).enter()).await.unwrap();
         let also = soon(waiting).await.unwrap().unwrap();
         let (left, right) = soon(async { tokio::join!(entered.leave(), also.leave()) }).await;
         left.and(right).unwrap();
     }
 
-    async fn one_that_crashes_inside_holds_nobody_up_for_longer_than_its_session(backend: Backend) {
+    async fn a_member_that_crashes_inside_blocks_no_member_longer_than_its_session(backend: Backend) {
         let server = backend.start().await;
         let (stays, crashes) = (connect(&server).await, connect(&server).await);
         let waiting = enter(&stays, 2);
@@ -292,33 +292,34 @@ both_backends! {
         drop(crashing);
     }
 
-    async fn one_whose_session_ends_inside_holds_nobody_up_and_does_not_count_for_the_next_round(backend: Backend) {
+    async fn a_member_whose_session_ends_inside_blocks_no_member_and_does_not_count_for_the_next_round(backend: Backend) {
         let server = backend.start().await;
-        let (stays, loses, comes) = (connect(&server).await, connect(&server).await, connect(&server).await);
+        let (stays, loses, newcomer) = (connect(&server).await, connect(&server).await, connect(&server).await);
         let waiting = enter(&stays, 2);
         let inside = soon(barrier(&loses, 2).enter()).await.unwrap();
         let entered = soon(waiting).await.unwrap().unwrap();
         server.expire(loses.session_id().unwrap()).await.unwrap();
-        // It has its next session once this is answered.
+        // When this is answered, the client has its next session.
         while soon(loses.sync("/")).await.is_err() {}
         soon(entered.leave()).await.unwrap();
         let waiting = enter(&stays, 2);
-        until_nodes(&comes, 1).await;
+        until_nodes(&newcomer, 1).await;
         for _ in 0..5 {
-            // Behind all that the waiter sends.
+            // The sync follows everything that the waiter sends.
             soon(stays.sync("/")).await.unwrap();
         }
-        assert!(!waiting.is_finished(), "one of two was let in");
-        let second = soon(barrier(&comes, 2).enter()).await.unwrap();
+        assert!(!waiting.is_finished(), "one of two members entered");
+        let second = soon(barrier(&newcomer, 2).enter()).await.unwrap();
         let first = soon(waiting).await.unwrap().unwrap();
-        // Members of the next round do not concern it, once the first round has left.
+        // After the first round has left, members of the next round do not affect the member that is still
+        // inside.
         let (left, also) = soon(async { tokio::join!(first.leave(), second.leave()) }).await;
         left.and(also).unwrap();
         soon(inside.leave()).await.unwrap();
-        until_nodes(&comes, 0).await;
+        until_nodes(&newcomer, 0).await;
     }
 
-    async fn one_that_waits_outlasts_an_outage_that_is_longer_than_its_session_and_its_operations(backend: Backend) {
+    async fn a_waiting_member_outlasts_an_outage_longer_than_its_session_and_operations(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let patience = Duration::from_secs(2);
@@ -326,13 +327,13 @@ both_backends! {
         let member = settings.session_timeout(SHORT_SESSION).operation_timeout(patience).connect().await.unwrap();
         let other = connect(&server).await;
         let waiting = enter(&member, 2);
-        // It is a member, and knows that.
+        // The client is a member and knows it.
         let reads_ready = |path: &String| path.ends_with("/ready");
         proxy.until(|trace| trace.iter().any(|frame| frame.path.as_ref().is_some_and(reads_ready))).await;
         let mut state = member.state();
         proxy.cut().await;
         until_nodes(&other, 0).await;
-        // The client gives the session up, and then the request that it sends in the next one.
+        // The client gives up the session, and then the request that it sends in the next session.
         soon(async { while state.changed().await.unwrap() != ConnectionState::Lost {} }).await;
         for _ in 0..2 {
             assert_eq!(soon(member.exists(PATH)).await.unwrap_err().kind(), ErrorKind::Timeout);

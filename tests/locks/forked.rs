@@ -1,4 +1,5 @@
-//! Forks after its client was in use, as a server of workers does: `forked CONNECT-STRING NAMESPACE`.
+//! Forks after its client was used, as a server with worker processes does: `forked CONNECT-STRING
+//! NAMESPACE`.
 //!
 //! Each of the two processes acquires a lock and prints the path of its node.
 
@@ -11,9 +12,9 @@ use tokio::runtime::{Builder, Runtime};
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let [connect_string, namespace] = &arguments[..] else {
-        return Err("CONNECT-STRING NAMESPACE are needed: see the source".into());
+        return Err("the arguments CONNECT-STRING NAMESPACE are required".into());
     };
-    // What draws ids is in use now. No thread is left, since one would not be forked.
+    // The generator of ids has been used now. No other thread may exist, because a fork would not copy it.
     runtime()?.block_on(print_node(connect_string, namespace, "before"))?;
     match fork()? {
         Fork::Child => {
@@ -32,10 +33,10 @@ fn runtime() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }
 
-async fn print_node(connect_string: &str, namespace: &str, who: &str) -> Result<(), Box<dyn Error>> {
+async fn print_node(connect_string: &str, namespace: &str, process: &str) -> Result<(), Box<dyn Error>> {
     let client = Client::builder(connect_string).namespace(namespace).connect().await?;
     let guard = Mutex::new(&client, "/forked")?.acquire().await?;
-    println!("{who} {}", guard.path());
+    println!("{process} {}", guard.path());
     guard.release().await?;
     client.close().await;
     Ok(())

@@ -1,4 +1,4 @@
-//! A session that is granted less when it is attached again.
+//! A session that gets a smaller timeout when it is re-attached.
 
 use crate::order::until_waiting;
 use docent::{Client, LostReason, Mutex};
@@ -6,13 +6,13 @@ use docent_battery::{FrameKind, Proxy, TestServer, Traced};
 use docent_tests::{connect, soon, within};
 use std::time::Duration;
 
-/// Session timeout that the client asks for, and is granted at first.
+/// Session timeout that the client requests and gets at first.
 pub(crate) const LONG: Duration = Duration::from_secs(20);
-/// Session timeout that it is granted later.
+/// Session timeout that the client gets later.
 pub(crate) const SHORT: Duration = Duration::from_secs(4);
 
-/// Checks that a client that goes through `proxy` loses its guard before the next one holds the lock, and
-/// that this is soon.
+/// Checks that the client behind `proxy` loses its guard before the next holder has the lock, and that the
+/// next holder does not wait long.
 pub(crate) async fn loses_its_guard_in_time(client: &Client, proxy: &Proxy, server: &TestServer) {
     let guard = soon(Mutex::new(client, "/lock").unwrap().acquire()).await.unwrap();
     let next = Mutex::new(&connect(server).await, "/lock").unwrap();
@@ -22,15 +22,15 @@ pub(crate) async fn loses_its_guard_in_time(client: &Client, proxy: &Proxy, serv
         proxy.set_longest_timeout(Some(SHORT));
         let before = proxy.trace().len();
         proxy.reset().await;
-        // It is attached again, and has no chance to renew its lease.
+        // The session is re-attached, and cannot renew its lease.
         let connects =
             |trace: &[Traced]| trace.iter().filter(|frame| frame.kind == FrameKind::Connect).count();
         proxy.until(|trace| connects(&trace[before..]) >= 2).await;
         proxy.blackhole();
         assert_eq!(guard.lost().await, LostReason::LeaseExpired);
     };
-    // The server granted less: the next one need not wait for the end of a long session.
+    // The server granted a smaller timeout, so the next holder need not wait for the end of a long session.
     let ((_granted, is_held), ()) = within(LONG / 2, async { tokio::join!(biased; acquire, lose) }).await;
-    assert!(!is_held, "it says that it holds when the next one does");
+    assert!(!is_held, "held together with the next holder");
     assert!(!guard.is_held());
 }

@@ -1,4 +1,4 @@
-//! How a lock goes from one to the next, and how the lease of many is kept.
+//! How a lock is handed to the next waiter, and how the lease of many guards is renewed.
 
 use crate::order::until_waiting;
 use crate::rw_lock::until_in_line;
@@ -15,14 +15,13 @@ use std::time::Duration;
 const LONG_SESSION: Duration = Duration::from_secs(60);
 
 both_backends! {
-    async fn what_was_dropped_without_a_link_is_free_for_a_try_that_follows(backend: Backend) {
+    async fn a_try_right_after_a_drop_without_a_link_succeeds(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
         let mutex = Mutex::new(&client, "/lock").unwrap();
         let mut guard = soon(mutex.acquire()).await.unwrap();
-        // The delete could not be sent, or its reply is not known: it is ahead of the try on the next link
-        // all the same.
+        // The delete was not sent, or its outcome is unknown. It still precedes the try on the next link.
         for round in 0..5 {
             proxy.cut().await;
             drop(guard);
@@ -35,7 +34,7 @@ both_backends! {
     async fn the_next_in_line_takes_over_without_a_trip_right_after_its_own_write(backend: Backend) {
         let server = backend.start().await;
         let (holder, proxy) = (connect(&server).await, server.proxy().await);
-        // A write is recent for a sixth of the timeout: ten seconds, which outlast a busy machine.
+        // A write is recent for a sixth of the timeout: ten seconds, longer than a busy machine needs.
         let next = builder(&server, proxy.connect_string()).session_timeout(LONG_SESSION).connect().await.unwrap();
         let held = soon(Mutex::new(&holder, "/lock").unwrap().acquire()).await.unwrap();
         let mutex = Mutex::new(&next, "/lock").unwrap();
@@ -43,7 +42,7 @@ both_backends! {
         proxy.until(|trace| trace.iter().any(|frame| frame.is_reply(OpCode::SetWatches))).await;
         soon(held.release()).await.unwrap();
         let _guard = soon(waiting).await.unwrap().unwrap();
-        assert!(!proxy.trace().iter().any(|frame| frame.is_request(OpCode::Multi)), "its own create was proof enough");
+        assert!(!proxy.trace().iter().any(|frame| frame.is_request(OpCode::Multi)), "another write was sent before the grant");
     }
 
     async fn a_reader_behind_a_writer_proves_its_node_when_its_last_write_is_old(backend: Backend) {
@@ -52,8 +51,8 @@ both_backends! {
         let next = builder(&server, proxy.connect_string()).session_timeout(SHORT_SESSION).connect().await.unwrap();
         let held = soon(RwLock::new(&holder, "/lock").unwrap().write()).await.unwrap();
         let waiting = tokio::spawn(RwLock::new(&next, "/lock").unwrap().read());
-        // A ping goes out once nothing was sent for a sixth of the timeout. Many readers may wait: they write
-        // nothing meanwhile.
+        // A ping is sent if nothing was sent for a sixth of the timeout. Many readers may wait, and they
+        // write nothing meanwhile.
         proxy.until(|trace| trace.iter().filter(|frame| frame.is_reply(OpCode::Ping)).count() == 2).await;
         assert!(!proxy.trace().iter().any(|frame| frame.is_request(OpCode::Multi)));
         soon(held.release()).await.unwrap();
@@ -96,8 +95,8 @@ both_backends! {
         let count = |op| trace.iter().filter(|frame| frame.is_request(op)).count();
         let counts = |frame: &&Traced| frame.kind == FrameKind::Request && frame.op != Some(OpCode::Ping);
         let all = trace.iter().filter(counts).count();
-        // The watch on a holder's own node is that of its ticket, and its delete uses it up. A machine that
-        // is slow makes those who are next keep their leases young.
+        // A holder's watch on its own node is that of its ticket, and the delete fires it. On a slow machine,
+        // the next waiters also renew their leases.
         let all = all - count(OpCode::Multi);
         assert!(all <= 6 * CONTENDERS * ROUNDS, "{all} requests");
         assert_eq!(count(OpCode::RemoveWatches), 0);
@@ -118,10 +117,10 @@ both_backends! {
         let trace = proxy.trace()[before..].to_vec();
         let event = trace.iter().position(|frame| frame.kind == FrameKind::Event).unwrap();
         let between = trace[event..].iter().filter(|frame| frame.is_request(OpCode::GetChildren2));
-        assert_eq!(between.count(), 0, "nothing was asked between the event and the guard");
+        assert_eq!(between.count(), 0, "the line was listed between event and grant");
     }
 
-    async fn one_behind_the_next_looks_ahead_and_is_not_woken_by_one_in_the_middle_that_gives_up(backend: Backend) {
+    async fn the_second_waiter_watches_the_holder_and_is_not_woken_by_its_cancelled_predecessor(backend: Backend) {
         let server = backend.start().await;
         let (holder, proxy) = (connect(&server).await, server.proxy().await);
         let held = soon(Mutex::new(&holder, "/lock").unwrap().acquire()).await.unwrap();
@@ -130,8 +129,8 @@ both_backends! {
         let last = builder(&server, proxy.connect_string()).connect().await.unwrap();
         let waiting = tokio::spawn(Mutex::new(&last, "/lock").unwrap().acquire());
         proxy.until(|trace| trace.iter().any(|frame| frame.is_reply(OpCode::SetWatches))).await;
-        // Its predecessor leaves unseen, and then the one that it watches: the listing shows that it is
-        // first.
+        // The waiter's predecessor leaves unnoticed, and then the node that the waiter watches is deleted.
+        // The listing shows that the waiter is first.
         middle.abort();
         until_waiting(&Mutex::new(&holder, "/lock").unwrap(), 2).await;
         let events = |trace: &[Traced]| trace.iter().filter(|frame| frame.kind == FrameKind::Event).count();
@@ -141,55 +140,56 @@ both_backends! {
         soon(guard.verify()).await.unwrap();
     }
 
-    async fn a_ticket_whose_end_arrives_with_its_other_answers_does_not_hold(backend: Backend) {
+    async fn a_ticket_whose_deletion_arrives_with_its_other_replies_does_not_hold(backend: Backend) {
         let server = backend.start().await;
         let (holder, proxy) = (connect(&server).await, server.proxy().await);
-        let theirs = Mutex::new(&holder, "/lock").unwrap();
-        let held = soon(theirs.acquire()).await.unwrap();
-        let middle = tokio::spawn(theirs.acquire());
-        until_waiting(&theirs, 2).await;
+        let peer = Mutex::new(&holder, "/lock").unwrap();
+        let held = soon(peer.acquire()).await.unwrap();
+        let middle = tokio::spawn(peer.acquire());
+        until_waiting(&peer, 2).await;
         let last = builder(&server, proxy.connect_string()).session_timeout(LONG_SESSION).connect().await.unwrap();
         let waiting = tokio::spawn(Mutex::new(&last, "/lock").unwrap().acquire());
         proxy.until(|trace| trace.iter().any(|frame| frame.is_reply(OpCode::SetWatches))).await;
         middle.abort();
-        until_waiting(&theirs, 2).await;
-        // The listing that shows it first, the other answers and the end of its node arrive together.
+        until_waiting(&peer, 2).await;
+        // The listing in which the waiter is first, the other replies and the deletion of its node arrive
+        // together.
         let watches = proxy.add(Rule::on(OpCode::SetWatches).hold());
         soon(held.release()).await.unwrap();
         soon(watches.fired()).await;
         proxy.set_flow(Direction::ToClient, Flow::Hold);
         proxy.set_flow(Direction::ToServer, Flow::Pass);
-        until_waiting(&theirs, 1).await;
-        let own = soon(theirs.participants()).await.unwrap().remove(0);
+        until_waiting(&peer, 1).await;
+        let own = soon(peer.participants()).await.unwrap().remove(0);
         holder.delete(&format!("/lock/{}", own.name), None).await.unwrap();
-        until_waiting(&theirs, 0).await;
+        until_waiting(&peer, 0).await;
         proxy.heal().await.unwrap();
         let guard = soon(waiting).await.unwrap().unwrap();
         soon(guard.verify()).await.unwrap();
     }
 
-    async fn a_reader_that_asked_on_an_older_link_proves_its_node(backend: Backend) {
+    async fn a_reader_whose_watches_were_set_on_an_older_link_proves_its_node(backend: Backend) {
         let server = backend.start().await;
         let (holder, proxy) = (connect(&server).await, server.proxy().await);
-        let theirs = RwLock::new(&holder, "/lock").unwrap();
-        let held = soon(theirs.write()).await.unwrap();
-        let second = tokio::spawn(theirs.write());
-        until_in_line(&theirs, 2).await;
-        let third = tokio::spawn(theirs.write());
-        until_in_line(&theirs, 3).await;
+        let peer = RwLock::new(&holder, "/lock").unwrap();
+        let held = soon(peer.write()).await.unwrap();
+        let second = tokio::spawn(peer.write());
+        until_in_line(&peer, 2).await;
+        let third = tokio::spawn(peer.write());
+        until_in_line(&peer, 3).await;
         let reader = builder(&server, proxy.connect_string()).session_timeout(LONG_SESSION).connect().await.unwrap();
         let waiting = tokio::spawn(RwLock::new(&reader, "/lock").unwrap().read());
         let answers = |trace: &[Traced]| trace.iter().filter(|frame| frame.is_reply(OpCode::SetWatches)).count();
         proxy.until(|trace| answers(trace) == 1).await;
-        // With the end of the second it watches both others.
+        // When the second writer leaves, the reader watches both others.
         second.abort();
         proxy.until(|trace| answers(trace) == 2).await;
-        // On the next link the ends of both are told path by path, with those of other nodes before or after.
+        // On the next link the server reports both deletions path by path, among events of other nodes.
         proxy.cut().await;
         third.abort();
-        until_in_line(&theirs, 2).await;
+        until_in_line(&peer, 2).await;
         soon(held.release()).await.unwrap();
-        until_in_line(&theirs, 1).await;
+        until_in_line(&peer, 1).await;
         proxy.heal().await.unwrap();
         let guard = soon(waiting).await.unwrap().unwrap();
         assert!(proxy.trace().iter().any(|frame| frame.is_request(OpCode::Multi)));
@@ -199,14 +199,14 @@ both_backends! {
     async fn a_revocation_before_the_first_watch_reaches_the_guard(backend: Backend) {
         let server = backend.start().await;
         let (holder, proxy) = (connect(&server).await, server.proxy().await);
-        let theirs = Mutex::new(&holder, "/lock").unwrap();
-        let held = soon(theirs.acquire()).await.unwrap();
+        let peer = Mutex::new(&holder, "/lock").unwrap();
+        let held = soon(peer.acquire()).await.unwrap();
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
         let watches = proxy.add(Rule::on(OpCode::SetWatches).hold());
         let waiting = tokio::spawn(Mutex::new(&client, "/lock").unwrap().acquire());
         soon(watches.fired()).await;
-        let own = soon(theirs.participants()).await.unwrap()[1].clone();
-        soon(theirs.revoke(&own)).await.unwrap();
+        let own = soon(peer.participants()).await.unwrap()[1].clone();
+        soon(peer.revoke(&own)).await.unwrap();
         proxy.heal().await.unwrap();
         soon(held.release()).await.unwrap();
         let guard = soon(waiting).await.unwrap().unwrap();
@@ -231,7 +231,7 @@ both_backends! {
                     if let Request::Multi(ops) = request {
                         let mut seen = seen.lock().unwrap();
                         for op in ops {
-                            // The first one of a guard records since when it holds.
+                            // A guard's first heartbeat records the beginning of its hold.
                             assert!(matches!(
                                 op,
                                 MultiOp::Check { version: -1, .. } | MultiOp::SetData { version: 0, .. }
@@ -253,7 +253,7 @@ both_backends! {
         let (paths, largest) = checked.lock().unwrap().clone();
         assert!(largest <= 64);
         let most = paths.values().max().unwrap();
-        assert!(*most <= 2, "one guard was checked {most} times before others were checked once");
+        assert!(*most <= 2, "one guard was checked {most} times before others were checked");
         assert!(guards.iter().all(|guard| guard.is_held()));
         let fences: HashSet<_> = guards.iter().map(MutexGuard::fence).collect();
         assert_eq!(fences.len(), GUARDS);

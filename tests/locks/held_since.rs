@@ -1,4 +1,4 @@
-//! Since when something is held, as others see it.
+//! The time since when a lock is held, as other clients see it.
 
 use crate::{builder, connect};
 use docent::locks::Participant;
@@ -8,7 +8,7 @@ use docent_proto::{MultiOp, OpCode, Request};
 use docent_tests::{SHORT_SESSION, soon, until};
 use std::time::SystemTime;
 
-/// A client whose heartbeats are due each third of a second.
+/// Connects a client whose heartbeats are due every third of a second.
 async fn lively(server: &TestServer, connect_string: String) -> Client {
     builder(server, connect_string).session_timeout(SHORT_SESSION).label("holder").connect().await.unwrap()
 }
@@ -32,7 +32,7 @@ fn records(request: &Request) -> bool {
     matches!(request, Request::Multi(ops) if ops.iter().any(|op| matches!(op, MultiOp::SetData { version: 0, .. })))
 }
 
-/// Waits until some heartbeats more were answered.
+/// Waits until several more heartbeats were answered.
 async fn heartbeats(proxy: &Proxy) {
     let count = || proxy.trace().iter().filter(|frame| frame.is_reply(OpCode::Multi)).count();
     let before = count();
@@ -40,7 +40,7 @@ async fn heartbeats(proxy: &Proxy) {
 }
 
 both_backends! {
-    async fn a_hold_says_since_when_and_its_node_keeps_its_data(backend: Backend) {
+    async fn a_hold_records_its_start_time_and_its_node_keeps_its_data(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (lively(&server, server.connect_string()).await, connect(&server).await);
         let mutex = Mutex::new(&other, "/lock").unwrap();
@@ -54,22 +54,22 @@ both_backends! {
         let holder = first(&mutex).await;
         assert_eq!((&holder.name, &holder.identity), (&waiting.name, &waiting.identity));
         assert!(waiting.held_since().is_none() && holder.since == waiting.since);
-        assert!(since >= holder.since + SHORT_SESSION / 10, "not since it stands in the line");
+        assert!(since >= holder.since + SHORT_SESSION / 10, "counted from the place in the line");
         assert!(holder.client().is_some_and(|one| one.label() == Some("holder")), "{holder:?}");
-        // It is said once, and the same for ever.
+        // The beginning is recorded once and never changes.
         heartbeats(server.front()).await;
         assert_eq!(first(&mutex).await.held_since(), Some(since));
         assert_eq!(soon(other.get(&guard.path())).await.unwrap().stat.version, 1);
         assert!(guard.is_held());
     }
 
-    async fn a_client_that_writes_all_the_time_records_it_too(backend: Backend) {
+    async fn a_client_that_writes_constantly_records_the_start_time_too(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (lively(&server, server.connect_string()).await, connect(&server).await);
         let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
         let mutex = Mutex::new(&other, "/lock").unwrap();
         soon(client.create("/data", "", CreateMode::Persistent)).await.unwrap();
-        // Each write renews the lease, so that no heartbeat is due for that.
+        // Each write renews the lease, so no heartbeat is due for that.
         let work = async {
             loop {
                 client.set("/data", "x", None).await.unwrap();
@@ -82,7 +82,7 @@ both_backends! {
         assert!(guard.is_held());
     }
 
-    async fn a_request_to_leave_is_never_written_over(backend: Backend) {
+    async fn a_revocation_is_never_overwritten(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (lively(&server, server.connect_string()).await, connect(&server).await);
         let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
@@ -93,18 +93,18 @@ both_backends! {
         let holder = first(&mutex).await;
         assert!(holder.is_revoked() && holder.held_since().is_none(), "{holder:?}");
         assert_eq!(holder.identity_text(), None);
-        assert!(guard.is_held(), "the heartbeats go on");
+        assert!(guard.is_held(), "the heartbeats must continue");
         soon(guard.verify()).await.unwrap();
     }
 
-    async fn readers_writers_and_permits_say_it_too(backend: Backend) {
+    async fn readers_writers_and_permits_record_their_start_time(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (lively(&server, server.connect_string()).await, connect(&server).await);
         let writer = soon(RwLock::new(&client, "/rw").unwrap().write()).await.unwrap();
         let _reader = soon(writer.downgrade()).await.unwrap();
         let _permits = soon(Semaphore::new(&client, "/s", 100).unwrap().acquire_many(100)).await.unwrap();
         let (lock, semaphore) = (RwLock::new(&other, "/rw").unwrap(), Semaphore::new(&other, "/s", 100).unwrap());
-        // More than one heartbeat has room for.
+        // More guards than one heartbeat has room for.
         until(async || {
             let (lock, permits) = (lock.participants().await.unwrap(), semaphore.participants().await.unwrap());
             assert_eq!((lock.len(), permits.len()), (1, 100));
@@ -113,7 +113,7 @@ both_backends! {
         .await;
     }
 
-    async fn those_behind_go_on_waiting_with_one_read(backend: Backend) {
+    async fn waiters_behind_a_recorded_hold_keep_waiting_after_one_read(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (lively(&server, server.connect_string()).await, connect(&server).await);
         let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
@@ -124,18 +124,18 @@ both_backends! {
         until(async || mutex.participants().await.unwrap().len() == 2).await;
         let count = |op| proxy.trace().iter().filter(|frame| frame.is_request(op)).count();
         until_recorded(&mutex).await;
-        // Predecessor and own node, and the predecessor again: a release before the answer would be a reason
-        // to look at the line.
+        // The waiter watches its predecessor and its own node, and reads the predecessor again. A release
+        // before that reply would make the waiter list the line.
         let answered = || proxy.trace().iter().filter(|frame| frame.is_reply(OpCode::GetData)).count();
         until(async || count(OpCode::SetWatches) == 1 && answered() >= 1).await;
         assert_eq!(count(OpCode::GetChildren2), 1);
         soon(guard.release()).await.unwrap();
         let guard = soon(waits).await.unwrap().unwrap();
         soon(guard.verify()).await.unwrap();
-        assert_eq!(count(OpCode::GetChildren2), 1, "it was granted without another look");
+        assert_eq!(count(OpCode::GetChildren2), 1, "the line was listed again before the grant");
     }
 
-    async fn a_record_whose_reply_is_lost_costs_nobody_anything(backend: Backend) {
+    async fn a_record_whose_reply_is_lost_affects_no_guard(backend: Backend) {
         let server = backend.start().await;
         let (proxy, other) = (server.proxy().await, connect(&server).await);
         let client = lively(&server, proxy.connect_string()).await;
@@ -154,7 +154,7 @@ both_backends! {
         }
     }
 
-    async fn a_short_hold_writes_nothing_else(backend: Backend) {
+    async fn a_short_hold_records_no_start_time(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let mutex = Mutex::new(&client, "/lock").unwrap();

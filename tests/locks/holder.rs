@@ -1,7 +1,8 @@
-//! Holds a lock in a process of its own, to be frozen:
-//! `holder CONNECT-STRING NAMESPACE TIMEOUT-MS TICK-MS LOCK KIND`.
+//! Holds a lock in a separate process that tests freeze: `holder CONNECT-STRING NAMESPACE TIMEOUT-MS TICK-MS
+//! LOCK KIND`.
 //!
-//! Prints `held` once it holds the lock; then, for each line it reads, what its guard says: `held` or `lost`.
+//! Prints `held` once it holds the lock. Then prints, for each line it reads, what its guard reports: `held`
+//! or `lost`.
 
 use docent::locks::SharedMutex;
 use docent::{MultiLock, Mutex, RwLock, Semaphore};
@@ -46,7 +47,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             let guard = MultiLock::new([Mutex::new(&client, lock)?.into(), read])?.acquire().await?;
             Box::new(move || guard.is_held())
         }
-        kind => return Err(format!("there is no lock of kind {kind:?}").into()),
+        kind => return Err(format!("unknown kind of lock {kind:?}").into()),
     };
     Ok(contenders::answer(is_held).await?)
 }

@@ -1,4 +1,4 @@
-//! Two kinds of locks at one path: one of them is refused, and never do both hold.
+//! Two kinds of locks at one path: one of them is refused, and both never hold together.
 
 use crate::connect;
 use docent::locks::AcquireError;
@@ -14,17 +14,17 @@ use tokio::sync::Barrier;
 const KAZOO: &str = "/lock/8eb6557ec51a32d1e0cb91e4d5e9a5c5__lock__";
 const KAZOO_READER: &str = "/lock/8eb6557ec51a32d1e0cb91e4d5e9a5c5__rlock__";
 
-/// Checks that an acquire was refused for another kind, and that the error names both.
-fn is_refused<T: Debug>(acquired: Result<T, AcquireError>, ours: &str, theirs: &str) {
-    let Err(AcquireError::Core(error)) = acquired else { panic!("it was not refused: {acquired:?}") };
-    names_both(&error, ours, theirs);
+/// Checks that an acquire was refused because of another kind, and that the error names both kinds.
+fn is_refused<T: Debug>(acquired: Result<T, AcquireError>, own: &str, peer: &str) {
+    let Err(AcquireError::Core(error)) = acquired else { panic!("not refused: {acquired:?}") };
+    names_both(&error, own, peer);
 }
 
-fn names_both(error: &Error, ours: &str, theirs: &str) {
+fn names_both(error: &Error, own: &str, peer: &str) {
     assert_eq!(error.kind(), ErrorKind::MixedKinds, "{error}");
     assert!(!error.is_retryable());
     let text = error.to_string();
-    assert!(text.contains(ours) && text.contains(theirs), "{text}");
+    assert!(text.contains(own) && text.contains(peer), "{text}");
 }
 
 /// Names of the lock's children.
@@ -32,7 +32,7 @@ async fn names(client: &Client) -> Vec<String> {
     client.children("/lock").await.map_or_else(|_| Vec::new(), |children| children.names)
 }
 
-/// Waits until so many children are below the lock.
+/// Waits until the lock has that many children.
 async fn until_children(client: &Client, count: usize) {
     until(async || names(client).await.len() == count).await;
 }
@@ -64,7 +64,7 @@ both_backends! {
         soon(soon(mutex.acquire()).await.unwrap().release()).await.unwrap();
     }
 
-    async fn a_line_goes_on_undisturbed_by_one_of_another_kind_that_is_refused(backend: Backend) {
+    async fn a_refused_contender_of_another_kind_does_not_disturb_the_line(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let (mutex, lock) = (Mutex::new(&client, "/lock").unwrap(), RwLock::new(&other, "/lock").unwrap());
@@ -72,7 +72,8 @@ both_backends! {
         let (second, third) = (tokio::spawn(mutex.acquire()), tokio::spawn(mutex.acquire()));
         until_children(&client, 3).await;
         is_refused(soon(lock.write()).await, "read/write lock", "mutex");
-        // One that came later stays, as if its client did not look: those before it go on.
+        // The test leaves a later node of the other kind, as if its client did not check. The earlier waiters
+        // still get the lock.
         let later = format!("/lock/_c_{}-__WRIT__", "9a794062-0b31-421c-9cfe-0699f14437da");
         other.create(&later, "", CreateMode::EphemeralSequential).await.unwrap();
         soon(held.release()).await.unwrap();
@@ -82,7 +83,7 @@ both_backends! {
         is_refused(soon(mutex.acquire()).await, "mutex", "read/write lock");
     }
 
-    async fn contenders_of_two_kinds_that_come_at_once_never_both_hold(backend: Backend) {
+    async fn contenders_of_two_kinds_that_arrive_together_never_both_hold(backend: Backend) {
         let server = backend.start().await;
         let clients = join_all((0..4).map(|_| connect(&server))).await;
         let (mutexes, readers) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
@@ -91,30 +92,30 @@ both_backends! {
             let start = Arc::new(Barrier::new(clients.len()));
             let contend = clients.iter().enumerate().map(|(n, client)| {
                 let (client, start) = (client.clone(), Arc::clone(&start));
-                let (ours, theirs) = match n % 2 {
+                let (own, peer) = match n % 2 {
                     0 => (Arc::clone(&mutexes), Arc::clone(&readers)),
                     _ => (Arc::clone(&readers), Arc::clone(&mutexes)),
                 };
                 tokio::spawn(async move {
                     start.wait().await;
-                    let look = |inside: usize| {
+                    let check = |inside: usize| {
                         assert!(inside == 0, "both kinds hold");
                     };
                     if n % 2 == 0 {
                         let Ok(guard) = Mutex::new(&client, "/lock").unwrap().acquire().await else { return 0 };
-                        ours.fetch_add(1, Ordering::SeqCst);
-                        look(theirs.load(Ordering::SeqCst));
+                        own.fetch_add(1, Ordering::SeqCst);
+                        check(peer.load(Ordering::SeqCst));
                         client.sync("/").await.unwrap();
-                        look(theirs.load(Ordering::SeqCst));
-                        ours.fetch_sub(1, Ordering::SeqCst);
+                        check(peer.load(Ordering::SeqCst));
+                        own.fetch_sub(1, Ordering::SeqCst);
                         guard.release().await.unwrap();
                     } else {
                         let Ok(guard) = RwLock::new(&client, "/lock").unwrap().read().await else { return 0 };
-                        ours.fetch_add(1, Ordering::SeqCst);
-                        look(theirs.load(Ordering::SeqCst));
+                        own.fetch_add(1, Ordering::SeqCst);
+                        check(peer.load(Ordering::SeqCst));
                         client.sync("/").await.unwrap();
-                        look(theirs.load(Ordering::SeqCst));
-                        ours.fetch_sub(1, Ordering::SeqCst);
+                        check(peer.load(Ordering::SeqCst));
+                        own.fetch_sub(1, Ordering::SeqCst);
                         guard.release().await.unwrap();
                     }
                     1
@@ -123,22 +124,22 @@ both_backends! {
             granted += soon(join_all(contend)).await.into_iter().map(Result::unwrap).sum::<usize>();
             until_children(&clients[0], 0).await;
         }
-        assert!(granted >= 25, "of those that came first each is granted: {granted}");
+        assert!(granted >= 25, "the first of each round must be granted: {granted}");
     }
 
-    async fn a_lock_of_kazoos_is_refused_where_it_was_not_told_of(backend: Backend) {
+    async fn a_kazoo_lock_is_refused_unless_configured_as_a_neighbour(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
-        let theirs = other.create(KAZOO, "", CreateMode::EphemeralSequential).await.unwrap().path;
+        let peer = other.create(KAZOO, "", CreateMode::EphemeralSequential).await.unwrap().path;
         is_refused(soon(Mutex::new(&client, "/lock").unwrap().acquire()).await, "mutex", "kazoo");
         is_refused(soon(RwLock::new(&client, "/lock").unwrap().read()).await, "read/write lock", "kazoo");
-        let told = Mutex::builder(&client, "/lock").neighbours("__lock__").build().unwrap();
-        assert!(matches!(soon(told.try_acquire()).await, Err(AcquireError::Busy(_))));
-        other.delete(&theirs, None).await.unwrap();
+        let configured = Mutex::builder(&client, "/lock").neighbours("__lock__").build().unwrap();
+        assert!(matches!(soon(configured.try_acquire()).await, Err(AcquireError::Busy(_))));
+        other.delete(&peer, None).await.unwrap();
         other.create(KAZOO_READER, "", CreateMode::EphemeralSequential).await.unwrap();
-        is_refused(soon(told.acquire()).await, "mutex", "kazoo");
-        let told = told_of_readers(&client);
-        is_refused(soon(told.write()).await, "read/write lock", "kazoo's read lock");
+        is_refused(soon(configured.acquire()).await, "mutex", "kazoo");
+        let configured = with_kazoo_readers(&client);
+        is_refused(soon(configured.write()).await, "read/write lock", "kazoo read lock");
     }
 
     async fn a_semaphore_and_a_mutex_at_one_path_refuse_each_other(backend: Backend) {
@@ -149,11 +150,11 @@ both_backends! {
         let held = soon(mutex.acquire()).await.unwrap();
         is_refused(soon(semaphore.acquire()).await, "semaphore", "mutex");
         is_refused(soon(semaphore.try_acquire()).await, "semaphore", "mutex");
-        assert_eq!(client.children("/lock").await.unwrap().names.len(), 1, "it made nothing");
+        assert_eq!(client.children("/lock").await.unwrap().names.len(), 1, "no node may be created");
         soon(held.release()).await.unwrap();
         let permit = soon(semaphore.acquire()).await.unwrap();
         is_refused(soon(mutex.acquire()).await, "mutex", "semaphore");
-        // Nobody waits for a turn, so that the servers remove the folder for that.
+        // No task waits for a turn, so the servers delete the folder of the turns.
         until(async || names(&client).await == ["leases"]).await;
         is_refused(soon(mutex.acquire()).await, "mutex", "semaphore");
         is_refused(soon(mutex.try_acquire()).await, "mutex", "semaphore");
@@ -161,7 +162,7 @@ both_backends! {
         soon(permit.release()).await.unwrap();
         soon(semaphore.reset()).await.unwrap();
         soon(soon(mutex.acquire()).await.unwrap().release()).await.unwrap();
-        // One that used it before looks again.
+        // A semaphore that was used before checks again.
         let held = soon(mutex.acquire()).await.unwrap();
         is_refused(soon(semaphore.acquire()).await, "semaphore", "mutex");
         drop(held);
@@ -179,6 +180,6 @@ both_backends! {
     }
 }
 
-fn told_of_readers(client: &Client) -> RwLock {
+fn with_kazoo_readers(client: &Client) -> RwLock {
     RwLock::builder(client, "/lock").neighbour_writers("__lock__").build().unwrap()
 }

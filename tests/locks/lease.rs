@@ -1,5 +1,5 @@
-//! The lease follows the timeout that the servers grant now, not the one they granted once; and the clock,
-//! not the answers that were heard.
+//! The lease depends on the timeout that the servers grant now, not on an earlier one, and on the clock, not
+//! on the replies that arrived.
 
 use crate::granted_less::{LONG, loses_its_guard_in_time};
 use docent::time::{BootClock, Clock, Timestamp};
@@ -31,26 +31,26 @@ both_backends! {
         for _ in 0..2 {
             assert!(poll!(work.as_mut()).is_pending() && poll!(more_work.as_mut()).is_pending());
         }
-        // Nothing else is run before the next polls: nobody but the clock can tell.
+        // Nothing else runs before the next polls, so only the clock can end the lease.
         clock.jump(SESSION);
         for done in [poll!(work.as_mut()), poll!(more_work.as_mut())] {
-            let Poll::Ready(Err(lost)) = done else { panic!("it goes on") };
+            let Poll::Ready(Err(lost)) = done else { panic!("the work continues") };
             assert_eq!(lost.reason, LostReason::LeaseExpired);
         }
         assert_eq!(polls.each_ref().map(Cell::get), [2, 2]);
     }
 
-    async fn a_session_granted_less_when_it_is_attached_again_loses_its_guards_in_time(backend: Backend) {
+    async fn a_session_granted_a_shorter_timeout_on_reconnect_loses_its_guards_in_time(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string()).session_timeout(LONG).connect().await.unwrap();
         let session = client.session_id();
         loses_its_guard_in_time(&client, &proxy, &server).await;
-        assert_eq!(client.session_id(), session, "it was attached to again");
+        assert_eq!(client.session_id(), session, "the session must be resumed");
     }
 }
 
-/// Work that is never done, and counts how often it is polled.
+/// Work that never completes and counts its polls.
 async fn counted(polls: &Cell<u32>) {
     poll_fn(|_| {
         polls.set(polls.get() + 1);
@@ -59,7 +59,7 @@ async fn counted(polls: &Cell<u32>) {
     .await;
 }
 
-/// A clock that can be put forward, as by a machine that was suspended.
+/// A clock that can jump forward, as on a machine that was suspended.
 #[derive(Debug, Clone, Default)]
 struct Jumps(Arc<AtomicU64>);
 

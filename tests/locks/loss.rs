@@ -1,4 +1,4 @@
-//! A holder knows that its lock is lost before anybody else can hold it, and nothing un-loses.
+//! A holder knows that its lock is lost before another client can hold it, and a lost guard stays lost.
 
 use crate::{both_backends, builder, connect};
 use docent::locks::MutexGuard;
@@ -10,7 +10,7 @@ use docent_tests::{SHORT_SESSION, soon};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A holder whose link can be broken, and its proxy.
+/// Returns a holder whose link can be broken, and its proxy.
 async fn holder(server: &TestServer) -> (Client, Proxy, Mutex, MutexGuard) {
     let proxy = server.proxy().await;
     let client =
@@ -36,16 +36,16 @@ both_backends! {
         soon(guard.release()).await.unwrap();
     }
 
-    /// The client tries again and again to end the session it gave up. Each try reaches the server, and must
-    /// not keep the session alive.
-    async fn the_node_of_a_holder_that_gets_no_replies_is_gone_once_its_guard_is_dropped(backend: Backend) {
+    /// The client repeatedly tries to end the session that it gave up. Each attempt reaches the server and
+    /// must not keep the session alive.
+    async fn the_node_of_a_holder_that_gets_no_replies_is_deleted_once_its_guard_is_dropped(backend: Backend) {
         let server = backend.start().await;
         let (client, proxy, _mutex, guard) = holder(&server).await;
         let other = connect(&server).await;
         let (path, mut state) = (guard.path(), client.state());
         proxy.set_flow(Direction::ToClient, Flow::Swallow);
         soon(state.reached(ConnectionState::Lost)).await;
-        assert!(other.exists(&path).await.unwrap().is_some(), "its work may not have stopped yet");
+        assert!(other.exists(&path).await.unwrap().is_some(), "the work may not have stopped yet");
         drop(guard);
         soon(async { while other.exists(&path).await.unwrap().is_some() {} }).await;
     }
@@ -65,7 +65,7 @@ both_backends! {
         let connection = soon(connected).await.unwrap();
         assert_eq!(connection.generation, generation + 1);
         assert_ne!(client.session_id(), Some(session));
-        assert!(!guard.is_held(), "nothing un-loses");
+        assert!(!guard.is_held(), "a lost guard must stay lost");
         let again = soon(mutex.acquire()).await.unwrap();
         assert!(again.fence() > guard.fence());
     }
@@ -77,11 +77,12 @@ both_backends! {
         proxy.blackhole();
         let lost = soon(guard.run(std::future::pending::<()>())).await.unwrap_err();
         assert_eq!(lost.reason, LostReason::LeaseExpired);
-        // A future that is run after that is not even polled.
+        // After the loss, a future passed to `run` is not even polled.
         assert!(soon(guard.run(async { unreachable!("the lock is lost") })).await.is_err());
     }
 
-    /// The session outlives the lease: the servers hear of the client, but no write of its is acknowledged.
+    /// The session outlives the lease: the servers receive the client's requests, but acknowledge none of its
+    /// writes.
     async fn the_node_of_a_lost_guard_is_deleted_a_margin_later_when_its_session_lives_on(backend: Backend) {
         const TIMEOUT: Duration = Duration::from_secs(5);
         let server = backend.start().await;
@@ -94,10 +95,10 @@ both_backends! {
         assert!(heartbeats[0].has_fired() && !heartbeats[99].has_fired());
         soon(async { while other.exists(&guard.path()).await.unwrap().is_some() {} }).await;
         let after = before.elapsed();
-        assert!(after >= TIMEOUT, "its work had no margin to stop: deleted after {after:?}");
+        assert!(after >= TIMEOUT, "the work had no margin: deleted after {after:?}");
         let mut state = client.state();
         let connection = soon(state.reached(ConnectionState::Connected)).await.unwrap();
-        assert_eq!(connection.generation, generation, "it was not the end of the session that deleted it");
+        assert_eq!(connection.generation, generation, "the session must not have ended");
         drop(soon(Mutex::new(&other, "/lock").unwrap().acquire()).await.unwrap());
         assert!(!guard.is_held());
     }
@@ -120,22 +121,22 @@ both_backends! {
         assert_eq!(soon(held.lost()).await, LostReason::NodeDeleted);
     }
 
-    async fn a_waiter_takes_a_new_ticket_when_the_line_is_gone_at_its_next_look(backend: Backend) {
+    async fn a_waiter_takes_a_new_ticket_when_the_line_is_missing_at_its_next_listing(backend: Backend) {
         let server = backend.start().await;
         let (proxy, other) = (server.proxy().await, connect(&server).await);
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
         let ahead = other.create("/lock/lock-", "", CreateMode::EphemeralSequential).await.unwrap().path;
         let mutex = Mutex::new(&client, "/lock").unwrap();
         let waiting = tokio::spawn(mutex.acquire());
-        // Sessions of `zookeeper-client` look at each node instead.
+        // Sessions of `zookeeper-client` read each node instead.
         let watches = [OpCode::SetWatches, OpCode::Exists];
         proxy.until(|trace| trace.iter().any(|frame| watches.iter().any(|op| frame.is_reply(*op)))).await;
-        let theirs = Mutex::new(&other, "/lock").unwrap();
-        let own = soon(theirs.participants()).await.unwrap()[1].clone();
-        // Asked for its place, it looks at the line again.
-        let look = proxy.add(Rule::on(OpCode::GetChildren2).hold());
-        soon(theirs.revoke(&own)).await.unwrap();
-        soon(look.fired()).await;
+        let peer = Mutex::new(&other, "/lock").unwrap();
+        let own = soon(peer.participants()).await.unwrap()[1].clone();
+        // When it is asked to leave, the waiter lists the line again.
+        let listing = proxy.add(Rule::on(OpCode::GetChildren2).hold());
+        soon(peer.revoke(&own)).await.unwrap();
+        soon(listing.fired()).await;
         let delete = other.transaction().delete(&ahead, None).delete(&format!("/lock/{}", own.name), None);
         soon(delete.delete("/lock", None).commit()).await.unwrap();
         proxy.heal().await.unwrap();
@@ -155,7 +156,7 @@ both_backends! {
         let _ = soon(waiting).await.unwrap().unwrap();
     }
 
-    async fn a_waiters_ticket_of_a_session_that_was_given_up_is_deleted_while_a_guard_keeps_that(backend: Backend) {
+    async fn a_waiters_ticket_of_a_lost_session_is_deleted_while_a_guard_keeps_the_session(backend: Backend) {
         let server = backend.start().await;
         let (client, proxy, _mutex, guard) = holder(&server).await;
         let other = connect(&server).await;
@@ -168,7 +169,7 @@ both_backends! {
         assert_eq!(older.session_id, session);
         client.create("/ephemeral", "", CreateMode::Ephemeral).await.unwrap();
         proxy.cut().await;
-        // The servers keep the session, and so does the client: the guard's work may not have stopped.
+        // Both the servers and the client keep the session, because the guard's work may not have stopped.
         let _alive = soon(server.front().sessions().keep_alive(session, server.address())).await.unwrap();
         soon(client.state().reached(ConnectionState::Lost)).await;
         proxy.heal().await.unwrap();
@@ -181,12 +182,12 @@ both_backends! {
             }
         })
         .await;
-        assert_eq!(other.get("/ephemeral").await.unwrap().stat.owner, Some(session), "it is there still");
+        assert_eq!(other.get("/ephemeral").await.unwrap().stat.owner, Some(session), "the node must exist");
         assert!(!guard.is_held() && !waiting.is_finished());
         waiting.abort();
     }
 
-    async fn a_guard_whose_node_may_not_be_read_any_more_is_held_until_the_node_is_gone(backend: Backend) {
+    async fn a_guard_whose_node_is_no_longer_readable_is_held_until_the_node_is_deleted(backend: Backend) {
         let server = backend.start().await;
         let (client, proxy, _mutex, guard) = holder(&server).await;
         let (other, path) = (connect(&server).await, guard.path());
@@ -194,12 +195,12 @@ both_backends! {
         other.set_acl(&path, [Acl::new(unreadable, "world", "anyone")], None).await.unwrap();
         let checks = |trace: &[Traced]| trace.iter().filter(|frame| frame.is_reply(OpCode::Multi)).count();
         let before = checks(&proxy.trace());
-        // Six heartbeats last longer than a lease: refusals renew it.
+        // Six heartbeats take longer than a lease, so the refusals renew it.
         proxy.until(|trace| checks(trace) >= before + 6).await;
         assert!(guard.is_held());
         assert_eq!(guard.verify().await.unwrap_err().kind(), ErrorKind::NoAuth);
-        // With others to be checked, that one is left out: it is looked at in another way, because some
-        // servers do not tell of changes of a node to clients that may not read it.
+        // If other guards are checked, heartbeats omit this one. It is checked in another way, because some
+        // servers do not report changes of a node that the client may not read.
         let _another = soon(Mutex::new(&client, "/another").unwrap().acquire()).await.unwrap();
         other.delete(&path, None).await.unwrap();
         assert_eq!(soon(guard.lost()).await, LostReason::NodeDeleted);

@@ -1,6 +1,6 @@
 //! Locks, on the embedded server and on a real ZooKeeper.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod any_guard;
 mod bad_input;
@@ -34,9 +34,9 @@ mod same_ids;
 mod semaphore;
 mod shared;
 mod stall;
+mod stopped_client;
 mod timed_lease;
-mod unkept;
 
-// Modules that are also run on another kind of session take clients, and the macro, from here.
+// Modules that also run on another kind of session take clients and the macro from here.
 use docent_battery::both_backends;
 use docent_tests::{builder, connect};

@@ -27,7 +27,7 @@ both_backends! {
         battery::close(&Locks::of(Kind::Multi), &backend.start().await).await;
     }
 
-    async fn a_lost_set_of_locks_is_known_to_be_in_time_and_for_good(backend: Backend) {
+    async fn the_loss_of_a_set_of_locks_is_noticed_in_time_and_is_final(backend: Backend) {
         battery::loss(&Locks::of(Kind::MultiRead), &backend.start().await).await;
     }
 
@@ -56,7 +56,7 @@ both_backends! {
         }
     }
 
-    async fn there_is_a_fence_for_each_path_that_is_not_read(backend: Backend) {
+    async fn a_set_has_a_fence_for_each_path_that_is_not_acquired_for_reading(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let (mutex, lock) = (Mutex::new(&client, "/m").unwrap(), RwLock::new(&client, "/w").unwrap());
@@ -75,14 +75,14 @@ both_backends! {
         assert!(second.fence("/m").unwrap() > fences[0] && second.fence("/w").unwrap() > fences[1]);
     }
 
-    async fn one_that_cannot_be_acquired_leaves_none_held(backend: Backend) {
+    async fn a_lock_that_cannot_be_acquired_leaves_no_lock_of_the_set_held(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let mutexes = ["/a", "/b", "/c"].map(|path| Mutex::new(&client, path).unwrap());
         let multi = MultiLock::new(&mutexes).unwrap();
         let taken = soon(Mutex::new(&other, "/c").unwrap().acquire()).await.unwrap();
         let timeout = Duration::from_millis(300);
-        // One deadline for all, not one for each.
+        // One deadline applies to all locks together.
         in_time(timeout * 2, async || {
             let start = Instant::now();
             assert!(matches!(soon(multi.acquire_timeout(timeout)).await, Err(AcquireError::TimedOut(_))));
@@ -98,7 +98,7 @@ both_backends! {
         soon(soon(multi.acquire()).await.unwrap().release()).await.unwrap();
     }
 
-    async fn the_guard_is_lost_with_any_lock_and_its_release_frees_the_others(backend: Backend) {
+    async fn a_sets_guard_is_lost_with_any_lock_and_its_release_frees_the_other_locks(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let mutexes = ["/a", "/b"].map(|path| Mutex::new(&client, path).unwrap());
@@ -116,7 +116,7 @@ both_backends! {
         crate::order::until_waiting(&mutexes[0], 0).await;
     }
 
-    async fn a_lock_that_is_lost_while_others_are_waited_for_is_acquired_anew(backend: Backend) {
+    async fn a_lock_that_is_lost_while_waiting_for_the_next_is_acquired_again(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let mutexes = ["/a", "/b"].map(|path| Mutex::new(&client, path).unwrap());
@@ -135,37 +135,37 @@ both_backends! {
         assert!(guard.is_held() && guard.fence("/a").unwrap() > first.fence);
     }
 
-    async fn a_lock_that_is_gone_before_the_last_one_came_is_acquired_anew_though_nothing_told_of_it(backend: Backend) {
+    async fn a_lock_lost_unnoticed_before_the_last_acquire_is_acquired_again(backend: Backend) {
         let server = backend.start().await;
         let (proxy, other) = (server.proxy().await, connect(&server).await);
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
         let multi = MultiLock::new(["/a", "/b"].map(|path| Mutex::new(&client, path).unwrap())).unwrap();
         other.create("/b", "", CreateMode::Persistent).await.unwrap();
         let first = Mutex::new(&other, "/a").unwrap();
-        // Which of two tasks runs first once both replies are there is for chance to say.
+        // When both replies have arrived, either of two tasks may run first.
         for _ in 0..10 {
             crate::order::until_waiting(&first, 0).await;
             let drawn = proxy.add(Rule::on(OpCode::Create2).path(|path| path.contains("/b/")).hold());
             let acquire = tokio::spawn(multi.acquire());
             soon(drawn.fired()).await;
-            let gone = soon(first.participants()).await.unwrap().remove(0);
+            let deleted = soon(first.participants()).await.unwrap().remove(0);
             proxy.set_flow(Direction::ToClient, Flow::Hold);
             let created = creates(&other, "/b").await;
-            other.delete(&format!("/a/{}", gone.name), None).await.unwrap();
+            other.delete(&format!("/a/{}", deleted.name), None).await.unwrap();
             proxy.set_flow(Direction::ToServer, Flow::Pass);
             soon(async { while creates(&other, "/b").await == created {} }).await;
-            // The client hears of the deletion and of its place in the other line at the same time.
+            // The client learns of the deletion and of its place in the other line at the same time.
             proxy.set_flow(Direction::ToClient, Flow::Pass);
             let guard = soon(acquire).await.unwrap().unwrap();
-            assert!(guard.fence("/a").unwrap() > gone.fence, "the locks were never held at the same time");
+            assert!(guard.fence("/a").unwrap() > deleted.fence, "the locks were never held at the same time");
             soon(guard.release()).await.unwrap();
         }
     }
 
-    async fn a_set_is_verified_only_if_none_was_lost_meanwhile(backend: Backend) {
+    async fn a_set_is_verified_only_if_no_lock_was_lost_meanwhile(backend: Backend) {
         let server = backend.start().await;
         let (proxy, other) = (server.proxy().await, connect(&server).await);
-        // Heartbeats come every ten seconds: they do not come in between.
+        // Heartbeats are sent every ten seconds, so none is sent in between.
         let client = builder(&server, proxy.connect_string()).session_timeout(LONG_SESSION).connect().await.unwrap();
         let multi = MultiLock::new(["/a", "/b"].map(|path| Mutex::new(&client, path).unwrap())).unwrap();
         let guard = soon(multi.acquire()).await.unwrap();
@@ -174,14 +174,14 @@ both_backends! {
             Request::Multi(ops) => ops.len() == 1 && ops[0].path().contains("/b/"),
             _ => false,
         };
-        let asked = proxy.add(Rule::on(OpCode::Multi).when(second).swallow_reply());
+        let request = proxy.add(Rule::on(OpCode::Multi).when(second).swallow_reply());
         let verify = async {
             let error = guard.verify().await.unwrap_err();
             assert!(error.is_lost(), "{error}");
         };
         let lose = async {
-            asked.fired().await;
-            // The first one was found. Then it is deleted, and then the second one is found.
+            request.fired().await;
+            // The first node was found. Then it is deleted, and after that the second one is found.
             proxy.until(|trace| trace[before..].iter().any(|frame| frame.is_reply(OpCode::Multi))).await;
             other.delete(&guard.paths()[0], None).await.unwrap();
             guard.lost().await;
@@ -190,7 +190,7 @@ both_backends! {
         soon(futures_util::future::join(verify, lose)).await;
     }
 
-    async fn a_hold_that_the_owner_has_besides_is_shared_and_outlives_the_set(backend: Backend) {
+    async fn a_hold_that_the_owner_already_has_is_shared_and_outlives_the_set(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let mutexes = ["/a", "/b"].map(|path| Mutex::new(&client, path).unwrap());
@@ -214,13 +214,13 @@ both_backends! {
         assert_eq!(results.unwrap().len(), 1);
         other.delete(&guard.paths()[1], None).await.unwrap();
         let error = soon(guard.transaction().set("/value", "wrong", None).commit()).await.unwrap_err();
-        // The outcome is unknown only if the client hears of the deletion before the answer.
+        // The outcome is unknown only if the client learns of the deletion before the reply.
         let is_unknown = error.kind() == ErrorKind::OutcomeUnknown && !guard.is_held();
         assert!(error.is_lost() || is_unknown, "{error}");
         assert_eq!(client.get("/value").await.unwrap().data, "new");
     }
 
-    async fn a_set_is_asked_for_when_one_of_its_locks_is(backend: Backend) {
+    async fn a_set_is_revoked_when_one_of_its_locks_is(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let mutexes = ["/a", "/b"].map(|path| Mutex::new(&client, path).unwrap());
@@ -238,10 +238,10 @@ both_backends! {
         let lock = RwLock::new(&client, "/a").unwrap();
         let none: [AnyLock; 0] = [];
         for (error, text) in [
-            (MultiLock::new(none).unwrap_err(), "0 locks must be at least 1"),
-            (MultiLock::new([&a, &a]).unwrap_err(), "lock \"/a\" must be given once"),
-            (MultiLock::new([lock.reading(), lock.writing()]).unwrap_err(), "lock \"/a\" must be given once"),
-            (MultiLock::new([&a, &b]).unwrap_err(), "lock \"/b\" must be of the same client as \"/a\""),
+            (MultiLock::new(none).unwrap_err(), "at least one lock must be given"),
+            (MultiLock::new([&a, &a]).unwrap_err(), "lock \"/a\" must be given only once"),
+            (MultiLock::new([lock.reading(), lock.writing()]).unwrap_err(), "lock \"/a\" must be given only once"),
+            (MultiLock::new([&a, &b]).unwrap_err(), "lock \"/b\" must belong to the same client as \"/a\""),
         ] {
             assert_eq!(error.kind(), ErrorKind::InvalidInput);
             assert!(error.to_string().contains(text), "{error}");
@@ -249,7 +249,7 @@ both_backends! {
     }
 }
 
-/// How often a child was created or deleted below `path`.
+/// Number of creates and deletes of children below `path`.
 async fn creates(client: &Client, path: &str) -> i32 {
     soon(client.exists(path)).await.unwrap().unwrap().cversion
 }

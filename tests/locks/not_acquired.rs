@@ -1,4 +1,4 @@
-//! Calls that give up say where it was, who is in the way, and whether anybody answered.
+//! Errors of calls that give up contain the call's place, the holder, and whether a server answered.
 
 use crate::{builder, connect};
 use docent::locks::{AcquireError, NotAcquired, Role};
@@ -8,7 +8,7 @@ use docent_proto::OpCode;
 use docent_tests::{soon, until};
 use std::time::Duration;
 
-/// Long enough for a busy machine to ask who is in the way in a quarter of it.
+/// Timeout, long enough for a busy machine to look up the holder in a quarter of it.
 const TIME: Duration = Duration::from_secs(4);
 
 async fn labelled(server: &TestServer, label: &str) -> Client {
@@ -16,7 +16,7 @@ async fn labelled(server: &TestServer, label: &str) -> Client {
 }
 
 fn missed<T>(result: Result<T, AcquireError>) -> (NotAcquired, String) {
-    let Err(error) = result else { panic!("it was acquired") };
+    let Err(error) = result else { panic!("expected an error") };
     assert!(error.is_retryable() && !error.may_have_applied(), "{error}");
     let missed = error.not_acquired().unwrap_or_else(|| panic!("{error}")).clone();
     assert_eq!(error.path(), Some(missed.path()));
@@ -46,7 +46,7 @@ both_backends! {
         drop(soon(ahead).await.unwrap().unwrap());
     }
 
-    async fn readers_permits_and_sets_say_whom_they_waited_for(backend: Backend) {
+    async fn timeouts_of_readers_permits_and_sets_name_the_holder(backend: Backend) {
         let server = backend.start().await;
         let (first, client) = (labelled(&server, "first").await, labelled(&server, "other").await);
         let _writer = soon(RwLock::new(&first, "/rw").unwrap().write()).await.unwrap();
@@ -92,12 +92,12 @@ both_backends! {
         ] {
             assert!(busy.path() == path && held_by(&busy, "first") && busy.servers_reachable(), "{busy:?}");
             let name = busy.holder().unwrap().identity_text().unwrap();
-            assert!(text.starts_with(&format!("acquire {path:?}: it is not free: held by {name}")), "{text}");
+            assert!(text.starts_with(&format!("acquire {path:?}: not free: held by {name}")), "{text}");
         }
         assert_eq!(soon(mutex.participants()).await.unwrap()[0].role, Role::Exclusive);
     }
 
-    async fn a_refusal_stays_one_where_nobody_says_who_holds_it(backend: Backend) {
+    async fn a_refusal_is_reported_even_if_the_holder_is_unknown(backend: Backend) {
         let server = backend.start().await;
         let (first, proxy) = (labelled(&server, "first").await, server.proxy().await);
         let settings = builder(&server, proxy.connect_string()).operation_timeout(Duration::from_secs(2));
@@ -106,19 +106,19 @@ both_backends! {
         let _permit = soon(Semaphore::new(&first, "/s", 1).unwrap().acquire()).await.unwrap();
         let (mutex, semaphore) = (Mutex::new(&client, "/m").unwrap(), Semaphore::new(&client, "/s", 1).unwrap());
         let reads = |folder: &'static str| Rule::on(OpCode::GetData).path(move |path| path.contains(folder));
-        let asked = proxy.add(reads("/m/").swallow_reply());
+        let read = proxy.add(reads("/m/").swallow_reply());
         let (busy, text) = missed(soon(MultiLock::new([&mutex]).unwrap().try_acquire()).await);
-        assert!(asked.has_fired() && busy.holder().is_none() && busy.servers_reachable(), "{busy:?}");
+        assert!(read.has_fired() && busy.holder().is_none() && busy.servers_reachable(), "{busy:?}");
         assert_eq!((busy.path(), busy.ahead()), ("/m", Some(1)));
-        assert_eq!(text, "acquire \"/m\": it is not free: 1 ahead");
-        // The next link.
+        assert_eq!(text, "acquire \"/m\": not free: 1 ahead");
+        // The same on the next link.
         proxy.reset().await;
-        let asked = proxy.add(reads("/s/leases/").swallow_reply());
+        let read = proxy.add(reads("/s/leases/").swallow_reply());
         let (busy, _) = missed(soon(semaphore.try_acquire()).await);
-        assert!(asked.has_fired() && busy.holder().is_none() && busy.path() == "/s", "{busy:?}");
+        assert!(read.has_fired() && busy.holder().is_none() && busy.path() == "/s", "{busy:?}");
     }
 
-    async fn many_who_give_up_at_once_ask_together_who_is_in_the_way(backend: Backend) {
+    async fn concurrent_timeouts_share_one_lookup_of_the_holder(backend: Backend) {
         const MANY: usize = 100;
         let server = backend.start().await;
         let (first, proxy) = (labelled(&server, "first").await, server.proxy().await);
@@ -135,11 +135,11 @@ both_backends! {
             let (late, _) = missed(soon(waiting).await.unwrap());
             assert!(held_by(&late, "first") && late.servers_reachable() && late.ahead().is_some(), "{late:?}");
         }
-        let asked = listings() - before;
-        assert!((1..MANY / 5).contains(&asked), "{asked} listings");
+        let sent = listings() - before;
+        assert!((1..MANY / 5).contains(&sent), "{sent} listings");
     }
 
-    async fn an_acquire_that_succeeds_in_time_asks_for_nothing_else(backend: Backend) {
+    async fn an_acquire_that_succeeds_in_time_sends_no_extra_request(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let mutex = Mutex::new(&client, "/m").unwrap();
@@ -159,7 +159,7 @@ both_backends! {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outage_does_not_read_as_if_somebody_held_it() {
+async fn an_outage_is_not_reported_as_a_held_lock() {
     let server = Backend::Memory.start_own().await;
     let holder = connect(&server).await;
     let proxy = server.proxy().await;
@@ -168,13 +168,13 @@ async fn an_outage_does_not_read_as_if_somebody_held_it() {
     let waits = tokio::spawn(Mutex::new(&client, "/held").unwrap().acquire_timeout(TIME));
     let line = Mutex::new(&holder, "/held").unwrap();
     until(async || line.participants().await.unwrap().len() == 2).await;
-    // The link stays, and nothing comes: long before the client gives it up.
+    // The link stays open but delivers nothing. The call ends long before the client drops the link.
     proxy.blackhole();
     let (silent, text) = missed(soon(waits).await.unwrap());
     assert!(!silent.servers_reachable() && silent.holder().is_none(), "{silent:?}");
-    assert_eq!(text, "acquire \"/held\": not acquired in 4s: the servers were not reached");
-    assert_eq!(silent.ahead(), Some(1), "its place is known from before");
+    assert_eq!(text, "acquire \"/held\": not acquired in 4s: no server answered");
+    assert_eq!(silent.ahead(), Some(1), "the last known place must be reported");
     server.stop().await;
-    let (away, _) = missed(soon(Mutex::new(&client, "/free").unwrap().acquire_timeout(TIME)).await);
-    assert!(!away.servers_reachable() && away.ahead().is_none(), "{away:?}");
+    let (unreachable, _) = missed(soon(Mutex::new(&client, "/free").unwrap().acquire_timeout(TIME)).await);
+    assert!(!unreachable.servers_reachable() && unreachable.ahead().is_none(), "{unreachable:?}");
 }

@@ -1,11 +1,11 @@
-//! Mutual exclusion, first come first served, two wake-ups at most.
+//! Mutual exclusion, first come first served, at most two wake-ups.
 
 use crate::{both_backends, builder, connect};
 use docent::locks::{AcquireError, Role};
 use docent::{ErrorKind, Fence, LostReason, Mutex};
 use docent_battery::{Backend, FrameKind, Traced};
 use docent_proto::OpCode;
-use docent_tests::{PATIENCE, as_it_goes_on, soon};
+use docent_tests::{PATIENCE, soon, while_progressing};
 use futures_util::future::{join_all, try_join_all};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,20 +37,20 @@ both_backends! {
                 }
             })
         });
-        as_it_goes_on(|| fences.lock().unwrap().len(), try_join_all(work)).await.unwrap();
+        while_progressing(|| fences.lock().unwrap().len(), try_join_all(work)).await.unwrap();
 
         let fences = fences.lock().unwrap().clone();
         assert_eq!(fences.len(), ACQUISITIONS);
-        // A fence is the transaction that created the ticket: grants in their order are first come, first
-        // served.
+        // A fence is the transaction that created the ticket. Grants in the order of fences are first come,
+        // first served.
         assert!(fences.windows(2).all(|pair| pair[0] < pair[1]), "fences do not increase");
-        for (path, others) in wakeups(&server.front().trace()) {
-            assert!(others <= 2, "the release of {path} woke {others} others");
+        for (path, waiters) in wakeups(&server.front().trace()) {
+            assert!(waiters <= 2, "the release of {path} woke {waiters} other waiters");
         }
         soon(join_all(clients.iter().map(docent::Client::close))).await;
     }
 
-    async fn waiters_are_served_in_the_order_they_came(backend: Backend) {
+    async fn waiters_are_served_in_order_of_arrival(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let mutex = Mutex::new(&client, "/lock").unwrap();
@@ -109,7 +109,7 @@ both_backends! {
         let _ = soon(mutex.try_acquire()).await.unwrap();
     }
 
-    async fn what_was_just_dropped_is_free_for_a_try_that_follows(backend: Backend) {
+    async fn a_try_right_after_a_drop_succeeds(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let mutex = Mutex::new(&client, "/lock").unwrap();
@@ -120,7 +120,7 @@ both_backends! {
         }
     }
 
-    async fn the_locks_node_goes_once_nobody_is_in_the_line(backend: Backend) {
+    async fn the_locks_node_is_deleted_once_its_line_is_empty(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let mutex = Mutex::new(&client, "/locks/lock").unwrap();
@@ -131,13 +131,13 @@ both_backends! {
         let second = soon(second).await.unwrap().unwrap();
         assert!(client.exists("/locks/lock").await.unwrap().is_some());
         soon(second.release()).await.unwrap();
-        // The servers look for empty containers from time to time, every 200 ms here.
+        // The servers check for empty containers periodically, here every 200 ms.
         for path in ["/locks/lock", "/locks"] {
             soon(async { while client.exists(path).await.unwrap().is_some() {} }).await;
         }
     }
 
-    async fn acquire_timeout_gives_up_not_before_its_time_and_leaves_no_node(backend: Backend) {
+    async fn acquire_timeout_does_not_end_early_and_leaves_no_node(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let mutex = Mutex::new(&client, "/lock").unwrap();
@@ -156,11 +156,11 @@ both_backends! {
         let mutex = Mutex::new(&client, "/lock").unwrap();
         let guard = soon(mutex.acquire()).await.unwrap();
         let results = guard.transaction().set("/value", "new", None).commit().await.unwrap();
-        assert_eq!(results.len(), 1, "the check of the guard is not among the results");
+        assert_eq!(results.len(), 1, "the guard's check must not be among the results");
         assert_eq!(client.get("/value").await.unwrap().data, "new");
         soon(guard.verify()).await.unwrap();
 
-        // Somebody else deletes the node: the transaction fails as a whole.
+        // Another client deletes the node, so the transaction fails as a whole.
         client.delete(&guard.path(), None).await.unwrap();
         let error = soon(guard.transaction().set("/value", "wrong", None).commit()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Lost(LostReason::NodeDeleted));
@@ -169,21 +169,21 @@ both_backends! {
     }
 }
 
-/// For each deleted ticket: how many other links than its owner's were told.
+/// For each deleted ticket, the number of links that were notified, except its owner's.
 fn wakeups(trace: &[Traced]) -> HashMap<String, usize> {
     let deleted = trace.iter().filter(|frame| frame.is_request(OpCode::Delete));
     let owner: HashMap<_, _> = deleted.filter_map(|frame| Some((frame.path.clone()?, frame.link))).collect();
-    let mut told: HashMap<String, HashSet<u64>> = HashMap::new();
+    let mut woken: HashMap<String, HashSet<u64>> = HashMap::new();
     for event in trace.iter().filter(|frame| frame.kind == FrameKind::Event) {
         let Some(path) = &event.path else { continue };
         if owner.get(path) != Some(&event.link) {
-            told.entry(path.clone()).or_default().insert(event.link);
+            woken.entry(path.clone()).or_default().insert(event.link);
         }
     }
-    told.into_iter().map(|(path, links)| (path, links.len())).collect()
+    woken.into_iter().map(|(path, links)| (path, links.len())).collect()
 }
 
-/// Waits until so many are in the line.
+/// Waits until that many tickets are in the line.
 pub(crate) async fn until_waiting(mutex: &Mutex, count: usize) {
     soon(async {
         while mutex.participants().await.unwrap().len() != count {

@@ -1,4 +1,4 @@
-//! Outages of the servers that last longer than an operation may take.
+//! Server outages that last longer than an operation timeout.
 
 use docent::locks::{AcquireError, SharedLimit};
 use docent::{Client, ConnectionState, ErrorKind, MultiLock, Mutex, RwLock, Semaphore};
@@ -8,7 +8,7 @@ use docent_tests::{PATIENCE, builder, soon};
 use futures_util::future::{BoxFuture, FutureExt, TryFutureExt};
 use std::time::Duration;
 
-/// Shorter than each of the outages.
+/// Operation timeout, shorter than each outage.
 const OPERATION: Duration = Duration::from_millis(200);
 
 async fn impatient(server: &TestServer, connect_string: String) -> Client {
@@ -16,7 +16,7 @@ async fn impatient(server: &TestServer, connect_string: String) -> Client {
     client.with_operation_timeout(OPERATION)
 }
 
-/// Waits until an operation that begins now has failed because no server could be reached, twice.
+/// Waits until two operations that start now have failed because no server was reachable.
 async fn too_long(client: &Client) {
     for _ in 0..2 {
         assert_eq!(soon(client.get("/")).await.unwrap_err().kind(), ErrorKind::Timeout);
@@ -59,13 +59,13 @@ async fn an_acquire_without_a_ticket_outlasts_an_outage_longer_than_the_operatio
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_acquire_with_a_timeout_of_its_own_ends_by_that_in_an_outage() {
+async fn an_acquire_with_its_own_timeout_ends_by_that_timeout_in_an_outage() {
     let server = Backend::Memory.start_own().await;
     let client = builder(&server, server.connect_string()).connect().await.unwrap();
     let lock = RwLock::new(&client, "/rw").unwrap();
     let semaphore = Semaphore::new(&client, "/semaphore", 2).unwrap();
     server.stop().await;
-    // The operation timeout is as long as the test's patience.
+    // The operation timeout equals the test's patience.
     let results = soon(async {
         tokio::join!(
             async { Mutex::new(&client, "/mutex").unwrap().acquire_timeout(OPERATION).await.map(drop) },
@@ -79,20 +79,20 @@ async fn an_acquire_with_a_timeout_of_its_own_ends_by_that_in_an_outage() {
     }
 }
 
-/// So long that a busy machine gets as far as to the listing.
+/// Timeout of a try, long enough for a busy machine to reach the listing.
 const TRY: Duration = Duration::from_secs(1);
 
-/// Tries to get in, once.
+/// A single attempt to acquire.
 type Try = fn(&Client) -> BoxFuture<'static, Result<(), AcquireError>>;
 
-/// The servers go away when the ticket is made, and before the listing comes that would show its place.
+/// The servers stop after the ticket is created and before the listing that would show its place.
 #[tokio::test(start_paused = true)]
 async fn a_try_that_has_a_ticket_already_ends_by_the_operation_timeout_in_an_outage() {
     let server = Backend::Memory.start_own().await;
     let tries: [(Try, usize); 4] = [
         (|client| Mutex::new(client, "/mutex").unwrap().try_acquire().map_ok(drop).boxed(), 2),
         (|client| RwLock::new(client, "/rw").unwrap().try_read().map_ok(drop).boxed(), 2),
-        // It looks for permits first.
+        // A semaphore first checks for permits.
         (|client| Semaphore::new(client, "/semaphore", 2).unwrap().try_acquire().map_ok(drop).boxed(), 3),
         (
             |client| {
@@ -106,7 +106,7 @@ async fn a_try_that_has_a_ticket_already_ends_by_the_operation_timeout_in_an_out
         let proxy = server.proxy().await;
         let patient = builder(&server, proxy.connect_string()).connect().await.unwrap();
         let client = patient.with_operation_timeout(TRY);
-        // The parents are made by the first one.
+        // The first attempt creates the parents.
         soon(tried(&patient)).await.unwrap();
         let cut = proxy.add(Rule::on(OpCode::GetChildren2).nth(listing).cut_after());
         let error = soon(tried(&client)).await.unwrap_err();
@@ -118,7 +118,7 @@ async fn a_try_that_has_a_ticket_already_ends_by_the_operation_timeout_in_an_out
         assert_eq!(
             client.state().current(),
             ConnectionState::Suspended,
-            "{number}: not only with its session"
+            "{number}: lost only with its session"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! A set of items that is shared out among the members of a group.
+//! A set of items that the members of a group share.
 
 use docent::locks::{Partitioner, Share, ShareEnd};
 use docent::{Client, CreateMode, ErrorKind};
@@ -15,20 +15,20 @@ fn items() -> impl Iterator<Item = String> {
     (0..ITEMS).map(|n| format!("item-{n}"))
 }
 
-/// A member that shares items out as soon as it knows the members.
+/// Joins a member that shares items as soon as it knows the members.
 fn member(client: &Client, identity: &str) -> Partitioner {
     let settings = Partitioner::builder(client, "/p", items()).identity(identity);
     settings.settle(Duration::from_millis(50)).join().unwrap()
 }
 
-/// Releases `share` once the members changed.
+/// Releases `share` after the members have changed.
 async fn released(share: Share) {
     assert_eq!(soon(share.changed()).await, Some(ShareEnd::MembersChanged));
     assert!(share.is_held() && !share.is_current());
     soon(share.release()).await.unwrap();
 }
 
-/// Shares that hold all items together, each once, as evenly as can be.
+/// Checks that the shares cover all items, each once, as evenly as possible.
 fn are_whole(shares: &[Share]) {
     let mut all: Vec<_> = shares.iter().flat_map(|share| share.items().to_vec()).collect();
     all.sort();
@@ -47,7 +47,7 @@ async fn is_empty_below(server: &TestServer, path: &str) {
 }
 
 both_backends! {
-    async fn items_are_shared_out_anew_when_members_come_and_go(backend: Backend) {
+    async fn items_are_redistributed_when_members_join_and_leave(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let a = member(&client, "a");
@@ -79,10 +79,10 @@ both_backends! {
         assert_eq!(soon(async {
             tokio::select! {
                 end = whole.changed() => end,
-                _ = &mut waiting => panic!("its items are held"),
+                _ = &mut waiting => panic!("the items are still held"),
             }
         }).await, Some(ShareEnd::MembersChanged));
-        // It waits, however long.
+        // The new member waits as long as the items are held.
         assert!(tokio::time::timeout(Duration::from_millis(300), &mut waiting).await.is_err());
         assert!(whole.is_held());
         drop(whole);
@@ -106,7 +106,7 @@ both_backends! {
         assert_eq!(shares[1].run(async { 7 }).await.unwrap(), 7);
     }
 
-    async fn a_lost_session_loses_the_share_and_the_next_one_has_its_place(backend: Backend) {
+    async fn a_lost_session_loses_the_share_and_the_next_session_gets_the_same_items(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let (a, b) = (member(&client, "a"), member(&other, "b"));
@@ -118,7 +118,7 @@ both_backends! {
         assert!(matches!(soon(share_a.changed()).await, Some(ShareEnd::Lost(_))));
         assert!(!share_a.is_held() && share_a.run(std::future::pending::<()>()).await.is_err());
         drop(share_a);
-        // The other may have seen it gone for a moment.
+        // The other member may have noticed the short absence.
         drop(share_b);
         until(async || a.members() == 2 && b.members() == 2).await;
         let (share_a, share_b) = tokio::join!(soon(a.acquire()), soon(b.acquire()));
@@ -146,7 +146,7 @@ both_backends! {
         }
     }
 
-    async fn no_item_is_held_twice_while_members_come_and_go(backend: Backend) {
+    async fn no_item_is_held_twice_while_members_join_and_leave(backend: Backend) {
         let server = backend.start().await;
         let held: Arc<Vec<AtomicUsize>> = Arc::new((0..ITEMS).map(|_| AtomicUsize::new(0)).collect());
         let work = async |client: Client, identity: String| {

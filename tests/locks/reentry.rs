@@ -31,7 +31,7 @@ both_backends! {
         let creates = creates.iter().filter(|frame| {
             frame.is_request(OpCode::Create2) && frame.path.as_ref().is_some_and(|path| path.contains("lock-"))
         });
-        // The first one failed because the parent was missing.
+        // The first create failed because the parent was missing.
         assert_eq!(creates.count(), 2);
     }
 
@@ -44,7 +44,7 @@ both_backends! {
         assert_eq!(first.fence(), second.fence());
     }
 
-    async fn the_node_goes_with_the_last_guard(backend: Backend) {
+    async fn the_node_is_deleted_with_the_last_guard(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let mutex = Mutex::new(&client, "/lock").unwrap();
@@ -83,7 +83,7 @@ both_backends! {
         let first = tokio::spawn(mutex.acquire_as(&owner));
         let second = tokio::spawn(mutex.acquire_as(&owner));
         until_waiting(&mutex, 2).await;
-        // The one that is given up does not take the place in the line with it.
+        // The cancelled acquire leaves the place in the line to the other one.
         first.abort();
         assert!(soon(first).await.unwrap_err().is_cancelled());
         let place = soon(mutex.participants()).await.unwrap()[1].clone();
@@ -92,7 +92,7 @@ both_backends! {
         assert_eq!(guard.fence(), place.fence);
     }
 
-    async fn the_owner_is_the_one_at_the_time_of_the_call(backend: Backend) {
+    async fn an_acquire_uses_the_owner_that_is_current_at_the_call(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let mutex = Mutex::new(&client, "/lock").unwrap();
@@ -101,7 +101,7 @@ both_backends! {
             (guard, mutex.acquire())
         });
         let (guard, acquire) = soon(acquire).await;
-        // Polled outside of the scope, it still re-enters.
+        // The future re-enters even if it is polled outside of the scope.
         assert_eq!(soon(acquire).await.unwrap().fence(), guard.fence());
     }
 
@@ -122,7 +122,7 @@ both_backends! {
         let writer = tokio::spawn(writing.within(async move { writer.try_write().await }));
         docent_tests::pause().await;
         let joined = tokio::spawn(mutex.acquire_as(&owner));
-        // It reads beside the writer once that has it.
+        // If the write attempt succeeds, the owner reads beside its own write.
         let reader = tokio::spawn(lock.read_as(&owner));
         for error in [soon(tried).await.unwrap().map(drop), soon(writer).await.unwrap().map(drop)] {
             assert!(matches!(&error, Err(AcquireError::Core(error)) if error.kind() == ErrorKind::Timeout), "{error:?}");
@@ -142,7 +142,7 @@ both_backends! {
         assert_eq!(soon(guard.lost()).await, LostReason::NodeDeleted);
         assert_eq!(guard.reenter().unwrap_err().reason, LostReason::NodeDeleted);
         assert!(matches!(soon(mutex.acquire_as(&owner)).await, Err(AcquireError::Lost(_))));
-        // Once the lost hold is given up the owner can begin anew.
+        // After the lost hold is released, the owner can acquire again.
         assert!(soon(guard.release()).await.is_err());
         let _ = soon(mutex.acquire_as(&owner)).await.unwrap();
     }

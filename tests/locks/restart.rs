@@ -1,15 +1,15 @@
-//! The server goes away and comes back.
+//! A server that stops and restarts.
 
 use crate::{both_backends, connect};
 use docent::Mutex;
 use docent_battery::Backend;
-use docent_tests::{as_it_goes_on, soon};
+use docent_tests::{soon, while_progressing};
 use futures_util::future::{join_all, try_join_all};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 both_backends! {
-    async fn contenders_go_on_after_the_server_was_restarted(backend: Backend) {
+    async fn contenders_continue_after_a_server_restart(backend: Backend) {
         let server = backend.start_own().await;
         let clients = join_all((0..8).map(|_| connect(&server))).await;
         let grants = Arc::new(AtomicUsize::new(0));
@@ -20,7 +20,7 @@ both_backends! {
             let (grants, busy, stop) = (grants.clone(), busy.clone(), stop.clone());
             tokio::spawn(async move {
                 let mut own = 0;
-                // Everybody gets the lock after the restart before anybody stops.
+                // Every task gets the lock after the restart before any task stops.
                 while stop.load(Ordering::SeqCst) == 0 || own < 5 {
                     let guard = mutex.acquire().await.unwrap();
                     assert_eq!(busy.fetch_add(1, Ordering::SeqCst), 0, "two hold the lock");
@@ -31,7 +31,7 @@ both_backends! {
                         grants.fetch_add(1, Ordering::SeqCst);
                         own += usize::from(stop.load(Ordering::SeqCst) != 0);
                     }
-                    // It may be lost while the server is away; then it says so.
+                    // The lock may be lost while the server is down. Then the release reports it.
                     let _ = guard.release().await;
                 }
             })
@@ -46,6 +46,6 @@ both_backends! {
         server.stop().await;
         server.start_again().await;
         stop.store(1, Ordering::SeqCst);
-        as_it_goes_on(|| grants.load(Ordering::SeqCst), work).await.unwrap();
+        while_progressing(|| grants.load(Ordering::SeqCst), work).await.unwrap();
     }
 }

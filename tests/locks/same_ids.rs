@@ -1,5 +1,5 @@
-//! Processes whose memory was copied, by a fork or from a snapshot of their machine: their tickets have names
-//! of their own, and a node of another session is never taken for one's own.
+//! Processes whose memory was copied, by a fork or from a snapshot of their machine. Their tickets have
+//! different names, and no process takes another session's node for its own.
 
 use crate::{builder, connect};
 use docent::{CreateMode, Mutex, RwLock, Semaphore};
@@ -9,7 +9,7 @@ use docent_tests::{soon, until};
 use std::process::Stdio;
 use tokio::process::Command;
 
-/// The path of the create of a ticket in `folder` that is held back, without its number.
+/// Path of the held create of a ticket in `folder`, without its number.
 async fn held_create(proxy: &Proxy, folder: &'static str) -> String {
     let is_in = move |path: &str| path.contains(&format!("{folder}/_c_"));
     let held = proxy.add(Rule::on(OpCode::Create2).path(is_in).hold());
@@ -29,16 +29,16 @@ both_backends_in_real_time! {
         let acquired = tokio::spawn(mutex.acquire());
         let name = held_create(&proxy, "/lock").await;
         let name = name.strip_prefix(server.root()).unwrap();
-        // As a copy of the process does, which has the same ids: it has the lock.
-        let theirs = soon(other.create(name, "", CreateMode::EphemeralSequential)).await.unwrap();
+        // A copy of the process, with the same ids, would create this node. It has the lock.
+        let foreign = soon(other.create(name, "", CreateMode::EphemeralSequential)).await.unwrap();
         proxy.cut().await;
         proxy.heal().await.unwrap();
-        // It found no ticket of its own, and took another one.
+        // The client did not find its own ticket and drew another one.
         until(async || other.children("/lock").await.unwrap().names.len() == 2).await;
         soon(client.sync("/")).await.unwrap();
-        assert!(!acquired.is_finished(), "it is not first");
-        assert!(other.exists(&theirs.path).await.unwrap().is_some(), "the other one has it still");
-        other.delete(&theirs.path, None).await.unwrap();
+        assert!(!acquired.is_finished(), "the ticket is not first");
+        assert!(other.exists(&foreign.path).await.unwrap().is_some(), "the other client must keep its node");
+        other.delete(&foreign.path, None).await.unwrap();
         soon(soon(acquired).await.unwrap().unwrap().release()).await.unwrap();
     }
 
@@ -55,20 +55,20 @@ both_backends_in_real_time! {
             tokio::spawn(async move { lock.write().await.map(drop) })
         };
         let name = held_create(&proxy, "/rw").await;
-        let theirs = name.strip_prefix(server.root()).unwrap();
-        let theirs = soon(other.create(theirs, "", CreateMode::EphemeralSequential)).await.unwrap();
+        let foreign = name.strip_prefix(server.root()).unwrap();
+        let foreign = soon(other.create(foreign, "", CreateMode::EphemeralSequential)).await.unwrap();
         write.abort();
         proxy.cut().await;
         proxy.heal().await.unwrap();
         soon(client.sync("/")).await.unwrap();
-        // The cleanup of the cancelled call has looked by then.
+        // By now the cleanup of the cancelled call has listed the line.
         let third = soon(lock.participants());
         assert_eq!(third.await.unwrap().len(), 1);
         soon(client.close()).await;
-        assert!(other.exists(&theirs.path).await.unwrap().is_some());
+        assert!(other.exists(&foreign.path).await.unwrap().is_some());
     }
 
-    async fn workers_that_were_forked_from_one_process_have_ids_of_their_own(backend: Backend) {
+    async fn workers_forked_from_one_process_have_distinct_ids(backend: Backend) {
         let server = backend.start().await;
         let mut forked = Command::new(env!("CARGO_BIN_EXE_forked"));
         forked.args([&server.connect_string(), server.root()]).stdin(Stdio::null()).kill_on_drop(true);

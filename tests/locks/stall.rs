@@ -1,4 +1,4 @@
-//! Two guards never hold one lock, also when a holder stood still before it became one.
+//! Two guards never hold one lock, even if a holder's process was suspended before it acquired the lock.
 
 use crate::builder;
 use docent::Mutex;
@@ -13,15 +13,15 @@ use std::time::Duration;
 use tokio::runtime;
 use tokio::sync::oneshot;
 
-/// The longest that clients think it takes a follower to tell its leader of them, as long as it takes it
-/// here.
+/// Relay time that the clients assume, which is also the followers' actual relay time here.
 const RELAY: Duration = Duration::from_millis(500);
 const SESSION: Duration = Duration::from_secs(4);
 
 /// Three quarters of the timeout.
 const STALL: Duration = Duration::from_secs(3);
 
-/// Stands still, acquires, and loses its follower's leader at once. The guard lives until it is `dismissed`.
+/// Stalls, acquires the lock, and immediately cuts its follower off from the leader. The guard lives until it
+/// is `dismissed`.
 async fn hold_after_a_stall(
     builder: ClientBuilder,
     follower: &Follower,
@@ -30,7 +30,7 @@ async fn hold_after_a_stall(
 ) {
     let client = builder.connect().await.unwrap();
     let mutex = Mutex::new(&client, "/lock").unwrap();
-    // The runtime stands still, and not the network.
+    // This blocks the runtime, but not the network.
     thread::sleep(STALL);
     let guard = Arc::new(mutex.acquire().await.unwrap());
     follower.cut_off();
@@ -56,7 +56,7 @@ async fn after_a_stall_and_a_cut_no_two_guards_hold_one_lock() {
     let first = soon(first).await.unwrap();
     let mutex = Mutex::new(&next, "/lock").unwrap();
     let second = soon(mutex.acquire()).await.unwrap();
-    assert!(!first.is_held(), "the first says that it holds when the second one does");
+    assert!(!first.is_held(), "the first guard is held together with the second");
     assert!(second.fence() > first.fence());
     dismiss.send(()).unwrap();
     drop(first);

@@ -1,4 +1,4 @@
-//! Leases on a name for a time.
+//! Leases on a name for a limited time.
 
 use docent::locks::{AcquireError, Owner, TimedLease};
 use docent::{CreateMode, ErrorKind};
@@ -11,35 +11,35 @@ const LONG: Duration = Duration::from_secs(3600);
 const SHORT: Duration = Duration::from_secs(2);
 
 both_backends! {
-    async fn one_has_it_until_its_end_or_until_it_gives_it_back(backend: Backend) {
+    async fn a_lease_is_held_until_it_ends_or_is_given_back(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
-        let (ours, theirs) = (TimedLease::new(&client, "/l", LONG).unwrap(), TimedLease::new(&other, "/l", LONG).unwrap());
-        let obtained = soon(ours.try_obtain()).await.unwrap().unwrap();
+        let (own, peer) = (TimedLease::new(&client, "/l", LONG).unwrap(), TimedLease::new(&other, "/l", LONG).unwrap());
+        let obtained = soon(own.try_obtain()).await.unwrap().unwrap();
         assert!(obtained.is_valid() && obtained.slot() == 0);
         assert!(obtained.remaining() > LONG - Duration::from_secs(60) && obtained.end() <= SystemTime::now() + LONG);
-        assert!(soon(theirs.try_obtain()).await.unwrap().is_none());
-        // The same identity again, also by a clone, and also after a restart.
-        assert!(soon(ours.clone().try_obtain()).await.unwrap().is_some());
-        assert!(!soon(theirs.give_back()).await.unwrap());
-        assert!(soon(ours.give_back()).await.unwrap() && !soon(ours.give_back()).await.unwrap());
-        assert!(soon(theirs.try_obtain()).await.unwrap().is_some());
-        assert!(soon(ours.try_obtain()).await.unwrap().is_none());
-        // It outlives the session.
+        assert!(soon(peer.try_obtain()).await.unwrap().is_none());
+        // The same identity obtains the lease again, also through a clone or after a restart.
+        assert!(soon(own.clone().try_obtain()).await.unwrap().is_some());
+        assert!(!soon(peer.give_back()).await.unwrap());
+        assert!(soon(own.give_back()).await.unwrap() && !soon(own.give_back()).await.unwrap());
+        assert!(soon(peer.try_obtain()).await.unwrap().is_some());
+        assert!(soon(own.try_obtain()).await.unwrap().is_none());
+        // The lease outlives the session.
         soon(other.close()).await;
-        assert!(soon(ours.try_obtain()).await.unwrap().is_none());
+        assert!(soon(own.try_obtain()).await.unwrap().is_none());
         until(async || client.children("/l").await.unwrap().names == ["lease_holder"]).await;
     }
 
-    async fn it_is_free_after_its_end(backend: Backend) {
+    async fn a_lease_is_free_after_its_end(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
-        let (short, theirs) = (TimedLease::new(&client, "/l", SHORT).unwrap(), TimedLease::new(&other, "/l", LONG).unwrap());
+        let (short, peer) = (TimedLease::new(&client, "/l", SHORT).unwrap(), TimedLease::new(&other, "/l", LONG).unwrap());
         let obtained = soon(short.try_obtain()).await.unwrap().unwrap();
         let next = soon(async {
             loop {
                 let was_valid = obtained.is_valid();
-                if let Some(next) = theirs.try_obtain().await.unwrap() {
+                if let Some(next) = peer.try_obtain().await.unwrap() {
                     assert!(!was_valid || !obtained.is_valid());
                     return next;
                 }
@@ -48,7 +48,7 @@ both_backends! {
         assert!(next.is_valid() && obtained.remaining().is_zero());
     }
 
-    async fn as_many_have_it_as_there_are_slots(backend: Backend) {
+    async fn there_are_as_many_holders_as_slots(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let lease = || TimedLease::new(&client, "/l", LONG).unwrap().slots(3);
@@ -59,11 +59,11 @@ both_backends! {
         }
         assert_eq!(slots, [Some(0), Some(1), Some(2), None]);
         assert!(soon(leases[1].give_back()).await.unwrap());
-        assert_eq!(soon(leases[2].try_obtain()).await.unwrap().unwrap().slot(), 2, "its own");
+        assert_eq!(soon(leases[2].try_obtain()).await.unwrap().unwrap().slot(), 2, "not the lease's slot");
         assert_eq!(soon(leases[3].try_obtain()).await.unwrap().unwrap().slot(), 1);
     }
 
-    async fn one_that_lost_the_race_for_its_old_slot_takes_another_that_is_free(backend: Backend) {
+    async fn a_client_that_loses_the_race_for_its_old_slot_takes_a_free_one(backend: Backend) {
         let server = backend.start().await;
         let (client, kazoo) = (connect(&server).await, connect(&server).await);
         let holder = |name: &str, end: &str| format!(r#"{{"version": 1, "holder": "{name}", "end": "{end}"}}"#);
@@ -72,19 +72,19 @@ both_backends! {
         let lock = kazoo.create(&format!("/l/0/{}__lock__", "a".repeat(32)), "", CreateMode::EphemeralSequential).await.unwrap();
         let lease = TimedLease::new(&client, "/l", LONG).unwrap().identity("us").slots(2);
         let obtaining = tokio::spawn({ let lease = lease.clone(); async move { lease.try_obtain().await } });
-        // It has seen its old lease, and waits for the slot's lock.
+        // The client has read its old lease and waits for the slot's lock.
         until(async || kazoo.children("/l/0").await.unwrap().names.len() == 3).await;
         kazoo.set(node, holder("kazoo", "2999-01-01T00:00:00"), None).await.unwrap();
         kazoo.delete(&lock.path, None).await.unwrap();
         let obtained = soon(obtaining).await.unwrap().unwrap().expect("the other slot is free");
         assert_eq!(obtained.slot(), 1);
-        assert_eq!(soon(lease.try_obtain()).await.unwrap().unwrap().slot(), 1, "its own by now");
+        assert_eq!(soon(lease.try_obtain()).await.unwrap().unwrap().slot(), 1, "not the lease's slot");
     }
 
-    async fn many_who_look_at_once_get_it_once(backend: Backend) {
+    async fn concurrent_attempts_obtain_a_lease_once(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
-        // As one owner: the lease's lock is not re-entered.
+        // All leases share one owner, because the lease's lock must not be re-entered.
         let obtained = Owner::scope(async {
             let leases: Vec<_> = (0..10).map(|_| TimedLease::new(&client, "/l", LONG).unwrap()).collect();
             soon(futures_util::future::join_all(leases.iter().map(TimedLease::try_obtain))).await
@@ -92,7 +92,7 @@ both_backends! {
         assert_eq!(obtained.into_iter().filter(|obtained| obtained.as_ref().unwrap().is_some()).count(), 1);
     }
 
-    async fn a_lost_reply_neither_hides_nor_doubles_it(backend: Backend) {
+    async fn a_lost_reply_neither_hides_nor_doubles_a_lease(backend: Backend) {
         let server = backend.start().await;
         let (proxy, other) = (server.proxy().await, connect(&server).await);
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
@@ -104,8 +104,8 @@ both_backends! {
                 let lease = TimedLease::new(&client, "/l", LONG).unwrap();
                 assert!(soon(lease.try_obtain()).await.unwrap().is_some());
                 assert!(fired.has_fired(), "{path}");
-                let theirs = TimedLease::new(&other, "/l", LONG).unwrap();
-                assert!(soon(theirs.try_obtain()).await.unwrap().is_none());
+                let peer = TimedLease::new(&other, "/l", LONG).unwrap();
+                assert!(soon(peer.try_obtain()).await.unwrap().is_none());
                 assert!(soon(lease.give_back()).await.unwrap());
             }
         }
@@ -124,10 +124,10 @@ both_backends! {
             assert!(soon(lease.try_obtain()).await.unwrap().is_none());
         }
         kazoo.set("/l/lease_holder", holder(1, "2001-01-01T00:00:00"), None).await.unwrap();
-        // While kazoo looks at it, we wait.
+        // While kazoo holds the lease's lock, the client waits.
         let lock = kazoo.create(&format!("/l/{}__lock__", "a".repeat(32)), "", CreateMode::EphemeralSequential).await.unwrap();
-        let soon_over = client.with_operation_timeout(Duration::from_millis(300));
-        let waiting = TimedLease::new(&soon_over, "/l", LONG).unwrap();
+        let impatient = client.with_operation_timeout(Duration::from_millis(300));
+        let waiting = TimedLease::new(&impatient, "/l", LONG).unwrap();
         let error = soon(waiting.try_obtain()).await.unwrap_err();
         assert!(matches!(error, AcquireError::Core(error) if error.kind() == ErrorKind::Timeout));
         kazoo.delete(&lock.path, None).await.unwrap();

@@ -1,6 +1,6 @@
-//! Bytes that things take of the heap, by a count of what a process of their own allocates.
+//! Heap memory per object, measured by counting the allocations of a separate process.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 use docent::Client;
 use docent::discovery::{Instance, Registry};
@@ -12,7 +12,7 @@ use std::process::Stdio;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::Command;
 
-/// Bytes of the heap for each of `count` things, once the server has `watches` more than before.
+/// Returns the heap bytes per object, after the server has `watches` more watches than before.
 async fn bytes(server: &Server, thing: &str, count: usize, watches: usize) -> usize {
     let before = server.watch_count();
     let mut command = Command::new(env!("CARGO_BIN_EXE_measured"));

@@ -1,7 +1,8 @@
-//! A process that tells how much of its heap each of many things takes: `measured CONNECT-STRING THING
-//! COUNT`, where the thing is `client` or `viewed`.
+//! A process that reports the heap memory per object: `measured CONNECT-STRING THING COUNT`, where THING is
+//! `client` or `viewed`.
 //!
-//! Prints `made` once they are there; then, when it reads a line, the bytes for each.
+//! The process prints `made` when the objects exist. After it has read a line, it prints the bytes per
+//! object.
 
 use cap::Cap;
 use docent::discovery::{Registry, Service};
@@ -14,14 +15,14 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 #[global_allocator]
 static HEAP: Cap<System> = Cap::new(System, usize::MAX);
 
-/// Clients that make what all of them share.
+/// Number of clients that are created first, because the first clients create what all clients share.
 const FIRST: usize = 8;
 
-// One thread, so that a request that is answered says that those before it were taken in.
+// One thread, so a reply to a request shows that earlier messages were processed.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn StdError>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let [server, thing, count] = &arguments[..] else { return Err("see the source".into()) };
+    let [server, thing, count] = &arguments[..] else { return Err("expected 3 arguments".into()) };
     let count = count.parse()?;
     let first = clients(server, FIRST).await?;
     let registry = Registry::new(&first[0], "/services")?;
@@ -30,7 +31,7 @@ async fn main() -> Result<(), Box<dyn StdError>> {
     match &**thing {
         "client" => made = clients(server, count).await?,
         "viewed" => viewed = Some(registry.service("orders").await?),
-        _ => return Err("see the source".into()),
+        _ => return Err("unknown thing".into()),
     }
     println!("made");
     BufReader::new(tokio::io::stdin()).read_line(&mut String::new()).await?;

@@ -1,4 +1,4 @@
-//! The log of a scenario, as text that a reader can follow: kept in a file, and compared on each run.
+//! The log of a scenario, as readable text that is stored in a file and compared on each run.
 
 use std::fmt::{self, Write};
 use std::path::PathBuf;
@@ -8,27 +8,27 @@ use tracing::subscriber::NoSubscriber;
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
-/// Set, the snapshots are written anew instead of compared.
+/// Environment variable with which the snapshots are overwritten instead of compared.
 const UPDATE: &str = "DOCENT_UPDATE_SNAPSHOTS";
 
-/// All that this thread logs from INFO on: the label of the client, and the line without times, ids and
+/// All events of this thread at level INFO and above: the client's label, and the line without times, ids and
 /// ports.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<(String, String)>>>);
 
 impl Log {
-    /// Begins to listen, for as long as what comes with it is kept.
+    /// Starts to collect events, until the second returned value is dropped.
     pub(crate) fn from_here_on() -> (Self, impl Sized) {
         let log = Self::default();
-        // As in the suite `core`: with a single subscriber in the process, a line of code that another test's
-        // thread reaches first is taken to interest nobody.
+        // With a single subscriber in the process, tracing would cache a call site as disabled if a thread of
+        // another test reached it first.
         let _ = tracing::subscriber::set_global_default(NoSubscriber::default());
         let subscriber = tracing_subscriber::registry().with(log.clone());
         let another = tracing::Dispatch::new(tracing_subscriber::registry());
         (log, (tracing::subscriber::set_default(subscriber), another))
     }
 
-    /// The lines of these clients, each under its label.
+    /// Returns the lines of these clients, each under its label.
     pub(crate) fn text(&self, clients: &[&str]) -> String {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = String::new();
@@ -41,29 +41,29 @@ impl Log {
         text
     }
 
-    /// True when a line of this client contains `text`.
+    /// Returns true if a line of this client contains `text`.
     pub(crate) fn has(&self, client: &str, text: &str) -> bool {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().any(|(label, line)| label == client && line.contains(text))
     }
 }
 
-/// Compares `text` with the snapshot of that name.
+/// Compares `text` with the snapshot of this name.
 pub(crate) fn assert_snapshot(name: &str, text: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("observability/snapshots/{name}.txt"));
     if std::env::var_os(UPDATE).is_some() {
         return std::fs::write(path, text).unwrap();
     }
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(text, expected, "{}: set {UPDATE}=1 to write it anew", path.display());
+    assert_eq!(text, expected, "{}: set {UPDATE}=1 to overwrite the snapshot", path.display());
 }
 
 impl<S: Subscriber> Layer<S> for Log {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let metadata = event.metadata();
-        let is_ours =
+        let is_docent =
             metadata.target().starts_with("docent") && !metadata.target().starts_with("docent_server");
-        if *metadata.level() > Level::INFO || !is_ours {
+        if *metadata.level() > Level::INFO || !is_docent {
             return;
         }
         let mut line = Line::default();
@@ -74,7 +74,7 @@ impl<S: Subscriber> Layer<S> for Log {
     }
 }
 
-/// One event, as it is collected.
+/// One event while its fields are collected.
 #[derive(Default)]
 struct Line {
     client: String,
@@ -109,15 +109,16 @@ impl Line {
     }
 }
 
-/// True for a time of 32 s, from the first moment on at which something was due while the process was
-/// stopped: with a session timeout of 20 s that is a heartbeat, 3.4 s after another at most.
+/// Returns true for a delay of a process that was stopped for 32 s. The delay counts from the first event
+/// that was due meanwhile. With a session timeout of 20 s that is a heartbeat, which follows the previous one
+/// after at most 3.4 s.
 fn is_long(time: &str) -> bool {
     time.strip_suffix(" s").and_then(|time| time.parse::<f64>().ok()).is_some_and(|time| time >= 28.5)
 }
 
-/// The text without ports, the test's own path, and ids in names.
+/// Returns the text without ports, the test's own path, and ids in names.
 fn plain(text: &str) -> String {
-    // A stopped server may end a connection in either way.
+    // A stopped server may close a connection in either way.
     let text = &text.replace(
         "the connection failed: Connection reset by peer (os error 104)",
         "the server closed the connection",
@@ -128,7 +129,7 @@ fn plain(text: &str) -> String {
     replaced(&text, "(os error ", |c| c.is_ascii_digit(), "(os error <n>")
 }
 
-/// `text` with `by` in place of each `start` and the characters behind it for which `rest` holds.
+/// Returns `text` with `by` in place of each `start` and the following characters for which `rest` holds.
 fn replaced(text: &str, start: &str, rest: impl Fn(char) -> bool, by: &str) -> String {
     let mut parts = text.split(start);
     let mut all = parts.next().unwrap_or_default().to_owned();

@@ -13,7 +13,8 @@ use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Name, labels and value of each recorded metric, histograms by the number of their values.
+/// Returns the name, labels and value of each recorded metric. A histogram's value is the number of its
+/// samples.
 fn recorded(snapshotter: &Snapshotter) -> BTreeMap<String, String> {
     let metrics = snapshotter.snapshot().into_vec().into_iter();
     let named = metrics.map(|(key, _, _, value)| {
@@ -29,7 +30,7 @@ fn recorded(snapshotter: &Snapshotter) -> BTreeMap<String, String> {
     named.collect()
 }
 
-/// Takes each and gives it back.
+/// Acquires each recipe once and releases it.
 async fn every_recipe(client: &Client) {
     let rw_lock = RwLock::new(client, "/secret-path/w").unwrap();
     soon(soon(rw_lock.write()).await.unwrap().release()).await.unwrap();
@@ -40,8 +41,8 @@ async fn every_recipe(client: &Client) {
     soon(soon(election.campaign()).await.unwrap().resign()).await.unwrap();
 }
 
-/// A link that breaks under a read and under a write, a refusal without a link, and a session that ends.
-async fn trouble(server: &TestServer, proxy: &Proxy, client: &Client) {
+/// Breaks the link during a read and during a write, refuses a request without a link, and ends a session.
+async fn cause_failures(server: &TestServer, proxy: &Proxy, client: &Client) {
     proxy.add(Rule::on(OpCode::GetData).reset_before());
     soon(client.get("/")).await.unwrap();
     proxy.add(Rule::on(OpCode::SetData).reset_after());
@@ -57,7 +58,7 @@ async fn trouble(server: &TestServer, proxy: &Proxy, client: &Client) {
 }
 
 #[test]
-fn states_operations_waits_and_losses_are_counted_and_paths_are_no_labels() {
+fn states_operations_waits_and_losses_are_counted_without_path_labels() {
     let recorder = DebuggingRecorder::new();
     let snapshotter = recorder.snapshotter();
     let mut started = BTreeMap::new();
@@ -73,11 +74,11 @@ fn states_operations_waits_and_losses_are_counted_and_paths_are_no_labels() {
             soon(soon(mutex.acquire()).await.unwrap().release()).await.unwrap();
             assert!(soon(client.get("/secret-path/none")).await.is_err());
             every_recipe(&client).await;
-            trouble(&server, &proxy, &client).await;
+            cause_failures(&server, &proxy, &client).await;
             let guard = soon(mutex.acquire()).await.unwrap();
             proxy.blackhole();
             assert_eq!(soon(guard.lost()).await, LostReason::LeaseExpired);
-            // Its node is deleted once the link is back.
+            // The guard's node is deleted when the link is back.
             drop(guard);
             proxy.heal().await.unwrap();
             soon(async { while !mutex.participants().await.unwrap().is_empty() {} }).await;
@@ -114,15 +115,15 @@ fn states_operations_waits_and_losses_are_counted_and_paths_are_no_labels() {
         }
         assert_eq!(recorded[&format!("docent_locks_held{{client=one,recipe={recipe}}}")], "0");
     }
-    // Those of a recipe begin with its first handle.
+    // The series of a recipe start with its first handle.
     let of_recipe = ["recipe=", "op=acquire}", "op=campaign}"];
     let is_late = |metric: &&String| {
         !started.contains_key(*metric) && !of_recipe.iter().any(|label| metric.contains(label))
     };
     let late: Vec<_> = recorded.keys().filter(is_late).collect();
-    assert!(late.is_empty(), "not there from the start: {late:?}");
+    assert!(late.is_empty(), "not present from the start: {late:?}");
     let count = |metric: &str| recorded[metric].parse::<u32>().unwrap();
-    // After the start, a reset, an expiry and an outage; each but the first comes after a lost link.
+    // The causes are the start, a reset, an expiry and an outage. Each but the start follows a lost link.
     assert!(count("docent_connected_total{client=one}") >= 4, "{recorded:#?}");
     assert!(count("docent_suspended_total{client=one}") >= 2, "{recorded:#?}");
     assert!(count("docent_session_lateness_seconds{client=one}") >= 1, "{recorded:#?}");
@@ -132,8 +133,8 @@ fn states_operations_waits_and_losses_are_counted_and_paths_are_no_labels() {
 /// Folders of `one_of_each`.
 const FOLDERS: [&str; 5] = ["/mutex", "/rw-lock", "/election", "/lease", "/queue"];
 
-/// Calls the methods of recipes that send requests of their own. Those that a broken link leaves in doubt may
-/// fail.
+/// Calls the methods of recipes that send their own requests. A method may fail if a broken link leaves its
+/// outcome unknown.
 async fn one_of_each(client: &Client) {
     let [mutex, rw_lock, election, lease, queue] = FOLDERS;
     let guard = Mutex::new(client, mutex).unwrap().acquire().await.unwrap();
@@ -178,7 +179,7 @@ fn retries_of_recipes_are_counted_from_zero() {
     });
     let after = recorded(&snapshotter);
     let late: Vec<_> = after.keys().filter(|metric| !before.contains_key(*metric)).collect();
-    assert!(late.is_empty(), "these series began with the first event that they count: {late:?}");
+    assert!(late.is_empty(), "these series started only with the first event that they count: {late:?}");
     let retries = |operation: &str| format!("docent_retries_total{{client=one,op={operation}}}");
     for operation in [
         "acquire",
@@ -236,15 +237,15 @@ fn each_turn_with_a_shared_ticket_is_counted_as_a_guard() {
 }
 
 #[test]
-fn queues_configurations_and_services_tell_how_they_stand_by_the_names_they_were_given() {
+fn queues_configurations_and_services_export_gauges_under_their_names() {
     let recorder = DebuggingRecorder::new();
     let snapshotter = recorder.snapshotter();
-    let mut standing = BTreeMap::new();
+    let mut running = BTreeMap::new();
     metrics::with_local_recorder(&recorder, || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let server = Backend::Embedded.start().await;
-            // The recorder is one thread's.
+            // The recorder belongs to one thread.
             let builder = builder(&server, server.connect_string()).label("one").inline_hooks();
             let client: Client = builder.connect().await.unwrap();
             let jobs = Queue::<u64>::builder(&client, "/secret-path/q").metrics_name("jobs").build().unwrap();
@@ -273,15 +274,15 @@ fn queues_configurations_and_services_tell_how_they_stand_by_the_names_they_were
             soon(first.ack()).await.unwrap();
             let election = Election::builder(&client, "/secret-path/l").metrics_name("scheduler").build();
             let _leadership = soon(election.unwrap().campaign()).await.unwrap();
-            standing = recorded(&snapshotter);
+            running = recorded(&snapshotter);
             soon(client.close()).await;
         });
     });
     let ended = recorded(&snapshotter);
     assert_eq!(ended["docent_leader{client=one,election=scheduler}"], "0");
-    // A look takes the values away: this is the change since the last one.
+    // A snapshot resets the values, so this is the change since the previous snapshot.
     assert_eq!(ended["docent_kept_nodes_present{client=one}"], "-2");
-    let recorded = standing;
+    let recorded = running;
     for (metric, value) in [
         ("docent_queue_depth{client=one,queue=jobs}", "3"),
         ("docent_config_version{client=one,config=limits}", "2"),

@@ -1,4 +1,4 @@
-//! The page that lists all metrics says what the code says.
+//! The page that lists all metrics agrees with the code.
 
 use docent::{Client, Config, Election, Instance, Mutex, Queue, Registry};
 use metrics_util::MetricKind;
@@ -10,13 +10,13 @@ const PAGE: &str = include_str!("../../docs/guide/observability.md");
 /// Type, unit, labels and meaning of each metric, by its name.
 type Metrics = BTreeMap<String, [String; 4]>;
 
-/// Those of the page's table, each of which has an alert or says why there is none.
+/// Returns the metrics in the page's table. Each must have an alert or a reason why there is none.
 fn listed() -> Metrics {
     let rows = PAGE.lines().filter_map(|line| line.strip_prefix("| `docent_"));
     let rows = rows.map(|row| {
         let cells: Vec<_> = row.split('|').map(|cell| cell.trim().to_owned()).collect();
         let [name, kind, unit, labels, meaning, alert, end] = &cells[..] else {
-            panic!("six cells are needed: {row}");
+            panic!("a row must have six cells: {row}");
         };
         assert!(end.is_empty() && !alert.is_empty(), "{row}");
         let name = format!("docent_{}", name.trim_end_matches('`'));
@@ -25,7 +25,7 @@ fn listed() -> Metrics {
     rows.collect()
 }
 
-/// One handle of each kind, before there is any server.
+/// Creates one handle of each kind, before any server exists.
 fn every_handle(client: &Client) {
     Mutex::new(client, "/m").unwrap();
     Election::builder(client, "/e").metrics_name("e").build().unwrap();
@@ -36,7 +36,7 @@ fn every_handle(client: &Client) {
     drop(registry.service_builder::<()>("web").start().unwrap());
 }
 
-/// Those that are there from the start.
+/// Returns the metrics that exist from the start.
 fn described() -> Metrics {
     let recorder = DebuggingRecorder::new();
     let snapshotter = recorder.snapshotter();

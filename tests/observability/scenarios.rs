@@ -11,13 +11,13 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
-/// Longer than any server takes to start again.
+/// Longer than any server takes to restart.
 const LONG_SESSION: Duration = Duration::from_secs(36);
 
-/// In a child process: connect string and namespace.
+/// Environment variable of a child process: connect string and namespace.
 const CHILD: &str = "DOCENT_TEST_CHILD";
 
-/// Line by which a child says that it is ready.
+/// Line with which a child reports that it is ready.
 const READY: &str = "child is ready";
 
 fn labelled(server: &TestServer, label: &str) -> ClientBuilder {
@@ -29,7 +29,7 @@ async fn named(server: &TestServer, label: &str) -> Client {
 }
 
 /// Waits until the log of `client` has a line with `text`.
-async fn said(log: &Log, client: &str, text: &str) {
+async fn until_logged(log: &Log, client: &str, text: &str) {
     soon(async {
         while !log.has(client, text) {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -38,7 +38,7 @@ async fn said(log: &Log, client: &str, text: &str) {
     .await;
 }
 
-/// This test again, in a process of its own that reads [`CHILD`].
+/// Runs this test again, in a separate process that reads [`CHILD`].
 fn child(test: &str, server: &TestServer) -> Child {
     let child = format!("{} {}", server.connect_string(), server.root());
     Command::new(env::current_exe().unwrap())
@@ -50,18 +50,18 @@ fn child(test: &str, server: &TestServer) -> Child {
         .unwrap()
 }
 
-/// As [`child`], once it is ready.
+/// Does the same as [`child`], and waits until the child is ready.
 async fn ready_child(test: &str, server: &TestServer) -> Child {
     let mut child = child(test, server);
-    let heard = tokio::task::spawn_blocking(move || {
-        hear(&mut child, READY);
+    let ready = tokio::task::spawn_blocking(move || {
+        read_until(&mut child, READY);
         child
     });
-    soon(heard).await.unwrap()
+    soon(ready).await.unwrap()
 }
 
-/// Reads what the child says up to a line that ends with `last`, without that.
-fn hear(child: &mut Child, last: &str) -> String {
+/// Reads the child's output up to a line that ends with `last`. The returned text does not include `last`.
+fn read_until(child: &mut Child, last: &str) -> String {
     let mut text = String::new();
     for line in BufReader::new(child.stdout.as_mut().unwrap()).lines() {
         let line = line.unwrap();
@@ -79,7 +79,7 @@ fn signal(child: &Child, name: &str) {
     assert!(status.success());
 }
 
-/// The client of a child process, if this is one.
+/// Returns the client settings of a child process, or `None` in the parent process.
 fn child_builder() -> Option<ClientBuilder> {
     let setup = env::var(CHILD).ok()?;
     let (connect_string, namespace) = setup.split_once(' ').unwrap();
@@ -94,7 +94,7 @@ both_backends_in_real_time! {
         let client = direct.label("shop").connect().await.unwrap();
         let guard = soon(Mutex::new(&client, "/locks/stock").unwrap().acquire()).await.unwrap();
         server.stop().await;
-        said(&log, "shop", "no server can be reached").await;
+        until_logged(&log, "shop", "cannot reach any server").await;
         server.start_again().await;
         soon(client.state().reached(ConnectionState::Connected)).await;
         soon(guard.release()).await.unwrap();
@@ -109,12 +109,12 @@ both_backends_in_real_time! {
         let guard = soon(Mutex::new(&client, "/locks/stock").unwrap().acquire()).await.unwrap();
         server.expire(client.session_id().unwrap()).await.unwrap();
         soon(guard.lost()).await;
-        said(&log, "shop", "generation=2").await;
+        until_logged(&log, "shop", "generation=2").await;
         soon(client.close()).await;
         assert_snapshot("session-ended", &log.text(&["shop"]));
     }
 
-    async fn a_leader_that_is_told_to_stop_and_the_next_one(backend: Backend) {
+    async fn a_leader_that_is_asked_to_resign_and_the_next_one(backend: Backend) {
         let (log, _logging) = Log::from_here_on();
         let server = backend.start().await;
         let (first, second) = (named(&server, "first").await, named(&server, "second").await);
@@ -122,7 +122,7 @@ both_backends_in_real_time! {
         let election = Election::new(&first, "/leader").unwrap();
         let works = |_| std::future::pending::<Result<(), Error>>();
         let leader = tokio::spawn(async move { election.run(works).until(stopped).await });
-        said(&log, "first", "leading").await;
+        until_logged(&log, "first", "leading").await;
         let next = Election::new(&second, "/leader").unwrap();
         let campaign = tokio::spawn(next.campaign());
         until(async || next.candidates().await.unwrap().len() == 2).await;
@@ -145,7 +145,7 @@ both_backends_in_real_time! {
         server.expire(first.session_id().unwrap()).await.unwrap();
         soon(lost.lost()).await;
         drop(lost);
-        said(&log, "first", "generation=2").await;
+        until_logged(&log, "first", "generation=2").await;
         soon(soon(delayed(&second).campaign()).await.unwrap().resign()).await.unwrap();
         soon(first.close()).await;
         soon(second.close()).await;
@@ -163,7 +163,7 @@ both_backends_in_real_time! {
         let registered = soon(registered.register(instance)).await.unwrap();
         until(async || view.instances().iter().count() == 1).await;
         soon(registered.drain(Duration::from_millis(200))).await.unwrap();
-        said(&log, "caller", "gone=a").await;
+        until_logged(&log, "caller", "gone=a").await;
         soon(copy.close()).await;
         soon(caller.close()).await;
         assert_snapshot("orderly-stop", &log.text(&["copy", "caller"]));
@@ -187,7 +187,7 @@ both_backends_in_real_time! {
         until(async || view.instances().iter().count() == 1).await;
         signal(&child, "-KILL");
         child.wait().unwrap();
-        // One of its services is started again at once, and finds the node that the killed one left.
+        // Another copy of the service starts immediately, and finds the node that the killed process left.
         let copy = named(&server, "copy").await;
         let registry = Registry::new(&copy, "/services").unwrap();
         let _web = soon(registry.register(Instance::new("web", "10.0.0.2", 80).id("b"))).await.unwrap();
@@ -197,12 +197,12 @@ both_backends_in_real_time! {
         assert_snapshot("killed", &log.text(&["copy", "caller"]));
     }
 
-    async fn a_process_that_stood_still(backend: Backend) {
+    async fn a_process_that_was_stopped(backend: Backend) {
         if let Some(builder) = child_builder() {
-            return stand_still(short(builder)).await;
+            return hold_until_next_session(short(builder)).await;
         }
         let server = backend.start().await;
-        let test = format!("{backend:?}::a_process_that_stood_still").to_lowercase();
+        let test = format!("{backend:?}::a_process_that_was_stopped").to_lowercase();
         let other = named(&server, "other").await;
         assert_snapshot("stood-still", &stopped(&test, &server, &other, Duration::ZERO).await);
     }
@@ -210,12 +210,12 @@ both_backends_in_real_time! {
 
 #[tokio::test]
 #[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
-async fn a_process_with_default_settings_that_stood_still_for_32_seconds() {
-    const NAME: &str = "a_process_with_default_settings_that_stood_still_for_32_seconds";
+async fn a_process_with_default_settings_that_was_stopped_for_32_seconds() {
+    const NAME: &str = "a_process_with_default_settings_that_was_stopped_for_32_seconds";
     if let Some(builder) = child_builder() {
-        return stand_still(builder).await;
+        return hold_until_next_session(builder).await;
     }
-    // As ZooKeeper's sample configuration has it.
+    // The tick of ZooKeeper's sample configuration.
     let options = ServerOptions::default().tick(Duration::from_secs(2));
     let server = Backend::Real.start_own_with(options).await;
     let other = Client::builder(server.connect_string()).namespace(server.root());
@@ -224,16 +224,16 @@ async fn a_process_with_default_settings_that_stood_still_for_32_seconds() {
     assert_snapshot("stood-still-for-32-s", &text);
 }
 
-/// A session timeout that is over soon.
+/// Sets a short session timeout.
 fn short(builder: ClientBuilder) -> ClientBuilder {
     builder.session_timeout(SHORT_SESSION).server_tick(tick())
 }
 
-/// Longer than a process is stopped: when it goes on, its timers are as late as it is.
+/// Longer than the process is stopped, because its timers are late when it resumes.
 const LONG: Duration = PATIENCE.saturating_mul(4);
 
-/// In a child process: holds a lock until its session is lost and another one is there, and tells its log.
-async fn stand_still(builder: ClientBuilder) {
+/// In a child process: holds a lock until its session is lost and a new session is open, and prints its log.
+async fn hold_until_next_session(builder: ClientBuilder) {
     let (log, _logging) = Log::from_here_on();
     let client = builder.label("shop").connect().await.unwrap();
     let guard = Mutex::new(&client, "/locks/stock").unwrap().acquire().await.unwrap();
@@ -251,7 +251,8 @@ async fn stand_still(builder: ClientBuilder) {
     std::io::stdout().flush().unwrap();
 }
 
-/// Log of a child that is stopped for `least`, and until its session has ended and `other` has its lock.
+/// Returns the log of a child that is stopped for at least `least`, and until its session has ended and
+/// `other` has its lock.
 async fn stopped(test: &str, server: &TestServer, other: &Client, least: Duration) -> String {
     let mut child = ready_child(test, server).await;
     signal(&child, "-STOP");
@@ -262,14 +263,14 @@ async fn stopped(test: &str, server: &TestServer, other: &Client, least: Duratio
     sleep_until(until).await;
     signal(&child, "-CONT");
     let text = tokio::task::spawn_blocking(move || {
-        let text = hear(&mut child, READY);
+        let text = read_until(&mut child, READY);
         child.wait().unwrap();
         text
     });
     let mut text = soon(text).await.unwrap();
-    // It depends on the moment at which it was stopped in which way it notices first.
+    // The moment of the stop determines which of these the client notices first.
     let ways = [
-        "the client stood still for so long that the servers may be about to end its session",
+        "the client was paused for too long; the servers may be about to expire its session",
         "the server closed the connection",
     ];
     for way in ways {

@@ -12,7 +12,7 @@ use tracing::subscriber::NoSubscriber;
 use tracing::{Instrument, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
-/// A span: its name, the one that it is in, and its fields.
+/// A span: its name, its parent, and its fields.
 #[derive(Debug, Clone, Default)]
 struct Seen {
     name: &'static str,
@@ -35,7 +35,7 @@ impl<S: Subscriber> Layer<S> for Spans {
         let parent = context.current_span().metadata().map(tracing::Metadata::name);
         let mut seen = Seen { name: attributes.metadata().name(), parent, ..Seen::default() };
         attributes.record(&mut seen);
-        // Ids are used again.
+        // Span ids are reused.
         let mut spans = self.0.lock().unwrap();
         let number = spans.len() as u64 + (1 << 32);
         if let Some(ended) = spans.insert(id.into_u64(), seen) {
@@ -51,7 +51,7 @@ impl<S: Subscriber> Layer<S> for Spans {
 }
 
 impl Spans {
-    /// The only one of that name for which `is` holds.
+    /// Returns the only span with this name for which `is` holds.
     fn find(&self, name: &str, is: impl Fn(&Seen) -> bool) -> Seen {
         let all = self.0.lock().unwrap();
         let found: Vec<_> = all.values().filter(|seen| seen.name == name && is(seen)).collect();

@@ -1,6 +1,6 @@
-//! A node that one transaction deletes and makes again, where the network brings its two events apart.
+//! A node that one transaction deletes and re-creates, whose two events arrive separately.
 
-use crate::children_cache::{Told, folder};
+use crate::children_cache::{Observer, folder};
 use crate::{builder, connect};
 use docent::cache::{ChildrenCache, TreeCache, TreeEvent};
 use docent::{Client, CreateMode};
@@ -9,7 +9,7 @@ use docent_tests::soon;
 use futures_util::StreamExt;
 use std::num::NonZeroU32;
 
-/// Less than an event takes.
+/// Throttles the link, in bytes per second, to less than an event takes.
 const SLOW: Option<NonZeroU32> = NonZeroU32::new(100);
 
 async fn make_again(other: &Client) {
@@ -18,21 +18,21 @@ async fn make_again(other: &Client) {
 }
 
 both_backends! {
-    async fn a_child_that_is_made_again_never_goes(backend: Backend) {
+    async fn a_re_created_child_is_never_reported_as_removed(backend: Backend) {
         let server = backend.start().await;
         let (other, proxy) = (connect(&server).await, server.proxy().await);
         folder(&other, ["a", "b"]).await;
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
         let cache = ChildrenCache::new(&client, "/f").unwrap();
-        let mut told = Told::by(&cache);
-        told.until_next("ready").await;
+        let mut observer = Observer::by(&cache);
+        observer.until_next("ready").await;
         proxy.set_throttle(Direction::ToClient, SLOW);
         make_again(&other).await;
-        told.until_children(&[("a", "2"), ("b", "b")]).await;
-        assert!(told.log.iter().all(|word| word != "delete a"), "{:?}", told.log);
+        observer.until_children(&[("a", "2"), ("b", "b")]).await;
+        assert!(observer.log.iter().all(|entry| entry != "delete a"), "{:?}", observer.log);
     }
 
-    async fn a_node_of_a_tree_that_is_made_again_never_goes(backend: Backend) {
+    async fn a_re_created_node_of_a_tree_is_never_reported_as_removed(backend: Backend) {
         let server = backend.start().await;
         let (other, proxy) = (connect(&server).await, server.proxy().await);
         folder(&other, ["a", "b"]).await;

@@ -1,6 +1,6 @@
-//! Requests of caches with a persistent watch: counted, never timed.
+//! Requests of caches with a persistent watch, counted without timing.
 
-use crate::children_cache::{Told, folder};
+use crate::children_cache::{Observer, folder};
 use crate::{builder, connect};
 use docent::CreateMode;
 use docent::cache::{ChildrenCache, TreeCache, TreeEvent};
@@ -9,7 +9,7 @@ use docent_proto::OpCode;
 use docent_tests::soon;
 use futures_util::StreamExt;
 
-/// Requests that went through the proxy after the first `seen` frames, in order.
+/// Returns the requests in the proxy's trace after the first `seen` frames, in order.
 fn requests(proxy: &Proxy, seen: usize) -> Vec<OpCode> {
     let is_asked = |op: &OpCode| *op != OpCode::Ping;
     let trace = proxy.trace();
@@ -26,9 +26,9 @@ both_backends! {
         let connected = proxy.trace().len();
         let cache = ChildrenCache::new(&client, "/f").unwrap();
         soon(cache.ready()).await.unwrap();
-        let mut told = Told::by(&cache);
-        told.until_next("ready").await;
-        // Answered after all that the cache may still ask for.
+        let mut observer = Observer::by(&cache);
+        observer.until_next("ready").await;
+        // The reply arrives after all requests that the cache may still send.
         client.sync("/").await.unwrap();
         let load = requests(&proxy, connected);
         assert_eq!(load[..2], [OpCode::AddWatch, OpCode::GetChildren2]);
@@ -42,21 +42,21 @@ both_backends! {
                 "change" => drop(other.set("/f/new", "2", None).await.unwrap()),
                 _ => other.delete("/f/new", None).await.unwrap(),
             }
-            told.until_next(if change == "leave" { "delete new" } else { "apply new" }).await;
+            observer.until_next(if change == "leave" { "delete new" } else { "apply new" }).await;
             client.sync("/").await.unwrap();
             let mut asked = requests(&proxy, seen);
             assert_eq!(asked.pop(), Some(OpCode::Sync));
             assert_eq!(asked, [OpCode::GetData], "{change}");
         }
         let seen = proxy.trace().len();
-        drop((cache, told));
+        drop((cache, observer));
         proxy.until(|trace| trace[seen..].iter().any(|frame| frame.is_reply(OpCode::RemoveWatches))).await;
         if let Some(embedded) = server.as_embedded() {
             assert_eq!(embedded.watch_count(), 0);
         }
     }
 
-    async fn a_node_of_a_tree_costs_one_read_when_it_comes_and_one_when_it_goes(backend: Backend) {
+    async fn a_node_of_a_tree_costs_one_read_on_creation_and_one_on_deletion(backend: Backend) {
         let server = backend.start().await;
         let (other, proxy) = (connect(&server).await, server.proxy().await);
         folder(&other, ["a", "b"]).await;

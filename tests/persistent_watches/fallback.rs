@@ -1,7 +1,7 @@
-//! Servers without persistent watches, and ensembles in which some have them.
+//! Servers without persistent watches, and ensembles in which some servers have them.
 
 use crate::builder;
-use crate::children_cache::{Told, folder, shown};
+use crate::children_cache::{Observer, folder, shown};
 use docent::cache::{ChildrenCache, TreeCache};
 use docent::{Client, ConnectionState, CreateMode};
 use docent_battery::{Backend, Proxy};
@@ -9,54 +9,54 @@ use docent_proto::OpCode;
 use docent_tests::{PATIENCE, connect, soon};
 use futures_util::StreamExt;
 
-/// Requests for persistent watches that went through a proxy.
+/// Returns the number of requests for persistent watches in a proxy's trace.
 fn asked(proxy: &Proxy) -> usize {
     let trace = proxy.trace();
     let asks = [OpCode::AddWatch, OpCode::SetWatches2];
     trace.iter().filter(|frame| asks.iter().any(|op| frame.is_request(*op))).count()
 }
 
-/// Links that were made through a proxy.
+/// Returns the number of links through a proxy.
 fn links(proxy: &Proxy) -> u64 {
     proxy.trace().iter().map(|frame| frame.link + 1).max().unwrap_or(0)
 }
 
-/// Changes the folder in all ways, and waits until the cache shows it.
-async fn follows(other: &Client, told: &mut Told, cache: &ChildrenCache) {
+/// Changes the folder in every way, and waits until the cache shows the changes.
+async fn follows(other: &Client, observer: &mut Observer, cache: &ChildrenCache) {
     other.create("/f/new", "1", CreateMode::Persistent).await.unwrap();
-    told.until(|told| told.children.get("new").is_some_and(|data| data == "1")).await;
+    observer.until(|observer| observer.children.get("new").is_some_and(|data| data == "1")).await;
     other.set("/f/new", "2", None).await.unwrap();
-    told.until(|told| told.children.get("new").is_some_and(|data| data == "2")).await;
+    observer.until(|observer| observer.children.get("new").is_some_and(|data| data == "2")).await;
     other.delete("/f/new", None).await.unwrap();
-    told.until(|told| !told.children.contains_key("new")).await;
-    assert_eq!(shown(cache), told.children);
+    observer.until(|observer| !observer.children.contains_key("new")).await;
+    assert_eq!(shown(cache), observer.children);
 }
 
-/// Breaks the client's link, changes the folder while there is none, and waits until it is shown.
-async fn over_a_gap(other: &Client, proxy: &Proxy, told: &mut Told, data: &str) {
+/// Breaks the client's link, changes the folder while the link is down, and waits until the change is shown.
+async fn over_a_gap(other: &Client, proxy: &Proxy, observer: &mut Observer, data: &str) {
     proxy.cut().await;
     other.set("/f/a", data.to_owned(), None).await.unwrap();
     other.create(&format!("/f/{data}"), data.to_owned(), CreateMode::Persistent).await.unwrap();
     proxy.heal().await.unwrap();
-    told.until(|told| told.children.contains_key(data) && told.children["a"] == data).await;
+    observer.until(|observer| observer.children.contains_key(data) && observer.children["a"] == data).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_without_them_is_asked_once_and_followed_by_one_shot_watches() {
+async fn a_server_without_persistent_watches_is_asked_once_and_followed_by_one_shot_watches() {
     let server = Backend::Memory.start().await;
     server.as_embedded().unwrap().set_3_5(true);
     let (other, proxy) = (connect(&server).await, server.proxy().await);
     folder(&other, ["a", "b"]).await;
     let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
     let (cache, tree) = (ChildrenCache::new(&client, "/f").unwrap(), TreeCache::new(&client, "/f").unwrap());
-    let mut told = Told::by(&cache);
-    told.until_next("ready").await;
+    let mut observer = Observer::by(&cache);
+    observer.until_next("ready").await;
     soon(tree.ready()).await.unwrap();
     assert!(!client.health().persistent_watches);
-    follows(&other, &mut told, &cache).await;
+    follows(&other, &mut observer, &cache).await;
     for gap in ["g1", "g2", "g3"] {
-        over_a_gap(&other, &proxy, &mut told, gap).await;
-        follows(&other, &mut told, &cache).await;
+        over_a_gap(&other, &proxy, &mut observer, gap).await;
+        follows(&other, &mut observer, &cache).await;
     }
     let mut events = tree.changes();
     soon(async {
@@ -65,17 +65,21 @@ async fn a_server_without_them_is_asked_once_and_followed_by_one_shot_watches() 
         }
     })
     .await;
-    // The answer may be lost with the link that the server closes: then it is asked by one more.
-    assert!(asked(&proxy) <= 4, "each of the two caches asks by at most two links: {}", asked(&proxy));
+    // The reply may be lost when the server closes the link. The cache then sends one more request.
+    assert!(
+        asked(&proxy) <= 4,
+        "each of the two caches sends a request on at most two links: {}",
+        asked(&proxy)
+    );
     assert!(
         links(&proxy) <= 6,
-        "one for each gap, and at most two that the server closed: {}",
+        "one link for each gap, and at most two that the server closed: {}",
         links(&proxy)
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_answers_nothing_when_it_is_asked_is_not_asked_for_ever() {
+async fn a_server_that_does_not_answer_is_not_asked_forever() {
     let server = Backend::Memory.start().await;
     let (other, proxy) = (connect(&server).await, server.proxy().await);
     folder(&other, ["a"]).await;
@@ -86,11 +90,11 @@ async fn a_server_that_answers_nothing_when_it_is_asked_is_not_asked_for_ever() 
     }
     let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
     let cache = ChildrenCache::new(&client, "/f").unwrap();
-    let mut told = Told::by(&cache);
-    told.until_next("ready").await;
-    follows(&other, &mut told, &cache).await;
+    let mut observer = Observer::by(&cache);
+    observer.until_next("ready").await;
+    follows(&other, &mut observer, &cache).await;
     assert!(!client.health().persistent_watches);
-    assert_eq!(asked(&proxy), 2, "once by each of two links");
+    assert_eq!(asked(&proxy), 2, "each of the two links carried one request");
 }
 
 /// Moves the client's link to the server behind `to`.
@@ -113,20 +117,20 @@ async fn in_an_ensemble_that_is_being_upgraded_each_link_has_what_its_server_has
     let both = format!("{},{}", new.connect_string(), aged.connect_string());
     let client = builder(&server, both).connect().await.unwrap();
     let cache = ChildrenCache::new(&client, "/f").unwrap();
-    let mut told = Told::by(&cache);
-    told.until_next("ready").await;
+    let mut observer = Observer::by(&cache);
+    observer.until_next("ready").await;
     assert!(client.health().persistent_watches);
-    follows(&other, &mut told, &cache).await;
+    follows(&other, &mut observer, &cache).await;
     for round in 0..3 {
         moves(&client, &new, &aged).await;
         other.set("/f/a", format!("{round}"), None).await.unwrap();
-        told.until(|told| told.children["a"] == round.to_string()).await;
-        follows(&other, &mut told, &cache).await;
-        assert!(!client.health().persistent_watches, "the old server has none");
+        observer.until(|observer| observer.children["a"] == round.to_string()).await;
+        follows(&other, &mut observer, &cache).await;
+        assert!(!client.health().persistent_watches, "the old server has no persistent watches");
         moves(&client, &aged, &new).await;
         other.set("/f/b", format!("{round}"), None).await.unwrap();
-        told.until(|told| told.children["b"] == round.to_string()).await;
-        follows(&other, &mut told, &cache).await;
+        observer.until(|observer| observer.children["b"] == round.to_string()).await;
+        follows(&other, &mut observer, &cache).await;
         let sent = || new.trace().iter().filter_map(|frame| frame.op).collect::<Vec<_>>();
         let regained = async {
             while !client.health().persistent_watches {
@@ -136,12 +140,12 @@ async fn in_an_ensemble_that_is_being_upgraded_each_link_has_what_its_server_has
         let regained = tokio::time::timeout(PATIENCE, regained).await;
         assert!(regained.is_ok(), "round {round}: {:?}", sent());
     }
-    assert!(asked(&aged) <= 2, "it said so: {}", asked(&aged));
+    assert!(asked(&aged) <= 2, "the server refused them: {}", asked(&aged));
     assert_eq!(client.state().current().generation, 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_is_downgraded_under_a_link_is_left_to_one_shot_watches_without_a_gap() {
+async fn a_server_that_is_downgraded_under_a_link_is_followed_by_one_shot_watches_without_a_gap() {
     let server = Backend::Memory.start().await;
     let (other, proxy) = (connect(&server).await, server.proxy().await);
     folder(&other, ["a"]).await;
@@ -179,5 +183,9 @@ async fn a_server_that_is_downgraded_under_a_link_is_left_to_one_shot_watches_wi
     })
     .await;
     assert!(!client.health().persistent_watches);
-    assert!(asked(&proxy) <= 3, "when it had them, and when it had not: {}", asked(&proxy));
+    assert!(
+        asked(&proxy) <= 3,
+        "one request on the server with persistent watches, and at most two without: {}",
+        asked(&proxy)
+    );
 }

@@ -1,6 +1,6 @@
-//! Caches, and the views, groups and folders of configurations that rest on them, with persistent watches.
+//! Caches with persistent watches, and the views, groups and configuration folders that use them.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod apart;
 #[path = "../core/children_cache.rs"]
@@ -43,5 +43,6 @@ async fn connect(server: &TestServer) -> Client {
     builder(server, server.connect_string()).connect().await.unwrap()
 }
 
-/// True where caches use persistent watches: one at the server for each, in both of its tables.
+/// True if caches use persistent watches. Each then has one watch at the server, which counts in both of its
+/// tables.
 const PERSISTENT: bool = true;

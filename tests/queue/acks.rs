@@ -1,4 +1,4 @@
-//! Transactions that go together with an acknowledgement.
+//! Transactions that are committed together with an acknowledgement.
 
 use crate::jobs::{QUEUE, drain, queue, take};
 use docent::queue::AckError;
@@ -16,17 +16,17 @@ both_backends! {
         client.create("/sum", "0", CreateMode::Persistent).await.unwrap();
         let first = take(&jobs).await;
         soon(first.ack_with(client.transaction().set("/sum", "1", 0))).await.unwrap();
-        // An operation that fails: the item is back in its place, and nothing was applied.
+        // An operation fails: the item is back in its place, and nothing was applied.
         let second = take(&jobs).await;
         let wrong = client.transaction().create("/done", "", CreateMode::Persistent).set("/sum", "3", 0);
         let error = soon(second.ack_with(wrong)).await.unwrap_err();
         let AckError::Core(error) = error else { panic!("{error:?}") };
         assert_eq!((error.kind(), error.path()), (ErrorKind::BadVersion, Some("/sum")));
         assert!(!error.may_have_applied() && client.exists("/done").await.unwrap().is_none());
-        // Its claim goes in the background.
+        // The item's claim is deleted in the background.
         let second = soon(jobs.take()).await.unwrap();
         assert_eq!((*second.item(), second.deliveries()), (2, Some(2)));
-        // With a guard's transaction, which has checks of its own.
+        // The same with a guard's transaction, which has its own checks.
         let own = second.transaction().set("/sum", "3", 1);
         soon(second.ack_with(own)).await.unwrap();
         assert_eq!(client.get("/sum").await.unwrap().data, "3");
@@ -53,7 +53,7 @@ both_backends! {
         assert!(jobs.is_empty().await.unwrap());
     }
 
-    async fn a_claim_that_was_taken_away_cannot_be_acknowledged_and_its_successor_is_unhurt(backend: Backend) {
+    async fn a_lost_claim_cannot_be_acknowledged_and_its_successor_is_unaffected(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let (jobs, other) = (queue(&client), queue(&other));
@@ -72,14 +72,15 @@ both_backends! {
         assert_eq!(drain(&jobs).await, [0; 0]);
     }
 
-    async fn an_item_given_back_over_a_broken_link_is_not_taken_from_who_got_it_meanwhile(backend: Backend) {
+    async fn an_item_given_back_over_a_broken_link_is_not_taken_from_its_next_consumer(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let client = docent_tests::builder(&server, proxy.connect_string()).connect().await.unwrap();
         let (jobs, other) = (queue(&client), queue(&connect(&server).await));
         jobs.put(&1).await.unwrap();
         let delivery = take(&jobs).await;
-        // The delete arrives, its reply does not, and there is no link until somebody else has the item.
+        // The delete arrives but its reply does not, and the link stays down until another consumer has the
+        // item.
         let rule = proxy.add(Rule::on(OpCode::Multi).cut_after());
         let meanwhile = async {
             rule.fired().await;
@@ -93,7 +94,7 @@ both_backends! {
         soon(held.ack()).await.unwrap();
     }
 
-    async fn an_acknowledgement_dropped_on_a_broken_link_does_not_touch_what_came_after_it(backend: Backend) {
+    async fn an_acknowledgement_dropped_on_a_broken_link_does_not_affect_a_later_item(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let client = docent_tests::builder(&server, proxy.connect_string()).connect().await.unwrap();
@@ -103,10 +104,11 @@ both_backends! {
         let name = delivery.name().to_owned();
         let rule = proxy.add(Rule::on(OpCode::Multi).cut_after());
         tokio::select! {
-            acked = delivery.ack() => panic!("its reply came: {acked:?}"),
+            acked = delivery.ack() => panic!("a reply arrived: {acked:?}"),
             () = rule.fired() => {}
         }
-        // It was applied. The queue begins anew, and the next item has the same name.
+        // The delete was applied. Once the queue is empty, its numbers start again, and the next item gets
+        // the same name.
         soon(async {
             while !other.is_empty().await.unwrap() {
                 docent_tests::pause().await;
@@ -123,7 +125,7 @@ both_backends! {
         soon(held.ack()).await.unwrap();
     }
 
-    async fn an_item_that_was_deleted_while_it_was_worked_on_is_a_loss(backend: Backend) {
+    async fn an_item_that_is_deleted_while_claimed_is_a_loss(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let jobs = queue(&client);
@@ -160,7 +162,7 @@ both_backends! {
         assert_eq!((*again.item(), again.deliveries()), (1, Some(2)));
     }
 
-    async fn what_is_not_of_one_client_is_not_acknowledged_together(backend: Backend) {
+    async fn deliveries_of_different_clients_are_not_acknowledged_together(backend: Backend) {
         let server = backend.start().await;
         let in_namespace = |name: &str| {
             let builder = docent_tests::builder(&server, server.connect_string());
@@ -171,25 +173,25 @@ both_backends! {
             let error = result.unwrap_err();
             assert!(matches!(&error, AckError::Core(e) if e.kind() == ErrorKind::InvalidInput), "{error:?}");
         };
-        let ours: Queue<u64> = Queue::new(&here, QUEUE).unwrap();
-        let theirs: Queue<u64> = Queue::new(&there, QUEUE).unwrap();
+        let own: Queue<u64> = Queue::new(&here, QUEUE).unwrap();
+        let foreign: Queue<u64> = Queue::new(&there, QUEUE).unwrap();
         let ordered: Queue<u64> = Queue::builder(&here, "/ordered").ordered().build().unwrap();
-        for jobs in [&ours, &theirs, &ordered] {
+        for jobs in [&own, &foreign, &ordered] {
             jobs.put_all(&[1, 2]).await.unwrap();
         }
-        // Their second item has the name of one of ours that nobody works on.
-        let (one, first) = (take(&ours).await, take(&theirs).await);
-        let second = take(&theirs).await;
+        // The second item of the other queue has the same name as an item of ours that no consumer works on.
+        let (one, first) = (take(&own).await, take(&foreign).await);
+        let second = take(&foreign).await;
         is_refused(soon(Delivery::ack_all(vec![one, second])).await);
-        // So it is with the writes that go with an acknowledgement.
-        let second = soon(theirs.take()).await.unwrap();
+        // The same holds for writes that are committed with an acknowledgement.
+        let second = soon(foreign.take()).await.unwrap();
         assert_eq!(*second.item(), 2);
         is_refused(soon(second.ack_with(here.transaction().create("/a", "", CreateMode::Persistent))).await);
         let locked = take(&ordered).await;
         is_refused(soon(locked.ack_with(there.transaction().create("/b", "", CreateMode::Persistent))).await);
         drop(first);
-        for jobs in [&ours, &theirs, &ordered] {
-            // Each was given back at a time of its own, and comes after a pause.
+        for jobs in [&own, &foreign, &ordered] {
+            // Each item was given back at a different time and returns after a pause.
             let mut items = Vec::new();
             for _ in 0..2 {
                 let delivery = soon(jobs.take()).await.unwrap();

@@ -9,7 +9,7 @@ use docent_tests::{connect, frames_since, refuses_bad_paths, short_of_a_lease, s
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::time::Duration;
 
-/// Value that no codec takes.
+/// A value that no codec accepts.
 #[derive(Debug)]
 struct Stubborn;
 
@@ -26,7 +26,7 @@ impl<'de> Deserialize<'de> for Stubborn {
 }
 
 both_backends! {
-    async fn a_queue_with_bad_settings_is_refused_when_it_is_made(backend: Backend) {
+    async fn a_queue_with_bad_settings_is_refused_when_it_is_created(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let before = server.front().trace().len();
@@ -51,7 +51,7 @@ both_backends! {
         assert_eq!(frames_since(&server, before), 0);
     }
 
-    async fn what_cannot_be_put_is_refused_and_nothing_is_stored(backend: Backend) {
+    async fn an_invalid_put_is_refused_and_nothing_is_stored(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let raw: Queue<Bytes> = Queue::builder_with(&client, QUEUE, Raw).build().unwrap();
@@ -79,7 +79,7 @@ both_backends! {
         let ephemeral = soon(queue(&client).put_ephemeral(&1)).await.unwrap_err();
         assert!(ephemeral.to_string().contains("ordered mode"), "{ephemeral}");
         assert_eq!(frames_since(&server, before), 0);
-        // The largest that fits does fit, also among the dead letters.
+        // The largest item that fits into the queue also fits into the dead letters.
         let largest = Bytes::from(vec![b'x'; limit]);
         soon(raw.put(&largest)).await.unwrap();
         assert!(soon(queue(&client).try_take()).await.unwrap().is_none());
@@ -88,7 +88,7 @@ both_backends! {
         assert_eq!(soon(raw.try_take()).await.unwrap().unwrap().item().len(), 0);
     }
 
-    async fn nothing_of_an_item_is_printed(backend: Backend) {
+    async fn debug_output_contains_no_item_data(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let jobs: Queue<String> = Queue::builder(&client, QUEUE)
@@ -118,5 +118,5 @@ async fn taking_is_refused_when_the_session_timeout_is_below_four_ticks() {
     }
     let other = connect(&server).await;
     let delivery = soon(queue(&other).take()).await.unwrap();
-    assert_eq!((*delivery.item(), delivery.deliveries()), (1, Some(1)), "a refused claim is no hand-out");
+    assert_eq!((*delivery.item(), delivery.deliveries()), (1, Some(1)), "a refused claim must not count");
 }

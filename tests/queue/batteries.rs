@@ -1,4 +1,4 @@
-//! Deliveries stand the batteries of faults, given back and acknowledged.
+//! Deliveries survive the batteries of faults, when they are given back and when they are acknowledged.
 
 use docent::queue::AckError;
 use docent::{Client, CreateMode, Delivery, ErrorKind, Fence, Queue};
@@ -12,20 +12,20 @@ use std::process::Command;
 use std::time::Duration;
 
 const QUEUE: &str = "/queue";
-/// All contend for one item.
+/// The item that all contenders want.
 const ITEM: &str = "/queue/items/item-0000000000";
-/// Their claims are in this folder.
+/// The folder of the claims.
 const CLAIMS: &str = "/queue/claims";
-/// Its node's data.
+/// Data of the item's node.
 const NODE: &[u8] = b"\xd0\xce\x00\x01\x00\x00\x00\x007";
 
-/// How a contender gives up its item.
+/// How a contender ends its delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// It gives the item back.
+    /// Gives the item back.
     Nack,
-    /// It acknowledges the item, and makes it anew in the same step: so each acknowledgement is one more item
-    /// of the same name.
+    /// Acknowledges the item and re-creates it in the same step, so each acknowledgement produces another
+    /// item with the same name.
     Ack,
 }
 
@@ -59,7 +59,7 @@ impl Recipe for Deliveries {
         CLAIMS
     }
 
-    /// True when it is first in the line of waiting consumers, and watches the claims.
+    /// True if the contender is first in the line of waiting consumers and watches the claims.
     fn waits(&self, trace: &[Traced]) -> bool {
         let watched = |frame: &Traced| {
             frame.op == Some(OpCode::GetChildren2)
@@ -166,7 +166,7 @@ both_backends! {
         battery::cancel(&Deliveries(Way::Nack), &backend.start().await).await;
     }
 
-    async fn an_acknowledgement_dropped_at_any_poll_is_made_or_gives_the_item_back(backend: Backend) {
+    async fn an_acknowledgement_dropped_at_any_poll_is_applied_or_gives_the_item_back(backend: Backend) {
         battery::cancel(&Deliveries(Way::Ack), &backend.start().await).await;
     }
 
@@ -178,7 +178,7 @@ both_backends! {
         battery::close(&Deliveries(Way::Ack), &backend.start().await).await;
     }
 
-    async fn a_lost_delivery_is_known_to_be_in_time_and_for_good(backend: Backend) {
+    async fn the_loss_of_a_delivery_is_noticed_in_time_and_is_final(backend: Backend) {
         battery::loss(&Deliveries(Way::Nack), &backend.start().await).await;
     }
 
@@ -186,11 +186,11 @@ both_backends! {
         battery::loss(&Deliveries(Way::Ack), &backend.start().await).await;
     }
 
-    async fn a_consumer_is_told_of_a_shutdown_and_gives_its_item_back(backend: Backend) {
+    async fn a_consumer_is_notified_of_a_shutdown_and_gives_its_item_back(backend: Backend) {
         battery::shutdown(&Deliveries(Way::Nack), &backend.start().await).await;
     }
 
-    async fn a_consumer_is_told_of_a_shutdown_and_finishes_its_item(backend: Backend) {
+    async fn a_consumer_is_notified_of_a_shutdown_and_finishes_its_item(backend: Backend) {
         battery::shutdown(&Deliveries(Way::Ack), &backend.start().await).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Operations that are bound to a delivery end when it is lost: the answer is certain then.
+//! Operations that are bound to a delivery end when the delivery is lost, because the answer is certain then.
 
 use crate::jobs::{queue, take};
 use docent::queue::{AckError, PutOptions};
@@ -8,7 +8,7 @@ use docent_tests::bound::{WAITS, Waits, ends_with, patient};
 use docent_tests::{connect, soon};
 use futures_util::future::join_all;
 
-/// Operation that a consumer waits for.
+/// An operation that a consumer awaits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Operation {
     Ack,
@@ -17,7 +17,7 @@ enum Operation {
     AckAll,
     NackNow,
     Reject,
-    /// The folder of the dead letters is made first.
+    /// Rejects an item when the folder of the dead letters must be created first.
     RejectFirst,
     PutBack,
     Commit,
@@ -40,7 +40,7 @@ impl Operation {
         Self::Verify,
     ];
 
-    /// True for one whose first request changes something that others see.
+    /// True for an operation whose first request changes something that other clients see.
     fn writes(self) -> bool {
         !matches!(self, Self::NackNow | Self::RejectFirst | Self::AckAndPut | Self::Verify)
     }
@@ -74,7 +74,7 @@ async fn operation_ends_with_its_delivery(server: &TestServer, operation: Operat
         jobs.put(&1).await.unwrap();
     }
     let delivery = take(&jobs).await;
-    // A guard of the same session, whose lease is the same, tells when it is over.
+    // A guard of the same session, with the same lease, shows when the lease ends.
     let witness = soon(Mutex::new(&client, "/witness").unwrap().acquire()).await.unwrap();
     waits.begin(&proxy).await;
     let run = operation.run(client.clone(), delivery, done.clone());
@@ -87,7 +87,7 @@ async fn operation_ends_with_its_delivery(server: &TestServer, operation: Operat
     let AckError::Lost(lost) = error else { panic!("{case}") };
     assert_eq!(lost.reason, LostReason::LeaseExpired, "{case}");
     proxy.heal().await.unwrap();
-    // The item is handed out again, and nothing of the operation was or is applied.
+    // The item is handed out again, and nothing of the operation was or will be applied.
     let again = soon(other.take()).await.unwrap();
     assert_eq!((*again.item(), again.is_held()), (1, true), "{case}");
     assert!(client.exists("/late").await.unwrap().is_none(), "{case}");
@@ -98,7 +98,7 @@ async fn operation_ends_with_its_delivery(server: &TestServer, operation: Operat
 both_backends! {
     async fn an_operation_bound_to_a_delivery_ends_when_the_delivery_is_lost(backend: Backend) {
         let cases = Operation::ALL.into_iter().flat_map(|operation| WAITS.map(|waits| (operation, waits)));
-        // Each has a tree of its own.
+        // Each case runs in a separate tree.
         let run = async |(operation, waits)| {
             operation_ends_with_its_delivery(&backend.start().await, operation, waits).await;
         };

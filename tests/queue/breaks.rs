@@ -35,7 +35,7 @@ fn queue<T: 'static>(builder: QueueBuilder<T>, mode: Mode) -> Queue<T> {
     builder.build().unwrap()
 }
 
-/// Takes three items and one that cannot be decoded, in batches where the mode has them, gives the first ones
+/// Takes three items and one that cannot be decoded, in batches if the mode has them. Gives the first ones
 /// back and acknowledges all.
 async fn work(jobs: &Queue<u64>) -> Vec<u64> {
     for delivery in jobs.take_batch(4).await.unwrap() {
@@ -47,12 +47,12 @@ async fn work(jobs: &Queue<u64>) -> Vec<u64> {
         acked.extend(batch.iter().map(|delivery| *delivery.item()));
         Delivery::ack_all(batch).await.unwrap();
     }
-    // The one that cannot be decoded is put aside in the background.
+    // The item that cannot be decoded is dead-lettered in the background.
     until(async || jobs.is_empty().await.unwrap()).await;
     acked
 }
 
-/// Works while the link breaks at the request `nth`. False when there are not so many.
+/// Runs the work while the link breaks at the request `nth`. Returns false if the work has fewer requests.
 async fn work_broken(server: &TestServer, mode: Mode, fault: Break, nth: usize) -> bool {
     let case = format!("{mode:?}-{fault:?}-{nth}");
     let proxy = server.proxy().await;
@@ -86,12 +86,13 @@ async fn work_broken(server: &TestServer, mode: Mode, fault: Break, nth: usize) 
     assert_eq!(acked, [1, 2, 3], "{case}");
     assert!(raw.is_empty().await.unwrap(), "{case}");
     assert_eq!(raw.dead_letters().len().await.unwrap(), 1, "{case}");
-    let left = judge.children(LOCKS).await.map_or_else(|_| Vec::new(), |locks| locks.names);
-    assert!(!left.iter().any(|name| name.starts_with("queue-")), "{case}: {left:?}");
+    let locks = judge.children(LOCKS).await.map_or_else(|_| Vec::new(), |locks| locks.names);
+    assert!(!locks.iter().any(|name| name.starts_with("queue-")), "{case}: {locks:?}");
     rule.has_fired()
 }
 
-/// All requests of the work, one broken after the other; several at a time.
+/// Runs the work once for each of its requests, with the link broken at that request; several runs in
+/// parallel.
 async fn break_all(backend: Backend, mode: Mode) {
     const AT_ONCE: usize = 8;
     let server = backend.start().await;
@@ -99,7 +100,7 @@ async fn break_all(backend: Backend, mode: Mode) {
         for from in (1..).step_by(AT_ONCE) {
             let cases = (from..from + AT_ONCE).map(|nth| work_broken(&server, mode, fault, nth));
             if !join_all(cases).await.contains(&true) {
-                assert!(from > AT_ONCE, "there were no requests to break");
+                assert!(from > AT_ONCE, "expected more requests to break");
                 break;
             }
         }

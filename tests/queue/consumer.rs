@@ -1,7 +1,8 @@
-//! Takes an item in a process of its own, to be frozen:
-//! `consumer CONNECT-STRING NAMESPACE TIMEOUT-MS TICK-MS QUEUE`. It puts the item there if there is none.
+//! Takes an item in a separate process that tests freeze: `consumer CONNECT-STRING NAMESPACE TIMEOUT-MS
+//! TICK-MS QUEUE`. Puts the item if the queue has none.
 //!
-//! Prints `held` once it has one; then, for each line it reads, what its delivery says: `held` or `lost`.
+//! Prints `held` once it has an item. Then prints, for each line it reads, what its delivery reports: `held`
+//! or `lost`.
 
 use docent::Queue;
 use docent_tests::contenders;

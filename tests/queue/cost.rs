@@ -1,4 +1,4 @@
-//! Requests that takes cost, whatever others do.
+//! Requests that takes cost, whatever other consumers do.
 
 use crate::jobs::{A_WHILE, QUEUE, queue, until_idle};
 use docent::{Client, Queue};
@@ -8,25 +8,25 @@ use docent_tests::{builder, connect, soon, until};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// Requests besides pings.
+/// Number of requests, without pings.
 fn requests(trace: &[Traced]) -> usize {
     trace.iter().filter(|frame| frame.kind == FrameKind::Request && frame.op != Some(OpCode::Ping)).count()
 }
 
-/// Without the watches on claims that are held for some milliseconds: nobody waits for their replies.
+/// Omits the watches on claims that are held for a few milliseconds, because no caller awaits their replies.
 fn awaited(trace: &[Traced]) -> Vec<Traced> {
     let is_claim = |frame: &Traced| frame.path.as_ref().is_some_and(|path| path.contains("/claims/"));
-    let is_look = |frame: &Traced| matches!(frame.op, Some(OpCode::GetData | OpCode::Exists));
-    trace.iter().filter(|frame| !(is_claim(frame) && is_look(frame))).cloned().collect()
+    let is_read = |frame: &Traced| matches!(frame.op, Some(OpCode::GetData | OpCode::Exists));
+    trace.iter().filter(|frame| !(is_claim(frame) && is_read(frame))).cloned().collect()
 }
 
-/// A queue without a look at its size before each put.
+/// A queue that does not check its size before each put.
 fn unbounded(client: &Client) -> Queue<u64> {
     Queue::builder(client, QUEUE).build().unwrap()
 }
 
 both_backends! {
-    async fn a_take_costs_the_same_whatever_others_work_on(backend: Backend) {
+    async fn a_take_costs_the_same_however_many_items_are_claimed(backend: Backend) {
         let server = backend.start().await;
         let (working, client) = (connect(&server).await, connect(&server).await);
         let (working, jobs) = (queue(&working), queue(&client));
@@ -42,7 +42,7 @@ both_backends! {
         soon(soon(jobs.take()).await.unwrap().ack()).await.unwrap();
         let cost = requests(&proxy.trace()[before..]);
         assert!(cost <= 6, "a take and its acknowledgement took {cost} requests");
-        // One that waits asks for nothing while nothing changes.
+        // A waiting consumer sends no requests while nothing changes.
         let proxy = server.proxy().await;
         let idle = builder(&server, proxy.connect_string())
             .session_timeout(Duration::from_secs(60))
@@ -62,12 +62,12 @@ both_backends! {
         soon(soon(take).await.unwrap().unwrap().ack()).await.unwrap();
     }
 
-    async fn items_that_nobody_else_takes_cost_four_requests_and_three_trips_each(backend: Backend) {
+    async fn items_of_a_sole_consumer_cost_four_requests_and_three_trips_each(backend: Backend) {
         const ITEMS: u64 = 100;
         let server = backend.start().await;
         let client = connect(&server).await;
         let jobs = unbounded(&client);
-        // The folders, and the marker of the first write.
+        // Creates the folders and the marker of the first write.
         jobs.put(&0).await.unwrap();
         soon(soon(jobs.take()).await.unwrap().ack()).await.unwrap();
         let proxy = server.front();
@@ -82,19 +82,19 @@ both_backends! {
             soon(delivery.ack()).await.unwrap();
         }
         let trace = awaited(&proxy.trace()[before..]);
-        // Items and claims are listed in one request: for the first item, beside the last acknowledgement,
-        // and each half a second.
+        // One request lists items and claims: for the first item, beside the last acknowledgement, and once
+        // every half second.
         let lists = trace.iter().filter(|frame| frame.is_request(OpCode::MultiRead)).count();
         let halves = usize::try_from(began.elapsed().as_millis() / 500).unwrap();
         assert!(lists <= 2 + halves, "{lists} listings for {ITEMS} items in {halves} half seconds");
         let (cost, trips) = (requests(&trace), round_trips(&trace));
         println!("{cost} requests in {trips} trips for {ITEMS} items, {lists} listings");
-        // On a busy machine guards are looked after, too.
+        // On a busy machine there are also heartbeats for guards.
         assert!(cost - lists <= 420, "{cost} requests");
         assert!(trips - lists <= 320, "{trips} trips");
     }
 
-    async fn where_others_take_the_next_listing_is_made_beside_the_acknowledgement(backend: Backend) {
+    async fn with_rival_consumers_the_next_listing_is_sent_with_the_acknowledgement(backend: Backend) {
         let server = backend.start().await;
         let (other, proxy) = (connect(&server).await, server.proxy().await);
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
@@ -104,7 +104,7 @@ both_backends! {
         let lists = |from: usize| {
             proxy.trace()[from..].iter().filter(|frame| frame.is_request(OpCode::MultiRead)).count()
         };
-        // A listing is good for 50 ms, which may be over on a busy machine.
+        // A listing is valid for 50 ms, which may have passed on a busy machine.
         for _ in 0..10 {
             let delivery = soon(jobs.take()).await.unwrap();
             let before = proxy.trace().len();
@@ -117,7 +117,7 @@ both_backends! {
             }
             soon(next.ack()).await.unwrap();
         }
-        panic!("each take listed the items");
+        panic!("every take listed the items");
     }
 
     async fn a_batch_is_read_in_one_request(backend: Backend) {
@@ -133,7 +133,8 @@ both_backends! {
         soon(docent::Delivery::ack_all(batch)).await.unwrap();
         let trace = awaited(&proxy.trace()[before..]);
         let cost = (requests(&trace), round_trips(&trace));
-        // The claims with the reads of their items, and the acknowledgement; on a busy machine a listing.
+        // The claims with the reads of their items, and the acknowledgement; on a busy machine also a
+        // listing.
         assert!([(3, 2), (4, 3)].contains(&cost), "{trace:#?}");
     }
 
@@ -165,20 +166,20 @@ both_backends! {
             done.unwrap();
         }
         let jobs = unbounded(&judge);
-        let mut looks = 0;
+        let mut polls = 0;
         until(async || {
-            looks += 1;
+            polls += 1;
             jobs.is_empty().await.unwrap()
         }).await;
-        let cost = requests(&proxy.trace()[before..]) - looks;
+        let cost = requests(&proxy.trace()[before..]) - polls;
         let each = cost as f64 / (4 * EACH) as f64;
         println!("{each:.1} requests for each item");
-        // Nine to ten; more claims are in vain on a busy machine.
+        // Usually nine to ten; on a busy machine more claims fail.
         assert!(each <= 12.0, "{each:.1} requests for each item");
         consumers.abort_all();
     }
 
-    async fn those_who_wait_in_line_send_no_more_than_their_sessions_do_without_them(backend: Backend) {
+    async fn waiting_consumers_send_no_more_requests_than_idle_sessions(backend: Backend) {
         const CONSUMERS: usize = 10;
         const TIMEOUT: Duration = Duration::from_secs(4);
         let server = backend.start().await;
@@ -208,7 +209,8 @@ both_backends! {
         let sent = [since(&waiting, &before[0]), since(&silent, &before[1])];
         let [with, without] = sent.each_ref().map(|sent| sent.iter().map(Vec::len).sum::<usize>());
         println!("{with} requests of {CONSUMERS} consumers that wait, {without} of as many clients that do nothing");
-        // The first two are told of changes. The others look in place of a ping, a little before it is due.
+        // The first two are notified of changes. The others check the queue shortly before a ping is due,
+        // which is then not sent.
         assert!(sent[0][..2].iter().flatten().all(|op| *op == OpCode::Ping), "{sent:?}");
         assert!(sent[0][2..].iter().all(|sent| sent.contains(&OpCode::MultiRead)), "{sent:?}");
         assert!(with * 5 <= without * 6, "{with} requests, {without} without a queue");
@@ -237,7 +239,7 @@ both_backends! {
             done.unwrap();
         }
         assert!(queue(&client).is_empty().await.unwrap());
-        // One claim is for all that wait meanwhile: with one at a time there were as many as items.
+        // One claim serves all calls that wait meanwhile. With single claims there would be one per item.
         let trace = proxy.trace();
         let writes = trace[before..].iter().filter(|frame| frame.is_request(OpCode::Multi)).count();
         let claims = writes - usize::try_from(ITEMS).unwrap();
@@ -246,7 +248,7 @@ both_backends! {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_does_not_know_reads_of_several_nodes_is_asked_for_them_once() {
+async fn a_server_without_multi_reads_is_sent_only_one() {
     let server = Backend::Memory.start().await;
     server.as_embedded().unwrap().set_3_5(true);
     let jobs = unbounded(&connect(&server).await);
@@ -258,6 +260,6 @@ async fn a_server_that_does_not_know_reads_of_several_nodes_is_asked_for_them_on
         soon(docent::Delivery::ack_all(batch)).await.unwrap();
     }
     assert!(jobs.is_empty().await.unwrap());
-    let asked = server.front().trace().into_iter().filter(|frame| frame.is_request(OpCode::MultiRead));
-    assert_eq!(asked.count(), 1);
+    let multi_reads = server.front().trace().into_iter().filter(|frame| frame.is_request(OpCode::MultiRead));
+    assert_eq!(multi_reads.count(), 1);
 }

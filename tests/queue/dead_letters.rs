@@ -1,4 +1,4 @@
-//! Items that nobody can do anything with.
+//! Items that no consumer can process.
 
 use crate::jobs::{QUEUE, drain, queue, take};
 use bytes::Bytes;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// Panics at 13.
+/// A codec that panics at 13.
 struct Fragile;
 
 impl Codec<u64> for Fragile {
@@ -22,13 +22,13 @@ impl Codec<u64> for Fragile {
 
     fn decode(&self, data: &Bytes) -> Result<u64, CodecError> {
         let item = u64::from_be_bytes(data[..].try_into().unwrap());
-        assert!(item != 13, "13 is too much");
+        assert!(item != 13, "cannot decode 13");
         Ok(item)
     }
 }
 
 both_backends! {
-    async fn a_poison_item_is_handed_out_so_often_and_then_put_aside(backend: Backend) {
+    async fn a_poison_item_is_handed_out_up_to_the_limit_and_then_becomes_a_dead_letter(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let jobs: Queue<u64> = crate::jobs::builder(&client).max_deliveries(3).build().unwrap();
@@ -49,7 +49,7 @@ both_backends! {
         assert_eq!(letter.data[..], *b"\xd0\xce\x00\x01\x00\x00\x00\x001");
     }
 
-    async fn what_cannot_be_decoded_is_put_aside_once_and_blocks_nobody(backend: Backend) {
+    async fn an_undecodable_item_becomes_one_dead_letter_and_blocks_no_consumer(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let jobs = queue(&client);
@@ -75,7 +75,7 @@ both_backends! {
         assert_eq!(letters.len(), 15);
         assert!(letters.iter().all(|one| one.reason == DeadReason::Undecodable && one.deliveries == Some(0)));
         assert!(letters.iter().all(|one| !one.detail.is_empty() && one.detail.len() <= 500), "{letters:?}");
-        assert!(letters.iter().any(|one| one.detail.contains("version of its format is 2")), "{letters:?}");
+        assert!(letters.iter().any(|one| one.detail.contains("format version is 2")), "{letters:?}");
         let text = format!("{letters:?}");
         assert!(!text.contains("[[[[") && !text.contains("hunter2"), "a dead letter prints its payload: {text}");
     }
@@ -106,12 +106,12 @@ both_backends! {
         client.create("/elsewhere/dead/letter-0000000099", "x", CreateMode::Persistent).await.unwrap();
         assert_eq!(dead.list().await.unwrap().iter().map(|one| &one.item).collect::<Vec<_>>(), [
             "item-0000000002", "item-0000000003", ""
-        ], "a letter that cannot be read is listed, too");
+        ], "unreadable letters must be listed too");
         assert_eq!((dead.purge().await.unwrap(), dead.is_empty().await.unwrap()), (3, true));
         assert!(client.exists("/elsewhere/dead/foreign").await.unwrap().is_some());
     }
 
-    async fn an_item_that_cannot_be_put_aside_stays_and_blocks_nobody(backend: Backend) {
+    async fn an_item_that_cannot_become_a_dead_letter_stays_and_blocks_no_consumer(backend: Backend) {
         let server = backend.start().await;
         let (client, limited) = (connect(&server).await, builder(&server, server.connect_string())
             .max_request(10_000).connect().await.unwrap());
@@ -125,7 +125,7 @@ both_backends! {
         assert_eq!(jobs.dead_letters().len().await.unwrap(), 1);
     }
 
-    async fn an_item_without_limit_comes_back_again_and_again(backend: Backend) {
+    async fn an_item_without_a_limit_is_redelivered_indefinitely(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let jobs: Queue<u64> = crate::jobs::builder(&client).unlimited_deliveries().build().unwrap();
@@ -136,7 +136,7 @@ both_backends! {
         assert!(jobs.dead_letters().is_empty().await.unwrap());
     }
 
-    async fn an_item_whose_dead_letters_may_not_be_written_stays_and_blocks_nobody(backend: Backend) {
+    async fn an_item_whose_dead_letters_may_not_be_written_stays_and_blocks_no_consumer(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         client.create("/closed", "", CreateMode::Persistent).await.unwrap();
@@ -146,7 +146,7 @@ both_backends! {
         raw.put(&Bytes::from_static(b"x")).await.unwrap();
         let jobs: Queue<u64> = crate::jobs::builder(&client).dead_letters("/closed/dead").build().unwrap();
         jobs.put_all(&[1, 2]).await.unwrap();
-        // Neither alone nor in a batch, of which the others are handed out.
+        // The item cannot be moved alone or in a batch. The other items of the batch are handed out.
         let batch = soon(jobs.take_batch(3)).await.unwrap();
         assert_eq!(batch.iter().map(|one| (*one.item(), one.deliveries())).collect::<Vec<_>>(), [
             (1, Some(1)), (2, Some(1))
@@ -159,7 +159,8 @@ both_backends! {
         let ordered: Queue<u64> =
             crate::jobs::builder(&client).ordered().dead_letters("/closed/dead").build().unwrap();
         ordered.put(&3).await.unwrap();
-        // There it holds up the others: order is strict. It is tried again, and the permission helps.
+        // In ordered mode the item blocks the others, because the order is strict. The move is retried and
+        // succeeds with the permission.
         assert_eq!(drain(&ordered).await, [0; 0]);
         client.set_acl("/closed", [Acl::open_unsafe()], None).await.unwrap();
         assert_eq!(*soon(ordered.take()).await.unwrap().item(), 3);
@@ -186,7 +187,7 @@ both_backends! {
         assert!(letter.detail.contains("panicked"), "{letter:?}");
     }
 
-    async fn a_process_that_is_always_busy_puts_aside_what_nobody_gets(backend: Backend) {
+    async fn a_process_that_is_always_busy_moves_undecodable_items_to_the_dead_letters(backend: Backend) {
         const ITEMS: u64 = 5_000;
         let server = backend.start().await;
         let proxy = server.proxy().await;
@@ -199,7 +200,7 @@ both_backends! {
         proxy.set_delay(Direction::ToClient, Duration::from_millis(30));
         let jobs = queue(&client);
         let done = Arc::new(AtomicU64::new(0));
-        // Of different speeds, so that somebody wants an item at any time.
+        // The consumers have different speeds, so one of them wants an item at any time.
         let mut consumers = JoinSet::new();
         for pause in 1..=200 {
             let (jobs, done) = (jobs.clone(), Arc::clone(&done));
@@ -214,7 +215,7 @@ both_backends! {
         }
         until(async || queue(&producer).dead_letters().len().await.unwrap() == 1).await;
         let done = done.load(Ordering::Relaxed);
-        assert!(done < ITEMS / 2, "it came to the dead letters after {done} items");
+        assert!(done < ITEMS / 2, "moved to the dead letters only after {done} items");
         consumers.shutdown().await;
     }
 }

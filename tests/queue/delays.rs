@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 both_backends! {
-    async fn an_item_that_is_given_back_comes_again_after_a_delay_that_grows(backend: Backend) {
+    async fn an_item_that_is_given_back_is_redelivered_after_a_growing_delay(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let jobs: Queue<u64> = Queue::builder(&client, QUEUE)
@@ -32,7 +32,7 @@ both_backends! {
             let again = soon(jobs.take()).await.unwrap();
             assert!(given_back.elapsed() >= A_WHILE * factor, "{:?} after delivery {count}", given_back.elapsed());
             assert_eq!(again.deliveries(), Some(count + 1));
-            // Back to its count: this one is not handed out.
+            // The item returns with its count of hand-outs.
             soon(again.put_back(PutOptions::new())).await.unwrap();
             let next = soon(jobs.take()).await.unwrap();
             assert_eq!(next.deliveries(), Some(count + 2));
@@ -44,7 +44,7 @@ both_backends! {
         }
     }
 
-    async fn a_delayed_item_is_handed_out_from_its_time_on_to_a_consumer_that_waits(backend: Backend) {
+    async fn a_delayed_item_is_handed_out_at_its_time_to_a_waiting_consumer(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         for jobs in [queue(&client), ordered(&client)] {
@@ -60,7 +60,7 @@ both_backends! {
         }
     }
 
-    async fn delayed_items_come_in_the_order_of_their_times_and_before_later_ones(backend: Backend) {
+    async fn delayed_items_are_delivered_in_the_order_of_their_times_and_before_later_ones(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let jobs = queue(&client);
@@ -78,12 +78,12 @@ both_backends! {
         jobs.put_all(&[1, 2]).await.unwrap();
         let first = take(&jobs).await;
         let name = first.name().to_owned();
-        assert!(!jobs.reschedule(&name, PutOptions::new()).await.unwrap(), "somebody works on it");
+        assert!(!jobs.reschedule(&name, PutOptions::new()).await.unwrap(), "the item is claimed");
         soon(first.put_back(PutOptions::new().priority(9))).await.unwrap();
         let listed = jobs.list().await.unwrap();
         let shown: Vec<_> = listed.iter().map(|item| (item.priority, item.due.is_some(), item.is_claimed)).collect();
         assert_eq!(shown, [(0, false, false), (9, false, false)]);
-        assert!(!jobs.reschedule(&name, PutOptions::new()).await.unwrap(), "it has another name");
+        assert!(!jobs.reschedule(&name, PutOptions::new()).await.unwrap(), "the item has another name now");
         assert!(jobs.reschedule(&listed[0].name, later()).await.unwrap());
         let moved = take(&jobs).await;
         assert_eq!((*moved.item(), moved.deliveries()), (1, Some(2)));
@@ -98,7 +98,7 @@ both_backends! {
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
     }
 
-    async fn an_item_given_back_with_a_delay_is_overtaken_and_then_comes_first(backend: Backend) {
+    async fn an_item_given_back_with_a_delay_is_overtaken_and_then_delivered_first(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let (queue, other) = (queue(&client), queue(&other));
@@ -107,7 +107,7 @@ both_backends! {
         assert_eq!(finish(&queue).await, 2);
         let third = soon(other.take()).await.unwrap();
         assert_eq!(*third.item(), 3);
-        // The other consumer waits for the delay's end now.
+        // The other consumer now waits for the end of the delay.
         let first = soon(other.take()).await.unwrap();
         assert_eq!(*first.item(), 1);
         soon(third.nack_now()).await.unwrap();
@@ -120,7 +120,7 @@ both_backends! {
         assert_eq!(other.len().await.unwrap(), 1);
     }
 
-    async fn in_ordered_mode_a_delayed_item_goes_before_one_that_is_left_to_others(backend: Backend) {
+    async fn in_ordered_mode_a_delayed_item_precedes_one_left_to_other_consumers(backend: Backend) {
         let server = backend.start().await;
         let (newer, older) = (connect(&server).await, connect(&server).await);
         let patience = Duration::from_secs(60);

@@ -1,4 +1,4 @@
-//! The items as a stream.
+//! The items of a queue as a stream.
 
 use crate::jobs::queue;
 use docent::Queue;
@@ -8,7 +8,7 @@ use futures_util::{StreamExt, TryStreamExt};
 use std::time::Duration;
 
 both_backends! {
-    async fn a_stream_hands_out_what_comes_and_ends_when_the_client_is_closed(backend: Backend) {
+    async fn a_stream_yields_new_items_and_ends_when_the_client_is_closed(backend: Backend) {
         let server = backend.start().await;
         let (client, producer) = (connect(&server).await, connect(&server).await);
         let (jobs, producer) = (queue(&client), queue(&producer));
@@ -22,17 +22,17 @@ both_backends! {
             assert_eq!(*delivery.item(), item);
             soon(delivery.ack()).await.unwrap();
         }
-        // In a new session, too.
+        // The stream continues in a new session.
         server.expire(client.session_id().unwrap()).await.unwrap();
         producer.put(&6).await.unwrap();
         let delivery = soon(deliveries.try_next()).await.unwrap().unwrap();
         assert_eq!((*delivery.item(), delivery.is_held()), (6, true));
         let end = async { tokio::join!(deliveries.next(), client.close()).0 };
         assert!(soon(end).await.is_none());
-        assert!(soon(deliveries.next()).await.is_none(), "it has ended, and says so again");
+        assert!(soon(deliveries.next()).await.is_none(), "the stream must stay ended");
     }
 
-    async fn prefetched_items_are_in_order_and_go_back_uncounted_when_nobody_asks_for_them(backend: Backend) {
+    async fn prefetched_items_are_in_order_and_return_uncounted_if_not_polled(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let jobs: Queue<u64> = crate::jobs::builder(&client).prefetch(3).build().unwrap();
@@ -41,7 +41,7 @@ both_backends! {
         let mut deliveries = jobs.deliveries();
         let first = soon(deliveries.try_next()).await.unwrap().unwrap();
         assert_eq!((*first.item(), first.deliveries()), (0, Some(1)));
-        // The next two wait for this consumer; another one overtakes them.
+        // The next two items wait for this consumer. Another consumer overtakes them.
         let third = soon(other.take()).await.unwrap();
         assert_eq!(*third.item(), 3);
         let second = soon(deliveries.try_next()).await.unwrap().unwrap();
@@ -58,11 +58,11 @@ both_backends! {
                 delivery.ack().await.unwrap();
             }
         }).await;
-        assert_eq!(back.deliveries(), Some(1), "its consumer never saw it");
+        assert_eq!(back.deliveries(), Some(1), "no consumer received the item before");
         drop((back, third));
     }
 
-    async fn prefetched_items_whose_claim_is_lost_are_left_out(backend: Backend) {
+    async fn prefetched_items_whose_claim_is_lost_are_skipped(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let jobs: Queue<u64> = crate::jobs::builder(&client).prefetch(3).build().unwrap();
@@ -73,14 +73,14 @@ both_backends! {
         soon(first.lost()).await;
         for item in 0..3 {
             let delivery = soon(deliveries.try_next()).await.unwrap().unwrap();
-            // Of the first consumer's items only the first was handed out.
+            // Of the first consumer's items, only the first was handed out.
             let count = if item == 0 { 2 } else { 1 };
             assert_eq!((*delivery.item(), delivery.deliveries()), (item, Some(count)));
             soon(delivery.ack()).await.unwrap();
         }
     }
 
-    async fn a_prefetched_item_that_is_deleted_by_hand_holds_up_none_behind_it(backend: Backend) {
+    async fn a_prefetched_item_that_is_deleted_by_hand_blocks_no_later_item(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let jobs: Queue<u64> = crate::jobs::builder(&client).prefetch(3).build().unwrap();
@@ -88,7 +88,7 @@ both_backends! {
         let mut deliveries = jobs.deliveries();
         let first = soon(deliveries.try_next()).await.unwrap().unwrap();
         client.delete(&format!("{}/items/item-0000000001", jobs.path()), None).await.unwrap();
-        // Those that nobody asks for go back after two seconds.
+        // Items that no call asks for are given back after two seconds.
         let next = within(Duration::from_secs(1), deliveries.try_next()).await.unwrap().unwrap();
         assert_eq!((*first.item(), *next.item(), next.deliveries()), (0, 2, Some(1)));
     }

@@ -1,5 +1,5 @@
 //! Links that are lost while a session creates what its first writes need: the folder of claims, and that of
-//! markers. The answer is about the items, and not about a folder.
+//! markers. Results are about the items, never about a folder.
 
 use docent::queue::PutOptions;
 use docent::{Client, Queue};
@@ -8,12 +8,12 @@ use docent_proto::OpCode;
 use docent_tests::{builder, connect, soon};
 use futures_util::future::join_all;
 
-/// Requests before whose answer, or in place of which, the link is lost.
+/// Requests at which the link is lost, after or before the server applies them.
 #[derive(Debug, Clone, Copy)]
 struct Losses {
-    /// The first of them, counted among the requests of the kind.
+    /// Number of the first lost request among the requests of its kind.
     first: usize,
-    /// Number of them.
+    /// Number of lost requests.
     count: usize,
     applied: bool,
 }
@@ -30,7 +30,7 @@ fn all_losses() -> Vec<Losses> {
 
 fn lose(proxy: &Proxy, Losses { first, count, applied }: Losses) {
     for number in first..first + count {
-        // Rules count from when they were added, each on its own.
+        // Each rule counts separately, from the moment it is added.
         let on = Rule::on_any().when(|request| is_create(request.op())).nth(number);
         proxy.add(if applied { on.reset_after() } else { on.reset_before() });
     }
@@ -40,13 +40,14 @@ fn is_create(op: OpCode) -> bool {
     matches!(op, OpCode::Create | OpCode::Create2 | OpCode::CreateContainer)
 }
 
-/// A queue with three items, that of a client which has written nothing yet, and its way to the server.
+/// Returns a client that has written nothing yet, a queue of that client with three items, and its proxy.
 async fn fresh(server: &TestServer, case: &str) -> (Client, Queue<u64>, Proxy) {
     let namespace = server.path(case);
     let producer = builder(server, server.connect_string()).namespace(&namespace).connect().await.unwrap();
     let queue = Queue::new(&producer, "/jobs").unwrap();
     soon(queue.put_all(&[1, 2, 3])).await.unwrap();
-    // Its markers go with it; their folder is as an earlier client's, or gone, as a container may be.
+    // The producer's markers are deleted with its session. Their folder may remain or be deleted, as any
+    // empty container.
     soon(producer.close()).await;
     let cleaner = connect(server).await;
     let _ = soon(cleaner.delete_all(&format!("/{case}/_docent"))).await;
@@ -58,7 +59,7 @@ async fn fresh(server: &TestServer, case: &str) -> (Client, Queue<u64>, Proxy) {
 }
 
 both_backends! {
-    async fn a_purge_deletes_what_is_there_though_links_are_lost_while_folders_are_created(backend: Backend) {
+    async fn a_purge_deletes_all_items_although_links_are_lost_while_folders_are_created(backend: Backend) {
         let server = backend.start().await;
         let cases = all_losses().into_iter().enumerate().map(|(number, losses)| {
             let server = &server;
@@ -73,7 +74,7 @@ both_backends! {
         join_all(cases).await;
     }
 
-    async fn an_item_is_moved_though_links_are_lost_while_folders_are_created(backend: Backend) {
+    async fn an_item_is_moved_although_links_are_lost_while_folders_are_created(backend: Backend) {
         let server = backend.start().await;
         let cases = all_losses().into_iter().enumerate().map(|(number, losses)| {
             let server = &server;
@@ -89,7 +90,7 @@ both_backends! {
         join_all(cases).await;
     }
 
-    async fn letters_are_requeued_and_deleted_though_links_are_lost_while_folders_are_created(backend: Backend) {
+    async fn letters_are_requeued_and_deleted_although_links_are_lost_while_folders_are_created(backend: Backend) {
         let server = backend.start().await;
         let cases = all_losses().into_iter().enumerate().map(|(number, losses)| {
             let server = &server;

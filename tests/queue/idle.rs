@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// A consumer with a session of its own, whose frames can be told from others' frames.
+/// A consumer with its own session and its own proxy, which separates its frames from those of others.
 struct Idle {
     client: Client,
     queue: Queue<u64>,
@@ -21,11 +21,11 @@ struct Idle {
 }
 
 impl Idle {
-    async fn sit(server: &TestServer) -> Self {
-        Self::sit_for(server, Duration::from_secs(60)).await
+    async fn start(server: &TestServer) -> Self {
+        Self::start_with(server, Duration::from_secs(60)).await
     }
 
-    async fn sit_for(server: &TestServer, timeout: Duration) -> Self {
+    async fn start_with(server: &TestServer, timeout: Duration) -> Self {
         let proxy = server.proxy().await;
         let client =
             builder(server, proxy.connect_string()).session_timeout(timeout).connect().await.unwrap();
@@ -33,25 +33,25 @@ impl Idle {
         Self { queue: queue(&client), client, proxy }
     }
 
-    /// Requests since, besides pings and the looks that take their place.
-    fn asked(&self, since: usize) -> usize {
-        let is_look = |frame: &Traced| {
+    /// Number of requests since `since`, without pings and the checks that replace them.
+    fn request_count(&self, since: usize) -> usize {
+        let is_line_check = |frame: &Traced| {
             frame.op == Some(OpCode::MultiRead)
                 && frame.path.as_ref().is_some_and(|path| path.ends_with("/idle"))
         };
         let trace = self.proxy.trace();
-        let asked = trace[since..].iter().filter(|frame| frame.kind == FrameKind::Request);
-        asked.filter(|frame| frame.op != Some(OpCode::Ping) && !is_look(frame)).count()
+        let requests = trace[since..].iter().filter(|frame| frame.kind == FrameKind::Request);
+        requests.filter(|frame| frame.op != Some(OpCode::Ping) && !is_line_check(frame)).count()
     }
 }
 
-/// Waits until none of them asks for a while.
+/// Waits until no consumer has sent a request for a while.
 async fn until_quiet(idle: &[Idle]) {
     soon(async {
         loop {
             let before: Vec<_> = idle.iter().map(|one| one.proxy.trace().len()).collect();
             tokio::time::sleep(A_WHILE).await;
-            if idle.iter().zip(before).all(|(one, before)| one.asked(before) == 0) {
+            if idle.iter().zip(before).all(|(one, before)| one.request_count(before) == 0) {
                 break;
             }
         }
@@ -67,19 +67,19 @@ both_backends! {
         let jobs = queue(&producer);
         jobs.put(&0).await.unwrap();
         finish(&jobs).await;
-        let idle = join_all((0..CONSUMERS).map(|_| Idle::sit(&server))).await;
+        let idle = join_all((0..CONSUMERS).map(|_| Idle::start(&server))).await;
         let mut takes = JoinSet::new();
         for (index, one) in idle.iter().enumerate() {
             let queue = one.queue.clone();
             takes.spawn(async move { (index, queue.take().await) });
         }
         until_idle(&producer, CONSUMERS).await;
-        // The last ones have drawn, and look at the one ahead.
+        // The last consumers have drawn their places and check the one ahead.
         until_quiet(&idle).await;
         let quiet: Vec<_> = idle.iter().map(|one| one.proxy.trace().len()).collect();
         tokio::time::sleep(Duration::from_secs(2)).await;
         for (one, quiet) in idle.iter().zip(&quiet) {
-            assert_eq!(one.asked(*quiet), 0, "an idle consumer asks");
+            assert_eq!(one.request_count(*quiet), 0, "an idle consumer sent requests");
         }
         for item in 1..=3 {
             let before: Vec<_> = idle.iter().map(|one| one.proxy.trace().len()).collect();
@@ -90,15 +90,16 @@ both_backends! {
             soon(taken.ack()).await.unwrap();
             until_quiet(&idle).await;
             let woken: Vec<_> =
-                (0..CONSUMERS).filter(|index| idle[*index].asked(before[*index]) > 0).collect();
-            // The consumer that got it, the second in the line, and the consumer that watches from now on.
+                (0..CONSUMERS).filter(|index| idle[*index].request_count(before[*index]) > 0).collect();
+            // The consumer that got the item, the second in the line, and the consumer that watches from now
+            // on.
             assert!(woken.contains(&winner) && woken.len() <= 3, "{woken:?} were woken, and {winner} got it");
         }
         takes.abort_all();
         join_all(idle.iter().map(|one| one.client.close())).await;
     }
 
-    async fn a_dead_first_of_the_line_holds_nobody_up(backend: Backend) {
+    async fn a_dead_first_consumer_in_line_blocks_no_other(backend: Backend) {
         let server = backend.start().await;
         let producer = connect(&server).await;
         let jobs = queue(&producer);
@@ -106,7 +107,7 @@ both_backends! {
         finish(&jobs).await;
         let (mut idle, mut takes) = (Vec::new(), Vec::new());
         for count in 1..=4 {
-            let one = Idle::sit(&server).await;
+            let one = Idle::start(&server).await;
             takes.push(tokio::spawn({ let queue = one.queue.clone(); async move { queue.take().await } }));
             until_idle(&producer, count).await;
             idle.push(one);
@@ -123,7 +124,7 @@ both_backends! {
         takes[0].abort();
     }
 
-    async fn several_dead_ones_at_the_head_of_the_line_hold_a_put_up_for_a_part_of_a_session_timeout(backend: Backend) {
+    async fn several_dead_consumers_at_the_head_of_the_line_delay_a_put_by_a_part_of_a_session_timeout(backend: Backend) {
         let timeout = Duration::from_secs(24);
         for dead in [2, 5] {
             let server = backend.start().await;
@@ -131,7 +132,7 @@ both_backends! {
             let jobs = queue(&producer);
             let (mut idle, mut takes) = (Vec::new(), Vec::new());
             for count in 1..=dead + 1 {
-                let one = Idle::sit_for(&server, timeout).await;
+                let one = Idle::start_with(&server, timeout).await;
                 takes.push(tokio::spawn({ let queue = one.queue.clone(); async move { queue.take().await } }));
                 until_idle(&producer, count).await;
                 idle.push(one);
@@ -174,7 +175,7 @@ both_backends! {
         .await;
     }
 
-    async fn items_that_are_all_worked_on_are_watched_also_when_there_are_many(backend: Backend) {
+    async fn many_claimed_items_are_all_watched(backend: Backend) {
         let server = backend.start().await;
         let (working, waiting) = (connect(&server).await, connect(&server).await);
         let (working, jobs) = (queue(&working), queue(&waiting));
@@ -215,7 +216,7 @@ both_backends! {
         assert_ne!(client.session_id(), Some(session));
     }
 
-    async fn a_wait_that_is_given_up_leaves_the_line_and_takes_nothing(backend: Backend) {
+    async fn a_wait_that_times_out_leaves_the_line_and_takes_nothing(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let jobs = queue(&client);
@@ -230,7 +231,7 @@ both_backends! {
         assert_eq!(taken.deliveries(), Some(1));
     }
 
-    async fn a_queue_whose_folders_are_deleted_goes_on(backend: Backend) {
+    async fn a_queue_whose_folders_are_deleted_keeps_working(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let (jobs, other) = (queue(&client), queue(&other));
@@ -243,7 +244,7 @@ both_backends! {
         assert_eq!(*soon(take).await.unwrap().unwrap().item(), 2);
     }
 
-    async fn a_closed_client_ends_those_who_wait(backend: Backend) {
+    async fn a_closed_client_ends_its_waiting_calls(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let jobs = queue(&client);
@@ -254,14 +255,14 @@ both_backends! {
         assert_eq!(jobs.try_take().await.unwrap_err().kind(), docent::ErrorKind::Closed);
     }
 
-    async fn an_item_that_was_set_aside_does_not_keep_those_busy_who_wait(backend: Backend) {
+    async fn a_skipped_item_does_not_keep_waiting_consumers_busy(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         client.create("/closed", "", CreateMode::Persistent).await.unwrap();
         client.set_acl("/closed", [Acl::read_all()], None).await.unwrap();
         let raw: Queue<Bytes> = Queue::builder_with(&client, QUEUE, Raw).build().unwrap();
         raw.put(&Bytes::from_static(b"x")).await.unwrap();
-        let mut idle = Idle::sit(&server).await;
+        let mut idle = Idle::start(&server).await;
         idle.queue = crate::jobs::builder(&idle.client).dead_letters("/closed/dead").build().unwrap();
         let take = tokio::spawn({ let jobs = idle.queue.clone(); async move { jobs.take().await } });
         until_idle(&client, 1).await;
@@ -270,28 +271,28 @@ both_backends! {
         assert_eq!(*soon(take).await.unwrap().unwrap().item(), 1);
     }
 
-    async fn an_item_that_cannot_be_claimed_is_looked_at_from_time_to_time_only(backend: Backend) {
+    async fn an_item_that_cannot_be_claimed_is_checked_only_occasionally(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let jobs = queue(&client);
         jobs.put(&1).await.unwrap();
         let stray = format!("{QUEUE}/items/item-0000000000/stray");
         client.create(&stray, "", CreateMode::Persistent).await.unwrap();
-        let idle = Idle::sit(&server).await;
-        // It is claimed by nobody, and not free.
+        let idle = Idle::start(&server).await;
+        // The item is not claimed, but not free either.
         let held = take(&jobs).await;
         let take = tokio::spawn({ let jobs = idle.queue.clone(); async move { jobs.take().await } });
         until_idle(&client, 1).await;
         let before = idle.proxy.trace().len();
         soon(held.nack_now()).await.unwrap();
         tokio::time::sleep(Duration::from_secs(2)).await;
-        let asked = idle.asked(before);
-        assert!(asked < 30, "it asked {asked} times");
+        let requests = idle.request_count(before);
+        assert!(requests < 30, "the consumer sent {requests} requests");
         client.delete(&stray, None).await.unwrap();
         assert_eq!(*soon(take).await.unwrap().unwrap().item(), 1);
     }
 
-    async fn an_attempt_ends_in_time_although_others_of_its_process_wait_for_a_server(backend: Backend) {
+    async fn an_attempt_ends_in_time_although_other_calls_of_its_process_wait_for_a_server(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string())
@@ -309,26 +310,26 @@ both_backends! {
             takes.spawn(async move { jobs.take().await.map(drop) });
         }
         docent_tests::pause().await;
-        // One after the other they would need a minute and a half.
+        // One after the other, the calls would need a minute and a half.
         let error = within(Duration::from_secs(20), jobs.try_take()).await.unwrap_err();
         assert_eq!(error.kind(), docent::ErrorKind::Timeout);
         takes.abort_all();
     }
 
-    async fn the_second_of_the_line_steps_in_also_when_calls_of_its_process_come_and_go(backend: Backend) {
+    async fn the_second_consumer_in_line_steps_in_even_if_calls_of_its_process_start_and_end(backend: Backend) {
         let server = backend.start().await;
         let producer = connect(&server).await;
         let jobs = queue(&producer);
         jobs.put(&0).await.unwrap();
         finish(&jobs).await;
-        let first = Idle::sit(&server).await;
+        let first = Idle::start(&server).await;
         let dead = tokio::spawn({ let queue = first.queue.clone(); async move { queue.take().await } });
         until_idle(&producer, 1).await;
-        let second = Idle::sit(&server).await;
+        let second = Idle::start(&server).await;
         let mut take = tokio::spawn({ let queue = second.queue.clone(); async move { queue.take().await } });
         until_idle(&producer, 2).await;
         until_quiet(std::slice::from_ref(&second)).await;
-        // Its session lasts for a minute.
+        // The session lasts for a minute.
         first.proxy.blackhole();
         jobs.put(&1).await.unwrap();
         let taken = within(Duration::from_secs(5), async {

@@ -14,13 +14,14 @@ pub(crate) fn queue(client: &Client) -> Queue<u64> {
     builder(client).build().unwrap()
 }
 
-/// A queue whose items come back at once, and go to the dead letters at once where they cannot be decoded.
+/// A queue that hands items out again without delay, and immediately dead-letters items that it cannot
+/// decode.
 pub(crate) fn builder(client: &Client) -> QueueBuilder<u64> {
     let builder = Queue::builder(client, QUEUE);
     builder.redelivery_delay(Duration::ZERO, Duration::ZERO).undecodable_after(Duration::ZERO)
 }
 
-/// Waits until so many consumers are in the line of those that found nothing.
+/// Waits until that many consumers are in the line of idle consumers.
 pub(crate) async fn until_idle(client: &Client, count: usize) {
     soon(async {
         let folder = format!("{QUEUE}/idle");
@@ -31,9 +32,9 @@ pub(crate) async fn until_idle(client: &Client, count: usize) {
     .await;
 }
 
-/// Takes an item that is there.
+/// Takes an item that is present.
 pub(crate) async fn take(queue: &Queue<u64>) -> Delivery<u64> {
-    soon(queue.try_take()).await.unwrap().expect("there is an item")
+    soon(queue.try_take()).await.unwrap().expect("the queue must have an item")
 }
 
 /// Takes an item and acknowledges it.
@@ -44,7 +45,7 @@ pub(crate) async fn finish(queue: &Queue<u64>) -> u64 {
     item
 }
 
-/// All items that are free, in the order in which they are handed out. They are gone then.
+/// Takes and acknowledges all free items, and returns them in the order in which they are handed out.
 pub(crate) async fn drain(queue: &Queue<u64>) -> Vec<u64> {
     let mut items = Vec::new();
     while let Some(delivery) = soon(queue.try_take()).await.unwrap() {

@@ -1,4 +1,4 @@
-//! Claims whose call is gone, or whose reply comes late: hand-outs are counted, and nothing else.
+//! Claims whose call was cancelled, or whose reply is late. Only hand-outs are counted.
 
 use crate::jobs::{QUEUE, builder, queue, take};
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One way of a slow link.
+/// Delay of a slow link in one direction.
 const SLOW: Duration = Duration::from_millis(150);
 
 async fn slow_client(server: &TestServer) -> (Client, Proxy) {
@@ -23,7 +23,7 @@ async fn slow_client(server: &TestServer) -> (Client, Proxy) {
     (client, proxy)
 }
 
-/// Cuts its client off when it decodes an item, and fails.
+/// A codec that cuts off its client when it decodes an item, and fails.
 struct CutsOff(Arc<Proxy>);
 
 impl Codec<u64> for CutsOff {
@@ -33,17 +33,17 @@ impl Codec<u64> for CutsOff {
 
     fn decode(&self, _: &Bytes) -> Result<u64, CodecError> {
         self.0.blackhole();
-        Err(CodecError::new("it cannot be decoded"))
+        Err(CodecError::new("the item cannot be decoded"))
     }
 }
 
-/// Number of claims that there are.
+/// Number of existing claims.
 async fn claims(client: &Client) -> usize {
     client.children(&format!("{QUEUE}/claims")).await.map_or(0, |claims| claims.names.len())
 }
 
 both_backends! {
-    async fn a_call_that_is_not_polled_any_more_keeps_no_client_open(backend: Backend) {
+    async fn a_call_that_is_no_longer_polled_keeps_no_client_open(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let jobs = queue(&client);
@@ -51,32 +51,32 @@ both_backends! {
         let mut take = Box::pin(jobs.take());
         assert!(take.as_mut().now_or_never().is_none());
         queue(&producer).put(&1).await.unwrap();
-        // It is claimed for the call, which does not look.
+        // The item is claimed for the call, which is not polled.
         until(async || claims(&producer).await == 1).await;
         within(Duration::from_secs(5), client.close()).await;
         assert_eq!(claims(&producer).await, 0);
         drop(take);
     }
 
-    async fn a_claim_that_comes_later_than_the_call_waits_is_the_calls(backend: Backend) {
+    async fn a_claim_in_progress_at_the_timeout_is_returned_by_the_call(backend: Backend) {
         let server = backend.start().await;
         let (client, proxy) = slow_client(&server).await;
         let jobs = queue(&client);
         queue(&connect(&server).await).put(&1).await.unwrap();
-        // The first listing and the marker of the first write are behind it.
+        // Completes the first listing and creates the marker of the first write.
         assert_eq!(jobs.peek().await.unwrap(), Some(1));
         soon(take(&jobs).await.nack_now()).await.unwrap();
         proxy.set_delay(Direction::ToClient, SLOW);
         for count in 2..=8 {
-            // The listing comes in time; the claim does not.
+            // The listing arrives in time, the claim does not.
             let taken = soon(jobs.take_timeout(SLOW + SLOW / 2)).await.unwrap();
-            let taken = taken.expect("a claim under way is waited for");
+            let taken = taken.expect("take must wait for the claim in flight");
             assert_eq!(taken.deliveries(), Some(count));
             soon(taken.nack_now()).await.unwrap();
         }
     }
 
-    async fn a_call_that_is_cancelled_uses_nothing_up_and_its_claim_is_for_the_next_call(backend: Backend) {
+    async fn a_cancelled_call_uses_up_no_delivery_and_its_claim_serves_the_next_call(backend: Backend) {
         let server = backend.start().await;
         let (client, proxy) = slow_client(&server).await;
         let jobs: Queue<u64> = builder(&client).max_deliveries(1).build().unwrap();
@@ -84,7 +84,7 @@ both_backends! {
         proxy.set_delay(Direction::ToClient, SLOW);
         let mut round = 0;
         until(async || {
-            // Dropped at another moment each time, at last with the claim under way.
+            // The call is dropped at a different moment each time, finally while the claim is in flight.
             round += 1;
             match tokio::time::timeout(SLOW / 4 * round, jobs.take()).await {
                 Ok(taken) => {
@@ -106,10 +106,11 @@ both_backends! {
         assert_eq!(jobs.peek().await.unwrap(), Some(1));
         proxy.set_delay(Direction::ToClient, SLOW);
         for _ in 0..4 {
-            // The call is gone by the time its claim is made; nobody asks again for longer than it is kept.
+            // The call is cancelled before its claim is created. No call asks again for longer than the claim
+            // is kept.
             let call = jobs.take();
             tokio::select! {
-                _ = call => panic!("the link is slower than that"),
+                _ = call => panic!("the take returned before its slow reply"),
                 () = until(async || claims(&other).await == 1) => {}
             }
             until(async || claims(&other).await == 0).await;
@@ -122,74 +123,74 @@ both_backends! {
         let server = backend.start().await;
         let (client, proxy) = slow_client(&server).await;
         let other = connect(&server).await;
-        let (jobs, others) = (queue(&client), queue(&other));
-        others.put(&1).await.unwrap();
+        let (jobs, peer) = (queue(&client), queue(&other));
+        peer.put(&1).await.unwrap();
         proxy.set_delay(Direction::ToClient, SLOW);
         tokio::select! {
-            _ = jobs.take() => panic!("the link is slower than that"),
+            _ = jobs.take() => panic!("the take returned before its slow reply"),
             () = until(async || claims(&other).await == 1) => {}
         }
-        // The claim was made, and nobody of this process has it; another process does not get it now.
-        assert!(others.try_take().await.unwrap().is_none());
-        let taken = soon(others.take()).await.unwrap();
+        // The claim exists, but no call of this process has it. Another process cannot get the item now.
+        assert!(peer.try_take().await.unwrap().is_none());
+        let taken = soon(peer.take()).await.unwrap();
         assert_eq!((*taken.item(), taken.deliveries()), (1, Some(1)));
         soon(taken.ack()).await.unwrap();
     }
 
-    async fn in_ordered_mode_too_hand_outs_are_counted(backend: Backend) {
+    async fn hand_outs_are_counted_in_ordered_mode_too(backend: Backend) {
         let server = backend.start().await;
         let (client, proxy) = slow_client(&server).await;
         let other = connect(&server).await;
         let ordered = |client: &Client| builder(client).ordered().max_deliveries(3).build().unwrap();
-        let (jobs, others): (Queue<u64>, Queue<u64>) = (ordered(&client), ordered(&other));
-        others.put(&1).await.unwrap();
+        let (jobs, peer): (Queue<u64>, Queue<u64>) = (ordered(&client), ordered(&other));
+        peer.put(&1).await.unwrap();
         let item = format!("{QUEUE}/items/item-0000000000");
         proxy.set_delay(Direction::ToClient, SLOW);
         for round in 0..6 {
             let version = async || other.exists(&item).await.unwrap().map(|stat| stat.version);
-            // Counted and taken back are one version each.
+            // Counting and taking back each change the version once.
             tokio::select! {
-                _ = jobs.take() => panic!("the link is slower than that"),
+                _ = jobs.take() => panic!("the take returned before its slow reply"),
                 () = until(async || version().await > Some(2 * round)) => {}
             }
             until(async || version().await == Some(2 * round + 2)).await;
         }
-        let taken = soon(others.take()).await.unwrap();
+        let taken = soon(peer.take()).await.unwrap();
         assert_eq!((*taken.item(), taken.deliveries()), (1, Some(1)));
     }
 
-    async fn items_of_a_prefetch_that_were_never_begun_do_not_count_when_the_consumer_dies(backend: Backend) {
+    async fn prefetched_items_that_were_never_handed_out_do_not_count_when_the_consumer_dies(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
-        let others = queue(&other);
-        others.put_all(&[1, 2, 3, 4]).await.unwrap();
+        let peer = queue(&other);
+        peer.put_all(&[1, 2, 3, 4]).await.unwrap();
         for count in 1..=5 {
             let client = connect(&server).await;
             let jobs: Queue<u64> = builder(&client).prefetch(4).build().unwrap();
             let mut deliveries = jobs.deliveries();
             let first = soon(futures_util::StreamExt::next(&mut deliveries)).await.unwrap().unwrap();
             assert_eq!((*first.item(), first.deliveries()), (1, Some(count)));
-            // As a process that dies.
+            // Simulates a process that dies.
             server.expire(client.session_id().unwrap()).await.unwrap();
             soon(first.lost()).await;
             drop((first, deliveries));
             soon(client.close()).await;
         }
-        let batch = soon(others.take_batch(4)).await.unwrap();
+        let batch = soon(peer.take_batch(4)).await.unwrap();
         let counts: Vec<_> = batch.iter().map(docent::Delivery::deliveries).collect();
         assert_eq!(counts, [Some(6), Some(1), Some(1), Some(1)]);
     }
 
-    async fn a_consumer_whose_database_is_away_for_two_seconds_buries_nothing(backend: Backend) {
+    async fn a_consumer_whose_database_is_down_for_two_seconds_buries_nothing(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let jobs: Queue<u64> = Queue::new(&client, QUEUE).unwrap();
         jobs.put_all(&(0..10).collect::<Vec<_>>()).await.unwrap();
-        let away_until = tokio::time::Instant::now() + Duration::from_secs(2);
+        let down_until = tokio::time::Instant::now() + Duration::from_secs(2);
         let mut done = 0;
         while done < 10 {
             let delivery = soon(jobs.take()).await.unwrap();
-            if tokio::time::Instant::now() < away_until {
+            if tokio::time::Instant::now() < down_until {
                 delivery.nack().unwrap();
             } else {
                 soon(delivery.ack()).await.unwrap();
@@ -199,14 +200,14 @@ both_backends! {
         assert!(jobs.dead_letters().is_empty().await.unwrap() && jobs.is_empty().await.unwrap());
     }
 
-    async fn a_call_without_time_to_wait_takes_what_is_there(backend: Backend) {
+    async fn a_call_with_a_zero_timeout_takes_an_available_item(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let jobs = queue(&client);
         assert!(soon(jobs.take_timeout(Duration::ZERO)).await.unwrap().is_none());
         jobs.put(&1).await.unwrap();
         let taken = soon(jobs.take_timeout(Duration::ZERO)).await.unwrap();
-        assert_eq!(taken.expect("there is an item").deliveries(), Some(1));
+        assert_eq!(taken.expect("the queue must have an item").deliveries(), Some(1));
     }
 
     async fn a_call_waits_no_longer_for_an_item_that_it_cannot_decode(backend: Backend) {
@@ -219,18 +220,18 @@ both_backends! {
         assert!(taken.is_none());
     }
 
-    async fn a_call_that_is_not_polled_keeps_an_item_from_nobody(backend: Backend) {
+    async fn a_call_that_is_not_polled_withholds_no_item(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
-        let (jobs, others) = (queue(&client), queue(&other));
-        others.put(&1).await.unwrap();
+        let (jobs, peer) = (queue(&client), queue(&other));
+        peer.put(&1).await.unwrap();
         let mut call = Box::pin(jobs.take());
         assert!(futures_util::poll!(&mut call).is_pending());
         until(async || claims(&other).await == 1).await;
-        // Its program is busy with something else.
-        let taken = soon(others.take()).await.unwrap();
+        // The call is not polled, as in a program that is busy elsewhere.
+        let taken = soon(peer.take()).await.unwrap();
         assert_eq!((*taken.item(), taken.deliveries()), (1, Some(1)));
-        others.put(&2).await.unwrap();
+        peer.put(&2).await.unwrap();
         let taken = soon(call).await.unwrap();
         assert_eq!((*taken.item(), taken.deliveries()), (2, Some(1)));
     }

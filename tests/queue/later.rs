@@ -1,4 +1,5 @@
-//! Items that are given back for later: they keep their place, and use up nothing of the consumer's session.
+//! Items that are given back for later: they keep their place, and use none of the consumer's ephemeral
+//! nodes.
 
 use crate::jobs::{A_WHILE, QUEUE, queue, take};
 use docent::{Client, CreateMode, Election, Mutex, Queue};
@@ -61,7 +62,7 @@ both_backends! {
         jobs.put_all(&[1, 2, 3]).await.unwrap();
         let first = take(&jobs).await;
         first.nack_after(DELAY).unwrap();
-        // It is back at the time, also when the consumer that gave it back is gone.
+        // The item returns on time, even if the consumer that gave it back has closed.
         let second = take(&jobs).await;
         assert_eq!(*second.item(), 2);
         second.nack_after(Duration::from_millis(1)).unwrap();
@@ -88,7 +89,7 @@ both_backends! {
         assert!(soon(jobs.try_take()).await.unwrap().is_none());
     }
 
-    async fn deliveries_that_are_dropped_come_back_after_their_delay(backend: Backend) {
+    async fn deliveries_that_are_dropped_return_after_their_delay(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let jobs = Queue::<u64>::builder(&client, QUEUE).redelivery_delay(LATER, LATER).build().unwrap();
@@ -120,7 +121,7 @@ both_backends! {
         let leadership = soon(Election::new(&client, "/election").unwrap().campaign()).await.unwrap();
         soon(guard.release()).await.unwrap();
         soon(leadership.resign()).await.unwrap();
-        // A call that waits gets the next item once one of those is done.
+        // A waiting call gets the next item after one of the held ones is done.
         let next = tokio::spawn({
             let jobs = jobs.clone();
             async move { jobs.take().await.map(|delivery| *delivery.item()) }
@@ -151,7 +152,7 @@ both_backends! {
             let lock = Mutex::new(&client, "/lock").unwrap();
             async move { lock.acquire().await.map(|guard| guard.fence()) }
         });
-        // Neither gives up meanwhile.
+        // Neither call gives up meanwhile.
         assert!(tokio::time::timeout(A_WHILE, &mut acquired).await.is_err());
         assert!(tokio::time::timeout(A_WHILE, &mut run).await.is_err());
         for node in nodes {

@@ -14,7 +14,7 @@ fn curator(client: &Client) -> Queue<String> {
     curator_at(client, QUEUE)
 }
 
-/// A queue at `path` that has its claims in [`LOCKS`].
+/// A queue at `path` with its claims in [`LOCKS`].
 fn curator_at(client: &Client, path: &str) -> Queue<String> {
     let layout = QueueLayout::Curator { lock_path: LOCKS.to_owned() };
     let builder = Queue::builder(client, path).layout(layout);
@@ -54,19 +54,19 @@ both_backends! {
         let claim = client.get(&claim).await.unwrap();
         assert_eq!((claim.stat.owner, claim.stat.version), (client.session_id(), 0));
         assert_eq!(claim.data.as_ref(), client.identity().as_bytes());
-        let [proof] = &client.children(&item).await.unwrap().names[..] else { panic!("one proof") };
+        let [proof] = &client.children(&item).await.unwrap().names[..] else { panic!("expected one proof") };
         assert!(proof.ends_with("-claim"), "{proof}");
         let proof = client.exists(&format!("{item}/{proof}")).await.unwrap().unwrap();
         assert_eq!((proof.owner, proof.czxid), (client.session_id(), claim.stat.czxid));
         soon(delivery.nack_now()).await.unwrap();
         let counted = client.exists(&item).await.unwrap().unwrap();
         assert_eq!((counted.num_children, counted.cversion), (0, 2));
-        // Items that others write in it are taken.
+        // Items that other clients create in the folder are taken.
         client.create(&format!("{QUEUE}/items/item-"), &b"\xd0\xce\x00\x01\0\0\0\x0043"[..], CreateMode::PersistentSequential).await.unwrap();
         assert_eq!(drain(&jobs).await, [42, 43]);
     }
 
-    async fn the_version_of_a_claim_says_whether_it_was_made_ahead_and_is_handed_out(backend: Backend) {
+    async fn the_version_of_a_claim_shows_whether_it_was_made_ahead_and_is_handed_out(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let jobs = Queue::<u64>::builder(&client, QUEUE).prefetch(2).build().unwrap();
@@ -106,7 +106,7 @@ both_backends! {
         let lock = client.exists(&first.path()).await.unwrap().unwrap();
         // The lock node of a Curator consumer has version 0.
         assert_eq!((lock.owner, lock.version), (client.session_id(), 1));
-        // An item that a consumer of Curator's has locked belongs to that consumer.
+        // An item that a Curator consumer has locked belongs to that consumer.
         client.create(&format!("{LOCKS}/queue-0000000001"), "", CreateMode::Ephemeral).await.unwrap();
         assert!(jobs.try_take().await.unwrap().is_none());
         assert_eq!((jobs.peek().await.unwrap(), jobs.purge().await.unwrap()), (None, 0));
@@ -122,11 +122,11 @@ both_backends! {
         let first = soon(jobs.take()).await.unwrap();
         soon(first.ack()).await.unwrap();
         assert!(jobs.is_empty().await.unwrap());
-        // A lock that is left on an item which is gone does not bother.
+        // The remaining lock of a deleted item does no harm.
         assert!(jobs.try_take().await.unwrap().is_none());
     }
 
-    async fn what_is_not_framed_as_curator_does_goes_to_the_dead_letters_and_strangers_stay(backend: Backend) {
+    async fn an_item_without_curators_framing_becomes_a_dead_letter_and_foreign_nodes_stay(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let jobs = curator(&client);
@@ -148,12 +148,12 @@ both_backends! {
         assert_eq!(client.children(QUEUE).await.unwrap().names.len(), 3);
     }
 
-    async fn two_queues_with_one_lock_path_have_consumers_and_dead_letters_of_their_own(backend: Backend) {
+    async fn two_queues_with_one_lock_path_have_separate_consumers_and_dead_letters(backend: Backend) {
         const OTHER: &str = "/other";
         let server = backend.start().await;
         let producer = connect(&server).await;
-        let (jobs, others) = (curator(&producer), curator_at(&producer, OTHER));
-        // Three consumers of one queue come first, and one of the other waits behind them.
+        let (jobs, peer) = (curator(&producer), curator_at(&producer, OTHER));
+        // Three consumers of one queue come first, and one consumer of the other queue waits behind them.
         let mut waiting = Vec::new();
         for (path, count) in [(QUEUE, 1), (QUEUE, 2), (QUEUE, 3), (OTHER, 1)] {
             let client = connect(&server).await;
@@ -161,21 +161,21 @@ both_backends! {
             waiting.push((client, tokio::spawn(async move { jobs.take().await })));
             until(async || producer.children(&places(path)).await.map_or(0, |line| line.names.len()) == count).await;
         }
-        others.put(&"theirs".to_owned()).await.unwrap();
+        peer.put(&"theirs".to_owned()).await.unwrap();
         let (_client, take) = waiting.pop().unwrap();
         let taken = within(Duration::from_secs(5), take).await.unwrap().unwrap();
         assert_eq!(taken.item(), "theirs");
         soon(taken.reject("it looks wrong")).await.unwrap();
-        assert_eq!(soon(others.dead_letters().list()).await.unwrap().len(), 1);
+        assert_eq!(soon(peer.dead_letters().list()).await.unwrap().len(), 1);
         assert!(soon(jobs.dead_letters().list()).await.unwrap().is_empty());
     }
 
-    async fn an_item_of_curators_that_is_consumed_by_others_is_passed_over(backend: Backend) {
+    async fn a_curator_item_that_another_consumer_has_deleted_is_skipped(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let jobs = curator(&client);
         jobs.put_all(&["a".to_owned(), "b".to_owned(), "c".to_owned()]).await.unwrap();
-        // It lists three, and takes the first.
+        // The consumer lists three items and takes the first.
         let first = soon(jobs.take()).await.unwrap();
         other.delete(&format!("{QUEUE}/queue-0000000001"), None).await.unwrap();
         let third = soon(jobs.take()).await.unwrap();

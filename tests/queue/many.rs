@@ -1,9 +1,9 @@
-//! Many items, producers and consumers, of whom some are killed.
+//! Many items, producers and consumers, some of which are killed.
 
 use docent::queue::AckError;
 use docent::{Client, Delivery, ErrorKind, Fence, Queue};
 use docent_battery::{Backend, TestServer, both_backends_in_real_time};
-use docent_tests::{as_it_goes_on, builder, soon};
+use docent_tests::{builder, soon, while_progressing};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,9 +12,9 @@ use tokio::task::JoinSet;
 
 const PRODUCERS: u64 = 4;
 const CONSUMERS: usize = 4;
-/// Items that a consumer takes at once.
+/// Items that a consumer takes in one batch.
 const BATCH: usize = 20;
-/// A session timeout that outlives any pause of the machine: only killed consumers lose their items.
+/// Session timeout, longer than any pause of the machine, so only killed consumers lose their items.
 const SESSION: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ struct Taken {
 struct Log {
     taken: Vec<Taken>,
     acked: HashMap<u64, usize>,
-    /// Acknowledgements of which it is not known whether they were made.
+    /// Items whose acknowledgement has an unknown outcome.
     open: HashSet<u64>,
     given_back: usize,
 }
@@ -45,7 +45,7 @@ fn queue(client: &Client) -> Queue<u64> {
     crate::jobs::builder(client).unbounded().unlimited_deliveries().build().unwrap()
 }
 
-/// Puts its items in their order, one by one and several at a time.
+/// Puts the producer's items in order, one by one and in groups.
 async fn produce(queue: Queue<u64>, producer: u64, count: u64) {
     let items: Vec<_> = (0..count).map(|item| producer * count + item).collect();
     for (number, some) in items.chunks(25).enumerate() {
@@ -75,7 +75,7 @@ async fn consume(queue: Queue<u64>, log: Shared) {
             drop(batch);
             continue;
         }
-        // Until it is answered, and for ever if this consumer is killed before.
+        // The outcome is unknown until the reply arrives, and forever if this consumer is killed before.
         log.lock().unwrap().open.extend(&items);
         let acked = Delivery::ack_all(batch).await;
         let mut log = log.lock().unwrap();
@@ -99,7 +99,7 @@ async fn consume(queue: Queue<u64>, log: Shared) {
     }
 }
 
-/// A consumer that can be killed: it has a runtime of its own, as a process has.
+/// A consumer that can be killed. It has its own runtime, like a process.
 struct Consumer {
     client: Client,
     runtime: Runtime,
@@ -117,7 +117,7 @@ impl Consumer {
         Self { client, runtime }
     }
 
-    /// Ends it as a process that dies: nothing is given back but by the end of its session.
+    /// Ends the consumer like a dying process: its items return only when its session ends.
     async fn kill(self, server: &TestServer) {
         let session = self.client.session_id().unwrap();
         self.runtime.shutdown_background();
@@ -132,15 +132,15 @@ fn check(log: &Log, total: u64, kills: usize) {
     for item in 0..total {
         assert!(known.contains(&item) || log.open.contains(&item), "item {item} was lost");
     }
-    assert!(known.iter().all(|item| *item < total), "an item came from nowhere");
-    // An acknowledged put is one item.
+    assert!(known.iter().all(|item| *item < total), "an item was never put");
+    // An acknowledged put is exactly one item.
     let mut names: BTreeMap<&str, u64> = BTreeMap::new();
     let mut items: HashMap<u64, &str> = HashMap::new();
     for taken in &log.taken {
         assert_eq!(*names.entry(&taken.name).or_insert(taken.item), taken.item);
         assert_eq!(*items.entry(taken.item).or_insert(&taken.name), taken.name, "an item was put twice");
     }
-    // Each producer's items are in its order.
+    // Each producer's items are in that producer's order.
     let count = total / PRODUCERS;
     let mut last: HashMap<u64, u64> = HashMap::new();
     for item in names.values() {
@@ -153,7 +153,7 @@ fn check(log: &Log, total: u64, kills: usize) {
     let disorder = first.windows(2).find(|pair| pair[0].name >= pair[1].name);
     assert!(disorder.is_none(), "first claims are not in order: {disorder:?}");
     assert!(first.len() + kills * BATCH >= usize::try_from(total).unwrap());
-    // Every claim counts, and only claims do.
+    // Every claim is counted, and nothing else is.
     let mut counts: HashMap<u64, Vec<(Fence, u32)>> = HashMap::new();
     for taken in &log.taken {
         counts.entry(taken.item).or_default().push((taken.fence, taken.deliveries));
@@ -165,7 +165,7 @@ fn check(log: &Log, total: u64, kills: usize) {
         more += counts.last().map_or(0, |(_, count)| *count as usize - 1);
     }
     let most = log.given_back + kills * BATCH;
-    assert!(more <= most, "{more} claims more than items, and at most {most} were lost or given back");
+    assert!(more <= most, "{more} claims more than items, but at most {most} were lost or given back");
 }
 
 both_backends_in_real_time! {
@@ -204,7 +204,7 @@ both_backends_in_real_time! {
                 }
             }
         };
-        as_it_goes_on(progress, work).await;
+        while_progressing(progress, work).await;
         for consumer in consumers {
             soon(consumer.client.close()).await;
             consumer.runtime.shutdown_background();

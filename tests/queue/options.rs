@@ -1,4 +1,4 @@
-//! Delays, priorities, and the other ways that an item can go.
+//! Delays, priorities, and the other ways that an item can take.
 
 use crate::jobs::{A_WHILE, QUEUE, builder, drain, queue, take};
 use docent::queue::{AckError, DeadReason, PutError, PutOptions, QueueLayout, Raw};
@@ -40,13 +40,13 @@ both_backends! {
         let error = jobs.reschedule(&listed[0].name, PutOptions::new().priority(1)).await.unwrap_err();
         assert!(error.to_string().contains("ordered mode"), "{error}");
         let error = soon(take(&jobs).await.put_back(PutOptions::new().priority(1))).await.unwrap_err();
-        assert!(error.to_string().contains("ephemeral item must stay"), "{error}");
+        assert!(error.to_string().contains("ephemeral item must keep its place"), "{error}");
         soon(soon(jobs.take()).await.unwrap().ack()).await.unwrap();
         soon(soon(jobs.take()).await.unwrap().put_back(PutOptions::new().priority(1))).await.unwrap();
         assert_eq!(drain(&jobs).await, [3, 2]);
     }
 
-    async fn a_reset_takes_no_lock_from_who_works_on_an_item_put_meanwhile(backend: Backend) {
+    async fn a_reset_takes_no_lock_from_the_consumer_of_an_item_put_meanwhile(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let jobs = ordered(&client);
@@ -56,7 +56,7 @@ both_backends! {
             jobs.reset().await.unwrap();
             jobs.put(&1).await.unwrap();
             let delivery = soon(waiting).await.unwrap().unwrap();
-            // There are items now.
+            // The queue has an item now.
             assert_eq!(jobs.reset().await.unwrap_err().kind(), ErrorKind::NotEmpty);
             assert!(delivery.verify().await.is_ok());
             soon(delivery.ack()).await.unwrap();
@@ -77,7 +77,7 @@ both_backends! {
         assert!(matches!(&full, AckError::Put(PutError::Full { .. })) && full.is_retryable(), "{full:?}");
         let foreign: Queue<u64> = Queue::new(&other, "/done").unwrap();
         let foreign = soon(take(&jobs).await.ack_and_put(&foreign, &2)).await.unwrap_err();
-        assert!(!foreign.may_have_applied() && foreign.to_string().contains("one client"), "{foreign}");
+        assert!(!foreign.may_have_applied() && foreign.to_string().contains("same client"), "{foreign}");
         assert_eq!(soon(take(&jobs).await.into_item()).await.unwrap(), 2);
         let (item, delivery) = take(&jobs).await.into_parts();
         assert_eq!(item, 3);
@@ -85,7 +85,7 @@ both_backends! {
         assert!(jobs.is_empty().await.unwrap());
     }
 
-    async fn a_rejected_item_is_a_typed_dead_letter_with_a_way_back(backend: Backend) {
+    async fn a_rejected_item_becomes_a_typed_dead_letter_that_can_be_requeued(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let jobs = queue(&client);
@@ -121,7 +121,7 @@ both_backends! {
         assert_eq!(jobs.dead_letters().len().await.unwrap(), 2);
     }
 
-    async fn what_could_not_be_read_is_not_put(backend: Backend) {
+    async fn an_item_that_could_not_be_decoded_again_is_not_put(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let numbers: Queue<f64> = Queue::new(&client, QUEUE).unwrap();
@@ -131,7 +131,7 @@ both_backends! {
         assert_eq!(numbers.len().await.unwrap(), 1);
     }
 
-    async fn an_item_that_one_consumer_cannot_decode_is_for_those_who_can(backend: Backend) {
+    async fn an_item_that_one_consumer_cannot_decode_is_left_to_consumers_that_can(backend: Backend) {
         let server = backend.start().await;
         let (older, newer) = (connect(&server).await, connect(&server).await);
         let older: Queue<u64> = Queue::builder(&older, QUEUE).undecodable_after(A_WHILE * 5).build().unwrap();
@@ -141,9 +141,9 @@ both_backends! {
         assert_eq!(soon(soon(older.take()).await.unwrap().into_item()).await.unwrap(), 1);
         assert!(older.dead_letters().is_empty().await.unwrap());
         let delivery = soon(newer.take()).await.unwrap();
-        assert_eq!(delivery.deliveries(), Some(1), "nobody had it before");
+        assert_eq!(delivery.deliveries(), Some(1), "the item was handed out before");
         soon(delivery.ack()).await.unwrap();
-        // One that nobody can decode is buried by a consumer that waits, after that time.
+        // After that time, a waiting consumer dead-letters an item that no consumer can decode.
         newer.put(&"of no version".to_owned()).await.unwrap();
         let put = Instant::now();
         let take = tokio::spawn(async move { older.take().await });
@@ -152,7 +152,7 @@ both_backends! {
         take.abort();
     }
 
-    async fn an_item_with_the_name_of_one_that_was_set_aside_is_another(backend: Backend) {
+    async fn a_new_item_with_the_name_of_a_skipped_one_is_not_skipped(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         client.create("/closed", "", CreateMode::Persistent).await.unwrap();
@@ -167,7 +167,7 @@ both_backends! {
         assert_eq!(*take(&jobs).await.item(), 1);
     }
 
-    async fn a_reset_begins_every_number_anew_and_leaves_nothing(backend: Backend) {
+    async fn a_reset_restarts_every_number_and_leaves_nothing(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         for jobs in [queue(&client), ordered(&client)] {
@@ -176,9 +176,9 @@ both_backends! {
             assert_eq!(drain(&jobs).await, [1]);
             assert!(soon(jobs.take_timeout(A_WHILE)).await.unwrap().is_none());
             jobs.reset().await.unwrap();
-            // The servers may have deleted the empty container, too.
-            let left = client.children(QUEUE).await.map_or_else(|_| Vec::new(), |left| left.names);
-            assert!(left.is_empty(), "{left:?}");
+            // The servers may have deleted the empty container already.
+            let children = client.children(QUEUE).await.map_or_else(|_| Vec::new(), |children| children.names);
+            assert!(children.is_empty(), "{children:?}");
             jobs.put(&2).await.unwrap();
             let delivery = take(&jobs).await;
             assert_eq!((delivery.name(), *delivery.item()), ("item-0000000000", 2));
@@ -196,11 +196,11 @@ both_backends! {
         let began = Instant::now();
         let errors: Vec<_> = soon(jobs.deliveries().take(4).collect()).await;
         assert!(errors.iter().all(|error| error.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoAuth)));
-        // 200, 400 and 800 ms.
+        // Pauses of 200, 400 and 800 ms.
         assert!(began.elapsed() >= Duration::from_millis(1400), "{:?}", began.elapsed());
     }
 
-    async fn attempts_for_an_item_that_may_not_be_read_are_no_hand_outs(backend: Backend) {
+    async fn attempts_for_an_unreadable_item_do_not_count_as_hand_outs(backend: Backend) {
         use docent::node::{Acl, Permissions};
         let server = backend.start().await;
         let client = connect(&server).await;
@@ -213,11 +213,11 @@ both_backends! {
             assert_eq!(jobs.try_take().await.unwrap_err().kind(), ErrorKind::NoAuth);
         }
         allow(Permissions::ALL).await;
-        // The first attempt could not know.
+        // The first attempt counts, because the client did not know yet that it may not read the item.
         assert_eq!(take(&jobs).await.deliveries(), Some(2));
     }
 
-    async fn one_item_that_may_not_be_read_keeps_nobody_from_those_before_it(backend: Backend) {
+    async fn an_unreadable_item_does_not_block_the_items_before_it(backend: Backend) {
         use docent::node::{Acl, Permissions};
         let server = backend.start().await;
         let client = connect(&server).await;
@@ -231,7 +231,7 @@ both_backends! {
             taken.extend(soon(jobs.take_batch(40)).await.unwrap());
         }
         assert_eq!(taken.iter().map(|one| *one.item()).collect::<Vec<_>>(), (0..29).collect::<Vec<_>>());
-        assert!(taken.iter().all(|one| one.deliveries() <= Some(2)), "the first attempt could not know");
+        assert!(taken.iter().all(|one| one.deliveries() <= Some(2)), "the first attempt may count once");
         assert_eq!(soon(jobs.take_batch(40)).await.unwrap_err().kind(), ErrorKind::NoAuth);
     }
 

@@ -1,4 +1,4 @@
-//! Order in which items are handed out, and items that come back.
+//! The order in which items are handed out, and items that are given back.
 
 use crate::jobs::{QUEUE, drain, finish, queue, take};
 use docent::queue::{AckError, QueueLayout};
@@ -38,7 +38,7 @@ both_backends! {
         assert_eq!(items.len(), 40);
     }
 
-    async fn an_item_that_is_worked_on_is_nobody_elses_and_comes_back_to_its_place(backend: Backend) {
+    async fn a_claimed_item_is_exclusive_and_returns_to_its_place(backend: Backend) {
         let server = backend.start().await;
         let (here, there) = (connect(&server).await, connect(&server).await);
         let (here, there) = (queue(&here), queue(&there));
@@ -49,7 +49,7 @@ both_backends! {
         assert_eq!((first.deliveries(), second.deliveries()), (Some(1), Some(1)));
         assert!(first.is_held() && first.verify().await.is_ok());
         assert_ne!(first.name(), second.name());
-        // Given back, dropped, or lost with the session: it is first again.
+        // After the item is given back, dropped, or lost with the session, it is first again.
         let fence = first.fence();
         soon(first.nack_now()).await.unwrap();
         let again = take(&here).await;
@@ -63,7 +63,7 @@ both_backends! {
         assert_eq!(drain(&there).await, [3]);
     }
 
-    async fn a_consumer_with_work_in_sight_soon_sees_what_another_gave_back(backend: Backend) {
+    async fn a_consumer_with_known_items_soon_sees_an_item_that_another_gave_back(backend: Backend) {
         let server = backend.start().await;
         let (here, there) = (connect(&server).await, connect(&server).await);
         let (here, there) = (queue(&here), queue(&there));
@@ -75,7 +75,7 @@ both_backends! {
             if finish(&here).await == 0 {
                 break;
             }
-            assert!(count < 900, "it goes on with later ones");
+            assert!(count < 900, "the items must come to an end");
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
     }
@@ -98,7 +98,7 @@ both_backends! {
         let multis = trace[before..].iter().filter(|frame| frame.is_reply(OpCode::Multi)).count();
         assert_eq!(multis, 2, "{trace:#?}");
         assert_eq!(queue.len().await.unwrap(), 6);
-        // More than there are, and one of them is lost: none is acknowledged.
+        // A batch of more items than are present, one of which is lost: none is acknowledged.
         let mut batch = soon(queue.take_batch(100)).await.unwrap();
         assert_eq!(items(&batch), [5, 6, 7, 8, 9]);
         let lost = batch.pop().unwrap();
@@ -118,7 +118,7 @@ both_backends! {
         }).await, [0, 5, 6, 7, 8, 9]);
     }
 
-    async fn peeking_and_counting_take_nothing_and_purging_leaves_what_is_worked_on(backend: Backend) {
+    async fn peeking_and_counting_take_nothing_and_purging_leaves_claimed_items(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let (queue, other) = (queue(&client), queue(&other));
@@ -138,7 +138,7 @@ both_backends! {
         assert_eq!(take(&queue).await.name(), "item-0000000000");
     }
 
-    async fn strangers_in_the_folder_are_left_alone(backend: Backend) {
+    async fn foreign_nodes_in_the_folder_are_ignored(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let queue = queue(&client);
@@ -152,7 +152,7 @@ both_backends! {
         assert_eq!(client.children(&format!("{QUEUE}/items")).await.unwrap().names.len(), 6);
     }
 
-    async fn an_item_that_is_back_is_free_also_while_who_gave_it_back_does_not_look(backend: Backend) {
+    async fn a_returned_item_is_free_even_if_the_returning_call_is_not_polled(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let ordered: Queue<u64> = Queue::builder(&client, "/ordered").ordered().build().unwrap();
@@ -160,7 +160,7 @@ both_backends! {
             jobs.put(&1).await.unwrap();
             let mut giving_back = pin!(take(&jobs).await.nack_now());
             assert!(futures_util::poll!(giving_back.as_mut()).is_pending());
-            // Its future is not polled meanwhile.
+            // The future of `nack_now` is not polled meanwhile.
             let again = soon(jobs.take()).await.unwrap();
             assert_eq!((*again.item(), again.deliveries()), (1, Some(2)));
             soon(giving_back).await.unwrap();
@@ -169,7 +169,7 @@ both_backends! {
         }
     }
 
-    async fn the_number_of_the_next_item_can_be_told_from_its_folder(backend: Backend) {
+    async fn the_number_of_the_next_item_can_be_derived_from_its_folder(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let jobs = queue(&client);
@@ -186,7 +186,7 @@ both_backends! {
         assert_eq!((name, next), ("item-0000000005".to_owned(), 4));
     }
 
-    async fn who_purges_counts_what_they_deleted(backend: Backend) {
+    async fn concurrent_purges_count_only_their_own_deletes(backend: Backend) {
         let server = backend.start().await;
         let (here, there) = (connect(&server).await, connect(&server).await);
         let lock_path = "/locks".to_owned();

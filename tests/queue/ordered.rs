@@ -14,7 +14,7 @@ fn ordered(client: &Client) -> Queue<u64> {
 }
 
 both_backends! {
-    async fn the_next_item_comes_after_the_one_before_was_acknowledged(backend: Backend) {
+    async fn the_next_item_is_delivered_after_the_previous_one_was_acknowledged(backend: Backend) {
         let server = backend.start().await;
         let (here, there) = (connect(&server).await, connect(&server).await);
         let (here, there) = (ordered(&here), ordered(&there));
@@ -25,7 +25,7 @@ both_backends! {
         let take = tokio::spawn({ let there = there.clone(); async move { there.take().await } });
         tokio::time::sleep(A_WHILE).await;
         assert!(!take.is_finished());
-        // Given back, it is first again, for the next consumer.
+        // After it is given back, the item is first again, for the next consumer.
         soon(first.nack_now()).await.unwrap();
         let again = soon(take).await.unwrap().unwrap();
         assert_eq!((*again.item(), again.deliveries()), (1, Some(2)));
@@ -38,25 +38,25 @@ both_backends! {
         assert!(here.is_empty().await.unwrap());
     }
 
-    async fn a_stream_that_is_not_polled_keeps_the_queue_from_nobody(backend: Backend) {
+    async fn a_stream_that_is_not_polled_does_not_block_the_queue(backend: Backend) {
         let server = backend.start().await;
         let (idle, client) = (connect(&server).await, connect(&server).await);
         let jobs = ordered(&client);
         let streams = [ordered(&idle), ordered(&idle)];
         let mut streams: Vec<_> = streams.iter().map(Queue::deliveries).collect();
-        // Both wait, the first one under the lock. Neither is polled from here on.
+        // Both streams wait, the first one with the lock. From here on, neither is polled.
         for stream in &mut streams {
             assert!(futures_util::poll!(stream.next()).is_pending());
         }
         until(async || client.children(&format!("{QUEUE}/lock")).await.is_ok_and(|line| line.names.len() == 2)).await;
         jobs.put_all(&[1, 2]).await.unwrap();
         for item in [1, 2] {
-            // Each of them may have had it for two seconds.
+            // Each stream may have held the item for two seconds.
             let taken = within(Duration::from_secs(10), jobs.take()).await.unwrap();
             assert_eq!((*taken.item(), taken.deliveries()), (item, Some(1)));
             soon(taken.ack()).await.unwrap();
         }
-        // They take part again as soon as they are polled.
+        // The streams take part again as soon as they are polled.
         jobs.put(&3).await.unwrap();
         let taken = soon(streams[0].next()).await.unwrap().unwrap();
         assert_eq!((*taken.item(), taken.deliveries()), (3, Some(1)));
@@ -98,7 +98,7 @@ both_backends! {
         .await;
     }
 
-    async fn a_consumer_that_waits_gets_what_is_put_and_counts_end_in_dead_letters(backend: Backend) {
+    async fn a_waiting_consumer_gets_new_items_and_too_many_deliveries_make_a_dead_letter(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let jobs = ordered(&client);
@@ -119,17 +119,17 @@ both_backends! {
         soon(second.ack()).await.unwrap();
     }
 
-    async fn an_ephemeral_item_goes_with_its_producer(backend: Backend) {
+    async fn an_ephemeral_item_is_deleted_with_its_producers_session(backend: Backend) {
         let server = backend.start().await;
         let (dying, living) = (connect(&server).await, connect(&server).await);
-        let (gone, jobs) = (ordered(&dying), ordered(&living));
-        gone.put_ephemeral(&1).await.unwrap();
-        gone.put(&2).await.unwrap();
+        let (producer, jobs) = (ordered(&dying), ordered(&living));
+        producer.put_ephemeral(&1).await.unwrap();
+        producer.put(&2).await.unwrap();
         jobs.put_ephemeral(&3).await.unwrap();
         let first = soon(jobs.take()).await.unwrap();
         assert_eq!(*first.item(), 1);
         server.expire(dying.session_id().unwrap()).await.unwrap();
-        // It is gone while it is worked on: that is told when it is acknowledged.
+        // The item is deleted while a consumer works on it, and the acknowledgement reports that.
         soon(async {
             while jobs.len().await.unwrap() == 3 {
                 tokio::time::sleep(Duration::from_millis(5)).await;

@@ -1,9 +1,9 @@
-//! Putting under faults.
+//! Puts under faults.
 
 use crate::jobs::{QUEUE, drain, queue};
 use docent::queue::PutError;
 use docent::{Client, ErrorKind, Queue};
-use docent_battery::battery::{Asked, BREAKS, Break, Fault, poll_times};
+use docent_battery::battery::{BREAKS, Break, Fault, RoundRequest, poll_times};
 use docent_battery::{Backend, Proxy, TestServer, both_backends};
 use docent_proto::OpCode;
 use docent_tests::{builder, connect, own_nodes_in, soon};
@@ -12,7 +12,7 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::runtime::Handle;
 
-/// A producer with a link of its own, in a namespace of its own in which nothing is yet.
+/// A producer with its own link, in its own empty namespace.
 async fn producer(server: &TestServer, case: &str) -> (Client, Queue<u64>, Proxy) {
     let proxy = server.proxy().await;
     let client = builder(server, proxy.connect_string())
@@ -25,27 +25,32 @@ async fn producer(server: &TestServer, case: &str) -> (Client, Queue<u64>, Proxy
     (client, queue, proxy)
 }
 
-/// The items of a producer's queue, as somebody else gets them.
+/// The items of a producer's queue, as another client gets them.
 async fn items_of(judge: &Client, case: &str) -> Vec<u64> {
     drain(&Queue::new(judge, &format!("/{case}{QUEUE}")).unwrap()).await
 }
 
 /// The requests of a put.
-async fn requests(server: &TestServer) -> Vec<Asked> {
+async fn requests(server: &TestServer) -> Vec<RoundRequest> {
     let (_client, queue, proxy) = producer(server, "recorded").await;
     let before = proxy.trace().len();
     queue.put(&1).await.unwrap();
-    Asked::all(&proxy.trace()[before..])
+    RoundRequest::all(&proxy.trace()[before..])
 }
 
-/// Puts 7 while the link breaks at a request; returns the put's result.
-async fn put_broken(server: &TestServer, case: &str, asked: Asked, fault: Fault) -> Result<(), PutError> {
+/// Puts 7 while the link breaks at a request, and returns the put's result.
+async fn put_broken(
+    server: &TestServer,
+    case: &str,
+    request: RoundRequest,
+    fault: Fault,
+) -> Result<(), PutError> {
     let (client, queue, proxy) = producer(server, case).await;
     let session = client.session_id().unwrap();
-    let link = Break::at(asked, fault, server, &proxy, session);
-    let (said, broke) = soon(async { tokio::join!(queue.put(&7), link.done()) }).await;
+    let link = Break::at(request, fault, server, &proxy, session);
+    let (result, broke) = soon(async { tokio::join!(queue.put(&7), link.done()) }).await;
     broke.unwrap();
-    said
+    result
 }
 
 fn tasks() -> usize {
@@ -65,22 +70,22 @@ both_backends! {
     async fn a_link_that_breaks_at_any_request_of_a_put_neither_doubles_nor_drops_the_item(backend: Backend) {
         let server = backend.start().await;
         let judge = connect(&server).await;
-        let asked = requests(&server).await;
-        assert!(asked.len() > 2, "{asked:?}");
-        let cases = asked.iter().flat_map(|asked| BREAKS.map(|fault| (*asked, fault))).enumerate();
-        let cases = cases.map(|(number, (asked, fault))| {
+        let request = requests(&server).await;
+        assert!(request.len() > 2, "{request:?}");
+        let cases = request.iter().flat_map(|request| BREAKS.map(|fault| (*request, fault))).enumerate();
+        let cases = cases.map(|(number, (request, fault))| {
             let (server, judge) = (&server, &judge);
             async move {
                 let case = format!("case-{number}");
-                let said = put_broken(server, &case, asked, fault).await;
+                let result = put_broken(server, &case, request, fault).await;
                 let items = items_of(judge, &case).await;
-                match said {
-                    Ok(()) => assert_eq!(items, [7], "{asked:?} {fault:?}"),
+                match result {
+                    Ok(()) => assert_eq!(items, [7], "{request:?} {fault:?}"),
                     Err(PutError::Core(error)) if matches!(fault, Fault::Expired) => {
-                        assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{asked:?}");
-                        assert!(error.may_have_applied() && items.len() <= 1, "{asked:?} {items:?}");
+                        assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{request:?}");
+                        assert!(error.may_have_applied() && items.len() <= 1, "{request:?} {items:?}");
                     }
-                    Err(error) => panic!("{asked:?} {fault:?}: {error:?}"),
+                    Err(error) => panic!("{request:?} {fault:?}: {error:?}"),
                 }
             }
         });
@@ -108,8 +113,8 @@ both_backends! {
                 soon(client.close()).await;
                 let items = items_of(&judge, &case).await;
                 assert!(items == [7, 8] || items == [8] && done.is_none(), "{polls} polls: {items:?}");
-                let left = soon(own_nodes_in(&judge, &format!("/{case}"))).await;
-                assert!(left.is_empty(), "{polls} polls: {left:?}");
+                let remaining = soon(own_nodes_in(&judge, &format!("/{case}"))).await;
+                assert!(remaining.is_empty(), "{polls} polls: {remaining:?}");
                 if let Some(result) = done {
                     result.unwrap();
                     break;
@@ -127,18 +132,18 @@ both_backends! {
             let path = format!("/case-{polls}");
             let client = connect(&server).await;
             let queue: Queue<u64> = Queue::new(&client, &path).unwrap();
-            let (done, said) = {
+            let (done, result) = {
                 let mut put = pin!(queue.put(&7));
                 match soon(poll_times(polls, put.as_mut())).await {
-                    Some(said) => {
+                    Some(result) => {
                         soon(client.close()).await;
-                        (true, said)
+                        (true, result)
                     }
                     None => (false, soon(async { tokio::join!(put, client.close()) }).await.0),
                 }
             };
             let items = drain(&Queue::new(&judge, &path).unwrap()).await;
-            match said {
+            match result {
                 Ok(()) => assert_eq!(items, [7], "{polls} polls"),
                 Err(PutError::Core(error)) => {
                     assert_eq!(error.kind(), ErrorKind::Closed, "{polls} polls: {error}");
@@ -174,14 +179,14 @@ both_backends! {
         assert_eq!((words.len().await.unwrap(), queue.len().await.unwrap()), (3, 51));
     }
 
-    async fn a_full_queue_takes_no_more_until_something_is_acknowledged(backend: Backend) {
+    async fn a_full_queue_refuses_puts_until_an_item_is_acknowledged(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let queue: Queue<u64> = Queue::builder(&client, QUEUE).capacity(3).build().unwrap();
         queue.put_all(&[1, 2]).await.unwrap();
         let error = queue.put_all(&[3, 4]).await.unwrap_err();
         assert!(matches!(error, PutError::Full { length: 2, capacity: 3 }), "{error:?}");
-        assert!(error.to_string().contains("2 items are in it, and its capacity is 3"), "{error}");
+        assert!(error.to_string().contains("2 items of at most 3"), "{error}");
         queue.put(&3).await.unwrap();
         let first = soon(queue.try_take()).await.unwrap().unwrap();
         assert!(matches!(queue.put(&4).await.unwrap_err(), PutError::Full { length: 3, .. }));
@@ -207,7 +212,7 @@ both_backends! {
         assert!((20..20 + PRODUCERS).contains(&put), "{put}");
     }
 
-    async fn a_producer_that_dies_takes_nothing_with_it(backend: Backend) {
+    async fn the_items_of_a_producer_that_dies_remain(backend: Backend) {
         let server = backend.start().await;
         let (producer, consumer) = (connect(&server).await, connect(&server).await);
         queue(&producer).put_all(&[1, 2]).await.unwrap();
@@ -217,7 +222,7 @@ both_backends! {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_queue_whose_numbers_are_used_up_goes_on_once_anybody_has_reset_it() {
+async fn a_queue_whose_numbers_are_used_up_works_again_after_any_client_resets_it() {
     const LAST: i32 = i32::MAX - (1 << 20);
     let server = Backend::Memory.start().await;
     let (here, there) = (connect(&server).await, connect(&server).await);
@@ -232,7 +237,7 @@ async fn a_queue_whose_numbers_are_used_up_goes_on_once_anybody_has_reset_it() {
     assert_eq!(drain(&there).await, [1, 2, 3]);
     assert!(
         matches!(here.put(&4).await.unwrap_err(), PutError::SequenceExhausted),
-        "its numbers are what they were"
+        "the counter must be unchanged"
     );
     there.reset().await.unwrap();
     here.put(&5).await.unwrap();

@@ -1,4 +1,5 @@
-//! Claims of one node by several clients, some of whose nodes others deleted by hand: the newest one holds.
+//! Claims of one node by several clients, after some of the nodes were deleted by hand: the newest claim
+//! holds.
 
 use crate::jobs::QUEUE;
 use docent::node::{Acl, Permissions};
@@ -45,7 +46,7 @@ fn jobs(client: &Client) -> QueueBuilder<u64> {
     Queue::builder(client, QUEUE).redelivery_delay(Duration::ZERO, Duration::ZERO)
 }
 
-/// The path of the first item of the queue.
+/// The path of the queue's first item.
 async fn first_item(client: &Client) -> String {
     let items = format!("{QUEUE}/items");
     format!("{items}/{}", children(client, &items).await[0])
@@ -82,7 +83,7 @@ both_backends_in_real_time! {
         let server = backend.start().await;
         let (other, earlier) = (connect(&server).await, connect(&server).await);
         create(&other, &[ITEM]).await;
-        // The next one has its claim, and looks at the proof of the first, or deletes it.
+        // The next client has its claim and reads or deletes the proof of the first.
         for evicting in [OpCode::Sync, OpCode::Delete] {
             let proxy = server.proxy().await;
             let client = soon(builder(&server, proxy.connect_string()).connect()).await.unwrap();
@@ -94,7 +95,7 @@ both_backends_in_real_time! {
             assert_eq!(child_count(&other, ITEM).await, 2);
             drop(first);
             until(async || child_count(&other, ITEM).await == 1).await;
-            assert!(other.exists(CLAIM).await.unwrap().is_none(), "both claims were at this path");
+            assert!(other.exists(CLAIM).await.unwrap().is_none(), "no claim may exist at this path");
             proxy.heal().await.unwrap();
             let (next, _client) = soon(claiming).await.unwrap();
             assert!(!next.is_held(), "{evicting:?}");
@@ -106,18 +107,18 @@ both_backends_in_real_time! {
     async fn an_item_whose_claim_was_deleted_by_hand_is_moved_and_its_holder_loses_it(backend: Backend) {
         let server = backend.start().await;
         let (holder, other) = (connect(&server).await, connect(&server).await);
-        let (theirs, ours) = (jobs(&holder).build().unwrap(), jobs(&other).build().unwrap());
-        soon(ours.put(&1)).await.unwrap();
-        let delivery = soon(theirs.take()).await.unwrap();
+        let (rival, own) = (jobs(&holder).build().unwrap(), jobs(&other).build().unwrap());
+        soon(own.put(&1)).await.unwrap();
+        let delivery = soon(rival.take()).await.unwrap();
         other.delete(&delivery.path(), None).await.unwrap();
         let name = delivery.name().to_owned();
-        assert!(soon(ours.reschedule(&name, PutOptions::new().priority(5))).await.unwrap());
+        assert!(soon(own.reschedule(&name, PutOptions::new().priority(5))).await.unwrap());
         soon(delivery.ack()).await.unwrap_err();
-        let moved = soon(ours.take()).await.unwrap();
-        assert_eq!((*moved.item(), moved.deliveries()), (1, Some(2)), "the count stays");
+        let moved = soon(own.take()).await.unwrap();
+        assert_eq!((*moved.item(), moved.deliveries()), (1, Some(2)), "the count must be kept");
     }
 
-    async fn a_hand_out_of_many_claims_looks_at_them_in_a_few_requests(backend: Backend) {
+    async fn a_hand_out_of_many_claims_checks_them_in_a_few_requests(backend: Backend) {
         const CLAIMS: usize = 70;
         let server = backend.start().await;
         let (proxy, other) = (server.proxy().await, connect(&server).await);
@@ -133,20 +134,20 @@ both_backends_in_real_time! {
         let before = proxy.trace().len();
         soon(hand_out(&client, &claims.iter().collect::<Vec<_>>(), "take")).await.unwrap();
         let trace = proxy.trace();
-        let asked = |op| trace[before..].iter().filter(|frame| frame.is_request(op)).count();
-        let [writes, looks] = [OpCode::Multi, OpCode::MultiRead].map(asked);
-        assert_eq!((writes, looks), (1, 3));
-        assert_eq!([OpCode::GetChildren2, OpCode::Sync].map(asked), [0, 0]);
+        let requests = |op| trace[before..].iter().filter(|frame| frame.is_request(op)).count();
+        let [writes, reads] = [OpCode::Multi, OpCode::MultiRead].map(requests);
+        assert_eq!((writes, reads), (1, 3));
+        assert_eq!([OpCode::GetChildren2, OpCode::Sync].map(requests), [0, 0]);
         assert!(claims.iter().all(|claim| claim.is_held()));
     }
 
-    async fn a_consumer_whose_hand_out_was_late_leaves_the_delivery_of_the_next_one_alone(backend: Backend) {
+    async fn a_late_hand_out_does_not_affect_the_next_consumers_delivery(backend: Backend) {
         let server = backend.start().await;
         let (proxy, other) = (server.proxy().await, connect(&server).await);
         let client = soon(builder(&server, proxy.connect_string()).connect()).await.unwrap();
-        let (theirs, ours) = (jobs(&client).prefetch(2).build().unwrap(), jobs(&other).build().unwrap());
-        soon(ours.put_all(&[1, 2])).await.unwrap();
-        let mut deliveries = theirs.deliveries();
+        let (rival, own) = (jobs(&client).prefetch(2).build().unwrap(), jobs(&other).build().unwrap());
+        soon(own.put_all(&[1, 2])).await.unwrap();
+        let mut deliveries = rival.deliveries();
         soon(deliveries.next()).await.unwrap().unwrap().ack().await.unwrap();
         let cut = proxy.add(Rule::on(OpCode::Multi).path(is_of_proof).cut_after());
         let taking = tokio::spawn(async move { deliveries.next().await });
@@ -154,17 +155,17 @@ both_backends_in_real_time! {
         let claims = format!("{QUEUE}/claims");
         let of_the_second = &children(&other, &claims).await[0];
         other.delete(&format!("{claims}/{of_the_second}"), None).await.unwrap();
-        let delivery = soon(ours.take()).await.unwrap();
+        let delivery = soon(own.take()).await.unwrap();
         proxy.heal().await.unwrap();
-        // It has found out what became of its hand-out once it has the next item.
-        soon(ours.put(&3)).await.unwrap();
+        // When the consumer has the next item, it has resolved the outcome of its hand-out.
+        soon(own.put(&3)).await.unwrap();
         let third = soon(taking).await.unwrap().unwrap().unwrap();
         assert_eq!((*delivery.item(), *third.item()), (2, 3));
         soon(delivery.ack()).await.unwrap();
         soon(third.ack()).await.unwrap();
     }
 
-    async fn a_stream_whose_session_ends_before_a_hand_out_is_sent_goes_on(backend: Backend) {
+    async fn a_stream_whose_session_ends_before_a_hand_out_is_sent_continues(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let client = soon(builder(&server, proxy.connect_string()).connect()).await.unwrap();
@@ -184,7 +185,7 @@ both_backends_in_real_time! {
         soon(delivery.ack()).await.unwrap();
     }
 
-    async fn a_claim_made_ahead_by_somebody_else_is_not_handed_out_by_a_stalled_process(backend: Backend) {
+    async fn a_claim_made_ahead_by_another_process_is_not_handed_out_by_a_stalled_process(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
         create(&other, &[ITEM]).await;
@@ -196,8 +197,8 @@ both_backends_in_real_time! {
         }).await;
         other.delete(CLAIM, None).await.unwrap();
         let next = claim(&other, false).await;
-        assert!(!stalled.resume().await, "its fence would be lower than that of a delivery in between");
-        // The next one lost its claim to that, and claims again.
+        assert!(!stalled.resume().await, "the fence would be lower than that of a later delivery");
+        // The next client lost its claim because of that hand-out, and claims again.
         soon(hand_out(&other, &[&next], "take")).await.unwrap();
         assert!(!next.is_held());
         drop(next);
@@ -221,22 +222,22 @@ both_backends_in_real_time! {
         assert!(refused.to_string().contains(&item), "{refused}");
     }
 
-    async fn a_consumer_that_may_not_hand_items_out_is_told_so_at_once(backend: Backend) {
+    async fn a_consumer_that_may_not_hand_items_out_fails_immediately(backend: Backend) {
         let server = backend.start().await;
         let (proxy, other) = (server.proxy().await, connect(&server).await);
         let client = soon(builder(&server, proxy.connect_string()).connect()).await.unwrap();
-        let (theirs, ours) = (jobs(&client).build().unwrap(), jobs(&other).build().unwrap());
-        soon(ours.put_all(&[1, 2, 3])).await.unwrap();
+        let (rival, own) = (jobs(&client).build().unwrap(), jobs(&other).build().unwrap());
+        soon(own.put_all(&[1, 2, 3])).await.unwrap();
         let no_create = Permissions::READ | Permissions::DELETE | Permissions::WRITE | Permissions::ADMIN;
         let items = format!("{QUEUE}/items");
         for name in children(&other, &items).await {
             let acl = [Acl::new(no_create, "world", "anyone")];
             other.set_acl(&format!("{items}/{name}"), acl, None).await.unwrap();
         }
-        // The first take claims and hands out in one write, later ones one after the other.
+        // The first take claims and hands out in one write, later takes use separate writes.
         for items in [1, 1, 3] {
             let before = proxy.trace().len();
-            let error = soon(theirs.take_batch(items)).await.unwrap_err();
+            let error = soon(rival.take_batch(items)).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::NoAuth);
             let trace = proxy.trace();
             let writes = trace[before..].iter().filter(|frame| frame.is_request(OpCode::Multi)).count();
@@ -244,7 +245,7 @@ both_backends_in_real_time! {
         }
     }
 
-    async fn an_item_with_a_child_of_somebody_else_does_not_hold_up_the_next(backend: Backend) {
+    async fn an_item_with_a_foreign_child_does_not_block_the_next(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let queue = jobs(&client).max_deliveries(1).build().unwrap();
@@ -261,7 +262,7 @@ both_backends_in_real_time! {
         let (proxy, other) = (server.proxy().await, connect(&server).await);
         let client = soon(builder(&server, proxy.connect_string()).connect()).await.unwrap();
         create(&other, &[ITEM]).await;
-        // From now on the session has a marker.
+        // Creates the session's marker.
         client.create("/marked", "", CreateMode::Ephemeral).await.unwrap();
         let cut = proxy.add(Rule::on(OpCode::Multi).path(is_of_proof).cut_after());
         let claiming = {
@@ -297,7 +298,7 @@ both_backends_in_real_time! {
     }
 }
 
-/// Number of claims in one write that is too long for the reads behind it to be sent with it.
+/// Number of claims in one write that is too long to be sent together with the reads behind it.
 const MANY: usize = 150;
 
 fn nth(index: usize) -> ClaimRequest {
@@ -306,7 +307,7 @@ fn nth(index: usize) -> ClaimRequest {
 }
 
 #[tokio::test]
-async fn reads_that_were_answered_before_their_claims_were_made_do_not_count() {
+async fn reads_that_were_answered_before_their_claims_existed_do_not_count() {
     let server = Backend::Embedded.start().await;
     let follower = server.follower(|follower| follower.sync_limit(Duration::from_secs(60))).await;
     let other = connect(&server).await;
@@ -320,7 +321,7 @@ async fn reads_that_were_answered_before_their_claims_were_made_do_not_count() {
     let cutting = Cutting::default();
     let connecting = builder(&server, server.connect_string()).transport(cutting.clone());
     let client = soon(connecting.connect()).await.unwrap();
-    // From now on the session has a marker.
+    // Creates the session's marker.
     client.create("/marked", "", CreateMode::Ephemeral).await.unwrap();
     follower.set_lag(Duration::from_secs(1));
     cutting.moved_to.set(follower.connect_string().parse().unwrap()).unwrap();
@@ -336,7 +337,7 @@ async fn reads_that_were_answered_before_their_claims_were_made_do_not_count() {
     assert_eq!(other.get("/effect").await.unwrap().data, "new");
 }
 
-/// A process that stands still with the first claim, and writes once it is resumed.
+/// A process that stalls while it has the first claim, and writes when it resumes.
 async fn stalled_with_first_claim(server: &TestServer) -> Stalled<Result<(), docent::Error>> {
     let connecting = builder(server, server.connect_string()).session_timeout(Duration::from_secs(30));
     let claim = async move |client: &Client| {
@@ -350,7 +351,7 @@ async fn stalled_with_first_claim(server: &TestServer) -> Stalled<Result<(), doc
     Stalled::after(connecting, claim, write).await
 }
 
-/// Ends the link behind the first long write, and connects to another server then.
+/// A transport that ends the link behind the first long write and then connects to another server.
 #[derive(Debug, Clone, Default)]
 struct Cutting {
     is_armed: Arc<AtomicBool>,

@@ -29,7 +29,7 @@ both_backends! {
         assert_eq!(client.children(PATH).await.unwrap().names, ["foreign"]);
     }
 
-    async fn who_waits_gets_what_is_put_and_each_item_goes_to_one(backend: Backend) {
+    async fn a_waiting_consumer_gets_new_items_and_each_item_has_one_consumer(backend: Backend) {
         let server = backend.start().await;
         let clients = join_all((0..4).map(|_| connect(&server))).await;
         let take = clients.iter().map(|client| {
@@ -83,7 +83,7 @@ both_backends! {
         assert_eq!(soon(async { tokio::join!(take, client.close()) }).await.0.unwrap_err().kind(), ErrorKind::Closed);
     }
 
-    async fn who_waits_gets_an_item_also_when_the_empty_queue_was_deleted_meanwhile(backend: Backend) {
+    async fn a_waiting_consumer_gets_an_item_even_if_the_empty_queue_was_deleted_meanwhile(backend: Backend) {
         let server = backend.start().await;
         let (client, producer) = (connect(&server).await, connect(&server).await);
         let (simple, producer) = (SimpleQueue::new(&client, PATH).unwrap(), SimpleQueue::new(&producer, PATH).unwrap());
@@ -117,16 +117,17 @@ both_backends! {
         assert_eq!(soon(simple.try_take()).await.unwrap(), None);
     }
 
-    async fn a_listing_that_is_out_of_date_costs_a_look_and_the_order_stays(backend: Backend) {
+    async fn an_outdated_listing_costs_a_few_reads_and_keeps_the_order(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
-        let (simple, others) = (SimpleQueue::new(&client, PATH).unwrap(), SimpleQueue::new(&other, PATH).unwrap());
+        let (simple, peer) = (SimpleQueue::new(&client, PATH).unwrap(), SimpleQueue::new(&other, PATH).unwrap());
         for items in [0..20, 20..2_520] {
             put_all(&other, items.clone()).await;
             assert_eq!(soon(simple.take()).await.unwrap(), items.start.to_string());
-            // All but two of those that are known here are taken elsewhere, and others are put behind them.
+            // Another client takes all but two of the items that are known here, and more items are put
+            // behind them.
             for item in items.start + 1..items.start + 18 {
-                assert_eq!(soon(others.take()).await.unwrap(), item.to_string());
+                assert_eq!(soon(peer.take()).await.unwrap(), item.to_string());
             }
             put_all(&other, [9_000]).await;
             for item in (items.start + 18..items.end).chain([9_000]) {
@@ -172,19 +173,19 @@ async fn put_all(client: &Client, items: impl IntoIterator<Item = usize>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_simple_queue_whose_numbers_are_used_up_says_so() {
+async fn a_simple_queue_whose_numbers_are_used_up_returns_an_error() {
     let server = Backend::Memory.start().await;
     let client = connect(&server).await;
     let simple = SimpleQueue::new(&client, PATH).unwrap();
     simple.put("a").await.unwrap();
-    // The servers' counter sticks there.
+    // The servers' counter stops at this number.
     assert!(server.as_embedded().unwrap().skip_numbers(&server.path("simple"), i32::MAX));
     simple.put("b").await.unwrap();
     let mut refused = None;
     for _ in 0..3 {
         refused = simple.put("c").await.err().or(refused);
     }
-    let error = refused.expect("the number is given to one item at a time");
+    let error = refused.expect("a number must be used only once");
     assert_eq!((error.kind(), error.path()), (ErrorKind::SequenceExhausted, Some(PATH)));
     assert!(!error.is_retryable() && !error.may_have_applied());
     let text = "put \"/simple\": the sequence numbers of this path are nearly used up";

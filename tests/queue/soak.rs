@@ -1,12 +1,12 @@
-//! A long run of consumers that drop, give back, cancel and die at random.
+//! A long run of consumers that randomly drop, give back and cancel deliveries, and die.
 //!
-//! The variable `DOCENT_SOAK_ITEMS` sets the number of items. Its default is 2,000.
+//! The environment variable `DOCENT_SOAK_ITEMS` sets the number of items (default 2,000).
 
 use crate::jobs::QUEUE;
 use docent::queue::{AckError, DeadReason};
 use docent::{Client, Delivery, Queue};
 use docent_battery::{Backend, TestServer};
-use docent_tests::{as_it_goes_on, builder, soon};
+use docent_tests::{builder, soon, while_progressing};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,23 +16,23 @@ use tokio::task::JoinSet;
 const CONSUMERS: usize = 12;
 const MOST: u32 = 6;
 const BATCH: usize = 8;
-/// One item of so many is never acknowledged.
+/// One item in this many is never acknowledged.
 const POISON: u64 = 499;
 
 /// Record of what consumers saw.
 #[derive(Default)]
 struct Log {
-    /// Hand-outs of each item, with the counts that they told.
-    given: HashMap<u64, Vec<u32>>,
+    /// Hand-outs of each item, with the reported counts.
+    handed_out: HashMap<u64, Vec<u32>>,
     acked: HashMap<u64, usize>,
-    /// Items whose acknowledgement is not known to be made.
+    /// Items whose acknowledgement has an unknown outcome.
     open: HashSet<u64>,
     steps: usize,
 }
 
 type Shared = Arc<Mutex<Log>>;
 
-/// A consumer with a runtime of its own, as a process has.
+/// A consumer with its own runtime, like a process.
 struct Consumer {
     client: Client,
     runtime: Runtime,
@@ -57,7 +57,7 @@ impl Consumer {
     }
 }
 
-/// Numbers that differ from run to run only by their seed (xorshift).
+/// Pseudo-random numbers (xorshift) that depend only on the seed.
 struct Dice(u64);
 
 impl Dice {
@@ -112,7 +112,7 @@ async fn settle(delivery: Delivery<u64>, log: &Shared, dice: &mut Dice) {
     let item = *delivery.item();
     {
         let mut log = log.lock().unwrap();
-        log.given.entry(item).or_default().push(delivery.deliveries().unwrap());
+        log.handed_out.entry(item).or_default().push(delivery.deliveries().unwrap());
         log.steps += 1;
     }
     match dice.below(12) {
@@ -179,7 +179,7 @@ async fn each_item_is_acknowledged_once_or_was_handed_out_too_often() {
             consumers.push(Consumer::start(&server, &log, (1000 + kills) as u64).await);
         }
     };
-    as_it_goes_on(|| log.lock().unwrap().steps, work).await;
+    while_progressing(|| log.lock().unwrap().steps, work).await;
     for consumer in consumers {
         soon(consumer.client.close()).await;
         consumer.runtime.shutdown_background();
@@ -189,11 +189,11 @@ async fn each_item_is_acknowledged_once_or_was_handed_out_too_often() {
     let dead = queue(&judge).dead_letters();
     let letters = dead.list().await.unwrap();
     assert!(letters.iter().all(|one| one.reason == DeadReason::TooManyDeliveries));
-    // A count is ahead where a process died that was about to set the item aside.
+    // A count is too high if a process died just before it moved the item to the dead letters.
     let ahead = letters.iter().map(|one| one.deliveries.unwrap().checked_sub(MOST).unwrap()).sum::<u32>();
     assert!(ahead as usize <= kills, "{ahead} hand-outs too many in dead letters");
     let buried: HashSet<_> = letters.iter().map(|letter| dead.decode(letter).unwrap()).collect();
-    assert_eq!(buried.len(), letters.len(), "an item was buried twice");
+    assert_eq!(buried.len(), letters.len(), "an item became a dead letter twice");
     check(&log.lock().unwrap(), &buried, total, kills);
     println!("{total} items, {kills} consumers killed");
 }
@@ -201,27 +201,27 @@ async fn each_item_is_acknowledged_once_or_was_handed_out_too_often() {
 fn check(log: &Log, buried: &HashSet<u64>, total: u64, kills: usize) {
     let mut unseen = 0;
     for item in 0..total {
-        let given = log.given.get(&item).map_or(&[][..], Vec::as_slice);
+        let handed_out = log.handed_out.get(&item).map_or(&[][..], Vec::as_slice);
         let acked = log.acked.get(&item).copied().unwrap_or_default();
         assert!(acked <= 1, "item {item} was acknowledged {acked} times");
         let is_open = log.open.contains(&item);
         match buried.contains(&item) {
-            true => assert_eq!(acked, 0, "item {item} was acknowledged and buried"),
-            false => assert!(acked == 1 || is_open, "item {item} was lost: {given:?}"),
+            true => assert_eq!(acked, 0, "item {item} was acknowledged and became a dead letter"),
+            false => assert!(acked == 1 || is_open, "item {item} was lost: {handed_out:?}"),
         }
         if item.is_multiple_of(POISON) {
             assert!(buried.contains(&item), "item {item} was never acknowledged");
         }
-        // Counts may be ahead of what was seen only where a process died between the two.
-        let most = given.iter().copied().max().unwrap_or_default().max(if buried.contains(&item) {
+        // A count may exceed the number of hand-outs seen only if a process died between hand-out and record.
+        let most = handed_out.iter().copied().max().unwrap_or_default().max(if buried.contains(&item) {
             MOST
         } else {
             0
         });
-        let seen = u32::try_from(given.len()).unwrap();
+        let seen = u32::try_from(handed_out.len()).unwrap();
         assert!(seen <= most, "item {item} was handed out {seen} times, and counted {most} times");
         unseen += most - seen;
     }
-    assert!(unseen as usize <= kills * BATCH, "{unseen} hand-outs were counted that nobody saw");
+    assert!(unseen as usize <= kills * BATCH, "{unseen} hand-outs were counted but not received");
     println!("{} dead letters, {unseen} hand-outs that died with their process", buried.len());
 }

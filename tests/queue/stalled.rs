@@ -1,4 +1,4 @@
-//! A consumer whose process is stalled while its claim is deleted and the item goes to another consumer.
+//! A consumer whose process is stalled while its claim is deleted and the item is handed to another consumer.
 
 use crate::jobs::QUEUE;
 use docent::queue::{QueueBuilder, QueueLayout};
@@ -39,7 +39,7 @@ impl Layout {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Taken {
     Alone,
-    /// It was claimed ahead of its hand-out, together with the one before.
+    /// The item was claimed ahead of its hand-out, together with the previous one.
     Ahead,
 }
 
@@ -59,10 +59,10 @@ enum Act {
     Verify,
 }
 
-/// Does `act`. Returns the error, where it tells.
+/// Performs `act` and returns its error, if the operation reports one.
 async fn act(act: Act, delivery: Delivery<u64>) -> Option<String> {
     fn failed<T>(result: Result<T, impl Debug>) -> String {
-        result.err().map_or_else(|| "it succeeded".to_owned(), |error| format!("{error:?}"))
+        result.err().map_or_else(|| "the operation succeeded".to_owned(), |error| format!("{error:?}"))
     }
     let effect = |transaction: docent::node::Transaction| transaction.set(EFFECT, "old", None);
     let error = match act {
@@ -84,8 +84,8 @@ async fn act(act: Act, delivery: Delivery<u64>) -> Option<String> {
     Some(error)
 }
 
-/// A consumer that stands still with its item. The outcome is what became of its `act`.
-async fn stalled(server: &TestServer, layout: Layout, taken: Taken, what: Act) -> Stalled<Option<String>> {
+/// Starts a consumer that stalls with its item. The outcome is the result of its `act`.
+async fn stalled(server: &TestServer, layout: Layout, taken: Taken, action: Act) -> Stalled<Option<String>> {
     let take = async move |client: &Client| {
         let jobs = layout.queue(client).prefetch(2).build().unwrap();
         match taken {
@@ -98,16 +98,16 @@ async fn stalled(server: &TestServer, layout: Layout, taken: Taken, what: Act) -
         }
     };
     let connecting = builder(server, server.connect_string());
-    Stalled::after(connecting, take, async move |delivery| act(what, delivery).await).await
+    Stalled::after(connecting, take, async move |delivery| act(action, delivery).await).await
 }
 
-/// True for the error of an act whose delivery is lost: its write was refused, or it had no reply by then.
+/// True for the error of an act whose delivery is lost: its write was refused, or had no reply yet.
 fn is_lost(error: &str) -> bool {
     error.contains("Lost") || error.contains("kind: OutcomeUnknown")
 }
 
-/// Deletes the one claim by hand, as an operator does. Returns its path.
-async fn take_claim_away(operator: &Client, layout: Layout) -> String {
+/// Deletes the one claim by hand, as an operator does, and returns its path.
+async fn revoke_claim(operator: &Client, layout: Layout) -> String {
     let claims = operator.children(&layout.claims()).await.unwrap().names;
     let claim = claims.into_iter().find(|name| !name.starts_with("docent-")).unwrap();
     let claim = format!("{}/{claim}", layout.claims());
@@ -115,8 +115,8 @@ async fn take_claim_away(operator: &Client, layout: Layout) -> String {
     claim
 }
 
-async fn a_stall(server: &TestServer, layout: Layout, taken: Taken, what: Act) {
-    let case = format!("{layout:?}-{taken:?}-{what:?}");
+async fn a_stall(server: &TestServer, layout: Layout, taken: Taken, action: Act) {
+    let case = format!("{layout:?}-{taken:?}-{action:?}");
     let other = connect(server).await;
     let jobs = layout.queue(&other).build().unwrap();
     other.create_or_set(EFFECT, "none", CreateMode::Persistent).await.unwrap();
@@ -124,8 +124,8 @@ async fn a_stall(server: &TestServer, layout: Layout, taken: Taken, what: Act) {
         jobs.put(&1).await.unwrap();
     }
     jobs.put(&2).await.unwrap();
-    let consumer = stalled(server, layout, taken, what).await;
-    take_claim_away(&other, layout).await;
+    let consumer = stalled(server, layout, taken, action).await;
+    revoke_claim(&other, layout).await;
     let next = soon(jobs.take()).await.unwrap();
     assert_eq!(*next.item(), 2, "{case}");
     let error = consumer.resume().await;
@@ -144,42 +144,43 @@ async fn stalls(backend: Backend, layout: Layout) {
     use Act::{Ack, AckAll, AckWith, Drop, Nack, NackNow, PutBack, Reject, Verify, Write, WriteExactly};
     let server = backend.start().await;
     for taken in [Taken::Alone, Taken::Ahead] {
-        for what in [Ack, AckAll, AckWith, Write, WriteExactly, Reject, PutBack, NackNow, Nack, Drop, Verify]
+        for action in
+            [Ack, AckAll, AckWith, Write, WriteExactly, Reject, PutBack, NackNow, Nack, Drop, Verify]
         {
-            if layout == Layout::Curator && what == PutBack {
+            if layout == Layout::Curator && action == PutBack {
                 continue;
             }
-            a_stall(&server, layout, taken, what).await;
+            a_stall(&server, layout, taken, action).await;
         }
     }
 }
 
 both_backends_in_real_time! {
-    async fn a_stalled_consumer_leaves_the_next_consumers_item_alone(backend: Backend) {
+    async fn a_stalled_consumer_does_not_affect_the_next_consumers_item(backend: Backend) {
         stalls(backend, Layout::Native).await;
     }
 
-    async fn a_stalled_consumer_leaves_the_next_consumers_item_alone_in_curators_layout(backend: Backend) {
+    async fn a_stalled_consumer_does_not_affect_the_next_consumers_item_in_curators_layout(backend: Backend) {
         stalls(backend, Layout::Curator).await;
     }
 
-    async fn a_stalled_consumer_leaves_the_item_of_a_curator_consumer_alone(backend: Backend) {
+    async fn a_stalled_consumer_does_not_affect_the_item_of_a_curator_consumer(backend: Backend) {
         use Act::{Ack, AckAll, AckWith, Drop, Nack, NackNow, Reject, Verify, Write, WriteExactly};
         let server = backend.start().await;
         let other = connect(&server).await;
         let jobs = Layout::Curator.queue(&other).build().unwrap();
         other.create(EFFECT, "none", CreateMode::Persistent).await.unwrap();
-        for what in [Ack, AckAll, AckWith, Write, WriteExactly, Reject, NackNow, Nack, Drop, Verify] {
+        for action in [Ack, AckAll, AckWith, Write, WriteExactly, Reject, NackNow, Nack, Drop, Verify] {
             jobs.put(&2).await.unwrap();
-            let consumer = stalled(&server, Layout::Curator, Taken::Alone, what).await;
-            let lock = take_claim_away(&other, Layout::Curator).await;
-            // What Curator creates before it hands an item to its consumer.
+            let consumer = stalled(&server, Layout::Curator, Taken::Alone, action).await;
+            let lock = revoke_claim(&other, Layout::Curator).await;
+            // The node that Curator creates before it hands an item to its consumer.
             other.create(&lock, "", CreateMode::Ephemeral).await.unwrap();
             let error = consumer.resume().await;
-            assert!(error.as_deref().is_none_or(is_lost), "{what:?}: {error:?}");
-            assert_eq!(other.get(EFFECT).await.unwrap().data[..], *b"none", "{what:?}");
-            assert!(other.exists(&lock).await.unwrap().is_some(), "{what:?}");
-            assert_eq!(jobs.len().await.unwrap(), 1, "{what:?}");
+            assert!(error.as_deref().is_none_or(is_lost), "{action:?}: {error:?}");
+            assert_eq!(other.get(EFFECT).await.unwrap().data[..], *b"none", "{action:?}");
+            assert!(other.exists(&lock).await.unwrap().is_some(), "{action:?}");
+            assert_eq!(jobs.len().await.unwrap(), 1, "{action:?}");
             other.delete(&lock, None).await.unwrap();
             soon(soon(jobs.take()).await.unwrap().ack()).await.unwrap();
         }

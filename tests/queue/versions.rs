@@ -1,4 +1,4 @@
-//! Consumers of two versions: the older one cannot decode what newer producers put.
+//! Consumers of two versions. The older one cannot decode the items of newer producers.
 
 use crate::jobs::{QUEUE, until_idle};
 use docent::queue::{DeadReason, PutOptions, QueueBuilder};
@@ -12,11 +12,11 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-/// Time in which an item is handed to one who understands it: much shorter than a session timeout, and than
-/// the pace of looks, which is a sixth of it.
+/// Time in which an item is handed to a consumer that understands it. It is much shorter than a session
+/// timeout, and than the interval of checks, which is a sixth of that.
 pub(crate) const PROMPTLY: Duration = Duration::from_secs(5);
 
-/// A queue that gives items back at once, and leaves what it cannot decode to others for so long.
+/// A queue that returns items without delay, and leaves items that it cannot decode to others for `patience`.
 pub(crate) fn of<T: Serialize + DeserializeOwned + 'static>(
     client: &Client,
     patience: Duration,
@@ -25,7 +25,7 @@ pub(crate) fn of<T: Serialize + DeserializeOwned + 'static>(
     builder.undecodable_after(patience)
 }
 
-/// A client whose session outlives the test, so that none of its looks comes within the test.
+/// A client whose session outlives the test, so none of its periodic checks falls into the test.
 async fn patient(server: &TestServer) -> Client {
     builder(server, server.connect_string())
         .session_timeout(Duration::from_secs(120))
@@ -40,14 +40,13 @@ fn take<T: Send + 'static>(queue: &Queue<T>) -> JoinHandle<docent::Delivery<T>> 
     tokio::spawn(async move { queue.take().await.unwrap() })
 }
 
-/// A job of a kind that `u64`s cannot say.
+/// A job of a kind that a `u64` cannot represent.
 pub(crate) fn new_kind() -> Value {
     json!({ "kind": "new" })
 }
 
-/// Consumers of the older version that wait in line, each of which has looked at the item that is there and
-/// left it to others.
-async fn old_ones_that_left_it(server: &TestServer, count: usize, patience: Duration) -> Vec<Client> {
+/// Consumers of the older version that wait in line. Each has read the present item and left it to others.
+async fn old_consumers_that_skipped_it(server: &TestServer, count: usize, patience: Duration) -> Vec<Client> {
     let watcher = connect(server).await;
     let mut old = Vec::new();
     for number in 1..=count {
@@ -61,22 +60,22 @@ async fn old_ones_that_left_it(server: &TestServer, count: usize, patience: Dura
 }
 
 both_backends! {
-    async fn an_item_that_the_first_of_the_line_cannot_decode_is_handed_to_one_behind_them(backend: Backend) {
+    async fn an_item_that_the_first_consumers_in_line_cannot_decode_is_handed_to_one_behind_them(backend: Backend) {
         for count in [2, 5] {
             let server = backend.start().await;
             let (first, second) = (patient(&server).await, patient(&server).await);
             let new = |client| of::<Value>(client, Duration::from_secs(300)).build().unwrap();
             new(&first).put(&new_kind()).await.unwrap();
-            // They may take this one, in an hour.
+            // The older consumers may take this item, in an hour.
             new(&first).put_with(&json!(7), PutOptions::new().delay(Duration::from_secs(3_600))).await.unwrap();
-            let _old = old_ones_that_left_it(&server, count, Duration::from_secs(300)).await;
+            let _old = old_consumers_that_skipped_it(&server, count, Duration::from_secs(300)).await;
             let held = soon(new(&first).take()).await.unwrap();
             let waiting = take(&new(&second));
             until_idle(&first, count + 1).await;
             soon(held.nack_now()).await.unwrap();
             let again = within(PROMPTLY, waiting).await.unwrap();
             assert_eq!((again.item(), again.deliveries()), (&new_kind(), Some(2)));
-            // Once more, by the end of a session.
+            // The same again, after the end of a session.
             let third = patient(&server).await;
             let waiting = take(&new(&third));
             until_idle(&first, count + 1).await;
@@ -87,7 +86,7 @@ both_backends! {
         }
     }
 
-    async fn an_item_that_was_worked_on_for_long_is_not_buried_by_one_who_cannot_decode_it(backend: Backend) {
+    async fn a_long_running_item_is_not_buried_by_a_consumer_that_cannot_decode_it(backend: Backend) {
         let patience = Duration::from_secs(1);
         let server = backend.start().await;
         let (first, second) = (patient(&server).await, patient(&server).await);
@@ -100,7 +99,7 @@ both_backends! {
         let _waiting = take(&of::<u64>(&old, patience).build().unwrap());
         until_idle(&first, 1).await;
         soon(held.nack_now()).await.unwrap();
-        // The older one looks at it.
+        // The older consumer claims the item.
         let letters = || async { new(&first).dead_letters().list().await.unwrap() };
         until(async || first.exists(&format!("{QUEUE}/items/item-0000000000")).await.unwrap().unwrap().version > 0).await;
         let held = soon(new(&first).take()).await.unwrap();
@@ -113,14 +112,14 @@ both_backends! {
         soon(again.ack()).await.unwrap();
     }
 
-    async fn an_item_that_nobody_decodes_is_a_dead_letter_in_the_end(backend: Backend) {
+    async fn an_item_that_no_consumer_decodes_becomes_a_dead_letter(backend: Backend) {
         let patience = Duration::from_secs(1);
         let server = backend.start().await;
         let client = connect(&server).await;
         let new = of::<Value>(&client, patience).build().unwrap();
         let put = Instant::now();
         new.put(&new_kind()).await.unwrap();
-        let _old = old_ones_that_left_it(&server, 3, patience).await;
+        let _old = old_consumers_that_skipped_it(&server, 3, patience).await;
         until(async || !new.dead_letters().list().await.unwrap().is_empty()).await;
         assert!(put.elapsed() >= patience);
         let letters = new.dead_letters().list().await.unwrap();
@@ -128,14 +127,14 @@ both_backends! {
         assert!(new.is_empty().await.unwrap());
     }
 
-    async fn in_ordered_mode_an_item_goes_to_one_who_understands_it_and_none_before_it(backend: Backend) {
+    async fn in_ordered_mode_an_item_is_handed_to_a_consumer_that_decodes_it_before_later_items(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let patience = Duration::from_secs(300);
         let new = |client: &Client| of::<Value>(client, patience).ordered().build().unwrap();
         new(&client).put(&new_kind()).await.unwrap();
         new(&client).put(&json!(7)).await.unwrap();
-        // The older ones take their turn first, and let go of the lock for the others.
+        // The older consumers take their turn first and release the lock for the others.
         let mut old = Vec::new();
         for _ in 0..3 {
             let client = patient(&server).await;
@@ -147,7 +146,7 @@ both_backends! {
         let first = within(PROMPTLY, take(&new(&client))).await.unwrap();
         assert_eq!((first.item(), first.deliveries()), (&new_kind(), Some(1)));
         assert!(old.iter().all(|(taken, _)| !taken.is_finished()), "the second item was handed out before the first");
-        // Its consumer gives it back, and another one takes it up.
+        // The item's consumer gives it back, and another one takes it.
         let other = patient(&server).await;
         let waiting = take(&new(&other));
         soon(first.nack_now()).await.unwrap();
@@ -155,7 +154,7 @@ both_backends! {
         assert_eq!((again.item(), again.deliveries()), (&new_kind(), Some(2)));
         assert!(old.iter().all(|(taken, _)| !taken.is_finished()));
         soon(again.ack()).await.unwrap();
-        // The second is for anybody: now the older ones take part again.
+        // Every consumer can decode the second item, so the older ones take part again.
         let (mut second, _client) = old.remove(0);
         let taken = within(PROMPTLY, async {
             loop {
@@ -173,7 +172,7 @@ both_backends! {
         soon(taken.ack()).await.unwrap();
     }
 
-    async fn in_ordered_mode_an_item_that_nobody_decodes_is_a_dead_letter_before_the_next_is_handed_out(backend: Backend) {
+    async fn in_ordered_mode_an_item_that_no_consumer_decodes_becomes_a_dead_letter_before_the_next_is_handed_out(backend: Backend) {
         let patience = Duration::from_secs(1);
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
@@ -192,7 +191,7 @@ both_backends! {
         soon(taken.ack()).await.unwrap();
     }
 
-    async fn in_ordered_mode_a_look_shows_the_first_item_also_where_it_cannot_be_decoded(backend: Backend) {
+    async fn in_ordered_mode_a_peek_shows_the_first_item_even_if_it_cannot_be_decoded(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let new = of::<Value>(&client, Duration::from_secs(300)).ordered().build().unwrap();

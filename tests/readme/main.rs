@@ -1,10 +1,10 @@
-//! The programs of the README, as they stand there: `cargo xtask check` keeps them equal.
+//! The programs of the README, which `cargo xtask check` keeps identical to the README.
 
 mod start {
     include!("start.rs");
 
     #[test]
     fn the_program_of_the_readme_runs_as_it_is_pasted() {
-        main().expect("it needs nothing but itself");
+        main().expect("the program runs without external servers");
     }
 }

@@ -1,4 +1,4 @@
-//! Instances that drain: heard of, or not.
+//! Instances that drain, with and without clients that can learn of the drain.
 
 use docent::client::ShutdownReport;
 use docent::discovery::{Instance, RegistrationStatus, Registry};
@@ -23,7 +23,8 @@ fn draining(client: &Client, period: Duration) -> Registry {
     Registry::builder(client, "/services").drain(period).build().unwrap()
 }
 
-/// The end of a client of which nobody can hear: it does not wait until its time is over.
+/// Shuts down a client whose drain no other client can learn of, and checks that it does not use its whole
+/// time.
 async fn ends_at_once(client: &Client) -> ShutdownReport {
     let report = soon(client.shutdown(PATIENCE / 2)).await;
     assert!(report.took < PATIENCE / 6, "{report}");
@@ -40,7 +41,7 @@ async fn until_disabled(other: &Client) {
 }
 
 both_backends! {
-    async fn a_shutdown_lets_an_instance_stand_disabled_for_its_period(backend: Backend) {
+    async fn a_shutdown_keeps_an_instance_disabled_for_its_drain_period(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let registry = Registry::builder(&client, "/services").drain(Duration::from_secs(1)).build().unwrap();
@@ -54,7 +55,7 @@ both_backends! {
         assert_eq!(other.exists(&path).await.unwrap(), None);
     }
 
-    async fn a_drain_that_nobody_can_hear_of_is_not_waited_for(backend: Backend) {
+    async fn a_drain_that_cannot_be_published_is_not_waited_for(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string())
@@ -70,14 +71,14 @@ both_backends! {
         client.state().reached(ConnectionState::Suspended).await;
         let began = Instant::now();
         assert!(soon(one.drain(LONG)).await.is_err());
-        assert!(began.elapsed() < Duration::from_secs(5), "it took {:?}", began.elapsed());
+        assert!(began.elapsed() < Duration::from_secs(5), "the drain took {:?}", began.elapsed());
         let report = soon(client.shutdown(Duration::from_secs(2))).await;
         assert!(report.took < Duration::from_secs(4), "{report}");
         assert!(report.left.iter().all(|node| node.kind == "registration"), "{report}");
         assert_eq!(report.left.len(), 2, "{report}");
     }
 
-    async fn an_instance_whose_path_is_somebody_elses_is_not_waited_for(backend: Backend) {
+    async fn an_instance_whose_path_another_client_owns_is_not_waited_for(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         soon(other.create(ORDER, "theirs", CreateMode::Ephemeral)).await.unwrap();
@@ -117,7 +118,7 @@ both_backends! {
         soon(disabling).await.unwrap().unwrap();
     }
 
-    async fn an_update_while_it_drains_is_not_said_to_be_there(backend: Backend) {
+    async fn an_update_during_a_drain_fails(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let registration = soon(draining(&client, Duration::from_secs(1)).register(order())).await.unwrap();

@@ -1,4 +1,4 @@
-//! Whatever tells of changes ends with the client, and does not make its reader spin.
+//! Every stream and handle that reports changes ends with the client, and does not make its reader spin.
 
 use docent::cache::{ChildrenCache, NodeCache, TreeCache};
 use docent::config::{Config, ConfigTree, SharedCount, SharedValue};
@@ -13,45 +13,45 @@ use futures_util::{FutureExt, Stream, StreamExt};
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
-/// Most that is told of the end itself, and of what came before it and was not read.
+/// Maximum number of items that report the end itself and unread earlier changes.
 const MOST: usize = 5;
 
-/// Handles and streams that tell of changes, by name: each call waits for the next one, and says whether
-/// there is one.
-type Teller = (&'static str, Box<dyn FnMut() -> BoxFuture<'static, bool> + Send>);
+/// A handle or stream that reports changes, with its name. Each call waits for the next change, and returns
+/// false if there is none.
+type Source = (&'static str, Box<dyn FnMut() -> BoxFuture<'static, bool> + Send>);
 
-/// A teller of the method `changed` of a handle.
+/// A source that calls the method `changed` of a handle.
 macro_rules! changed {
     ($name:literal, $handle:expr) => {{
         let handle = Arc::new(Mutex::new($handle));
-        let tell = move || {
+        let changed_once = move || {
             let handle = Arc::clone(&handle);
             async move {
-                #[allow(unused_mut, reason = "some handles need it")]
+                #[allow(unused_mut, reason = "some handles require `mut`")]
                 let mut handle = handle.lock().await;
                 handle.changed().await.is_some()
             }
             .boxed()
         };
-        let teller: Teller = ($name, Box::new(tell));
-        teller
+        let source: Source = ($name, Box::new(changed_once));
+        source
     }};
 }
 
-fn stream<S: Stream + Send + 'static>(name: &'static str, stream: S) -> Teller
+fn stream<S: Stream + Send + 'static>(name: &'static str, stream: S) -> Source
 where
     S::Item: Send,
 {
     let stream = Arc::new(Mutex::new(Box::pin(stream)));
-    let tell = move || {
+    let changed_once = move || {
         let stream = Arc::clone(&stream);
         async move { stream.lock().await.next().await.is_some() }.boxed()
     };
-    (name, Box::new(tell))
+    (name, Box::new(changed_once))
 }
 
-/// Handles of core that tell of changes.
-async fn of_core(client: &Client) -> Vec<Teller> {
+/// Returns the handles of the core crate that report changes.
+async fn of_core(client: &Client) -> Vec<Source> {
     client.create("/node/child", "data", CreateMode::Persistent).await.unwrap();
     let kept = KeptNode::new(client, "/kept", "data").unwrap();
     soon(kept.present()).await.unwrap();
@@ -71,8 +71,8 @@ async fn of_core(client: &Client) -> Vec<Teller> {
     ]
 }
 
-/// Handles of recipes that tell of changes.
-async fn of_recipes(client: &Client) -> Vec<Teller> {
+/// Returns the handles of recipes that report changes.
+async fn of_recipes(client: &Client) -> Vec<Source> {
     let registry = Registry::new(client, "/services").unwrap();
     let view: Service<()> = soon(registry.service("orders")).await.unwrap();
     let membership = Membership::new(client, "/members").unwrap();
@@ -108,29 +108,29 @@ async fn of_recipes(client: &Client) -> Vec<Teller> {
     ]
 }
 
-/// Reads all of them to their ends, and again.
-async fn end(tellers: Vec<Teller>) {
-    for (name, mut tell) in tellers {
-        let mut told = 0;
-        while soon(tell()).await {
-            told += 1;
-            assert!(told <= MOST, "{name} does not end");
+/// Reads all of them until they end, and then once more.
+async fn end(sources: Vec<Source>) {
+    for (name, mut changed_once) in sources {
+        let mut events = 0;
+        while soon(changed_once()).await {
+            events += 1;
+            assert!(events <= MOST, "{name} does not end");
         }
         for _ in 0..3 {
-            assert!(!soon(tell()).await, "{name} goes on after its end");
+            assert!(!soon(changed_once()).await, "{name} continues after its end");
         }
     }
 }
 
 both_backends! {
-    async fn whatever_tells_of_changes_ends_with_a_close(backend: Backend) {
+    async fn every_source_of_changes_ends_with_a_close(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
-        let tellers = (of_core(&client).await, of_recipes(&client).await);
+        let sources = (of_core(&client).await, of_recipes(&client).await);
         soon(client.close()).await;
-        end(tellers.0).await;
-        end(tellers.1).await;
-        // Made later, it tells of the end once, and no condition comes to hold.
+        end(sources.0).await;
+        end(sources.1).await;
+        // A handle created later reports the end once, and no condition is ever met.
         let mut late = client.state();
         assert!(soon(late.changed()).await.is_some() && soon(late.changed()).await.is_none());
         assert_eq!(soon(late.reached(ConnectionState::Connected)).await, None);
@@ -138,12 +138,12 @@ both_backends! {
         assert!(soon(client.state().reached(ConnectionState::Closed)).await.is_some());
     }
 
-    async fn whatever_tells_of_changes_ends_with_a_shutdown(backend: Backend) {
+    async fn every_source_of_changes_ends_with_a_shutdown(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
-        let tellers = (of_core(&client).await, of_recipes(&client).await);
+        let sources = (of_core(&client).await, of_recipes(&client).await);
         soon(client.shutdown(PATIENCE / 10)).await;
-        end(tellers.0).await;
-        end(tellers.1).await;
+        end(sources.0).await;
+        end(sources.1).await;
     }
 }

@@ -1,8 +1,8 @@
-//! The orderly end of a client, on the embedded server and on a real ZooKeeper.
+//! Shutdown of a client, on the embedded server and on a real ZooKeeper.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
-mod asked;
+mod calls;
 mod claims;
 mod drain;
 mod ended;

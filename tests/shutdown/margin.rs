@@ -1,4 +1,4 @@
-//! Time that the work of a guard has to stop when a shutdown or close takes the guard away, on virtual time.
+//! Time that the work of a guard has to stop when a shutdown or close takes the guard away, in virtual time.
 
 use docent::guard::Guard;
 use docent::server::Server;
@@ -7,10 +7,10 @@ use docent::{Client, Election, Fence, Mutex, Queue};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// Time that a holder works between two looks at its guard.
+/// Time between two checks of the guard by a working holder.
 const STEP: Duration = Duration::from_millis(30);
 
-/// Operation timeout of the clients: a close gives guards at most a quarter of it.
+/// Operation timeout of the clients. A close waits for guards for at most a quarter of it.
 const OPERATION: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +44,8 @@ async fn work(guard: impl Guard) -> (Instant, Fence) {
     (Instant::now(), guard.fence().unwrap())
 }
 
-/// Ends the client of a holder that works in steps. The next holder begins when it has ended its step.
+/// Ends the client of a holder that works in steps. The next holder must not start before the holder's last
+/// step ended.
 async fn ends_its_step<G: Guard + 'static, H: Guard>(
     how: End,
     client: Client,
@@ -55,13 +56,13 @@ async fn ends_its_step<G: Guard + 'static, H: Guard>(
     let next = next.await;
     let began = Instant::now();
     let (ended, fence) = working.await.unwrap();
-    assert!(ended <= began, "{how:?}: the next holder began {:?} before the step ended", ended - began);
+    assert!(ended <= began, "{how:?}: the next holder started {:?} before the step ended", ended - began);
     assert!(next.fence().unwrap() > fence);
     ending.await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_holder_of_a_lock_that_is_taken_away_ends_its_step_before_the_next_one_begins() {
+async fn the_holder_of_a_lost_lock_ends_its_step_before_the_next_one_begins() {
     for how in ENDS {
         let (_server, client, other) = clients().await;
         let guard = Mutex::new(&client, "/lock").unwrap().acquire().await.unwrap();
@@ -71,7 +72,7 @@ async fn the_holder_of_a_lock_that_is_taken_away_ends_its_step_before_the_next_o
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_whose_leadership_is_taken_away_ends_its_step_before_the_next_one_leads() {
+async fn a_leader_that_loses_its_leadership_ends_its_step_before_the_next_one_leads() {
     for how in ENDS {
         let (_server, client, other) = clients().await;
         let guard = Election::new(&client, "/leader").unwrap().campaign().await.unwrap();
@@ -81,7 +82,7 @@ async fn a_leader_whose_leadership_is_taken_away_ends_its_step_before_the_next_o
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_consumer_whose_item_is_taken_away_ends_its_step_before_the_next_one_gets_the_item() {
+async fn a_consumer_that_loses_its_item_ends_its_step_before_the_next_one_gets_the_item() {
     for how in ENDS {
         let (_server, client, other) = clients().await;
         let jobs = Queue::<u64>::new(&client, "/jobs").unwrap();
@@ -92,8 +93,8 @@ async fn a_consumer_whose_item_is_taken_away_ends_its_step_before_the_next_one_g
     }
 }
 
-/// Time that it takes to end a client whose guard is not dropped.
-async fn held_on(how: End, operation: Duration) -> Duration {
+/// Returns the time that it takes to end a client whose guard is not dropped.
+async fn close_time(how: End, operation: Duration) -> Duration {
     let net = MemoryNet::new();
     let server = Server::builder().start_on(net.clone()).await.unwrap();
     let client = net.client(server.connect_string()).operation_timeout(operation).connect().await.unwrap();
@@ -106,16 +107,19 @@ async fn held_on(how: End, operation: Duration) -> Duration {
 
 #[tokio::test(start_paused = true)]
 async fn a_guard_that_is_never_dropped_keeps_a_close_for_a_margin_at_most() {
-    // A session of 20 s has a margin of a third.
-    let took = held_on(End::Close, Duration::from_secs(60)).await;
+    // The margin of a session of 20 s is a third of it.
+    let took = close_time(End::Close, Duration::from_secs(60)).await;
     assert!((6_000..7_000).contains(&took.as_millis()), "{took:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_guard_that_is_never_dropped_leaves_a_close_the_time_to_end_the_session() {
-    let took = held_on(End::Close, Duration::from_secs(8)).await;
-    assert!((1_900..2_200).contains(&took.as_millis()), "a quarter of the operation timeout, not {took:?}");
-    let took = held_on(End::Shutdown, Duration::from_secs(60)).await;
+    let took = close_time(End::Close, Duration::from_secs(8)).await;
+    assert!(
+        (1_900..2_200).contains(&took.as_millis()),
+        "the close waits for a quarter of the operation timeout, not {took:?}"
+    );
+    let took = close_time(End::Shutdown, Duration::from_secs(60)).await;
     assert!(took < Duration::from_secs(2), "{took:?}");
 }
 

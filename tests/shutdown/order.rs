@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 type Ended = Arc<StdMutex<Vec<&'static str>>>;
 
-/// Notes when the work of a leader is dropped.
+/// Records when a leader's work is dropped.
 struct Stopped(Ended);
 
 impl Drop for Stopped {
@@ -21,20 +21,20 @@ impl Drop for Stopped {
     }
 }
 
-/// True when there is a node at `path`, once the server has what the leader had.
-async fn stands(client: &Client, path: &str) -> bool {
+/// Returns true if a node exists at `path`, after a sync.
+async fn exists(client: &Client, path: &str) -> bool {
     client.sync(path).await.unwrap();
     client.exists(path).await.unwrap().is_some()
 }
 
-/// True when nobody stands in the line at `path`.
+/// Returns true if the line at `path` is empty.
 async fn is_empty(client: &Client, path: &str) -> bool {
     client.sync(path).await.unwrap();
     child_count(client, path).await == 0
 }
 
 both_backends! {
-    async fn everything_ends_in_its_order_and_nothing_is_left(backend: Backend) {
+    async fn everything_ends_in_its_order_and_no_node_remains(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let ended = Ended::default();
@@ -58,7 +58,7 @@ both_backends! {
                     }
                 };
                 let run = election.run(work).await;
-                assert!(!stands(&other, "/services/orders/a").await, "it is deregistered first");
+                assert!(!exists(&other, "/services/orders/a").await, "the instance is deregistered first");
                 run
             }
         });
@@ -77,13 +77,13 @@ both_backends! {
                 works.send(()).unwrap();
                 while !is_empty(&client, "/election").await {}
                 delivery.ack().await.unwrap();
-                assert!(deliveries.next().await.is_none(), "nothing more is taken");
+                assert!(deliveries.next().await.is_none(), "no further item is taken");
                 ended.lock().unwrap().push("deliveries");
             }
         });
         soon(working).await.unwrap();
 
-        // A holder that gives up when it is asked, and one that waits behind it.
+        // A holder that releases when it is asked, and a waiter behind it.
         let mutex = Mutex::new(&client, "/lock").unwrap();
         let guard = soon(mutex.acquire()).await.unwrap();
         let holder = tokio::spawn({
@@ -100,7 +100,7 @@ both_backends! {
 
         let report = soon(client.shutdown(PATIENCE)).await;
         assert!(report.is_clean(), "{report}");
-        assert!(report.took >= Duration::from_millis(300), "the drain was waited for: {report}");
+        assert!(report.took >= Duration::from_millis(300), "the shutdown waited for the drain: {report}");
         soon(leader).await.unwrap().unwrap();
         soon(consumer).await.unwrap();
         soon(holder).await.unwrap().unwrap();
@@ -110,11 +110,11 @@ both_backends! {
         for folder in ["/services/orders", "/election", "/jobs/claims", "/lock"] {
             assert!(is_empty(&other, folder).await, "{folder}");
         }
-        let left = soon(Queue::<String>::new(&other, "/jobs").unwrap().take()).await.unwrap();
-        assert_eq!(left.item(), "two");
+        let remaining = soon(Queue::<String>::new(&other, "/jobs").unwrap().take()).await.unwrap();
+        assert_eq!(remaining.item(), "two");
     }
 
-    async fn everything_after_a_shutdown_is_answered_that_the_client_is_closed(backend: Backend) {
+    async fn every_call_after_a_shutdown_fails_with_closed(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let (election, queue) = (Election::new(&client, "/election").unwrap(), Queue::<String>::new(&client, "/jobs").unwrap());
@@ -137,10 +137,10 @@ both_backends! {
         let kept = soon(kept.keep()).await.unwrap();
         soon(kept.present()).await.unwrap();
         assert!(soon(client.shutdown(PATIENCE)).await.is_clean());
-        assert!(stands(&other, "/kept").await);
+        assert!(exists(&other, "/kept").await);
     }
 
-    async fn an_acknowledgement_under_way_is_waited_for(backend: Backend) {
+    async fn an_acknowledgement_in_progress_is_waited_for(backend: Backend) {
         let server = backend.start().await;
         let (client, judge) = (connect(&server).await, connect(&server).await);
         let jobs = Queue::<u64>::new(&client, "/jobs").unwrap();

@@ -1,4 +1,4 @@
-//! A shutdown while no server can be reached.
+//! A shutdown while no server is reachable.
 
 use docent::recipe::KeptNode;
 use docent::{Client, ConnectionState, CreateMode, Mutex};
@@ -8,13 +8,13 @@ use docent_tests::{SHORT_SESSION, builder, connect, own_nodes, soon, until};
 use std::time::Duration;
 
 both_backends! {
-    async fn a_shutdown_in_an_outage_ends_by_its_deadline_and_names_all_that_stands(backend: Backend) {
+    async fn a_shutdown_in_an_outage_ends_by_its_deadline_and_names_all_remaining_nodes(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
-        let (held, gone) = (Mutex::new(&client, "/held").unwrap(), Mutex::new(&client, "/gone").unwrap());
+        let (held, released) = (Mutex::new(&client, "/held").unwrap(), Mutex::new(&client, "/gone").unwrap());
         let guard = soon(held.acquire()).await.unwrap();
-        soon(soon(gone.acquire()).await.unwrap().release()).await.unwrap();
+        soon(soon(released.acquire()).await.unwrap().release()).await.unwrap();
         client.create("/mine", "", CreateMode::Ephemeral).await.unwrap();
         proxy.cut().await;
         client.state().reached(ConnectionState::Suspended).await;
@@ -29,7 +29,7 @@ both_backends! {
         assert!(text.contains(&path) && text.contains("mutex") && report.session_timeout.is_some(), "{text}");
     }
 
-    async fn nodes_of_a_session_that_was_given_up_are_named_too(backend: Backend) {
+    async fn nodes_of_a_session_that_was_given_up_are_named(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string()).session_timeout(SHORT_SESSION).connect().await.unwrap();
@@ -40,11 +40,11 @@ both_backends! {
         let report = soon(client.shutdown(Duration::from_secs(1))).await;
         let left: Vec<_> = report.left.iter().map(|node| (node.path.as_str(), Some(node.session_id))).collect();
         assert_eq!(left, [("/mine", session)], "{report}");
-        // The next session never came to a server.
+        // The next session was never opened.
         assert_eq!(report.session_timeout, Some(SHORT_SESSION));
     }
 
-    async fn nodes_of_such_a_session_that_were_replaced_are_not_named(backend: Backend) {
+    async fn replaced_nodes_of_a_session_that_was_given_up_are_not_named(backend: Backend) {
         let server = backend.start().await;
         let (proxy, other) = (server.proxy().await, connect(&server).await);
         let client = builder(&server, proxy.connect_string()).session_timeout(SHORT_SESSION).connect().await.unwrap();
@@ -57,8 +57,8 @@ both_backends! {
         let _alive = soon(server.front().sessions().keep_alive(session, server.address())).await.unwrap();
         soon(client.state().reached(ConnectionState::Lost)).await;
         proxy.heal().await.unwrap();
-        // The client does not end the session that it gave up while a guard of it is there, and cannot at the
-        // end.
+        // While a guard of the lost session exists, the client does not end that session. At the shutdown the
+        // client cannot end it.
         until(async || other.get("/kept").await.unwrap().stat.owner == client.session_id()).await;
         for _ in 0..100 {
             proxy.add(Rule::on(OpCode::CloseSession).reset_before());
@@ -70,7 +70,7 @@ both_backends! {
         assert_eq!(other.exists("/kept").await.unwrap(), None);
     }
 
-    async fn a_shutdown_waits_for_servers_that_come_back_in_time(backend: Backend) {
+    async fn a_shutdown_waits_for_servers_that_recover_in_time(backend: Backend) {
         let server = backend.start().await;
         let (other, proxy) = (connect(&server).await, server.proxy().await);
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
@@ -85,7 +85,7 @@ both_backends! {
         assert_eq!(other.exists("/mine").await.unwrap(), None);
     }
 
-    async fn a_close_whose_link_breaks_before_its_answer_is_sent_again_while_there_is_time(backend: Backend) {
+    async fn a_close_whose_link_breaks_before_its_reply_is_retried_until_the_deadline(backend: Backend) {
         for applied in [false, true] {
             let server = backend.start().await;
             let (other, proxy) = (connect(&server).await, server.proxy().await);
@@ -94,8 +94,8 @@ both_backends! {
             let held = soon(lock.acquire()).await.unwrap();
             let next = tokio::spawn(Mutex::new(&other, "/lock").unwrap().acquire());
             until(async || lock.participants().await.unwrap().len() == 2).await;
-            // As a server that is restarted: it takes the request and says nothing, then its links break, and
-            // new ones pass.
+            // A restarted server behaves in this way: it accepts the request without a reply, then its links
+            // break, and new links work.
             let close = Rule::on(OpCode::CloseSession);
             let written = proxy.add(if applied { close.swallow_reply() } else { close.hold() });
             let shutdown = tokio::spawn(client.shutdown(Duration::from_secs(12)));
@@ -106,7 +106,7 @@ both_backends! {
             let report = soon(shutdown).await.unwrap();
             other.sync("/").await.unwrap();
             let names = other.children("/lock").await.unwrap().names;
-            assert_eq!(names.len(), 1, "the waiter's ticket alone is left: {report}");
+            assert_eq!(names.len(), 1, "only the waiter's ticket is left: {report}");
             assert!(report.left.is_empty(), "{report}");
             let _next = soon(next).await.unwrap().unwrap();
         }
@@ -119,7 +119,7 @@ both_backends! {
         client.create("/mine", "", CreateMode::Ephemeral).await.unwrap();
         let session = client.session_id().unwrap();
         proxy.cut().await;
-        // The servers keep it.
+        // The servers keep the session alive.
         let _alive = soon(server.front().sessions().keep_alive(session, server.address())).await.unwrap();
         soon(client.state().reached(ConnectionState::Lost)).await;
         assert_eq!(client.health().lingering_nodes, ["/mine"]);

@@ -1,8 +1,8 @@
-//! A service in a process of its own that is told to stop by SIGTERM:
-//! `service CONNECT-STRING NAMESPACE TIMEOUT-MS TICK-MS SECONDS`.
+//! A service in a separate process that is stopped with SIGTERM: `service CONNECT-STRING NAMESPACE TIMEOUT-MS
+//! TICK-MS SECONDS`.
 //!
-//! Prints `ready` once it does all that a service does; then, when it is told to stop, what it left behind
-//! after so many seconds at most, a line for each node.
+//! The service prints `ready` when all of its work is running. After SIGTERM it shuts down within SECONDS and
+//! prints a line for each node that it left behind.
 
 use docent::discovery::{Instance, Membership, Registry};
 use docent::{Client, Election, Error, Mutex, Queue};
@@ -35,19 +35,19 @@ async fn main() -> Result<(), Box<dyn StdError>> {
     Ok(())
 }
 
-/// Leads in the background; tells when it does.
+/// Leads in the background, and reports when it leads.
 fn lead(client: &Client) -> Result<tokio::sync::mpsc::Receiver<()>, Error> {
-    let (told, tells) = tokio::sync::mpsc::channel(1);
+    let (started, leads) = tokio::sync::mpsc::channel(1);
     let election = Election::new(client, "/election")?;
     tokio::spawn(async move {
         let work = |_leadership| {
-            let told = told.clone();
+            let started = started.clone();
             async move {
-                let _ = told.send(()).await;
+                let _ = started.send(()).await;
                 pending::<Result<(), Error>>().await
             }
         };
         election.run(work).await
     });
-    Ok(tells)
+    Ok(leads)
 }

@@ -1,4 +1,4 @@
-//! A process that is told to stop by SIGTERM, while its servers are there and while they are away.
+//! A process that is stopped with SIGTERM while its servers are reachable or unreachable.
 
 use docent_battery::{Backend, TestServer, both_backends_in_real_time};
 use docent_tests::{SESSION, connect, soon, tick};
@@ -9,36 +9,36 @@ use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::Instant;
 
-/// Time that the service gives its shutdown.
-const GIVEN: Duration = Duration::from_secs(8);
+/// Time limit of the service's shutdown.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// Time in which it must have ended: its own, and that of a process to end on a busy machine.
-const ENDED: Duration = Duration::from_secs(10);
+/// Time limit of the process: its shutdown, and the exit of a process on a busy machine.
+const EXIT_LIMIT: Duration = Duration::from_secs(10);
 
 struct Service {
     process: Child,
-    says: Lines<BufReader<ChildStdout>>,
+    output: Lines<BufReader<ChildStdout>>,
 }
 
 impl Service {
-    /// Starts the service, and waits until it does all that it does.
+    /// Starts the service, and waits until all of its work is running.
     async fn start(server: &TestServer) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_service"));
         command.args([&server.connect_string(), server.root()]);
         command.args([SESSION, tick()].map(|time| time.as_millis().to_string()));
-        command.arg(GIVEN.as_secs().to_string()).stdout(Stdio::piped()).kill_on_drop(true);
+        command.arg(SHUTDOWN_TIMEOUT.as_secs().to_string()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut process = command.spawn().unwrap();
-        let says = BufReader::new(process.stdout.take().unwrap()).lines();
-        let mut service = Self { process, says };
+        let output = BufReader::new(process.stdout.take().unwrap()).lines();
+        let mut service = Self { process, output };
         assert_eq!(service.line().await.as_deref(), Some("ready"));
         service
     }
 
     async fn line(&mut self) -> Option<String> {
-        soon(self.says.next_line()).await.unwrap()
+        soon(self.output.next_line()).await.unwrap()
     }
 
-    /// Sends SIGTERM. Returns the lines that the service says then, and the time until it has ended.
+    /// Sends SIGTERM. Returns the lines that the service printed afterwards, and the time until it exited.
     async fn terminate(mut self) -> (Vec<String>, Duration) {
         let id = self.process.id().unwrap().to_string();
         let sent = Instant::now();
@@ -52,33 +52,33 @@ impl Service {
     }
 }
 
-/// Kinds of the nodes that the lines name as left behind.
-fn left(lines: &[String]) -> BTreeSet<&str> {
+/// Returns the kinds of the nodes that the lines report as left behind.
+fn remaining(lines: &[String]) -> BTreeSet<&str> {
     lines.iter().filter_map(|line| line.strip_prefix("left ")?.split(' ').next()).collect()
 }
 
 both_backends_in_real_time! {
-    async fn a_service_that_is_terminated_in_an_outage_ends_in_time_and_names_what_it_leaves(backend: Backend) {
+    async fn a_service_that_is_terminated_in_an_outage_ends_in_time_and_names_its_remaining_nodes(backend: Backend) {
         let server = backend.start_own().await;
         let service = Service::start(&server).await;
         server.stop().await;
         let (lines, took) = service.terminate().await;
-        assert!(took < ENDED, "it took {took:?}: {lines:#?}");
-        assert_eq!(left(&lines), BTreeSet::from(["election", "member", "mutex", "queue", "registration"]), "{lines:#?}");
+        assert!(took < EXIT_LIMIT, "the exit took {took:?}: {lines:#?}");
+        assert_eq!(remaining(&lines), BTreeSet::from(["election", "member", "mutex", "queue", "registration"]), "{lines:#?}");
         let registration = "left registration /services/orders/a";
         assert!(lines.iter().any(|line| line == registration), "{lines:#?}");
     }
 
-    async fn a_service_that_is_terminated_leaves_nothing_to_the_end_of_its_session(backend: Backend) {
+    async fn a_service_that_is_terminated_leaves_no_node_to_session_expiry(backend: Backend) {
         let server = backend.start_own().await;
         let service = Service::start(&server).await;
         let other = connect(&server).await;
         let (lines, took) = service.terminate().await;
-        assert!(took < ENDED && left(&lines).is_empty(), "it took {took:?}: {lines:#?}");
+        assert!(took < EXIT_LIMIT && remaining(&lines).is_empty(), "the exit took {took:?}: {lines:#?}");
         other.sync("/").await.unwrap();
         for folder in ["/services/orders", "/members", "/lock", "/election", "/jobs/claims"] {
-            let left = other.children(folder).await.map_or(Vec::new(), |children| children.names);
-            assert!(left.is_empty(), "{folder}: {left:?}");
+            let remaining = other.children(folder).await.map_or(Vec::new(), |children| children.names);
+            assert!(remaining.is_empty(), "{folder}: {remaining:?}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Tenants: clients with different credentials on one tree, on the embedded server and on a real ZooKeeper.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod matrix;
 mod placement;

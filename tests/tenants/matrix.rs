@@ -1,4 +1,4 @@
-//! Every recipe for every tenant, in whatever order they come.
+//! Every recipe for every tenant, in every order of the tenants.
 
 use crate::recipes::RECIPES;
 use crate::scene::{TENANTS, TREES, Tenant, Tree, at_root};
@@ -7,7 +7,7 @@ use docent_battery::{Backend, TestServer, both_backends};
 use docent_tests::{connect, soon, until};
 use futures_util::future::join_all;
 
-/// All orders of the tenants.
+/// Returns all orders of the tenants.
 fn orders() -> Vec<Vec<Tenant>> {
     let mut orders = vec![Vec::new()];
     for tenant in TENANTS {
@@ -25,7 +25,7 @@ fn orders() -> Vec<Vec<Tenant>> {
     orders
 }
 
-/// A put and a take by each of `tenants`, which stay connected.
+/// Puts and takes an item as each of `tenants`, which stay connected.
 async fn exchange(server: &TestServer, tenants: &[Tenant], what: &str) {
     let mut connected = Vec::new();
     for tenant in tenants {
@@ -42,19 +42,19 @@ async fn exchange(server: &TestServer, tenants: &[Tenant], what: &str) {
 }
 
 both_backends! {
-    async fn every_recipe_works_for_every_tenant_whoever_was_first(backend: Backend) {
+    async fn every_recipe_works_for_every_tenant_in_any_order(backend: Backend) {
         for tree in TREES {
             for first in 0..TENANTS.len() {
                 let server = backend.start().await;
                 tree.lay_out(&server).await;
                 let mut order = TENANTS;
                 order.rotate_left(first);
-                // Of each tenant a session stands, so that what was made for the first one stays.
-                let mut standing = Vec::new();
+                // A session of each tenant stays open, so nodes created for the first tenant stay as well.
+                let mut clients = Vec::new();
                 for tenant in order {
                     let client = tenant.connect(&server).await;
                     soon(client.ensure_path(&format!("{}/first", tenant.home()))).await.unwrap();
-                    standing.push(client);
+                    clients.push(client);
                     let server = &server;
                     let each = RECIPES.iter().map(|recipe| async move {
                         let client = tenant.connect(server).await;
@@ -68,7 +68,7 @@ both_backends! {
         }
     }
 
-    async fn the_order_in_which_tenants_come_does_not_matter(backend: Backend) {
+    async fn the_order_in_which_tenants_connect_does_not_matter(backend: Backend) {
         for tree in TREES {
             for order in orders() {
                 let server = backend.start().await;
@@ -78,14 +78,14 @@ both_backends! {
         }
     }
 
-    async fn a_folder_that_went_and_was_made_by_another_tenant_changes_nothing(backend: Backend) {
+    async fn a_folder_that_another_tenant_re_created_changes_nothing(backend: Backend) {
         for tree in [Tree::Open, Tree::Closed] {
             let server = backend.start().await;
             tree.lay_out(&server).await;
             let mut order = TENANTS;
             for _ in TENANTS {
                 exchange(&server, &order, &format!("{tree:?}")).await;
-                // Everybody has left: the container goes.
+                // All clients have closed, so the servers delete the containers.
                 let client = connect(&server).await;
                 for folder in [""].into_iter().chain(TENANTS.map(Tenant::home)) {
                     until(async || client.exists(&format!("{folder}/_docent")).await.unwrap().is_none()).await;
@@ -93,8 +93,8 @@ both_backends! {
                 soon(client.close()).await;
                 order.rotate_left(1);
             }
-            let left = at_root(&server).await;
-            assert!(!left.iter().any(|name| name.starts_with("_docent")), "{left:?}");
+            let remaining = at_root(&server).await;
+            assert!(!remaining.iter().any(|name| name.starts_with("_docent")), "{remaining:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Where clients keep their own nodes, and what others may do to them.
+//! Where clients keep their own nodes, and what other clients may do to these nodes.
 
 use crate::scene::{TENANTS, Tenant, Tree, administrator, at_root};
 use docent::client::ParentKind;
@@ -8,7 +8,7 @@ use docent_battery::{Backend, Proxy, TestServer, both_backends};
 use docent_proto::OpCode;
 use docent_tests::{SHORT_SESSION, connect, own_nodes_in, soon, until};
 
-/// Paths of the nodes that belong to the session of `client`, which have no children.
+/// Returns the paths of the childless nodes that belong to the session of `client`.
 async fn own_nodes_of(client: &Client, folder: &str) -> Vec<String> {
     let mut own = Vec::new();
     for name in client.children(folder).await.unwrap().names {
@@ -20,16 +20,16 @@ async fn own_nodes_of(client: &Client, folder: &str) -> Vec<String> {
     own
 }
 
-/// Folders of sessions of clients in `base`.
+/// Returns the folders of client sessions in `base`.
 async fn folders(client: &Client, base: &str) -> Vec<String> {
     let names = |folder: String| async move {
         client.children(&folder).await.map_or_else(|_| Vec::new(), |children| children.names)
     };
     let shared =
         names(format!("{base}/_docent")).await.into_iter().map(|name| format!("{base}/_docent/{name}"));
-    let beside = names(if base.is_empty() { "/".to_owned() } else { base.to_owned() }).await;
-    let beside = beside.into_iter().filter(|name| name.starts_with("_docent-"));
-    shared.chain(beside.map(|name| format!("{base}/{name}"))).collect()
+    let siblings = names(if base.is_empty() { "/".to_owned() } else { base.to_owned() }).await;
+    let siblings = siblings.into_iter().filter(|name| name.starts_with("_docent-"));
+    shared.chain(siblings.map(|name| format!("{base}/{name}"))).collect()
 }
 
 async fn permissions(client: &Client, path: &str) -> Vec<(String, Permissions)> {
@@ -37,14 +37,14 @@ async fn permissions(client: &Client, path: &str) -> Vec<(String, Permissions)> 
     list.into_iter().map(|entry| (entry.scheme, entry.permissions)).collect()
 }
 
-/// Writes and permissions that were asked for behind the first frames of a trace.
-fn asked(proxy: &Proxy, before: usize) -> Vec<OpCode> {
+/// Returns the requests after the first frames of a trace that write or concern permissions.
+fn requests_since(proxy: &Proxy, before: usize) -> Vec<OpCode> {
     let trace = proxy.trace();
-    let asked = trace[before..].iter().filter_map(|frame| frame.op.filter(|op| frame.is_request(*op)));
-    // The capacity of a queue is looked at before a put. An earlier session is ended on links of its own.
-    let is_beside =
+    let requests = trace[before..].iter().filter_map(|frame| frame.op.filter(|op| frame.is_request(*op)));
+    // A put checks the capacity of the queue first. An earlier session is ended on separate links.
+    let is_unrelated =
         |op: &OpCode| matches!(op, OpCode::Ping | OpCode::Exists | OpCode::Auth | OpCode::CloseSession);
-    asked.filter(|op| !is_beside(op)).collect()
+    requests.filter(|op| !is_unrelated(op)).collect()
 }
 
 async fn put(client: &Client, home: &str) {
@@ -53,11 +53,11 @@ async fn put(client: &Client, home: &str) {
 }
 
 both_backends! {
-    async fn markers_are_at_the_root_where_that_is_open_and_else_in_the_tenants_own_folder(backend: Backend) {
+    async fn markers_are_at_the_root_if_it_is_open_and_otherwise_in_the_tenants_folder(backend: Backend) {
         for (tree, bases) in [
             (Tree::Open, ["", ""]),
             (Tree::Closed, ["/svc-a", "/config"]),
-            (Tree::LeftBehind, ["", ""]),
+            (Tree::Abandoned, ["", ""]),
         ] {
             let server = backend.start().await;
             tree.lay_out(&server).await;
@@ -67,20 +67,20 @@ both_backends! {
                 let folders = folders(&client, base).await;
                 let mut own = Vec::new();
                 for folder in &folders {
-                    // Those of others may not be listed.
+                    // Folders of other tenants may not be listed.
                     if client.children(folder).await.is_ok() {
                         own.extend(own_nodes_of(&client, folder).await);
                     }
                 }
                 assert_eq!(own.len(), 1, "{tree:?} {tenant:?}: {folders:?}");
                 let shared = format!("{base}/_docent/");
-                assert_eq!(own[0].starts_with(&shared), tree != Tree::LeftBehind, "{own:?}");
+                assert_eq!(own[0].starts_with(&shared), tree != Tree::Abandoned, "{own:?}");
                 soon(client.close()).await;
             }
         }
     }
 
-    async fn the_shared_folder_gives_what_the_folder_that_it_is_in_gives_and_no_more(backend: Backend) {
+    async fn the_shared_folder_grants_no_more_than_its_parent(backend: Backend) {
         let server = backend.start().await;
         Tree::Closed.lay_out(&server).await;
         let client = Tenant::A.connect(&server).await;
@@ -92,12 +92,12 @@ both_backends! {
         assert_eq!(permissions(&client, &own[0]).await, all);
         let marker = own_nodes_of(&client, &own[0]).await;
         assert_eq!(permissions(&client, &marker[0]).await, all);
-        // Nobody else can so much as see it.
+        // No other tenant can even read the nodes.
         let stranger = Tenant::B.connect(&server).await;
         for path in ["/svc-a/_docent", &own[0], &marker[0]] {
             assert_eq!(stranger.get(path).await.unwrap_err().kind(), ErrorKind::NoAuth, "{path}");
         }
-        // Both whom the folder admits share the one that is in it.
+        // The two clients that the folder admits share its existing own-node folder.
         let (owner, operator) = (Tenant::A.connect(&server).await, Tenant::Operator.connect(&server).await);
         for client in [&operator, &owner] {
             soon(Config::<u32>::new(client, "/config/limit").unwrap().publish(&1)).await.unwrap();
@@ -105,12 +105,12 @@ both_backends! {
         assert_eq!(folders(&owner, "/config").await.len(), 2);
     }
 
-    async fn a_hostile_tenant_can_neither_delete_nor_replace_the_markers_of_others(backend: Backend) {
+    async fn a_hostile_tenant_can_neither_delete_nor_replace_markers_of_other_tenants(backend: Backend) {
         for was_first in [false, true] {
             let server = backend.start().await;
             let hostile = Tenant::B.connect(&server).await;
             if was_first {
-                // All that it can give to itself, and lets others in.
+                // The hostile client creates the place and admits other clients, which is all it can do.
                 hostile.create("/_docent", "", CreateMode::Persistent).await.unwrap();
                 hostile.set_acl("/_docent", [Acl::open_unsafe()], None).await.unwrap();
             }
@@ -133,14 +133,14 @@ both_backends! {
         }
     }
 
-    async fn a_folder_that_a_hostile_tenant_closed_is_passed_by(backend: Backend) {
+    async fn a_folder_that_a_hostile_tenant_closed_is_skipped(backend: Backend) {
         let server = backend.start().await;
         let hostile = Tenant::B.connect(&server).await;
         hostile.create("/_docent", "", CreateMode::Persistent).await.unwrap();
         hostile.set_acl("/_docent", [Acl::creator_all()], None).await.unwrap();
         for tenant in [Tenant::A, Tenant::Anyone] {
             let client = tenant.connect(&server).await;
-            // Also for nodes at the root itself, which have no other folder above them.
+            // This also holds for nodes at the root, which have no other parent.
             soon(client.create("/at-root", "", CreateMode::Ephemeral)).await.unwrap();
             soon(client.ensure_absent("/at-root")).await.unwrap();
             assert_eq!(soon(own_nodes_in(&hostile, "")).await, [""; 0]);
@@ -149,27 +149,27 @@ both_backends! {
         until(async || !at_root(&server).await.iter().any(|name| name.starts_with("_docent-"))).await;
     }
 
-    async fn lists_that_are_chosen_by_path_are_not_asked_about_the_clients_own_nodes(backend: Backend) {
+    async fn acl_functions_by_path_are_not_called_for_the_clients_own_nodes(backend: Backend) {
         let server = backend.start().await;
-        let nobody = || vec![Acl::digest("nobody", "word", Permissions::ALL)];
+        let unknown_user = || vec![Acl::digest("nobody", "word", Permissions::ALL)];
         let client = Tenant::A.builder(&server).acl_for(move |path| {
             assert!(!path.contains("_docent"), "{path}");
-            (path == "/theirs").then(nobody)
+            (path == "/theirs").then(unknown_user)
         });
         let client = soon(client.connect()).await.unwrap();
         soon(client.create("/theirs", "", CreateMode::Ephemeral)).await.unwrap();
         put(&client, "/svc-a").await;
-        // A default that leaves the client itself out does not keep it from its own nodes either.
-        let left_out = soon(Tenant::B.builder(&server).acl([Acl::read_all()]).connect()).await.unwrap();
-        soon(left_out.create("/read-only", "", CreateMode::Ephemeral)).await.unwrap();
-        soon(left_out.ensure_absent("/read-only")).await.unwrap();
+        // Even with a default list that excludes the client, the client can use its own nodes.
+        let locked_out = soon(Tenant::B.builder(&server).acl([Acl::read_all()]).connect()).await.unwrap();
+        soon(locked_out.create("/read-only", "", CreateMode::Ephemeral)).await.unwrap();
+        soon(locked_out.ensure_absent("/read-only")).await.unwrap();
     }
 
     async fn an_error_names_the_folder_the_permission_and_what_to_grant(backend: Backend) {
         let server = backend.start().await;
         Tree::Closed.lay_out(&server).await;
         let admin = soon(administrator(&server).connect()).await.unwrap();
-        // It may change this node, and create none anywhere.
+        // The client may change this node, and may create no node.
         admin.create("/leaf", "", CreateMode::Persistent).await.unwrap();
         admin.create("/leaf/value", "1", CreateMode::Persistent).await.unwrap();
         let change = Acl::new(Permissions::READ | Permissions::WRITE, "world", "anyone");
@@ -192,7 +192,7 @@ both_backends! {
         let error = soon(client.check_clock(SHORT_SESSION)).await.unwrap_err();
         assert_eq!((error.kind(), error.path()), (ErrorKind::NoAuth, Some("/")), "{error}");
 
-        // What it says helps.
+        // The fix that the error suggests works.
         admin.create("/_docent", "", CreateMode::Persistent).await.unwrap();
         let everyone = Acl::new(Permissions::READ | Permissions::CREATE, "world", "anyone");
         admin.set_acl("/_docent", [everyone], None).await.unwrap();
@@ -203,11 +203,11 @@ both_backends! {
         soon(admin.delete("/_docent", None)).await.unwrap_or_else(|error| assert_eq!(error.kind(), ErrorKind::NotEmpty));
     }
 
-    async fn a_session_finds_the_place_of_the_one_before_at_once(backend: Backend) {
+    async fn a_new_session_reuses_the_marker_folder_of_the_previous_one(backend: Backend) {
         let server = backend.start().await;
         Tree::Closed.lay_out(&server).await;
-        let (proxy, standing) = (server.proxy().await, Tenant::A.connect(&server).await);
-        put(&standing, "/svc-a").await;
+        let (proxy, other) = (server.proxy().await, Tenant::A.connect(&server).await);
+        put(&other, "/svc-a").await;
         let client = soon(Tenant::A.through(&server, proxy.connect_string()).connect()).await.unwrap();
         put(&client, "/svc-a").await;
         let before = client.state().current().generation;
@@ -215,10 +215,10 @@ both_backends! {
         soon(client.state().wait_for(|state| state.state == ConnectionState::Connected && state.generation > before)).await;
         let before = proxy.trace().len();
         put(&client, "/svc-a").await;
-        assert_eq!(asked(&proxy, before), [OpCode::CreateContainer, OpCode::Create2, OpCode::Multi]);
+        assert_eq!(requests_since(&proxy, before), [OpCode::CreateContainer, OpCode::Create2, OpCode::Multi]);
     }
 
-    async fn a_put_is_one_request_once_the_session_has_its_place(backend: Backend) {
+    async fn a_put_is_one_request_once_the_session_has_its_marker_folder(backend: Backend) {
         for tree in [Tree::Open, Tree::Closed] {
             let server = backend.start().await;
             tree.lay_out(&server).await;
@@ -227,12 +227,12 @@ both_backends! {
             put(&client, "/svc-a").await;
             let before = proxy.trace().len();
             put(&client, "/svc-a").await;
-            assert_eq!(asked(&proxy, before), [OpCode::Multi]);
+            assert_eq!(requests_since(&proxy, before), [OpCode::Multi]);
             soon(client.ensure_path("/config/a")).await.unwrap();
             let before = proxy.trace().len();
-            // What is near other nodes needs no other place.
+            // A node beside existing nodes needs no other place.
             soon(client.create("/config/near", "", CreateMode::Ephemeral)).await.unwrap();
-            assert_eq!(asked(&proxy, before), [OpCode::Multi]);
+            assert_eq!(requests_since(&proxy, before), [OpCode::Multi]);
             soon(client.close()).await;
         }
     }
@@ -248,7 +248,7 @@ both_backends! {
         until(async || own_nodes_in(&other, "/svc-a").await.len() == 2).await;
         let old = client.session_id().unwrap();
         proxy.cut().await;
-        // The servers keep the session: only its witness shows that its node may be replaced.
+        // The servers keep the session, so only its witness shows that its node may be replaced.
         let _alive = soon(server.front().sessions().keep_alive(old, server.address())).await.unwrap();
         soon(client.state().reached(ConnectionState::Lost)).await;
         proxy.heal().await.unwrap();
@@ -274,7 +274,7 @@ both_backends! {
         assert!(!at_root(&server).await.iter().any(|name| name.starts_with("_docent-")));
     }
 
-    async fn a_tree_with_the_clients_own_place_in_it_is_deleted_by_another_place_or_not_at_all(backend: Backend) {
+    async fn a_tree_with_the_clients_marker_folder_is_deleted_only_if_there_is_another_one(backend: Backend) {
         let server = backend.start().await;
         Tree::Closed.lay_out(&server).await;
         let client = Tenant::A.connect(&server).await;
@@ -282,10 +282,10 @@ both_backends! {
         let error = soon(client.delete_all("/svc-a")).await.unwrap_err();
         let error = error.to_string();
         assert!(error.contains("needs CREATE here") && error.contains("\"/\""), "{error}");
-        // Below it everything can be deleted, and the place stays.
+        // Everything below the folder can be deleted, and the place stays.
         soon(client.delete_all("/svc-a/jobs")).await.unwrap();
         assert_eq!(client.children("/svc-a").await.unwrap().names, ["_docent"]);
-        // As can what others left behind, once it is empty.
+        // A place that another client left behind can be deleted as well, when it is empty.
         soon(client.close()).await;
         let admin = soon(administrator(&server).connect()).await.unwrap();
         admin.set_acl("/", [Acl::open_unsafe()], None).await.unwrap();
@@ -295,9 +295,9 @@ both_backends! {
     }
 }
 
-/// The closed tree, whose layout must not depend on who looks.
+/// Checks the closed tree, whose layout must not depend on the client that reads it.
 #[tokio::test(start_paused = true)]
-async fn the_scene_is_what_it_says() {
+async fn tenants_may_write_only_to_their_homes() {
     let server: TestServer = Backend::Memory.start().await;
     Tree::Closed.lay_out(&server).await;
     for tenant in TENANTS {

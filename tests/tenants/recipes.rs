@@ -1,4 +1,4 @@
-//! Each recipe as a tenant uses it below its own folder, with all kinds of writes that it has.
+//! Each recipe as a tenant uses it below its own folder, with all kinds of writes of the recipe.
 
 use bytes::Bytes;
 use docent::config::{NodeModel, SharedCount};
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 type Done = Result<(), Box<dyn Error + Send + Sync>>;
 
-/// A recipe as it is used below the folder `home`, by a client that has written nothing before.
+/// A recipe as used below the folder `home`, by a client that has not written yet.
 pub(crate) struct Recipe {
     pub(crate) name: &'static str,
     pub(crate) run: for<'a> fn(&'a Client, &'a str) -> BoxFuture<'a, Done>,
@@ -25,7 +25,7 @@ pub(crate) struct Recipe {
 
 macro_rules! recipes {
     ($($name:literal: $function:ident,)+) => {
-        /// All of them.
+        /// All recipes.
         pub(crate) const RECIPES: &[Recipe] =
             &[$(Recipe { name: $name, run: |client, home| $function(client, home).boxed() },)+];
     };
@@ -172,7 +172,7 @@ async fn transaction(client: &Client, home: &str) -> Done {
 }
 
 async fn check_clock(client: &Client, home: &str) -> Done {
-    // It has no path of its own: in a tree with a closed root it needs a place that was found before.
+    // The clock check has no path. In a tree with a closed root it needs a place that was found earlier.
     client.create(&format!("{home}/clock"), "", CreateMode::Ephemeral).await?;
     client.check_clock(Duration::from_millis(1)).await?;
     Ok(())

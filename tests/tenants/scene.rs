@@ -4,14 +4,14 @@ use docent::{Client, CreateMode};
 use docent_battery::TestServer;
 use docent_tests::{builder, connect, soon};
 
-/// A client with credentials of its own, on a tree that it shares with others.
+/// A client with its own credentials, on a tree that it shares with other clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tenant {
-    /// Without credentials.
+    /// A client without credentials.
     Anyone,
     A,
     B,
-    /// One whom `acl_for` of [`A`](Self::A) admits to `/config`, and to nothing else of it.
+    /// A client that `acl_for` of [`A`](Self::A) admits to `/config`, and to no other folder of A.
     Operator,
 }
 
@@ -28,15 +28,15 @@ impl Tenant {
         }
     }
 
-    /// The entry of a list that is about it.
-    fn who(self, permissions: Permissions) -> Acl {
+    /// Returns the tenant's entry of an access control list.
+    fn acl_entry(self, permissions: Permissions) -> Acl {
         match self {
             Self::Anyone => Acl::new(permissions, "world", "anyone"),
             _ => Acl::digest(self.name(), "word", permissions),
         }
     }
 
-    /// The folder below which it may write wherever the root is closed.
+    /// The folder below which the tenant may write if the root is closed.
     pub(crate) fn home(self) -> &'static str {
         match self {
             Self::Anyone => "/open",
@@ -55,7 +55,7 @@ impl Tenant {
         match self {
             Self::Anyone => builder,
             _ => builder.auth_digest(self.name(), "word").allow_plaintext_auth().acl_for(|path| {
-                let admitted = [Self::A, Self::Operator].map(|tenant| tenant.who(Permissions::ALL));
+                let admitted = [Self::A, Self::Operator].map(|tenant| tenant.acl_entry(Permissions::ALL));
                 path.starts_with("/config").then(|| admitted.into())
             }),
         }
@@ -69,33 +69,33 @@ impl Tenant {
 /// Kind of tree that tenants share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tree {
-    /// Everyone may create nodes at the root, as ZooKeeper comes.
+    /// Every client may create nodes at the root, which is ZooKeeper's default.
     Open,
-    /// Everyone may read the root, and each tenant may write below its own folder alone.
+    /// Every client may read the root, and each tenant may write only below its own folder.
     Closed,
-    /// Open, with the folder that an earlier version left behind, whose creator alone may use it.
-    LeftBehind,
+    /// An open tree with the folder of an earlier version, which only its creator may use.
+    Abandoned,
 }
 
-pub(crate) const TREES: [Tree; 3] = [Tree::Open, Tree::Closed, Tree::LeftBehind];
+pub(crate) const TREES: [Tree; 3] = [Tree::Open, Tree::Closed, Tree::Abandoned];
 
-/// An administrator, to whom the root belongs.
+/// Returns the settings of an administrator, who owns the root.
 pub(crate) fn administrator(server: &TestServer) -> ClientBuilder {
     let builder = builder(server, server.connect_string());
     builder.auth_digest("administrator", "word").allow_plaintext_auth().acl([Acl::open_unsafe()])
 }
 
 impl Tree {
-    /// Lays the tree out at the root of the tests' namespace.
+    /// Creates the tree at the root of the tests' namespace.
     pub(crate) async fn lay_out(self, server: &TestServer) {
         let admin = soon(administrator(server).connect()).await.unwrap();
         match self {
             Self::Open => {}
             Self::Closed => {
                 for tenant in TENANTS {
-                    let mut list = vec![tenant.who(Permissions::ALL)];
+                    let mut list = vec![tenant.acl_entry(Permissions::ALL)];
                     if tenant == Tenant::Operator {
-                        list.push(Tenant::A.who(Permissions::ALL));
+                        list.push(Tenant::A.acl_entry(Permissions::ALL));
                     }
                     admin.create(tenant.home(), "", CreateMode::Persistent).await.unwrap();
                     admin.set_acl(tenant.home(), list, None).await.unwrap();
@@ -103,7 +103,7 @@ impl Tree {
                 let root = [Acl::read_all(), Acl::digest("administrator", "word", Permissions::ALL)];
                 admin.set_acl("/", root, None).await.unwrap();
             }
-            Self::LeftBehind => {
+            Self::Abandoned => {
                 admin.create("/_docent/markers", "", CreateMode::Persistent).await.unwrap();
                 let creator = || [Acl::digest("earlier", "word", Permissions::ALL)];
                 admin.set_acl("/_docent/markers", creator(), None).await.unwrap();
@@ -114,7 +114,7 @@ impl Tree {
     }
 }
 
-/// Names of the nodes at the root.
+/// Returns the names of the nodes at the root.
 pub(crate) async fn at_root(server: &TestServer) -> Vec<String> {
     let client = connect(server).await;
     let mut names = client.children("/").await.unwrap().names;

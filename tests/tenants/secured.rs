@@ -1,4 +1,4 @@
-//! Real servers that ask who clients are: by SASL, and of all of them.
+//! Real servers that require authentication: by SASL, or from every client.
 
 use crate::recipes::RECIPES;
 use docent::client::{Client, ClientBuilder};
@@ -7,7 +7,7 @@ use docent_tests::{PATIENCE, SESSION, soon, tick};
 use futures_util::future::join_all;
 use std::time::Duration;
 
-/// Settings of a client of `server`.
+/// Returns the settings of a client of `server`.
 fn builder(server: &RealServer) -> ClientBuilder {
     Client::builder(server.address().to_string())
         .session_timeout(SESSION)
@@ -15,10 +15,10 @@ fn builder(server: &RealServer) -> ClientBuilder {
         .operation_timeout(PATIENCE)
 }
 
-/// All recipes of one tenant below a folder of its own, while a session of each earlier tenant stands.
+/// Uses all recipes as one tenant below its own folder, while a session of each earlier tenant stays open.
 async fn all_recipes(builder: ClientBuilder, home: &str, what: &str) -> Client {
-    let standing = soon(builder.clone().connect()).await.unwrap();
-    soon(standing.ensure_path(&format!("{home}/first"))).await.unwrap();
+    let client = soon(builder.clone().connect()).await.unwrap();
+    soon(client.ensure_path(&format!("{home}/first"))).await.unwrap();
     let each = RECIPES.iter().map(|recipe| {
         let builder = builder.clone();
         async move {
@@ -29,12 +29,12 @@ async fn all_recipes(builder: ClientBuilder, home: &str, what: &str) -> Client {
         }
     });
     join_all(each).await;
-    standing
+    client
 }
 
 #[tokio::test]
 #[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
-async fn where_everyone_must_say_who_they_are_tenants_share_a_tree_all_the_same() {
+async fn tenants_share_a_tree_on_servers_that_require_authentication() {
     let options = ServerOptions::default()
         .property("zookeeper.enforce.auth.enabled", "true")
         .property("zookeeper.enforce.auth.schemes", "digest");
@@ -47,7 +47,7 @@ async fn where_everyone_must_say_who_they_are_tenants_share_a_tree_all_the_same(
     }
 }
 
-/// Gives each tenant a folder of its own, below which it may do everything, and closes the root.
+/// Gives each tenant a separate folder with all permissions, and closes the root.
 #[cfg(feature = "zookeeper-client")]
 async fn close_root(server: &RealServer) {
     use docent::CreateMode;
@@ -72,7 +72,7 @@ async fn close_root(server: &RealServer) {
 #[cfg(feature = "zookeeper-client")]
 #[tokio::test]
 #[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
-async fn tenants_with_sasl_share_a_tree_with_others_whoever_was_first() {
+async fn tenants_with_sasl_share_a_tree_with_others_in_any_order() {
     use docent::zookeeper_client::{Sasl, ZookeeperClient};
     use docent::{CreateMode, ErrorKind};
     const USERS: &str = r#"Server { org.apache.zookeeper.server.auth.DigestLoginModule required user_me="right" user_you="right"; };"#;
@@ -104,11 +104,11 @@ async fn tenants_with_sasl_share_a_tree_with_others_whoever_was_first() {
         if closed {
             close_root(&server).await;
         }
-        let mut standing = Vec::new();
+        let mut clients = Vec::new();
         for (tenant, home) in tenants {
-            standing.push(all_recipes(tenant, home, home).await);
+            clients.push(all_recipes(tenant, home, home).await);
         }
-        for client in standing {
+        for client in clients {
             if closed {
                 let error = client.create("/elsewhere", "", CreateMode::Persistent).await.unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::NoAuth, "the root is closed");

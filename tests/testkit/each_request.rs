@@ -1,4 +1,4 @@
-//! Cases that run once for each request, or each poll.
+//! Cases that run once for each request, or for each poll.
 
 use docent::testkit::{FaultRun, LinkFault, abandon_at, break_each_request, drop_at_each_poll};
 use docent::{Client, CreateMode, Error, server::Server};
@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 type CaseResult = Result<(), Box<dyn StdError + Send + Sync>>;
 
-/// Three requests, of which the second fails if its outcome is not known.
+/// Sends three requests, of which the second fails if its outcome is unknown.
 async fn case(run: &FaultRun) -> CaseResult {
     let client = Client::connect(run.connect_string()).await?;
     client.exists("/").await?;
@@ -30,7 +30,7 @@ async fn each_request_is_broken_in_each_way() {
         Ok(())
     });
     let requests = requests.await.unwrap();
-    // The client looks for what it created where the reply was lost: that is a request, too.
+    // If a reply is lost, the client looks for the created node, which is one more request.
     assert!(requests >= 3, "{requests} requests");
     let runs = runs.lock().unwrap().clone();
     assert_eq!(runs.len(), (requests + 1) * 3);
@@ -47,7 +47,7 @@ async fn a_case_that_fails_is_told_with_its_fault_and_request() {
         case(run).await.map_err(|error| format!("run {}: {error}", run.number()).into())
     };
     let failed = break_each_request(server.connect_string(), refused).await;
-    // The outcome of a plain create cannot be found out.
+    // The outcome of a plain create is unknown after a lost reply.
     let failed = failed.unwrap_err().to_string();
     assert!(failed.starts_with("the link broke before request 2 (Create2): run 3: create"), "{failed}");
 }

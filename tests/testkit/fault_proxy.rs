@@ -134,12 +134,12 @@ async fn a_link_whose_bytes_wait_is_read_no_further_at_some_point() {
     let proxy = FaultProxy::start(server.local_addr().unwrap()).await.unwrap();
     proxy.delay(PATIENCE * 10);
     let mut client = TcpStream::connect(proxy.address()).await.unwrap();
-    // It begins with no length of a frame, so that it is passed on as it is.
+    // The data does not begin with the length of a frame, so the proxy forwards it unchanged.
     let piece = vec![0xff; PIECE];
     let mut written = 0;
     while timeout(Duration::from_secs(2), client.write_all(&piece)).await.is_ok_and(|sent| sent.is_ok()) {
         written += 1;
-        assert!(written < MOST, "{written} MiB were taken");
+        assert!(written < MOST, "the proxy accepted {written} MiB");
     }
-    assert!(written >= 12, "only {written} MiB were taken");
+    assert!(written >= 12, "the proxy accepted only {written} MiB");
 }

@@ -1,6 +1,6 @@
-//! The kit for the tests of services: what its faults do to a client, and what it leaves behind.
+//! The test kit for services: effects of its faults on a client, and cleanup.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod each_request;
 mod fault_proxy;
@@ -12,7 +12,7 @@ use docent::testkit::FaultProxy;
 use docent_battery::TestServer;
 use docent_tests::builder;
 
-/// A client below the test's own path, behind a proxy of its own.
+/// Returns a client below the test's own path, behind its own proxy.
 async fn behind_proxy(server: &TestServer) -> (Client, FaultProxy) {
     let proxy = FaultProxy::start(server.address()).await.unwrap();
     (builder(server, proxy.connect_string()).connect().await.unwrap(), proxy)

@@ -1,8 +1,8 @@
-//! The sessions of the crate `zookeeper-client`: what core expects of any session (operations, outcomes,
-//! watches, the end, loss of guards), and what is special about these. Recipes are tested on Docent's own
-//! sessions.
+//! The sessions of the crate `zookeeper-client`: what the core crate requires of any session (operations,
+//! outcomes, watches, end of session, loss of guards), and the specifics of these sessions. Recipes are
+//! tested on Docent's own sessions.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 #[path = "../core/children_cache.rs"]
 mod children_cache;
@@ -30,7 +30,7 @@ use docent::zookeeper_client::ZookeeperClient;
 use docent_battery::{TestServer, both_backends_in_real_time as both_backends};
 use std::time::Duration;
 
-/// The test servers grant every client the same timeout, which is shorter than this.
+/// A session timeout longer than the one that the test servers grant to every client.
 const LEAST: Duration = Duration::from_secs(60);
 
 fn builder(server: &TestServer, connect_string: impl AsRef<str>) -> ClientBuilder {
@@ -42,5 +42,6 @@ async fn connect(server: &TestServer) -> Client {
     builder(server, server.connect_string()).connect().await.unwrap()
 }
 
-/// True where caches use persistent watches: one at the server for each, in both of its tables.
+/// True if caches use persistent watches. Each then has one watch at the server, which counts in both of its
+/// tables.
 const PERSISTENT: bool = false;

@@ -1,4 +1,4 @@
-//! Servers are told who the client is.
+//! Servers that authenticate clients with SASL.
 
 use docent::node::{Acl, Permissions};
 use docent::zookeeper_client::{Sasl, ZookeeperClient};
@@ -11,7 +11,7 @@ const USERS: &str =
 
 #[tokio::test]
 #[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
-async fn a_password_lets_in_and_a_wrong_one_is_refused_at_once() {
+async fn a_password_authenticates_and_a_wrong_one_is_refused_immediately() {
     let folder = tempfile::tempdir().unwrap();
     let users = folder.path().join("users");
     std::fs::write(&users, USERS).unwrap();

@@ -3,8 +3,8 @@ use crate::{MemoryNet, Net, ServerOptions, TestServer};
 /// Server that a test runs against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Backend {
-    /// The embedded server, one for each test, over a network in memory and on the test's own paused time:
-    /// as soon as every task waits, tokio moves its clock on to the next timer.
+    /// The embedded server, one for each test, over an in-memory network and on the test's own paused time:
+    /// as soon as every task waits, tokio advances its clock to the next timer.
     Memory,
     /// The embedded server, one for each test, on loopback and in real time: for tests of sockets, processes
     /// and threads.
@@ -14,15 +14,17 @@ pub enum Backend {
 }
 
 thread_local! {
-    /// Servers of one test reach each other. Its runtime has one thread, as paused time asks for.
+    /// Network through which the servers of one test reach each other. It is thread-local, because a test on
+    /// paused time has a single-threaded runtime.
     static MEMORY: MemoryNet = MemoryNet::new();
 }
 
 impl Backend {
-    /// A server to use but not to stop, with a path of the test's own.
+    /// Starts a server for a test that does not stop it, with a path of the test's own.
     ///
     /// # Panics
-    /// When it does not start; a real one names what to install.
+    ///
+    /// Panics if the server does not start. For a real server the message names what to install.
     pub async fn start(self) -> TestServer {
         let options = ServerOptions::default();
         match self {
@@ -32,18 +34,20 @@ impl Backend {
         }
     }
 
-    /// A server that the test may [stop](TestServer::stop). Real ones are started one at a time in a process,
-    /// so a test that asks for a second one waits for ever.
+    /// Starts a server that the test may [stop](TestServer::stop). A process starts one real server at a
+    /// time: a test that asks for a second one waits forever.
     ///
     /// # Panics
+    ///
     /// As [`start`](Self::start).
     pub async fn start_own(self) -> TestServer {
         self.start_own_with(ServerOptions::default()).await
     }
 
-    /// As [`start_own`](Self::start_own), with options.
+    /// Does the same as [`start_own`](Self::start_own), with options.
     ///
     /// # Panics
+    ///
     /// As [`start`](Self::start).
     pub async fn start_own_with(self, options: ServerOptions) -> TestServer {
         match self {
@@ -58,9 +62,9 @@ fn in_memory() -> Net {
     Net::Memory(MEMORY.with(MemoryNet::clone))
 }
 
-/// Runs each test on both backends: `embedded::name` always, in memory and on paused time, and `real::name`
-/// where ignored tests are asked for, as `cargo xtask test` does. Use it once in a module, for all its tests.
-/// The crate needs tokio with `macros`, `rt` and `test-util`.
+/// Runs each test on both backends: always as `embedded::name`, in memory and on paused time, and as
+/// `real::name` if ignored tests are requested, as `cargo xtask test` does. Use the macro once in a module,
+/// for all its tests. The crate needs tokio with the features `macros`, `rt` and `test-util`.
 ///
 /// ```
 /// use docent_battery::{Backend, both_backends};
@@ -80,8 +84,8 @@ macro_rules! both_backends {
     };
 }
 
-/// As [`both_backends`], with the embedded server on loopback and in real time: for tests of sockets,
-/// processes and threads.
+/// Does the same as [`both_backends`], with the embedded server on loopback and in real time, for tests of
+/// sockets, processes and threads.
 #[macro_export]
 macro_rules! both_backends_in_real_time {
     ($($tests:tt)+) => {
@@ -96,7 +100,7 @@ macro_rules! on_backends {
      $($(#[$attribute:meta])* async fn $name:ident($backend:ident: $type:ty) $body:block)+) => {
         $(
             #[cfg(test)]
-            #[allow(clippy::unwrap_used, reason = "it is the body of a test")]
+            #[allow(clippy::unwrap_used, reason = "this is the body of a test")]
             async fn $name($backend: $type) $body
         )+
 

@@ -9,61 +9,63 @@ use tokio::sync::OnceCell;
 
 const VERSION: &str = "2.11.0";
 
-/// Words for a machine without Python, or with one that cannot make environments.
-pub const MISSING: &str = "install python3 and python3-venv; kazoo comes from PyPI by pip";
+/// Hint for a machine without Python, or with a Python that cannot create environments.
+pub const MISSING: &str = "install python3 and python3-venv; pip installs kazoo from PyPI";
 
-/// Time within which pip has to be done.
+/// Time limit of pip.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// A command that runs `program` with a Python that knows kazoo and writes nothing beside the sources. Its
-/// environment is made below `folder` unless it is there: once for each version of Python and of kazoo.
+/// Returns a command that runs `program` with a Python that has kazoo, and that writes nothing beside the
+/// sources. The environment is created below `folder` if it does not exist: once for each version of Python
+/// and of kazoo.
 ///
 /// # Errors
-/// When Python is missing, with what to install, or kazoo cannot be installed.
+///
+/// Fails if Python is missing, naming what to install, or if kazoo cannot be installed.
 pub async fn python(folder: &Path, program: &str) -> io::Result<Command> {
     static PYTHON: OnceCell<PathBuf> = OnceCell::const_new();
-    let mut python = Command::new(PYTHON.get_or_try_init(|| made(folder)).await?);
+    let mut python = Command::new(PYTHON.get_or_try_init(|| installed_python(folder)).await?);
     python.args(["-B", program]);
     Ok(python)
 }
 
-async fn made(folder: &Path) -> io::Result<PathBuf> {
+async fn installed_python(folder: &Path) -> io::Result<PathBuf> {
     let version = "import sys; print('%d.%d.%d' % sys.version_info[:3])";
-    let version = said(Command::new("python3").args(["-c", version])).await?;
+    let version = output_of(Command::new("python3").args(["-c", version])).await?;
     let venv = folder.join(format!("kazoo-{VERSION}-python-{}", version.trim()));
     if !venv.exists() {
-        make(&venv).await?;
+        create_venv(&venv).await?;
     }
     Ok(venv.join("bin/python"))
 }
 
-/// Makes the environment under another name and renames it when it is complete, so that others, in other
-/// processes too, see it as a whole or not at all.
-async fn make(venv: &Path) -> io::Result<()> {
+/// Creates the environment under a temporary name and renames it when it is complete. Other threads and
+/// processes therefore see the whole environment or none.
+async fn create_venv(venv: &Path) -> io::Result<()> {
     let new = venv.with_file_name(format!("kazoo-{VERSION}.{}.new", std::process::id()));
-    said(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&new)).await?;
+    output_of(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&new)).await?;
     let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-    said(Command::new(new.join("bin/python")).args(install).arg(format!("kazoo=={VERSION}"))).await?;
+    output_of(Command::new(new.join("bin/python")).args(install).arg(format!("kazoo=={VERSION}"))).await?;
     match std::fs::rename(&new, venv) {
-        // Somebody else's was first.
+        // Another process was faster.
         Err(_) if venv.exists() => std::fs::remove_dir_all(&new),
         renamed => renamed,
     }
 }
 
-/// Output of a program that has to succeed.
-async fn said(program: &mut Command) -> io::Result<String> {
+/// Returns the output of a program that must succeed.
+async fn output_of(program: &mut Command) -> io::Result<String> {
     let line = format!("{:?}", program.as_std());
     let output = program.stdin(Stdio::null()).kill_on_drop(true).output();
     let Ok(output) = tokio::time::timeout(PATIENCE, output).await else {
         return Err(io::Error::new(
             io::ErrorKind::TimedOut,
-            format!("{line} is not done within {PATIENCE:?}"),
+            format!("{line} did not finish within {PATIENCE:?}"),
         ));
     };
     let failed = |words: String| io::Error::other(format!("{line} failed: {words}; {MISSING}"));
     let output = output.map_err(|error| failed(error.to_string()))?;
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-    let said = text(&output.stdout);
-    if output.status.success() { Ok(said) } else { Err(failed(said + &text(&output.stderr))) }
+    let stdout = text(&output.stdout);
+    if output.status.success() { Ok(stdout) } else { Err(failed(stdout + &text(&output.stderr))) }
 }

@@ -24,7 +24,7 @@ pub fn round_trips(trace: &[Traced]) -> usize {
     count
 }
 
-/// Counts the watch events in a trace that were passed on.
+/// Counts the watch events in a trace that the proxy forwarded.
 pub fn watch_events(trace: &[Traced]) -> usize {
     trace.iter().filter(|frame| frame.kind == FrameKind::Event && frame.fate == Fate::Forwarded).count()
 }

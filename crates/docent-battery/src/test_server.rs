@@ -8,21 +8,24 @@ use std::time::Duration;
 use std::{env, process};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// Variable with the address of a real server that several test binaries share. Without it, each starts one.
+/// Environment variable with the address of a real server that several test binaries share. Without it, each
+/// binary starts its own.
 const SHARED_SERVER: &str = "DOCENT_TEST_SERVER";
 
-/// A Java process takes 250 MB: besides the shared server there is at most one more.
+/// Limits a process to one real server besides the shared one, because a Java process takes 250 MB.
 static OWN_REAL_SERVER: Semaphore = Semaphore::const_new(1);
 static ROOTS: AtomicU64 = AtomicU64::new(1);
 const SESSION_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A server for one test, behind a proxy, with a path of the test's own. Made by [`Backend`](crate::Backend).
+/// A server for one test, behind a proxy, with a path of the test's own. Created by
+/// [`Backend`](crate::Backend).
 ///
 /// # On drop
-/// The proxy and the server go, unless the server is shared.
+///
+/// The proxy and the server stop, unless the server is shared.
 #[derive(Debug)]
 pub struct TestServer {
-    // Dropped in this order: clients lose the proxy first.
+    // Fields are dropped in this order: clients lose the proxy first.
     front: Proxy,
     server: Server,
     net: Net,
@@ -65,7 +68,7 @@ impl TestServer {
     pub(crate) async fn shared() -> Self {
         let address = match env::var(SHARED_SERVER) {
             Ok(address) => address.parse().unwrap_or_else(|_| {
-                panic!("{SHARED_SERVER} is {address:?}, and must be an IP address with a port")
+                panic!("{SHARED_SERVER} is {address:?}, but must be an IP address with a port")
             }),
             Err(_) => started(RealServer::shared().await).address(),
         };
@@ -73,7 +76,7 @@ impl TestServer {
     }
 
     pub(crate) async fn real(options: ServerOptions) -> Self {
-        let permit = OWN_REAL_SERVER.acquire().await.expect("nobody closes the semaphore");
+        let permit = OWN_REAL_SERVER.acquire().await.expect("the semaphore is never closed");
         let real = started(RealServer::start_with(options).await);
         Self::new(Server::Own { real, _permit: permit }, true, Net::Loopback).await
     }
@@ -82,7 +85,7 @@ impl TestServer {
         let front = Proxy::start_with(server.address(), Sessions::on(net.clone()))
             .await
             .expect("a port is free on loopback");
-        // Other processes may use the server, too.
+        // Other processes may use the server as well.
         let root = format!("/test-{}{:06}", process::id(), ROOTS.fetch_add(1, Ordering::Relaxed));
         let server = Self { front, server, net, own, root };
         server.make_root().await;
@@ -97,35 +100,37 @@ impl TestServer {
         client.close().await.expect("the server closes a session that was just opened");
     }
 
-    /// The address for clients: that of the [front](Self::front) proxy, as `host:port`.
+    /// The address for clients, `host:port` of the [front](Self::front) proxy.
     pub fn connect_string(&self) -> String {
         self.front.connect_string()
     }
 
-    /// The proxy that [`connect_string`](Self::connect_string) leads to. It notes all sessions, so that any
-    /// of them can be [ended](Self::expire).
+    /// The proxy at [`connect_string`](Self::connect_string). It records all sessions, so any of them can be
+    /// [ended](Self::expire).
     pub fn front(&self) -> &Proxy {
         &self.front
     }
 
-    /// One more proxy in front of the server, for a client whose link shall be broken apart from others.
+    /// Starts another proxy in front of the server, for a client whose link is to be broken separately.
     ///
     /// # Panics
-    /// When no port is free on loopback.
+    ///
+    /// Panics if no port is free on loopback.
     pub async fn proxy(&self) -> Proxy {
         self.proxy_of(self.server.address()).await
     }
 
-    /// As [`proxy`](Self::proxy), in front of another server on the same network.
+    /// Does the same as [`proxy`](Self::proxy), in front of another server on the same network.
     ///
     /// # Panics
-    /// When no port is free on loopback.
+    ///
+    /// Panics if no port is free on loopback.
     pub async fn proxy_of(&self, server: SocketAddr) -> Proxy {
         let sessions = self.front.sessions().clone();
         Proxy::start_with(server, sessions).await.expect("a port is free on loopback")
     }
 
-    /// The server itself, past all proxies.
+    /// The address of the server itself, which bypasses all proxies.
     pub fn address(&self) -> SocketAddr {
         self.server.address()
     }
@@ -145,33 +150,37 @@ impl TestServer {
         self.net.client_builder(connect_string)
     }
 
-    /// The network on which it listens.
+    /// The network on which the server listens.
     pub fn net(&self) -> &Net {
         &self.net
     }
 
-    /// A bare client with a session of its own, past all proxies.
+    /// Opens a raw client with its own session, which bypasses all proxies.
     ///
     /// # Panics
-    /// When the server does not answer.
+    ///
+    /// Panics if the server does not answer.
     pub async fn client(&self) -> RawClient {
         RawClient::open_on(&self.net, self.server.address(), SESSION_TIMEOUT)
             .await
             .expect("a running server opens a session")
     }
 
-    /// Ends a session as expiry does. It is gone when this returns.
+    /// Ends a session as expiry does. The session no longer exists when this method returns.
     ///
     /// # Errors
-    /// When the session came through no proxy of this server, or the server cannot be reached.
+    ///
+    /// Fails if the session came through no proxy of this server, or if the server cannot be reached.
     pub async fn expire(&self, session_id: i64) -> Result<(), ExpireError> {
         self.front.expire_session(session_id).await
     }
 
-    /// Stops the server; its port, nodes and sessions are kept for [`start_again`](Self::start_again).
+    /// Stops the server. Its port, nodes and sessions are kept for [`start_again`](Self::start_again).
     ///
     /// # Panics
-    /// When the server came from [`Backend::start`](crate::Backend::start): that one may be shared.
+    ///
+    /// Panics if the server came from [`Backend::start`](crate::Backend::start), because that server may be
+    /// shared.
     pub async fn stop(&self) {
         self.assert_own();
         match &self.server {
@@ -187,7 +196,8 @@ impl TestServer {
     /// again.
     ///
     /// # Panics
-    /// As [`stop`](Self::stop), and when it does not come up.
+    ///
+    /// As [`stop`](Self::stop), and if the server does not start.
     pub async fn start_again(&self) {
         self.assert_own();
         match &self.server {
@@ -197,7 +207,7 @@ impl TestServer {
         }
     }
 
-    /// The embedded server, for things that only that can do.
+    /// The embedded server, for features that only the embedded server has.
     pub fn as_embedded(&self) -> Option<&docent_server::Server> {
         match &self.server {
             Server::Embedded { server, .. } => Some(server),
@@ -208,14 +218,15 @@ impl TestServer {
     /// Starts a follower of the embedded server, on the same network.
     ///
     /// # Panics
-    /// When the server is a real one, or the follower does not start.
+    ///
+    /// Panics if the server is a real one, or if the follower does not start.
     pub async fn follower(&self, set_up: impl FnOnce(FollowerBuilder) -> FollowerBuilder) -> Follower {
         let server = self.as_embedded().expect("only the embedded server has followers that can be cut off");
         let started = set_up(server.follower()).start_on(self.net.clone()).await;
         started.expect("the follower starts on a free port")
     }
 
-    /// The test's own real server, for things that only that can do.
+    /// The test's own real server, for features that only a real server has.
     pub fn as_real(&self) -> Option<&RealServer> {
         match &self.server {
             Server::Embedded { .. } | Server::Shared(_) => None,
@@ -224,7 +235,7 @@ impl TestServer {
     }
 
     fn assert_own(&self) {
-        assert!(self.own, "this server may be shared: a test that stops it takes one from start_own");
+        assert!(self.own, "this server may be shared; a test that stops its server must use start_own");
     }
 }
 
@@ -238,7 +249,8 @@ impl Server {
     }
 }
 
-/// A test that needs a real server fails without one, saying what to install.
+/// Returns the server. A test that needs a real server fails without one, and the message names what to
+/// install.
 fn started<T>(result: Result<T, StartError>) -> T {
     result.unwrap_or_else(|error| panic!("{error}"))
 }

@@ -7,13 +7,13 @@ import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.recipes.cache.CuratorCache;
 import org.apache.curator.framework.recipes.cache.CuratorCacheListener;
 
-/** A node that one session sets and others follow, each with a session and a cache of its own. */
+/** A node that one session sets and others follow, each with its own session and cache. */
 final class Configurations {
     private record Seen(int value, long at) {}
 
     private Configurations() {}
 
-    /** For each follower the time from the return of the write, and as {@code call_} from the call. */
+    /** Measures, for each follower, the time from the return of the write, and as {@code call_} from the call. */
     static String publish(Order order) throws Exception {
         CuratorFramework publisher = order.client();
         publisher.create().creatingParentsIfNeeded().forPath(order.path(), bytes(0));

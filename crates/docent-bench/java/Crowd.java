@@ -3,9 +3,9 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.LongAdder;
 
-/** Threads that do the same again and again until they are told to stop, and count how often. */
+/** Threads that repeat an operation until the crowd is over, and count how often. */
 final class Crowd {
-    /** Does something once. */
+    /** Performs the operation once. */
     interface Turn {
         void take() throws Exception;
     }
@@ -43,7 +43,7 @@ final class Crowd {
         }
     }
 
-    /** Counts what is done within the window of the order, once the threads have run for a while. Ends them. */
+    /** Lets the threads run for the lead time, counts the operations within the order's window, and ends the threads. */
     String measure(Order order) throws Exception {
         Thread.sleep(order.number("lead"));
         long before = done.sum();
@@ -52,7 +52,7 @@ final class Crowd {
         String answer = measured.stop(done.sum() - before);
         isOver = true;
         for (Thread thread : threads) {
-            // Most end by themselves, as others let them.
+            // Most threads end on their own, as soon as the other threads release what they wait for.
             thread.join(200);
             thread.interrupt();
         }

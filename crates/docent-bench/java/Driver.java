@@ -8,9 +8,10 @@ import java.util.concurrent.LinkedBlockingQueue;
 /**
  * Curator's recipes under load: {@code java Driver}.
  *
- * <p>Says {@code ready}. Then each line that it reads is an order, {@code NAME CONNECT-STRING PATH KEY=NUMBER …}, and is
- * answered by the lines {@code start} and {@code stop} around what is measured, and at last {@code ok KEY=NUMBER …} or
- * {@code error WORDS}. One order is carried out at a time. The process ends when its input does, whatever it is doing.
+ * <p>Prints {@code ready}, and then carries out orders, one at a time. Each input line is an order,
+ * {@code NAME CONNECT-STRING PATH KEY=NUMBER …}. The driver prints {@code start} and {@code stop} around the measured part,
+ * and finally {@code ok KEY=NUMBER …} or {@code error WORDS}. The process exits when its input ends, even in the middle of
+ * an order.
  */
 public final class Driver {
     private Driver() {}
@@ -49,7 +50,7 @@ public final class Driver {
                 case "change" -> Services.change(order);
                 case "join" -> Services.join(order);
                 case "publish" -> Configurations.publish(order);
-                default -> "error " + order.name() + " is not known";
+                default -> "error " + order.name() + " is an unknown workload";
             };
         } catch (Throwable error) {
             return ("error " + error).replace('\n', ' ');

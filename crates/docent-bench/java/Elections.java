@@ -5,7 +5,7 @@ import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.recipes.leader.LeaderLatch;
 import org.apache.curator.framework.recipes.leader.LeaderLatchListener;
 
-/** Candidates of which the leader resigns: the time from the call until another one leads. */
+/** Candidates whose leader resigns. Measures the time from the call until another candidate leads. */
 final class Elections {
     /** Time in which all candidates find their places before the leader resigns. */
     private static final int PAUSE_MS = 10;

@@ -3,9 +3,9 @@ import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 
-/** Locks under contention, each contender with a session and a thread of its own. */
+/** Locks under contention, each contender with its own session and thread. */
 final class Locks {
-    /** One turn in this many of the read/write lock writes. */
+    /** One in this many turns at the read/write lock is a write. */
     private static final int TURNS_PER_WRITE = 10;
 
     private Locks() {}

@@ -3,12 +3,12 @@ import java.lang.management.ManagementFactory;
 import java.util.Arrays;
 import java.util.List;
 
-/** Part of an order that is measured. Tells the bench of its begin and its end. */
+/** Measured part of an order. Reports its beginning and end to the bench. */
 final class Measured {
     private static final OperatingSystemMXBean PROCESS =
             (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
 
-    /** Time that the bench has to look at its counts before the end of the order adds to them. */
+    /** Time for the bench to read its counts before the end of the order adds to them. */
     private static final int PAUSE_MS = 20;
 
     private final long since;
@@ -24,7 +24,7 @@ final class Measured {
         return new Measured();
     }
 
-    /** Figures of so many operations. Waits until the bench has noted what they sent. */
+    /** Returns the figures of this number of operations. Waits until the bench has recorded their requests. */
     String stop(long operations) throws InterruptedException {
         double seconds = (System.nanoTime() - since) / 1e9;
         double micros = (PROCESS.getProcessCpuTime() - cpu) / 1e3;
@@ -33,7 +33,7 @@ final class Measured {
         return "ok ops=" + operations + " seconds=" + seconds + " cpu_micros=" + micros;
     }
 
-    /** The median and the 95th percentile of times in nanoseconds, as more figures. */
+    /** Returns the median and the 95th percentile of times in nanoseconds, as additional figures. */
     static String times(String prefix, List<Long> times) {
         long[] sorted = times.stream().mapToLong(time -> time).sorted().toArray();
         return " " + prefix + "p50=" + quantile(sorted, 0.5) + " " + prefix + "p95=" + quantile(sorted, 0.95);

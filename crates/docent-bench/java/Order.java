@@ -9,7 +9,7 @@ import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.retry.RetryOneTime;
 
-/** An order, and the sessions that are opened for it. Closing it ends them. */
+/** An order, and the sessions that are opened for it. Closing the order closes the sessions. */
 final class Order implements AutoCloseable {
     private static final int SESSION_TIMEOUT_MS = 30_000;
 
@@ -33,12 +33,12 @@ final class Order implements AutoCloseable {
         return words[2];
     }
 
-    /** A setting, or zero. */
+    /** Returns a setting, or zero if it is missing. */
     int number(String key) {
         return settings.getOrDefault(key, 0);
     }
 
-    /** A session of its own, as a service would open it. */
+    /** Opens a session, as a service would open it. */
     CuratorFramework client() throws Exception {
         CuratorFramework client = CuratorFrameworkFactory.builder()
                 .connectString(words[1])
@@ -54,7 +54,7 @@ final class Order implements AutoCloseable {
         return client;
     }
 
-    /** Several of them. */
+    /** Opens several sessions. */
     List<CuratorFramework> clients(int count) throws Exception {
         List<CuratorFramework> several = new ArrayList<>();
         for (int client = 0; client < count; client++) {

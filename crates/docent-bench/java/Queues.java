@@ -11,15 +11,15 @@ import org.apache.curator.framework.recipes.queue.QueueSerializer;
 import org.apache.curator.framework.recipes.queue.SimpleDistributedQueue;
 import org.apache.curator.framework.state.ConnectionState;
 
-/** Queues whose producers and consumers have sessions of their own. */
+/** Queues whose producers and consumers each have their own session. */
 final class Queues {
     private static final String ITEM = "an item of a queue, of some forty bytes";
-    /** Most items that were put and are not taken, beside the backlog. */
+    /** Maximum number of items that were put and not yet taken, besides the backlog. */
     private static final int ROOM = 100;
 
     private Queues() {}
 
-    /** With a lock path: an item is gone once it was consumed, not before. */
+    /** Uses a lock path, so an item is deleted only after it was consumed. */
     static String queue(Order order) throws Exception {
         Crowd crowd = new Crowd();
         Semaphore room = new Semaphore(ROOM);
@@ -65,7 +65,7 @@ final class Queues {
         };
     }
 
-    /** One session puts items and another takes them, in front of a backlog that stays as it is. */
+    /** One session puts items and another takes them, with a backlog of constant size. */
     static String simple(Order order) throws Exception {
         SimpleDistributedQueue target = new SimpleDistributedQueue(order.client(), order.path());
         SimpleDistributedQueue source = new SimpleDistributedQueue(order.client(), order.path());

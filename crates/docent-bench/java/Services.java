@@ -12,13 +12,13 @@ import org.apache.curator.x.discovery.ServiceDiscoveryBuilder;
 import org.apache.curator.x.discovery.ServiceInstance;
 import org.apache.curator.x.discovery.details.ServiceCacheListener;
 
-/** Views of a service whose instances stand already, and the changes that they show. */
+/** Views of a service whose instances already exist, and the changes that they show. */
 final class Services {
     private static final String SERVICE = "service";
 
     private Services() {}
 
-    /** The time from the call until all instances are shown, each time in a new session. */
+    /** Measures the time from the call until all instances are shown, each time in a new session. */
     static String view(Order order) throws Exception {
         List<Long> times = new ArrayList<>();
         Measured measured = Measured.start();
@@ -40,7 +40,7 @@ final class Services {
         return measured.stop(times.size()) + Measured.times("", times);
     }
 
-    /** An instance changes its payload: the time from the call until a view in another session shows that. */
+    /** Changes an instance's payload. Measures the time from the call until a view in another session shows the change. */
     static String change(Order order) throws Exception {
         ServiceDiscovery<Object> discovery = discovery(order.client(), order);
         ServiceInstance<Object> instance = instance("0", null);
@@ -62,7 +62,7 @@ final class Services {
         return answer + Measured.times("", times);
     }
 
-    /** An instance joins and leaves again: the times from the calls until a view in another session shows that. */
+    /** Registers and deregisters an instance. Measures the times until a view in another session shows each change. */
     static String join(Order order) throws Exception {
         ServiceDiscovery<Object> discovery = discovery(order.client(), order);
         View view = new View(order);
@@ -100,7 +100,7 @@ final class Services {
         return id == null ? builder.build() : builder.id(id).build();
     }
 
-    /** The payload of an instance; empty when it is not shown. */
+    /** Returns the payload of an instance, or an empty text if the instance is not shown. */
     private static String payloadOf(List<ServiceInstance<Object>> instances, String id) {
         for (ServiceInstance<Object> instance : instances) {
             if (instance.getId().equals(id)) {
@@ -110,7 +110,7 @@ final class Services {
         return "";
     }
 
-    /** Waits for a state of a view. */
+    /** Waits until a view reaches a state. */
     private static final class Wait {
         private final Predicate<List<ServiceInstance<Object>>> wanted;
         private final CountDownLatch seen = new CountDownLatch(1);
@@ -128,7 +128,7 @@ final class Services {
         }
     }
 
-    /** A view in a session of its own that is followed. */
+    /** A view in its own session. */
     private static final class View implements ServiceCacheListener {
         private final ServiceDiscovery<Object> discovery;
         private final ServiceCache<Object> cache;

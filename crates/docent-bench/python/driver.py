@@ -1,8 +1,8 @@
 """kazoo's recipes under load: `python driver.py`.
 
-Says `ready`. Then each line that it reads is an order, `NAME CONNECT-STRING PATH KEY=NUMBER ...`, and is answered by the
-lines `start` and `stop` around what is measured, and at last `ok KEY=NUMBER ...` or `error WORDS`. The process ends when
-its input does, whatever it is doing.
+Prints `ready`, and then carries out orders. Each input line is an order, `NAME CONNECT-STRING PATH KEY=NUMBER ...`. The
+driver prints `start` and `stop` around the measured part, and finally `ok KEY=NUMBER ...` or `error WORDS`. The process exits
+when its input ends, even in the middle of an order.
 """
 
 import os
@@ -41,7 +41,7 @@ class Order:
 
 
 class Crowd:
-    """Threads that do the same again and again until they are told to stop, and count how often."""
+    """Threads that repeat an operation until the crowd is over, and count how often."""
 
     def __init__(self):
         self.counts = []

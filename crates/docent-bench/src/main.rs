@@ -1,8 +1,10 @@
-//! Docent side by side with its peers on one server, and its server side by side with a real ZooKeeper. Start
-//! it with `cargo xtask bench session`, `recipes`, `server`, `command-line` or `code-paths`.
+//! Benchmarks that compare Docent with other libraries on one server, and Docent's server with a real
+//! ZooKeeper. Start them with `cargo xtask bench session`, `recipes`, `server`, `command-line` or
+//! `code-paths`.
 //!
-//! The clients are measured in turns, each in a process of its own: this binary starts itself as one of them,
-//! so that CPU time is the client's alone. `docs/benchmarks.md` explains the measures and how to read them.
+//! The clients are measured in turns, each in a separate process: this binary starts itself as one of the
+//! clients, so the measured CPU time belongs to that client alone. `docs/benchmarks.md` explains the measures
+//! and how to read them.
 
 mod clients;
 mod code_paths;
@@ -26,29 +28,29 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Bench {
-    /// Our session, a bare client and zookeeper-client on one server.
+    /// Compare Docent's session, a bare client and zookeeper-client on one server.
     Session(session::Options),
-    /// The embedded server beside a real ZooKeeper.
+    /// Compare the embedded server with a real ZooKeeper.
     Server(server::Options),
-    /// Our recipes, Curator's and kazoo's on one server.
+    /// Compare the recipes of Docent, Curator and kazoo on one server.
     Recipes(recipes::Options),
-    /// The command `docent` from start to exit, beside other ways to hold a lock.
+    /// Compare the `docent` command from start to exit with other ways to hold a lock.
     CommandLine(command_line::Options),
-    /// The code that single operations execute, and the size of the code.
+    /// Print the code that single operations execute, and the size of the code.
     CodePaths(code_paths::Options),
-    /// The process that callgrind profiles.
+    /// Run the process that callgrind profiles.
     #[command(hide = true)]
     CodePathWorker(code_paths::WorkerOptions),
-    /// A lock by one call after the other: a rival of the command.
+    /// Hold a lock with one request after the other, for comparison with the `docent` command.
     #[command(hide = true)]
     SequentialLock(command_line::SequentialOptions),
-    /// Our recipes: the command of the measured process.
+    /// Run Docent's recipes: the command of the measured process.
     #[command(hide = true)]
     RecipeWorker,
-    /// The embedded server: the command of the process whose memory is measured.
+    /// Run the embedded server: the command of the process whose memory is measured.
     #[command(hide = true)]
     Serve,
-    /// Measures one client: the command of the measured processes.
+    /// Measure one client: the command of the measured processes.
     #[command(hide = true)]
     Worker(worker::Options),
 }
@@ -65,7 +67,7 @@ fn main() -> Result<()> {
         Bench::SequentialLock(options) => runtime.block_on(command_line::sequential_lock(options)),
         Bench::RecipeWorker => runtime.block_on(async { tokio::spawn(recipes::work()).await? }),
         Bench::Serve => runtime.block_on(async { tokio::spawn(server::serve()).await? }),
-        // On a worker's thread, as the tasks of a service run: the thread of `block_on` is none.
+        // Spawned on a worker thread, like the tasks of a service. The thread of `block_on` is not a worker.
         Bench::Worker(options) => runtime.block_on(async { tokio::spawn(worker::run(options)).await? }),
     }
 }

@@ -1,17 +1,17 @@
-//! Figures that each client is measured by, with their targets.
+//! The measured figures of each client, with their targets.
 
 use crate::clients::Which;
 
-/// One figure of a client.
+/// A figure of a client.
 #[derive(Debug)]
 pub(crate) struct Measure {
-    /// Name of the figure between the worker and the session bench.
+    /// Key of the figure in the output of a worker.
     pub(crate) key: &'static str,
     pub(crate) title: &'static str,
     pub(crate) target: Option<Target>,
 }
 
-/// Upper bound of our figure, as a share of another client's.
+/// Upper bound of Docent's figure, as a share of another client's figure.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Target {
     pub(crate) of: Which,

@@ -15,7 +15,8 @@ impl Report {
     /// Adds the figures that a worker printed.
     ///
     /// # Errors
-    /// When a measure is missing.
+    ///
+    /// Fails if a measure is missing.
     pub(crate) fn add(&mut self, which: Which, printed: &str) -> Result<()> {
         let values: HashMap<_, _> = printed.lines().filter_map(|line| line.split_once(' ')).collect();
         for measure in MEASURES {
@@ -29,7 +30,7 @@ impl Report {
         self.samples.get(&(key, which.name())).cloned().unwrap_or_default()
     }
 
-    /// Ours to another's: the median of the rounds' ratios.
+    /// The median, over the rounds, of the ratios of Docent's figure to the other client's.
     fn ratio(&self, key: &'static str, other: Which) -> f64 {
         self.samples(key, Which::Docent).ratios(&self.samples(key, other)).median()
     }
@@ -71,7 +72,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Writes rows, the first of which is the head.
+/// Writes rows, of which the first is the header.
 pub(crate) fn write_table<const N: usize>(f: &mut fmt::Formatter<'_>, rows: &[[String; N]]) -> fmt::Result {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
     for (index, row) in rows.iter().enumerate() {
@@ -92,17 +93,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_worker_that_left_something_out_is_an_error() {
+    fn an_incomplete_worker_report_is_an_error() {
         assert!(Report::default().add(Which::Bare, "get_p50 100\n").is_err());
     }
 
     #[test]
-    fn ratios_are_ours_to_theirs_and_say_when_they_may_be_chance() {
+    fn ratios_are_docent_to_peer_and_are_marked_if_they_may_be_chance() {
         let mut report = Report::default();
         let printed =
             |value: u32| MEASURES.iter().map(|m| format!("{} {value}\n", m.key)).collect::<String>();
-        for (ours, bare, peer) in [(100, 90, 200), (110, 105, 220), (90, 100, 150)] {
-            report.add(Which::Docent, &printed(ours)).unwrap();
+        for (docent, bare, peer) in [(100, 90, 200), (110, 105, 220), (90, 100, 150)] {
+            report.add(Which::Docent, &printed(docent)).unwrap();
             report.add(Which::Bare, &printed(bare)).unwrap();
             report.add(Which::ZookeeperClient, &printed(peer)).unwrap();
         }

@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// Values of one measure, in the order they came.
+/// Values of one measure, in order of arrival.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Samples(Vec<f64>);
 
@@ -9,12 +9,16 @@ impl Samples {
         self.0.push(value);
     }
 
-    /// The value that `share` of all are not above; zero when there is none.
+    /// Returns the value that `share` of all values do not exceed, or zero if there are no values.
     pub(crate) fn quantile(&self, share: f64) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
         let last = sorted.len().saturating_sub(1);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "share is from 0 to 1")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the share is between 0 and 1"
+        )]
         let index = (last as f64 * share).round() as usize;
         sorted.get(index).copied().unwrap_or_default()
     }
@@ -23,7 +27,8 @@ impl Samples {
         self.quantile(0.5)
     }
 
-    /// Ours to theirs, one by one: what changes from round to round falls out.
+    /// The ratios of these values to the other side's, round by round, so differences between rounds cancel
+    /// out.
     pub(crate) fn ratios(&self, other: &Self) -> Self {
         self.0.iter().zip(&other.0).map(|(ours, theirs)| ours / theirs).collect()
     }
@@ -36,7 +41,7 @@ impl Samples {
         self.quantile(1.0)
     }
 
-    /// True when no border lies between them: then which of them is smaller may be chance.
+    /// Returns true if the ranges overlap, so that either may be smaller by chance.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         self.min() <= other.max() && other.min() <= self.max()
     }
@@ -61,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_stands_between_smallest_and_largest() {
+    fn the_median_lies_between_smallest_and_largest() {
         let samples = Samples::from_iter([30.0, 10.0, 20.25]);
         assert_eq!(samples.to_string(), "20.2 (10.0..30.0)");
         assert_eq!(Samples::default().median(), 0.0);

@@ -1,4 +1,4 @@
-//! The session bench: starts the server, runs the clients in turns, reports.
+//! The session bench: starts the server, runs the clients in turns, and reports.
 
 use crate::clients::Which;
 use crate::report::Report;
@@ -17,26 +17,26 @@ pub(crate) const FOLDER: &str = "/bench/line";
 pub(crate) const NODE: &str = "/bench/node";
 const NODE_BYTES: usize = 100;
 
-/// Requests on the way at a time where there are many.
+/// Requests in flight at a time in the concurrent measurements.
 pub(crate) const IN_FLIGHT: usize = 256;
 
-/// A server that was just started compiles its code while it runs, on the cores that the clients run on:
-/// rounds are measured once that is over.
+/// Rounds before the first that counts. A server that has just started compiles its code while it runs, on
+/// the cores that the clients use.
 const WARM_UP_ROUNDS: u32 = 5;
 
-/// Delay of the slow link, each way.
+/// Delay of the slow link in each direction.
 const LINK_DELAY: Duration = Duration::from_millis(5);
 
 /// Command line of the session bench.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Rounds; in each all clients are measured, one after the other.
+    /// Number of rounds, in each of which all clients are measured one after the other.
     #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// A tenth of the requests in each round.
+    /// Send a tenth of the requests in each round.
     #[arg(long)]
     quick: bool,
-    /// On the embedded server instead of a real ZooKeeper.
+    /// Measure on the embedded server instead of a real ZooKeeper.
     #[arg(long)]
     embedded: bool,
 }
@@ -74,7 +74,7 @@ fn quick(quick: bool) -> &'static str {
     if quick { ", quick" } else { "" }
 }
 
-/// Measures one client in a process of its own. Returns its output.
+/// Measures one client in a separate process. Returns its output.
 async fn worker(which: Which, arguments: &[String]) -> Result<String> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["worker", which.name()]).args(arguments).kill_on_drop(true);
@@ -83,7 +83,7 @@ async fn worker(which: Which, arguments: &[String]) -> Result<String> {
     String::from_utf8(output.stdout).context("a worker prints text")
 }
 
-/// Makes the nodes that clients use.
+/// Creates the nodes that clients use.
 pub(crate) async fn prepare(server: SocketAddr) -> Result<()> {
     let mut client = RawClient::open(server, Duration::from_secs(10)).await?;
     let node = Bytes::from(vec![b'x'; NODE_BYTES]);
@@ -94,7 +94,7 @@ pub(crate) async fn prepare(server: SocketAddr) -> Result<()> {
     Ok(client.close().await?)
 }
 
-/// Server that clients are measured on.
+/// Server on which clients are measured.
 #[derive(Debug)]
 pub(crate) enum Server {
     Real(RealServer),

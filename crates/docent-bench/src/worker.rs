@@ -1,4 +1,4 @@
-//! One client in a process of its own. Prints `key value` for each measure.
+//! One client in a separate process. Prints `key value` for each measure.
 
 use crate::clients::{Bare, Client, Docent, Which, ZookeeperClient};
 use crate::samples::Samples;
@@ -8,7 +8,7 @@ use clap::Args;
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
 
-/// A round at full length.
+/// Number of reads in a full-length round.
 const GETS: usize = 6_000;
 const CREATES: usize = 3_000;
 const PAIRS: usize = 750;
@@ -20,17 +20,17 @@ const CREATES_IN_FLIGHT: usize = 20_000;
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     which: Which,
-    /// The server.
+    /// Address of the server.
     address: String,
-    /// The server behind a slow link.
+    /// Address of the server behind a slow link.
     far_address: Option<String>,
-    /// Percent of a round at full length.
+    /// Percentage of a full-length round.
     #[arg(long, default_value_t = 100)]
     percent: usize,
-    /// Nothing but so many gets one at a time and so many with 256 in flight, for profilers.
+    /// For profilers: send only this number of gets one at a time, and this number with 256 in flight.
     #[arg(long, num_args = 2)]
     gets: Option<Vec<usize>>,
-    /// As `gets`, with creates.
+    /// For profilers: send only this number of creates one at a time, and this number with 256 in flight.
     #[arg(long, num_args = 2)]
     creates: Option<Vec<usize>>,
 }
@@ -61,7 +61,7 @@ async fn measure<C: Client>(options: Options) -> Result<()> {
     Ok(())
 }
 
-/// Sends only the requests that a profiler must see.
+/// Sends only the requests that a profiler measures.
 async fn only(client: &mut impl Client, options: &Options) -> Result<()> {
     let prefix = format!("{FOLDER}/line-");
     if let Some([alone, in_flight]) = options.gets.as_deref() {
@@ -79,7 +79,7 @@ async fn only(client: &mut impl Client, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// One request at a time.
+/// Measures one request at a time.
 async fn near(client: &mut impl Client, scale: impl Fn(usize) -> usize) -> Result<()> {
     let (prefix, count) = (format!("{FOLDER}/line-"), scale(CREATES));
     for _ in 0..scale(GETS) / 10 {
@@ -92,8 +92,8 @@ async fn near(client: &mut impl Client, scale: impl Fn(usize) -> usize) -> Resul
         client.get(NODE).await?;
         times.push(started.elapsed());
     }
-    tell("get_cpu", cpu.per(scale(GETS)));
-    tell_latency("get", times);
+    print_value("get_cpu", cpu.per(scale(GETS)));
+    print_latency("get", times);
 
     let (mut times, mut paths, cpu) = (Vec::new(), Vec::new(), Cpu::start());
     for _ in 0..count {
@@ -101,8 +101,8 @@ async fn near(client: &mut impl Client, scale: impl Fn(usize) -> usize) -> Resul
         paths.push(client.create(&prefix).await?);
         times.push(started.elapsed());
     }
-    tell("create_cpu", cpu.per(count));
-    tell_latency("create", times);
+    print_value("create_cpu", cpu.per(count));
+    print_latency("create", times);
 
     let mut times = Vec::new();
     for path in paths {
@@ -110,12 +110,12 @@ async fn near(client: &mut impl Client, scale: impl Fn(usize) -> usize) -> Resul
         client.delete(&path).await?;
         times.push(started.elapsed());
     }
-    tell_latency("delete", times);
-    tell_latency("pair", pairs(client, scale(PAIRS)).await?);
+    print_latency("delete", times);
+    print_latency("pair", pairs(client, scale(PAIRS)).await?);
     Ok(())
 }
 
-/// Over a slow link.
+/// Measures requests over a slow link.
 async fn far(client: &mut impl Client, count: usize) -> Result<()> {
     let mut times = Vec::new();
     for _ in 0..count {
@@ -123,12 +123,12 @@ async fn far(client: &mut impl Client, count: usize) -> Result<()> {
         client.get(NODE).await?;
         times.push(started.elapsed());
     }
-    tell_latency("far_get", times);
-    tell_latency("far_pair", pairs(client, count).await?);
+    print_latency("far_get", times);
+    print_latency("far_pair", pairs(client, count).await?);
     Ok(())
 }
 
-/// A create and a listing submitted together. The folder is empty before each.
+/// Submits a create and a listing together. The folder is empty before each pair.
 async fn pairs(client: &mut impl Client, count: usize) -> Result<Vec<Duration>> {
     let prefix = format!("{FOLDER}/line-");
     let mut times = Vec::new();
@@ -141,30 +141,30 @@ async fn pairs(client: &mut impl Client, count: usize) -> Result<Vec<Duration>> 
     Ok(times)
 }
 
-/// Many requests at a time.
+/// Measures many concurrent requests.
 async fn many(client: &mut impl Client, scale: impl Fn(usize) -> usize) -> Result<()> {
     let count = scale(GETS_IN_FLIGHT);
     let (started, cpu) = (Instant::now(), Cpu::start());
     client.get_many(NODE, count, IN_FLIGHT).await?;
-    tell("get_many_cpu", cpu.per(count));
-    tell("get_rate", count as f64 / started.elapsed().as_secs_f64());
+    print_value("get_many_cpu", cpu.per(count));
+    print_value("get_rate", count as f64 / started.elapsed().as_secs_f64());
 
     let (prefix, count) = (format!("{FOLDER}/crowd-"), scale(CREATES_IN_FLIGHT));
     let (started, cpu) = (Instant::now(), Cpu::start());
     client.create_many(&prefix, count, IN_FLIGHT).await?;
-    tell("create_many_cpu", cpu.per(count));
-    tell("create_rate", count as f64 / started.elapsed().as_secs_f64());
+    print_value("create_many_cpu", cpu.per(count));
+    print_value("create_rate", count as f64 / started.elapsed().as_secs_f64());
     Ok(())
 }
 
-fn tell(key: &str, value: f64) {
+fn print_value(key: &str, value: f64) {
     println!("{key} {value}");
 }
 
-fn tell_latency(key: &str, times: Vec<Duration>) {
+fn print_latency(key: &str, times: Vec<Duration>) {
     let times: Samples = times.into_iter().map(|time| time.as_secs_f64() * 1e6).collect();
-    tell(&format!("{key}_p50"), times.median());
-    tell(&format!("{key}_p99"), times.quantile(0.99));
+    print_value(&format!("{key}_p50"), times.median());
+    print_value(&format!("{key}_p99"), times.quantile(0.99));
 }
 
 /// CPU time of all threads of this process since a point in time.
@@ -175,7 +175,7 @@ impl Cpu {
         Self(Self::now())
     }
 
-    /// Microseconds for each of `count` requests.
+    /// Returns the microseconds for each of `count` requests.
     fn per(&self, count: usize) -> f64 {
         (Self::now() - self.0).as_secs_f64() * 1e6 / count as f64
     }

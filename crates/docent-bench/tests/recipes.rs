@@ -1,11 +1,11 @@
-//! A run of the recipes bench, as short as it can be.
+//! A run of the recipes bench that is as short as possible.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 use std::fs;
 use std::process::Command;
 
-/// The file that is asked for has the figures of both sides.
+/// The requested file contains the figures of both sides.
 #[test]
 #[ignore = "needs a real ZooKeeper, Curator and kazoo: run `cargo xtask test`"]
 fn a_short_run_measures_all_sides() {
@@ -23,13 +23,13 @@ fn a_short_run_measures_all_sides() {
     assert!(rate["ratio"]["median"].as_f64().unwrap() > 0.0, "{figures}");
     assert!(rate["docent_to_bare"]["median"].as_f64().unwrap() > 0.0, "{figures}");
     assert_eq!(figures["workloads"][0]["sides"].as_array().unwrap().len(), 4);
-    assert!(fs::read_to_string(markdown).unwrap().contains("### Beside Curator"));
+    assert!(fs::read_to_string(markdown).unwrap().contains("### Compared with Curator"));
     assert!(
         fs::read_to_string(folder.path().join("charts/recipes-rates.svg")).unwrap().ends_with("</svg>\n")
     );
 }
 
-/// Nothing is started for figures that could not be kept.
+/// No process is started if the figures could not be written.
 #[test]
 fn files_that_cannot_be_written_are_refused_before_anything_is_measured() {
     let folder = tempfile::tempdir().unwrap();

@@ -4,7 +4,7 @@ use crate::elections::Elections;
 use crate::event::{AttemptId, ClientId, Event, EventKind, FaultKind};
 use crate::faults::Faults;
 use crate::journal::EndCause;
-use crate::journal_replay::{Gone, JournalReplay, Moment, NodeLife, Remover};
+use crate::journal_replay::{Deletion, JournalReplay, Moment, NodeLife, Remover};
 use crate::queues::lock_of;
 use crate::run::{Facts, Run, Tolerances};
 use crate::rw_lines::RwLines;
@@ -13,32 +13,32 @@ use crate::timeline::{Link, Timeline};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-/// Analysis of a run, with everything that invariants ask for, found out once.
+/// A run together with everything that several invariants need, computed once.
 #[derive(Debug)]
 pub(crate) struct Analysis<'a> {
     pub(crate) run: &'a Run,
     pub(crate) replay: JournalReplay,
-    /// Places in lines of readers and writers, with those that each waited for.
+    /// Places in the lines of readers and writers, each with the places that it waited for.
     pub(crate) rw_lines: RwLines,
     pub(crate) attempts: Attempts<'a>,
     pub(crate) elections: Elections<'a>,
     pub(crate) clients: BTreeMap<ClientId, Timeline>,
-    /// Times at which there was no server.
-    pub(crate) away: Spans,
-    /// Clients by their sessions.
+    /// Times at which no server could end a session.
+    pub(crate) outages: Spans,
+    /// The client of each session.
     owners: BTreeMap<i64, ClientId>,
-    /// The attempts that were granted, by their node.
+    /// Attempts that were granted, by the index of their node.
     holders: HashMap<usize, Vec<AttemptId>>,
 }
 
-/// End of a node, from the point of view of the client that owned it.
+/// Reason for which a node ended, from the point of view of the client that owned it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// The server ended its session for its silence.
+    /// The session expired.
     Expired,
-    /// Somebody else ended its session or deleted it.
-    Others,
-    /// Its client ended it.
+    /// A third party deleted the node or ended its session.
+    ThirdParty,
+    /// The node's own client deleted it or closed the session.
     Own,
 }
 
@@ -49,15 +49,15 @@ impl<'a> Analysis<'a> {
         let attempts = Attempts::of(&run.events, &clients);
         let elections = Elections::of(&run.events);
         let owners = owners(run);
-        // Tickets for the lock of a queue belong to its takes and deliveries: see `queues`.
+        // The checks of queues handle tickets for the lock of an ordered queue: see `queues`.
         let ordered = run.facts.queues.iter().filter(|(_, rules)| rules.ordered);
         let replay =
             JournalReplay::apart_from(&run.journal, ordered.map(|(path, _)| lock_of(path)).collect());
         let rw_lines = RwLines::of(&replay);
-        let away = faults.away();
+        let outages = faults.outages();
         let holders = HashMap::new();
         let mut analysis =
-            Self { run, replay, rw_lines, attempts, elections, clients, away, owners, holders };
+            Self { run, replay, rw_lines, attempts, elections, clients, outages, owners, holders };
         analysis.holders = analysis.map_holders();
         analysis
     }
@@ -80,17 +80,17 @@ impl<'a> Analysis<'a> {
         &self.run.facts.tolerances
     }
 
-    /// True when the run went on long enough to show an event that was due at `due`.
+    /// Returns true if the run lasted long enough to show an event that was due at `due`.
     pub(crate) fn shows(&self, due: Duration) -> bool {
         due <= self.run.facts.end.at
     }
 
-    /// The events, each with its place in the record.
+    /// The events, each with its index in the record.
     pub(crate) fn events(&self) -> impl Iterator<Item = (usize, &'a Event)> {
         self.run.events.iter().enumerate()
     }
 
-    /// Time at which all faults were over.
+    /// Time at which all faults had ended.
     pub(crate) fn calm(&self) -> Option<Duration> {
         self.run.events.iter().find(|event| event.kind == EventKind::Calm).map(|event| event.at)
     }
@@ -99,7 +99,6 @@ impl<'a> Analysis<'a> {
         self.owners.get(&session).copied()
     }
 
-    /// The sessions of a client.
     pub(crate) fn sessions_of(&self, client: ClientId) -> impl Iterator<Item = i64> {
         self.owners.iter().filter(move |(_, owner)| **owner == client).map(|(session, _)| *session)
     }
@@ -108,39 +107,40 @@ impl<'a> Analysis<'a> {
         self.clients.get(&client)
     }
 
-    /// Time at which a client was gone or about to go.
+    /// Time at which a client crashed or began to close.
     pub(crate) fn leaving(&self, client: ClientId) -> Option<Duration> {
         self.life(client).and_then(Timeline::leaving)
     }
 
-    /// The state by which its client told the end of the generation of a grant. A client's words may lag
-    /// behind its deeds, so the generation is that of the session.
+    /// The connection state that reported the end of the generation in which an attempt was granted.
+    ///
+    /// Reports may lag behind grants, so the generation is looked up by the session of the grant.
     pub(crate) fn generation_end(&self, trace: &AttemptTrace<'_>) -> Option<Link> {
         let (_, grant) = trace.granted?;
         let life = self.life(trace.client)?;
         life.end_of(life.generation_of(grant.session)?)
     }
 
-    /// The node of a hold, as the server knows it.
+    /// The node of a granted attempt, as it was on the server.
     pub(crate) fn node_of(&self, trace: &AttemptTrace<'_>) -> Option<(usize, &NodeLife)> {
         let (at, grant) = trace.granted?;
         let index = self.replay.node_at(&grant.node, at + self.tolerances().grain)?;
         Some((index, &self.replay.nodes()[index]))
     }
 
-    /// The attempts that were granted by a node: one, if all is right.
+    /// Attempts that were granted on a node. A correct run has at most one.
     pub(crate) fn holders(&self, node: usize) -> &[AttemptId] {
         self.holders.get(&node).map_or(&[], Vec::as_slice)
     }
 
-    /// Cause of a session's end. Where the journal does not say it, the record does.
+    /// Cause of a session's end. If the journal does not contain the cause, the record of faults decides.
     pub(crate) fn cause(&self, session: i64) -> Option<(Moment, EndCause)> {
         let (when, cause) = self.replay.sessions().get(&session)?.ended?;
         let cause = if cause == EndCause::Unknown { self.guess(session, when.at) } else { cause };
         Some((when, cause))
     }
 
-    /// True when a server had said by then that the session is over.
+    /// Returns true if a server had reported by `by` that the session is over.
     pub(crate) fn was_denied(&self, session: i64, by: Duration) -> bool {
         let opened = self.replay.sessions().get(&session).map(|session| session.opened.at);
         let Some((client, opened)) = self.client_of(session).zip(opened) else { return false };
@@ -169,11 +169,11 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// The end of a node that is gone.
-    pub(crate) fn end_of(&self, node: &NodeLife, gone: Gone) -> End {
-        match gone.by {
+    /// Reason for which a deleted node ended.
+    pub(crate) fn end_of(&self, node: &NodeLife, deleted: Deletion) -> End {
+        match deleted.by {
             Remover::EndOf(session) => match self.cause(session) {
-                Some((_, EndCause::Forced)) => End::Others,
+                Some((_, EndCause::Forced)) => End::ThirdParty,
                 Some((_, EndCause::Closed)) => End::Own,
                 _ => End::Expired,
             },
@@ -181,33 +181,35 @@ impl<'a> Analysis<'a> {
             Remover::Session(session) => {
                 let (owner, remover) = (self.client_of(node.owner), self.client_of(session));
                 let same = owner.zip(remover).is_some_and(|(owner, remover)| owner == remover);
-                if same { End::Own } else { End::Others }
+                if same { End::Own } else { End::ThirdParty }
             }
-            Remover::Server => End::Others,
+            Remover::Server => End::ThirdParty,
         }
     }
 
-    /// Time by which the holder of a node that is gone has to know: `None` when its own client took the node
-    /// away.
+    /// Time by which the holder of a deleted node must know of the deletion; `None` if its own client deleted
+    /// the node.
     ///
-    /// A session that the server ends for its silence is lost to its holders before that, unless their
-    /// process stands still: then they know as soon as it goes on. Of a node that somebody else takes away
-    /// they learn as news, or by their lease when no news comes through.
+    /// The holders of a session that expires must know before the expiry, unless their process is paused:
+    /// then they must know as soon as the process resumes. If a third party deletes the node, its holder is
+    /// notified. If no notification gets through, the holder's lease ends.
     pub(crate) fn notice(&self, client: ClientId, node: &NodeLife) -> Option<Duration> {
-        let gone = node.gone?;
-        let at = gone.when.at;
+        let deleted = node.deleted?;
+        let at = deleted.when.at;
         let life = self.life(client)?;
-        let Tolerances { grain, news, scheduling, reconnect, head_start, .. } = *self.tolerances();
-        let due = match self.end_of(node, gone) {
+        let Tolerances { grain, notification, scheduling, reconnect, head_start, .. } = *self.tolerances();
+        let due = match self.end_of(node, deleted) {
             End::Own => return None,
             End::Expired => at.saturating_sub(head_start) + grain,
-            End::Others if life.rough.spare(at.saturating_sub(reconnect), at + news) => at + news,
-            End::Others => {
+            End::ThirdParty if life.rough.spare(at.saturating_sub(reconnect), at + notification) => {
+                at + notification
+            }
+            End::ThirdParty => {
                 let lease = at + self.facts().timeout;
-                life.rough.quiet(at, news + reconnect).map_or(lease, |quiet| quiet.min(lease))
+                life.rough.quiet(at, notification + reconnect).map_or(lease, |quiet| quiet.min(lease))
             }
         };
-        // A process that woke up just before gets the time to look.
+        // A process that has just resumed gets time to notice.
         let woke =
             life.frozen.last_by(due).map_or(due, |frozen| due.max(frozen.until.saturating_add(scheduling)));
         Some(life.awake(woke, scheduling))

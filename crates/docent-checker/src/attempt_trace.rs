@@ -1,7 +1,7 @@
 use crate::event::{Attempt, AttemptId, ClientId, Ending, EventKind, Grant, Handle, Role, Use};
 use std::time::Duration;
 
-/// Facts that the record tells of one attempt.
+/// Recorded facts about one attempt.
 #[derive(Debug)]
 pub(crate) struct AttemptTrace<'a> {
     pub(crate) attempt: &'a Attempt,
@@ -9,21 +9,21 @@ pub(crate) struct AttemptTrace<'a> {
     pub(crate) began: Duration,
     pub(crate) granted: Option<(Duration, &'a Grant)>,
     pub(crate) ended: Option<(Duration, &'a Ending)>,
-    /// `lost()` resolved for the first time.
+    /// Time at which `lost()` resolved first.
     pub(crate) lost: Option<Duration>,
     pub(crate) releasing: Option<Duration>,
     pub(crate) released: Option<(Duration, bool)>,
     pub(crate) dropped: Option<Duration>,
     pub(crate) crashed: Option<Duration>,
-    /// Words of the guard and deeds done with it, in order.
+    /// What the guard reported and what was done with it, in order.
     pub(crate) acts: Vec<Act>,
 }
 
-/// Word of a guard, or deed done with it.
+/// A report of a guard, or an operation with it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Act {
     pub(crate) at: Duration,
-    /// Its place in the record.
+    /// Index in the record.
     pub(crate) index: usize,
     pub(crate) deed: Deed,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Act {
 /// Kind of an [`Act`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Deed {
-    Looked { held: bool, cancelled: bool },
+    HeldChecked { held: bool, cancelled: bool },
     Verified(Option<bool>),
     Committed(Option<bool>),
     Reentered(Handle),
@@ -43,14 +43,14 @@ pub(crate) enum Deed {
 }
 
 impl Deed {
-    /// Its word on whether the guard is held; `None` when it says nothing about that.
-    pub(crate) fn says(self) -> Option<bool> {
+    /// What this reports about the guard: held or not; `None` if it reports nothing about that.
+    pub(crate) fn reports_held(self) -> Option<bool> {
         match self {
-            Self::Looked { held, .. } => Some(held),
+            Self::HeldChecked { held, .. } => Some(held),
             Self::Verified(answer) => answer,
             Self::Reentered(Handle::Given) => Some(true),
             Self::Reentered(Handle::Lost) | Self::Lost => Some(false),
-            // A transaction may be answered long after it was applied, or fail for another reason.
+            // A transaction may be answered long after it was applied, and may fail for another reason.
             Self::Committed(_) | Self::InnerReleased | Self::Releasing | Self::Dropped | Self::Used(_) => {
                 None
             }
@@ -71,22 +71,22 @@ impl AttemptTrace<'_> {
         self.attempt.role == Role::Shared
     }
 
-    /// Time at which its client gave it up, or died.
+    /// Time at which its client gave the attempt up, or crashed.
     pub(crate) fn given_up(&self) -> Option<Duration> {
         [self.releasing, self.dropped, self.crashed].into_iter().flatten().min()
     }
 
-    /// Time at which it was known to be lost.
-    pub(crate) fn known_lost(&self) -> Option<Duration> {
-        self.acts.iter().find(|act| act.deed.says() == Some(false)).map(|act| act.at)
+    /// Time at which the client learned that the attempt's hold was lost.
+    pub(crate) fn learned_lost(&self) -> Option<Duration> {
+        self.acts.iter().find(|act| act.deed.reports_held() == Some(false)).map(|act| act.at)
     }
 
-    /// Time at which it stopped to claim its hold.
+    /// Time at which the client stopped claiming the hold.
     pub(crate) fn until(&self) -> Option<Duration> {
-        [self.given_up(), self.known_lost()].into_iter().flatten().min()
+        [self.given_up(), self.learned_lost()].into_iter().flatten().min()
     }
 
-    /// Time at which it stopped to wait.
+    /// Time at which the attempt stopped waiting.
     pub(crate) fn waited_until(&self) -> Option<Duration> {
         let granted = self.granted.map(|(at, _)| at);
         let ended = self.ended.map(|(at, _)| at);
@@ -116,23 +116,23 @@ impl<'a> AttemptTrace<'a> {
         }
     }
 
-    /// Contradiction of `kind` to the trace so far, which no behaviour of the library can explain.
+    /// Returns how `kind` contradicts the trace so far, if no behaviour of the library can explain it.
     pub(crate) fn contradicts(&self, kind: &EventKind) -> Option<&'static str> {
-        let over = self.releasing.is_some() || self.dropped.is_some();
+        let given_up = self.releasing.is_some() || self.dropped.is_some();
         match kind {
-            EventKind::Granted(..) if self.granted.is_some() => Some("it was granted twice"),
-            EventKind::Granted(..) if self.ended.is_some() => Some("it was granted after it had ended"),
+            EventKind::Granted(..) if self.granted.is_some() => Some("the attempt was granted twice"),
+            EventKind::Granted(..) if self.ended.is_some() => Some("the attempt was granted after its end"),
             EventKind::Granted(..) => None,
-            EventKind::Ended(..) if self.granted.is_some() => Some("it ended after it was granted"),
-            EventKind::Ended(..) if self.ended.is_some() => Some("it ended twice"),
+            EventKind::Ended(..) if self.granted.is_some() => Some("the attempt ended after it was granted"),
+            EventKind::Ended(..) if self.ended.is_some() => Some("the attempt ended twice"),
             EventKind::Ended(..) => None,
-            _ if self.granted.is_none() => Some("its guard was used before it was granted"),
+            _ if self.granted.is_none() => Some("the guard was used before the grant"),
             EventKind::Released { .. } if self.releasing.is_none() => {
-                Some("it was released and never called so")
+                Some("the guard was released without a call")
             }
-            EventKind::Released { .. } if self.released.is_some() => Some("it was released twice"),
+            EventKind::Released { .. } if self.released.is_some() => Some("the guard was released twice"),
             EventKind::Released { .. } | EventKind::Lost(_) => None,
-            _ if over => Some("its guard was used after it was given up"),
+            _ if given_up => Some("the guard was used after it was given up"),
             _ => None,
         }
     }
@@ -163,7 +163,9 @@ impl<'a> AttemptTrace<'a> {
                 self.dropped.get_or_insert(at);
                 Deed::Dropped
             }
-            EventKind::Looked { held, cancelled, .. } => Deed::Looked { held: *held, cancelled: *cancelled },
+            EventKind::HeldChecked { held, cancelled, .. } => {
+                Deed::HeldChecked { held: *held, cancelled: *cancelled }
+            }
             EventKind::Verified { held, .. } => Deed::Verified(*held),
             EventKind::Committed { applied, .. } => Deed::Committed(*applied),
             EventKind::Reentered(_, handle) => Deed::Reentered(*handle),

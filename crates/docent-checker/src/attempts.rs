@@ -4,28 +4,28 @@ use crate::timeline::Timeline;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// An attempt among those of a client at a path.
+/// One of the attempts of a client at a path.
 #[derive(Debug)]
 pub(crate) struct Wait {
     pub(crate) id: AttemptId,
     pub(crate) began: Duration,
-    /// The last of this and all earlier attempts that stopped to wait, with the time; `None` while one of
-    /// them waits on.
+    /// Of this and all earlier attempts, the last one that stopped waiting, with the time; `None` if one of
+    /// them still waits.
     pub(crate) last: Option<(Duration, AttemptId)>,
 }
 
-/// The attempts of a run, each with its trace, and the parts of the record that belong to no attempt that
-/// began.
+/// The attempts of a run, each with its trace.
 #[derive(Debug, Default)]
 pub(crate) struct Attempts<'a> {
     traces: BTreeMap<AttemptId, AttemptTrace<'a>>,
     by_client_and_path: BTreeMap<(ClientId, &'a str), Vec<Wait>>,
-    /// The attempts that go together, and the group that an attempt is in.
+    /// Groups of attempts that belong together. `group_of` contains the index of an attempt's group.
     groups: Vec<&'a [AttemptId]>,
-    /// Paths at which clients' attempts share tickets.
+    /// Paths at which attempts of a client share tickets.
     sharing: BTreeSet<&'a str>,
     group_of: BTreeMap<AttemptId, usize>,
-    /// Contradictions, with the attempt and the place in the record.
+    /// Contradictions in the record, each with its attempt and its index in the record. These include events
+    /// of attempts that never began.
     pub(crate) contradictions: Vec<(AttemptId, usize, &'static str)>,
 }
 
@@ -40,19 +40,19 @@ impl<'a> Attempts<'a> {
         attempts
     }
 
-    /// Finds the attempts that stopped to wait last, once all is known.
+    /// Computes [`Wait::last`], once all events are known.
     fn find_last(&mut self) {
         for waits in self.by_client_and_path.values_mut() {
             let mut last = Some(None);
             for wait in waits {
-                let over = self.traces.get(&wait.id).and_then(AttemptTrace::waited_until);
-                last = last.zip(over).map(|(last, over)| Some((over, wait.id)).max(last));
+                let ended = self.traces.get(&wait.id).and_then(AttemptTrace::waited_until);
+                last = last.zip(ended).map(|(last, ended)| Some((ended, wait.id)).max(last));
                 wait.last = last.flatten();
             }
         }
     }
 
-    /// Finds the paths at which there were turns with a ticket.
+    /// Finds the paths at which tickets were shared in turns.
     fn find_sharing(&mut self) {
         let has_turn =
             |trace: &&AttemptTrace<'_>| trace.granted.is_some_and(|(_, grant)| grant.turn.is_some());
@@ -74,7 +74,7 @@ impl<'a> Attempts<'a> {
         }
         let Some(id) = attempt_of(kind) else { return };
         let Some(trace) = self.traces.get_mut(&id) else {
-            self.contradictions.push((id, index, "it never began"));
+            self.contradictions.push((id, index, "the attempt never began"));
             return;
         };
         if let Some(wrong) = trace.contradicts(kind) {
@@ -86,7 +86,7 @@ impl<'a> Attempts<'a> {
     fn begin(&mut self, index: usize, trace: AttemptTrace<'a>) {
         let (id, began, key) = (trace.id(), trace.began, (trace.client, trace.attempt.path.as_str()));
         if self.traces.insert(id, trace).is_some() {
-            self.contradictions.push((id, index, "it began twice"));
+            self.contradictions.push((id, index, "the attempt began twice"));
         }
         self.by_client_and_path.entry(key).or_default().push(Wait { id, began, last: None });
     }
@@ -108,13 +108,13 @@ impl<'a> Attempts<'a> {
         self.waits(client, path).iter().filter_map(|wait| self.traces.get(&wait.id))
     }
 
-    /// As [`of_client_at`](Self::of_client_at), without their traces.
+    /// Like [`of_client_at`](Self::of_client_at), without the traces.
     pub(crate) fn waits<'b>(&'b self, client: ClientId, path: &'b str) -> &'b [Wait] {
         self.by_client_and_path.get(&(client, path)).map_or(&[], Vec::as_slice)
     }
 
-    /// The attempts of a client at a path that began by `until`, without the first ones, none of which waited
-    /// at `since` any more.
+    /// The attempts of a client at a path that began by `until`, without the leading ones that had all
+    /// stopped waiting before `since`.
     pub(crate) fn waiting<'b>(
         &'b self,
         client: ClientId,
@@ -124,39 +124,39 @@ impl<'a> Attempts<'a> {
     ) -> impl Iterator<Item = &'b AttemptTrace<'a>> {
         let waits = self.waits(client, path);
         let begun = &waits[..waits.partition_point(|wait| wait.began <= until)];
-        let over = begun.partition_point(|wait| wait.last.is_some_and(|(over, _)| over < since));
-        begun[over..].iter().filter_map(|wait| self.traces.get(&wait.id))
+        let skipped = begun.partition_point(|wait| wait.last.is_some_and(|(ended, _)| ended < since));
+        begun[skipped..].iter().filter_map(|wait| self.traces.get(&wait.id))
     }
 
-    /// True where the attempts of a client share tickets: one that ends leaves its place in the line to those
-    /// that wait on.
+    /// Returns true if the attempts of a client share tickets at this path. When one of them ends, the others
+    /// keep its place in the line.
     pub(crate) fn are_sharing(&self, path: &str) -> bool {
         self.sharing.contains(path)
     }
 
-    /// The attempts that go together.
+    /// Groups of attempts that belong together.
     pub(crate) fn groups(&self) -> &[&'a [AttemptId]] {
         &self.groups
     }
 
-    /// The attempts that go together with one, itself among them; none when it is alone.
+    /// The group of an attempt, including the attempt itself; empty if the attempt is alone.
     pub(crate) fn together(&self, id: AttemptId) -> impl Iterator<Item = &AttemptTrace<'a>> {
         let group = self.group_of.get(&id).map_or(&[][..], |group| self.groups[*group]);
         group.iter().filter_map(|id| self.traces.get(id))
     }
 
-    /// True when others go together with it.
+    /// Returns true if the attempt belongs to a group.
     pub(crate) fn is_grouped(&self, id: AttemptId) -> bool {
         self.group_of.contains_key(&id)
     }
 
-    /// The clients and paths where anything was attempted.
+    /// Clients and paths with at least one attempt.
     pub(crate) fn clients_and_paths(&self) -> impl Iterator<Item = (ClientId, &'a str)> {
         self.by_client_and_path.keys().copied()
     }
 }
 
-/// The attempt that an event is about.
+/// The attempt that an event belongs to.
 pub(crate) fn attempt_of(kind: &EventKind) -> Option<AttemptId> {
     match kind {
         EventKind::Began(attempt) => Some(attempt.id),
@@ -168,7 +168,7 @@ pub(crate) fn attempt_of(kind: &EventKind) -> Option<AttemptId> {
         | EventKind::InnerReleased(id)
         | EventKind::Releasing(id)
         | EventKind::Dropped(id) => Some(*id),
-        EventKind::Looked { attempt, .. }
+        EventKind::HeldChecked { attempt, .. }
         | EventKind::Verified { attempt, .. }
         | EventKind::Committed { attempt, .. }
         | EventKind::Released { attempt, .. } => Some(*attempt),

@@ -1,6 +1,6 @@
-//! The invariants, one file each. The groups below are those of locks, readers and writers, elections,
-//! permits, barriers, queues, values, views, watchers, and sessions; `Invariant` gives each its letter and
-//! number. Each scan takes n log n steps at most.
+//! The invariants, one file each. They are grouped below: locks, readers and writers, elections, permits,
+//! barriers, queues, values, views, watchers, and sessions. `Invariant` gives each its letter and number.
+//! Each check takes at most n log n steps.
 
 mod record;
 
@@ -17,17 +17,17 @@ mod real_time;
 mod reentry;
 mod release;
 
+mod downgrade;
 mod reader_fences;
 mod readers;
 mod starvation;
-mod step_down;
 mod wake_ups;
 mod writer;
 
 mod deleted_leader;
 mod enrolled;
+mod observers;
 mod one_leader;
-mod onlookers;
 mod stability;
 mod succession;
 mod takeover;
@@ -66,7 +66,7 @@ mod removals;
 mod views;
 
 mod answers;
-mod told;
+mod watch_events;
 
 mod close;
 mod connection;
@@ -79,7 +79,7 @@ use crate::violation::{Found, Violation};
 
 pub(crate) use real_time::overlaps;
 
-/// All checks. One that is missing here is dead code, which the compiler reports.
+/// All checks. A check that is missing here is dead code, which the compiler reports.
 const CHECKS: &[fn(&Analysis<'_>, &mut Found)] = &[
     record::check,
     fenced::check,
@@ -97,7 +97,7 @@ const CHECKS: &[fn(&Analysis<'_>, &mut Found)] = &[
     writer::check,
     readers::check,
     starvation::check,
-    step_down::check,
+    downgrade::check,
     wake_ups::check,
     reader_fences::check,
     one_leader::check,
@@ -107,7 +107,7 @@ const CHECKS: &[fn(&Analysis<'_>, &mut Found)] = &[
     deleted_leader::check,
     stability::check,
     takeover::check,
-    onlookers::check,
+    observers::check,
     permits::check,
     together::check,
     barrier_enter::check,
@@ -135,7 +135,7 @@ const CHECKS: &[fn(&Analysis<'_>, &mut Found)] = &[
     removals::check,
     ownership::check,
     announced::check,
-    told::check,
+    watch_events::check,
     answers::check,
     connection::check,
     deadlines::check,
@@ -143,9 +143,9 @@ const CHECKS: &[fn(&Analysis<'_>, &mut Found)] = &[
     close::check,
 ];
 
-/// Holds a run against all invariants. Returns the violations in the order of time.
+/// Checks a run against all invariants. Returns the violations, ordered by time.
 ///
-/// Nothing found means nothing if nothing happened: see [`Coverage`](crate::Coverage).
+/// A run in which nothing happened violates nothing: see [`Coverage`](crate::Coverage).
 pub fn check(run: &Run) -> Vec<Violation> {
     let analysis = Analysis::of(run);
     let mut found = Found::new();

@@ -1,21 +1,21 @@
-/// Contender, as the name of a node in a line tells it: `_c_<uuid>-lock-0000000007`,
+/// A contender, parsed from the name of a node in a line: `_c_<uuid>-lock-0000000007`,
 /// `_c_<uuid>-__READ__0000000007`, `lock-0000000007`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Contender {
-    /// Its kind, as the recipe writes it before the number.
+    /// Kind of the contender, as the recipe writes it before the number.
     pub(crate) kind: String,
-    /// The number the server gave it.
+    /// Sequence number that the server appended.
     pub(crate) number: i32,
 }
 
-/// Numbers in the last part of the server's counter, where it may stick or wrap and repeat.
+/// First number of the range in which the server's counter may stop or wrap, so that numbers repeat.
 const DANGER_FROM: i32 = i32::MAX - (1 << 20);
 const DIGITS: usize = 10;
-/// An id is a UUID with or without its dashes.
+/// Lengths of an id: a UUID with or without dashes.
 const IDS: [usize; 2] = [36, 32];
 
 impl Contender {
-    /// Reads the last component of a path; `None` for the name of something else.
+    /// Parses the last component of a path; returns `None` if the name is not that of a contender.
     pub(crate) fn of(name: &str) -> Option<Self> {
         if is_id(name) {
             return None;
@@ -24,7 +24,7 @@ impl Contender {
         if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
             return None;
         }
-        // A minus is the number's only behind a marker that is complete without it.
+        // A minus belongs to the number only if the marker is complete without it.
         let negative = front.ends_with("--") || front.ends_with("_-");
         let marker = if negative { front.get(..front.len() - 1)? } else { front };
         let number: i64 = digits.parse().ok()?;
@@ -33,7 +33,7 @@ impl Contender {
         (!kind.is_empty()).then(|| Self { kind: kind.to_owned(), number })
     }
 
-    /// Contenders of one family stand in one line: readers and writers do.
+    /// Contenders of one family wait in one line. Readers and writers are one family.
     pub(crate) fn family(&self) -> &str {
         match self.kind.as_str() {
             "__READ__" | "__WRIT__" => "read/write",
@@ -41,19 +41,19 @@ impl Contender {
         }
     }
 
-    /// True when the server's counter is so near its end that numbers tell no order.
+    /// Returns true if the server's counter is so near its end that numbers no longer give an order.
     pub(crate) fn is_in_danger_zone(&self) -> bool {
         !(0..=DANGER_FROM).contains(&self.number)
     }
 }
 
-/// An id alone is the name of a member of something, also when it ends with digits.
+/// Returns true for a bare id. It is the name of a member of a group, even if it ends with digits.
 pub(crate) fn is_id(name: &str) -> bool {
     IDS.contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
 
-/// The part of a name behind the id that tells nodes apart: Curator's, Go's (`_c_` without dashes), kazoo's
-/// (no `_c_`).
+/// The part of a name after the id that distinguishes nodes. The id may be Curator's, Go's (`_c_` without
+/// dashes) or kazoo's (without `_c_`).
 fn without_id(marker: &str) -> &str {
     let rest = marker.strip_prefix("_c_").unwrap_or(marker);
     let behind = |length: usize| {
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_are_nobody() {
+    fn other_names_are_no_contenders() {
         let id = "9a794062-0b31-421c-9cfe-060012345678";
         for name in ["", "foo", "lock-", "lock-000000001", "0000000001", "lock-9999999999", id] {
             assert_eq!(read(name), None, "{name}");

@@ -3,7 +3,7 @@ use crate::event::{Delivering, Ending, EventKind, Taking};
 use crate::run::Run;
 use std::fmt;
 
-/// Derives the names of the figures of a [`Coverage`], and its sums.
+/// Derives the names of the fields of [`Coverage`], and the sum of two values.
 macro_rules! coverage {
     ($(#[$of_all:meta])* pub struct Coverage { $($(#[$of_one:meta])* pub $figure:ident: usize,)* }) => {
         $(#[$of_all])*
@@ -12,14 +12,14 @@ macro_rules! coverage {
         }
 
         impl Coverage {
-            /// The figures, each with its name.
+            /// The fields, each with its name.
             fn figures(&self) -> impl Iterator<Item = (&'static str, usize)> {
                 [$((stringify!($figure), self.$figure)),*].into_iter()
             }
         }
 
         impl std::ops::AddAssign for Coverage {
-            /// Adds up the coverage of several runs.
+            /// Adds the coverage of another run.
             fn add_assign(&mut self, other: Self) {
                 $(self.$figure += other.$figure;)*
             }
@@ -28,8 +28,10 @@ macro_rules! coverage {
 }
 
 coverage! {
-    /// Coverage of a run: the events that it showed. A run in which nothing was granted breaks nothing and
-    /// proves nothing: a caller that counts a run as a success says how much it has to show at least.
+    /// What a run showed, as counts of events.
+    ///
+    /// A run in which nothing was granted violates nothing, and proves nothing. A caller that counts a run as
+    /// a success should therefore require a minimum with [`missing`](Self::missing).
     ///
     /// # Examples
     /// ```
@@ -45,27 +47,27 @@ coverage! {
         pub attempts: usize,
         /// Attempts that were granted.
         pub grants: usize,
-        /// Grants that another holder had to make way for: while the attempt was going on, another one held.
+        /// Grants whose node was not the first in its line when it was created.
         pub contended: usize,
-        /// Attempts that ended without a grant because others held or waited.
+        /// Attempts that ended without a grant because of other holders or waiters.
         pub refused: usize,
         /// Attempts whose future was dropped.
         pub cancelled: usize,
         /// Guards that were lost.
         pub losses: usize,
-        /// Pairs of holders of the same thing that held at the same time, by the clock.
+        /// Pairs of holders of the same path that held at the same time, by the clock.
         pub overlaps: usize,
-        /// Holders whose session the server ended for its silence.
+        /// Holders whose session expired.
         pub expiries: usize,
-        /// Holders whose session or node somebody else took away.
+        /// Holders whose session was ended, or whose node was deleted, by a third party.
         pub taken: usize,
         /// Uses of a fenced resource.
         pub uses: usize,
-        /// Uses that it refused.
+        /// Uses that the fenced resource refused.
         pub stale_uses: usize,
         /// Faults that began.
         pub faults: usize,
-        /// Attempts that were granted after all faults were over.
+        /// Attempts that were granted after all faults had ended.
         pub granted_in_calm: usize,
         /// Attempts that neither ended nor were granted.
         pub open: usize,
@@ -114,18 +116,21 @@ impl Coverage {
             let Some((_, node)) = analysis.node_of(trace) else { continue };
             self.contended += usize::from(node.first.is_some_and(|first| first > node.created));
             let holding = trace.given_up();
-            let Some(gone) = node.gone.filter(|gone| holding.is_none_or(|until| until > gone.when.at)) else {
+            let Some(deleted) =
+                node.deleted.filter(|deleted| holding.is_none_or(|until| until > deleted.when.at))
+            else {
                 continue;
             };
-            match analysis.end_of(node, gone) {
+            match analysis.end_of(node, deleted) {
                 End::Expired => self.expiries += 1,
-                End::Others => self.taken += 1,
+                End::ThirdParty => self.taken += 1,
                 End::Own => {}
             }
         }
     }
 
-    /// Figures in which it falls short of `least`, one line for each; none when it is enough.
+    /// Lists the counts that are below those of `least`, one line for each; empty if the coverage is
+    /// sufficient.
     pub fn missing(&self, least: &Self) -> Vec<String> {
         let pairs = self.figures().zip(least.figures());
         pairs

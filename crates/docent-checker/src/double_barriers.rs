@@ -4,34 +4,34 @@ use crate::run::Tolerances;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-/// Facts that the record tells of one member of a double barrier.
+/// Recorded facts about one member of a double barrier.
 #[derive(Debug)]
 pub(crate) struct Member<'a> {
     pub(crate) id: AttemptId,
     pub(crate) client: ClientId,
     pub(crate) path: &'a str,
-    /// Number of members that have to come.
+    /// Number of members that the barrier requires.
     pub(crate) members: u32,
-    pub(crate) came: Duration,
-    /// Time at which it was let in, and its node.
+    pub(crate) arrived: Duration,
+    /// Time at which the member entered, and its node.
     pub(crate) entered: Option<(Duration, &'a str)>,
     pub(crate) leaving: Option<Duration>,
-    /// Time at which it had left, with success.
+    /// Time at which `leave` succeeded.
     pub(crate) left: Option<Duration>,
 }
 
-/// The members of a run, in the order in which they came.
+/// The members of all double barriers of a run, in the order in which they arrived.
 pub(crate) fn members(events: &[Event]) -> Vec<Member<'_>> {
     let mut members: BTreeMap<AttemptId, Member<'_>> = BTreeMap::new();
     for event in events {
         let (EventKind::Met(id, meeting), Some(client)) = (&event.kind, event.client) else { continue };
-        if let Meeting::Came { path, members: wanted } = meeting {
+        if let Meeting::Arrived { path, members: required } = meeting {
             let member = Member {
                 id: *id,
                 client,
                 path,
-                members: *wanted,
-                came: event.at,
+                members: *required,
+                arrived: event.at,
                 entered: None,
                 leaving: None,
                 left: None,
@@ -42,14 +42,14 @@ pub(crate) fn members(events: &[Event]) -> Vec<Member<'_>> {
                 Meeting::Entered(node) => member.entered = Some((event.at, node)),
                 Meeting::Leaving => member.leaving = Some(event.at),
                 Meeting::Left { ok: true } => member.left = Some(event.at),
-                Meeting::Came { .. } | Meeting::Left { ok: false } | Meeting::GaveUp => {}
+                Meeting::Arrived { .. } | Meeting::Left { ok: false } | Meeting::GaveUp => {}
             }
         }
     }
     members.into_values().collect()
 }
 
-/// The nodes of a double barrier's members, alive and gone, in the order of their creation.
+/// The nodes of a double barrier's members, existing and deleted, in the order of their creation.
 pub(crate) struct Room<'s> {
     pub(crate) nodes: Vec<(usize, &'s NodeLife)>,
 }
@@ -60,21 +60,21 @@ impl<'s> Room<'s> {
         Self { nodes: all.filter(|(_, node)| node.folder() == path && node.is_members()).collect() }
     }
 
-    /// The members that were there when so many were, each with the moment since when.
+    /// The members that were present while at least `members` were, each with the first such moment.
     pub(crate) fn full(&self, members: u32) -> HashMap<usize, Moment> {
         let mut steps: Vec<(Moment, bool, usize)> = Vec::new();
         for (index, node) in &self.nodes {
             steps.push((node.created, true, *index));
-            steps.extend(node.gone.map(|gone| (gone.when, false, *index)));
+            steps.extend(node.deleted.map(|deleted| (deleted.when, false, *index)));
         }
         steps.sort_unstable();
-        let (mut there, mut full) = (Vec::new(), HashMap::new());
+        let (mut present, mut full) = (Vec::new(), HashMap::new());
         for transaction in steps.chunk_by(|one, other| one.0.zxid == other.0.zxid) {
-            for (_, comes, index) in transaction {
-                if *comes { there.push(*index) } else { there.retain(|other| other != index) }
+            for (_, joins, index) in transaction {
+                if *joins { present.push(*index) } else { present.retain(|other| other != index) }
             }
-            if there.len() >= members as usize {
-                for index in &there {
+            if present.len() >= members as usize {
+                for index in &present {
                     full.entry(*index).or_insert(transaction[0].0);
                 }
             }
@@ -82,20 +82,20 @@ impl<'s> Room<'s> {
         full
     }
 
-    /// Spans of time in which so many were there.
+    /// Spans of time in which at least `members` members were present.
     pub(crate) fn crowds(&self, members: u32) -> Vec<(Moment, Option<Moment>)> {
         let mut steps: Vec<(Moment, i64)> = Vec::new();
         for (_, node) in &self.nodes {
             steps.push((node.created, 1));
-            steps.extend(node.gone.map(|gone| (gone.when, -1)));
+            steps.extend(node.deleted.map(|deleted| (deleted.when, -1)));
         }
         steps.sort_unstable();
         let mut crowds: Vec<(Moment, Option<Moment>)> = Vec::new();
-        let mut there = 0;
+        let mut count = 0;
         for transaction in steps.chunk_by(|one, other| one.0.zxid == other.0.zxid) {
-            let was_enough = there >= i64::from(members);
-            there += transaction.iter().map(|(_, step)| step).sum::<i64>();
-            match (was_enough, there >= i64::from(members)) {
+            let was_enough = count >= i64::from(members);
+            count += transaction.iter().map(|(_, step)| step).sum::<i64>();
+            match (was_enough, count >= i64::from(members)) {
                 (false, true) => crowds.push((transaction[0].0, None)),
                 (true, false) => {
                     if let Some((_, end)) = crowds.last_mut() {
@@ -108,7 +108,7 @@ impl<'s> Room<'s> {
         crowds
     }
 
-    /// The lives of a node by then.
+    /// All nodes that were created at a path by the given time.
     pub(crate) fn lives(
         &self,
         path: &str,

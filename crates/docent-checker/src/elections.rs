@@ -1,42 +1,42 @@
-use crate::event::{AttemptId, Candidacy, ClientId, Event, EventKind, Onlooking};
+use crate::event::{AttemptId, Candidacy, ClientId, Event, EventKind, Observing};
 use crate::journal_replay::JournalReplay;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// The elections of a run, with their candidates and onlookers.
+/// The elections of a run, with their candidates and observers.
 #[derive(Debug, Default)]
 pub(crate) struct Elections<'a> {
-    standings: BTreeMap<AttemptId, Standing>,
+    campaigns: BTreeMap<AttemptId, Campaign>,
     candidates: BTreeMap<AttemptId, Candidate>,
-    onlookers: BTreeMap<AttemptId, Onlooker<'a>>,
+    observers: BTreeMap<AttemptId, Observer<'a>>,
     /// The takeover delay of each election.
     delays: BTreeMap<&'a str, Duration>,
 }
 
-/// Standing of an attempt in an election.
+/// How an attempt takes part in an election.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Standing {
+pub(crate) struct Campaign {
     pub(crate) candidate: AttemptId,
-    /// Time that its work may go on after the end of its lease, if work is bound to its terms.
+    /// Time for which work may continue after the end of its lease, if work is bound to the term.
     pub(crate) bound: Option<Duration>,
-    /// Time that it waits when its predecessor did not resign.
+    /// Takeover delay: the time that the candidate waits if its predecessor did not resign.
     pub(crate) delay: Duration,
 }
 
-/// Candidate that stands again and again.
+/// A candidate, which may campaign many times.
 #[derive(Debug, Default)]
 pub(crate) struct Candidate {
-    /// Its attempts in their order.
+    /// The candidate's attempts, in order.
     pub(crate) attempts: Vec<AttemptId>,
     pub(crate) stopping: Option<Duration>,
 }
 
-/// Onlooker at an election.
+/// An observer of an election.
 #[derive(Debug)]
-pub(crate) struct Onlooker<'a> {
+pub(crate) struct Observer<'a> {
     pub(crate) client: ClientId,
     pub(crate) path: &'a str,
-    pub(crate) steps: Vec<(Duration, &'a Onlooking)>,
+    pub(crate) steps: Vec<(Duration, &'a Observing)>,
 }
 
 impl<'a> Elections<'a> {
@@ -48,18 +48,18 @@ impl<'a> Elections<'a> {
                 (EventKind::Began(attempt), _) => {
                     paths.insert(attempt.id, &attempt.path);
                 }
-                (EventKind::Stood(candidate, Candidacy::Stands { attempt, bound, delay }), _) => {
-                    let standing = Standing { candidate: *candidate, bound: *bound, delay: *delay };
-                    elections.standings.insert(*attempt, standing);
+                (EventKind::Campaigned(candidate, Candidacy::Joins { attempt, bound, delay }), _) => {
+                    let campaign = Campaign { candidate: *candidate, bound: *bound, delay: *delay };
+                    elections.campaigns.insert(*attempt, campaign);
                     elections.candidates.entry(*candidate).or_default().attempts.push(*attempt);
                     let longest = paths.get(attempt).map(|path| elections.delays.entry(path).or_default());
                     longest.into_iter().for_each(|longest| *longest = (*longest).max(*delay));
                 }
-                (EventKind::Stood(candidate, Candidacy::Stopping), _) => {
+                (EventKind::Campaigned(candidate, Candidacy::Stopping), _) => {
                     elections.candidates.entry(*candidate).or_default().stopping.get_or_insert(event.at);
                 }
-                (EventKind::LookedOn(id, step), Some(client)) => {
-                    elections.look_on(*id, client, event.at, step);
+                (EventKind::Observed(id, step), Some(client)) => {
+                    elections.note_observer(*id, client, event.at, step);
                 }
                 _ => {}
             }
@@ -67,67 +67,68 @@ impl<'a> Elections<'a> {
         elections
     }
 
-    fn look_on(&mut self, id: AttemptId, client: ClientId, at: Duration, step: &'a Onlooking) {
-        if let Onlooking::Asks(path) | Onlooking::Waits(path) = step {
-            let onlooker = || Onlooker { client, path, steps: Vec::new() };
-            self.onlookers.entry(id).or_insert_with(onlooker);
+    fn note_observer(&mut self, id: AttemptId, client: ClientId, at: Duration, step: &'a Observing) {
+        if let Observing::Reads(path) | Observing::Follows(path) = step {
+            let observer = || Observer { client, path, steps: Vec::new() };
+            self.observers.entry(id).or_insert_with(observer);
         }
-        if let Some(onlooker) = self.onlookers.get_mut(&id) {
-            onlooker.steps.push((at, step));
+        if let Some(observer) = self.observers.get_mut(&id) {
+            observer.steps.push((at, step));
         }
     }
 
-    /// The standing of an attempt; `None` for one that is no candidate's.
-    pub(crate) fn standing(&self, attempt: AttemptId) -> Option<&Standing> {
-        self.standings.get(&attempt)
+    /// How an attempt takes part in an election; `None` if the attempt does not belong to a candidate.
+    pub(crate) fn campaign(&self, attempt: AttemptId) -> Option<&Campaign> {
+        self.campaigns.get(&attempt)
     }
 
-    /// The candidates, each with its number.
+    /// The candidates, by their number.
     pub(crate) fn candidates(&self) -> &BTreeMap<AttemptId, Candidate> {
         &self.candidates
     }
 
-    pub(crate) fn onlookers(&self) -> impl Iterator<Item = &Onlooker<'a>> {
-        self.onlookers.values()
+    pub(crate) fn observers(&self) -> impl Iterator<Item = &Observer<'a>> {
+        self.observers.values()
     }
 
-    /// The paths of elections with the longest takeover delay that a candidate has there.
+    /// The path of each election, with the longest takeover delay of its candidates.
     pub(crate) fn delays(&self) -> &BTreeMap<&'a str, Duration> {
         &self.delays
     }
 
-    /// Time that a candidate at a path may wait after it came first; zero where there is no election.
+    /// Longest time that a candidate at a path may wait after it became first; zero if the path has no
+    /// election.
     pub(crate) fn delay(&self, path: &str) -> Duration {
         self.delays.get(path).copied().unwrap_or_default()
     }
 
-    /// The clients with an onlooker at a path.
-    pub(crate) fn looking_on(&self, path: &str) -> BTreeSet<ClientId> {
-        self.onlookers().filter(|onlooker| onlooker.path == path).map(|onlooker| onlooker.client).collect()
+    /// The clients that observe the election at a path.
+    pub(crate) fn observers_of(&self, path: &str) -> BTreeSet<ClientId> {
+        self.observers().filter(|observer| observer.path == path).map(|observer| observer.client).collect()
     }
 }
 
-/// Firsts of an election's line, each by its fence and with the time from which on it was first; `None` while
-/// nobody stood.
+/// The successive first contenders of an election's line, each with the time at which it became first and its
+/// fence; `None` while the line was empty.
 #[derive(Debug)]
 pub(crate) struct Firsts(Vec<(Duration, Option<u64>)>);
 
 impl Firsts {
-    /// `None` where numbers tell no order.
+    /// Replays the line at a path; returns `None` if numbers give no order.
     pub(crate) fn of(replay: &JournalReplay, path: &str) -> Option<Self> {
         let mut steps: Vec<(i64, Duration, bool, (i32, i64))> = Vec::new();
         for (_, node) in replay.contenders_in(path) {
             let contender = node.contender.as_ref().filter(|contender| !contender.is_in_danger_zone())?;
             let (created, place) = (node.created, (contender.number, node.created.zxid));
             steps.push((created.zxid, created.at, true, place));
-            steps.extend(node.gone.map(|gone| (gone.when.zxid, gone.when.at, false, place)));
+            steps.extend(node.deleted.map(|deleted| (deleted.when.zxid, deleted.when.at, false, place)));
         }
         steps.sort_unstable();
         let mut firsts = vec![(Duration::ZERO, None)];
         let mut line = BTreeSet::new();
         for transaction in steps.chunk_by(|one, other| one.0 == other.0) {
-            for (.., comes, place) in transaction {
-                if *comes {
+            for (.., joins, place) in transaction {
+                if *joins {
                     line.insert(*place)
                 } else {
                     line.remove(place)
@@ -141,7 +142,8 @@ impl Firsts {
         Some(Self(firsts))
     }
 
-    /// The contenders that were first at some time between two, with the times at which they came and went.
+    /// The contenders that were first at some time between two times, each with the times at which it became
+    /// first and ceased to be first.
     pub(crate) fn between(
         &self,
         from: Duration,
@@ -159,7 +161,7 @@ mod tests {
     use crate::history::{HistoryBuilder, LOCK};
 
     #[test]
-    fn each_first_is_there_until_the_next_one_is() {
+    fn each_first_candidate_lasts_until_the_next_one() {
         let mut history = HistoryBuilder::new();
         let (first, second) = (history.at(100).begin(0), history.begin(1));
         history.create(first).at(150).create(second).at(200).delete(first).at(300).delete(second);

@@ -13,7 +13,7 @@ pub use attempt::{Attempt, Ending, Grant, Handle, Role, Turn, Use};
 pub use config::{Following, Outcome, Publishing, Way};
 pub use discovery::{Announcing, Listed, Viewing};
 pub use double_barrier::Meeting;
-pub use election::{Candidacy, Onlooking};
+pub use election::{Candidacy, Observing};
 pub use fault::FaultKind;
 pub use id::{AttemptId, CallId, ClientId};
 pub use kind::EventKind;
@@ -23,14 +23,14 @@ pub use queue::{Delivering, Putting, Settlement, Taking};
 use std::fmt;
 use std::time::Duration;
 
-/// Event of a run.
+/// An event of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Event {
-    /// Time since the run began. One clock for all clients and the server.
+    /// Time since the run began, on one clock for all clients and the server.
     pub at: Duration,
-    /// The client it happened at; `None` for the world as a whole.
+    /// Client at which the event happened; `None` if it concerns the whole world.
     pub client: Option<ClientId>,
-    /// The kind of the event.
+    /// Kind of the event.
     pub kind: EventKind,
 }
 

@@ -4,7 +4,7 @@ use crate::spans::{Span, Spans};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Times at which faults were at work, by client and for all of them.
+/// Times at which faults were active, for one client or for all of them.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
     windows: Vec<Window>,
@@ -12,14 +12,14 @@ pub(crate) struct Faults {
 
 #[derive(Debug, Clone, Copy)]
 struct Window {
-    /// The number of the client; a client that starts again is still behind the same link. `None` for all.
+    /// Number of the client, because a restarted client is behind the same link; `None` for all clients.
     client: Option<u32>,
     kind: FaultKind,
     span: Span,
 }
 
 impl Faults {
-    /// A fault that nobody healed lasts until all is calm.
+    /// Collects the faults. A fault without a recorded end lasts until all faults have ended.
     pub(crate) fn of(events: &[Event], facts: &Facts) -> Self {
         let calm = events.iter().find(|event| event.kind == EventKind::Calm).map(|event| event.at);
         let mut faults = Self::default();
@@ -47,27 +47,27 @@ impl Faults {
         faults
     }
 
-    /// Times at which something was wrong with a client or its link.
+    /// Times at which a fault affected a client or its link.
     pub(crate) fn rough(&self, client: u32) -> Vec<Span> {
         self.select(Some(client), |kind| aftermath(kind, &Facts::default()) != Some(Duration::ZERO))
     }
 
-    /// Times at which a client's process stood still.
+    /// Times at which a client's process was paused.
     pub(crate) fn frozen(&self, client: u32) -> Spans {
         Spans::new(self.select(Some(client), |kind| kind == FaultKind::Frozen))
     }
 
-    /// Times at which no server could end a session: there was none, or none with a majority behind it.
-    pub(crate) fn away(&self) -> Spans {
+    /// Times at which no server could end a session, because all servers were down or had no majority.
+    pub(crate) fn outages(&self) -> Spans {
         Spans::new(self.select(None, |kind| matches!(kind, FaultKind::Bounced | FaultKind::CutOff)))
     }
 
-    /// Times at which servers granted shorter timeouts than clients asked for.
+    /// Times at which servers granted shorter timeouts than clients requested.
     pub(crate) fn short_timeouts(&self) -> Spans {
         Spans::new(self.select(None, |kind| kind == FaultKind::ShortTimeouts))
     }
 
-    /// Times at which what a client sent, or was sent, was lost.
+    /// Times at which frames from or to a client were lost.
     pub(crate) fn cuts(&self, client: u32) -> Vec<Span> {
         let is_cut = |kind| matches!(kind, FaultKind::Cut | FaultKind::CutToServer | FaultKind::CutToClient);
         self.select(Some(client), is_cut)
@@ -85,11 +85,11 @@ impl Faults {
     }
 }
 
-/// Time for which a fault that nobody heals makes itself felt: `None` for one that lasts.
+/// Time for which a fault without a recorded end affects its client; `None` for a lasting fault.
 fn aftermath(kind: FaultKind, facts: &Facts) -> Option<Duration> {
     match kind {
         FaultKind::Reset { .. } | FaultKind::Bounced => Some(facts.tolerances.reconnect),
-        // A link that owes a reply is dropped when its client has waited for long enough.
+        // The client drops a link on which a reply is overdue.
         FaultKind::Swallowed => Some(facts.timeout),
         FaultKind::Cancelled
         | FaultKind::Expired

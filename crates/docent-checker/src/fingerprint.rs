@@ -1,12 +1,12 @@
 use crate::run::Run;
 use std::fmt::{self, Write};
 
-/// Hash of a run: equal for runs with the same events at the same times, on every machine and with every
-/// build.
+/// Hash of a run. It is equal for runs with the same events at the same times, on every machine and with
+/// every build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fingerprint(u64);
 
-/// FNV-1a, 64 bits.
+/// The hash function FNV-1a, 64 bits.
 struct Fnv(u64);
 
 const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
@@ -22,7 +22,7 @@ impl Write for Fnv {
 }
 
 impl Run {
-    /// The hash of the recorded events, the committed changes and what watchers were told.
+    /// The hash of the recorded events, the committed changes and what watchers received.
     pub fn fingerprint(&self) -> Fingerprint {
         let mut hash = Fnv(OFFSET);
         for event in &self.events {
@@ -52,7 +52,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn it_is_the_known_function() {
+    fn the_function_is_the_published_one() {
         let mut hash = Fnv(OFFSET);
         hash.write_str("foobar").unwrap();
         assert_eq!(Fingerprint(hash.0).to_string(), "85944171f73967e8");

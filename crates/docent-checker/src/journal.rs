@@ -1,20 +1,21 @@
 use docent_server::{self as server, Transaction, TransactionKind};
 use std::time::Duration;
 
-/// One change that the server committed, on the clock of the run: a [`Transaction`] as the checker needs it.
+/// A change that the server committed, on the clock of the run. Contains the parts of a [`Transaction`] that
+/// the checker needs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Change {
-    /// The transaction's number. Several changes may have the same.
+    /// Number of the transaction. Several changes may have the same number.
     pub zxid: i64,
     /// Time since the run began.
     pub at: Duration,
-    /// The session that asked for it; 0 for the server itself.
+    /// The session that requested the change; 0 for the server itself.
     pub session: i64,
-    /// Its kind.
+    /// Kind of the change.
     pub kind: ChangeKind,
-    /// The node it was done to; empty for sessions.
+    /// Path of the changed node; empty for sessions.
     pub path: String,
-    /// The session that owns the node; 0 when it is not ephemeral.
+    /// The session that owns the node; 0 if the node is not ephemeral.
     pub owner: i64,
 }
 
@@ -24,7 +25,7 @@ pub struct Change {
 pub enum ChangeKind {
     /// A session was opened.
     Opened,
-    /// A session ended. The deletions of its ephemeral nodes follow with the same number.
+    /// A session ended. The deletions of its ephemeral nodes follow with the same transaction number.
     Ended(EndCause),
     /// A node was created.
     Created,
@@ -32,7 +33,7 @@ pub enum ChangeKind {
     Deleted,
     /// A node's data was set.
     Set,
-    /// A node's access control list was set, which no watch tells of.
+    /// A node's access control list was set, which fires no watch.
     AclSet,
 }
 
@@ -40,19 +41,19 @@ pub enum ChangeKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EndCause {
-    /// The server had not heard of it for its timeout.
+    /// The session expired.
     Expired,
-    /// Its client closed it.
+    /// The session's client closed it.
     Closed,
-    /// Somebody else ended it.
+    /// A third party ended the session.
     Forced,
-    /// The journal does not say: what the record tells of faults and of `close` decides.
+    /// The journal does not contain the cause: the recorded faults and calls of `close` decide.
     Unknown,
 }
 
 impl Change {
-    /// The changes of a server's journal. `start_ms` is the time of the server's clock when the run began:
-    /// the journal has that clock's milliseconds, the record the time since the run began.
+    /// Converts a server's journal. `start_ms` is the time of the server's clock at the start of the run. The
+    /// journal contains milliseconds of that clock; the record contains times since the start of the run.
     pub fn of(journal: &[Transaction], start_ms: i64) -> Vec<Self> {
         journal.iter().filter_map(|transaction| Self::from_transaction(transaction, start_ms)).collect()
     }
@@ -65,7 +66,7 @@ impl Change {
             TransactionKind::Deleted => ChangeKind::Deleted,
             TransactionKind::DataSet { .. } => ChangeKind::Set,
             TransactionKind::AclSet { .. } => ChangeKind::AclSet,
-            // Any other change that a server may know one day moves no node and no session.
+            // Kinds of changes that servers add later affect neither nodes nor sessions.
             _ => return None,
         };
         let since = u64::try_from(transaction.time_ms.saturating_sub(start_ms)).unwrap_or(0);

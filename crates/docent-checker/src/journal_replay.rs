@@ -1,8 +1,8 @@
-//! The server's journal of a run, replayed into the lifetimes of nodes and sessions, and the order of each
-//! line.
+//! Replays the server's journal into the lifetimes of nodes and sessions, and the order of each line.
 //!
-//! Modelled: the session that owned a node, its remover, the cause of a session's end, the first of a line
-//! from each transaction on. Not modelled: data, access control lists, watches, failed and check-only writes.
+//! Modelled: the session that owned a node, what removed the node, the cause of a session's end, and the
+//! first contender of a line after each transaction. Not modelled: data, access control lists, watches, and
+//! failed or check-only writes.
 
 use crate::contender::{Contender, is_id};
 use crate::journal::{Change, ChangeKind, EndCause};
@@ -10,13 +10,13 @@ use crate::line::Line;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-/// Marker before the number of idle consumers of a queue.
+/// Marker before the number in the names of a queue's idle consumers.
 pub(crate) const IDLE: &str = "idle-";
 
-/// Begin of the names of a queue's items, and of their claims.
+/// Prefix of the names of a queue's items and claims.
 pub(crate) const ITEM: &str = "item-";
 
-/// A transaction: its place in the order of all, and its time.
+/// A transaction, with its number and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moment {
     pub(crate) zxid: i64,
@@ -29,28 +29,28 @@ pub(crate) struct NodeLife {
     pub(crate) path: String,
     pub(crate) owner: i64,
     pub(crate) created: Moment,
-    pub(crate) gone: Option<Gone>,
-    /// Contender that its name tells of, if it stands in a line.
+    pub(crate) deleted: Option<Deletion>,
+    /// The contender that the node's name describes, if the node belongs to a line.
     pub(crate) contender: Option<Contender>,
-    /// Moment at which it was the first of its line for the first time.
+    /// Moment at which the node became first in its line for the first time.
     pub(crate) first: Option<Moment>,
 }
 
-/// The end of a node.
+/// The deletion of a node.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Gone {
+pub(crate) struct Deletion {
     pub(crate) when: Moment,
     pub(crate) by: Remover,
 }
 
-/// Remover of a node.
+/// What deleted a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Remover {
     /// The client of a session.
     Session(i64),
-    /// It went with its session.
+    /// The end of the session that owned the node.
     EndOf(i64),
-    /// The server: an empty container.
+    /// The server, which deletes empty containers.
     Server,
 }
 
@@ -61,32 +61,32 @@ pub(crate) struct SessionLife {
     pub(crate) ended: Option<(Moment, EndCause)>,
 }
 
-/// A journal, replayed.
+/// A replayed journal.
 #[derive(Debug, Default)]
 pub(crate) struct JournalReplay {
     nodes: Vec<NodeLife>,
     by_path: HashMap<String, Vec<usize>>,
     sessions: BTreeMap<i64, SessionLife>,
     lines: BTreeMap<(String, String), Line>,
-    /// Contenders by their folder.
+    /// The contenders of each folder.
     folders: HashMap<String, Vec<usize>>,
-    /// Folders whose nodes are no attempts of the record.
+    /// Folders whose nodes do not belong to recorded attempts.
     apart: BTreeSet<String>,
 }
 
 impl NodeLife {
-    /// The path of the thing it stands in line for.
+    /// The path of the node's line, or of any other folder.
     pub(crate) fn folder(&self) -> &str {
         docent_proto::parent(&self.path).unwrap_or("/")
     }
 
-    /// True for members of a double barrier, which have names of their own.
+    /// Returns true for the node of a double barrier's member, whose name is a bare id.
     pub(crate) fn is_members(&self) -> bool {
         self.owner != 0 && is_id(self.path.rsplit('/').next().unwrap_or_default())
     }
 
     pub(crate) fn is_alive_at(&self, at: Duration) -> bool {
-        self.created.at <= at && self.gone.is_none_or(|gone| gone.when.at > at)
+        self.created.at <= at && self.deleted.is_none_or(|deleted| deleted.when.at > at)
     }
 }
 
@@ -97,7 +97,7 @@ impl JournalReplay {
         Self::apart_from(journal, BTreeSet::new())
     }
 
-    /// Replays a journal. Nodes in these folders stand in no line.
+    /// Replays a journal. Nodes in these folders do not belong to lines.
     pub(crate) fn apart_from(journal: &[Change], folders: BTreeSet<String>) -> Self {
         let mut replay = Self { apart: folders, ..Self::default() };
         for transaction in journal.chunk_by(|one, other| one.zxid == other.zxid) {
@@ -106,7 +106,7 @@ impl JournalReplay {
         replay
     }
 
-    /// All changes of one transaction happen at once.
+    /// Applies all changes of one transaction atomically.
     fn apply(&mut self, transaction: &[Change]) {
         let mut touched = BTreeSet::new();
         let mut ended = None;
@@ -130,7 +130,7 @@ impl JournalReplay {
                         (None, 0) => Remover::Server,
                         (None, session) => Remover::Session(session),
                     };
-                    touched.extend(self.delete(&change.path, Gone { when: now, by }));
+                    touched.extend(self.delete(&change.path, Deletion { when: now, by }));
                 }
                 ChangeKind::Set | ChangeKind::AclSet => {}
             }
@@ -145,10 +145,10 @@ impl JournalReplay {
 
     fn create(&mut self, change: &Change, created: Moment) -> Option<(String, String)> {
         let index = self.nodes.len();
-        // Only an ephemeral node is a place in a line.
+        // Only ephemeral nodes are places in a line.
         let name = change.path.rsplit('/').next().unwrap_or_default();
         let contender = (change.owner != 0).then(|| Contender::of(name)).flatten();
-        // The idle consumers of a queue wait for news and hold nothing, and claims stand in no line: see
+        // Idle consumers of a queue wait for notifications and hold nothing, and claims form no line: see
         // `queues`.
         let is_apart = self.apart.contains(docent_proto::parent(&change.path).unwrap_or("/"));
         let contender = contender
@@ -157,7 +157,7 @@ impl JournalReplay {
             path: change.path.clone(),
             owner: change.owner,
             created,
-            gone: None,
+            deleted: None,
             contender,
             first: None,
         };
@@ -171,9 +171,9 @@ impl JournalReplay {
         key
     }
 
-    fn delete(&mut self, path: &str, gone: Gone) -> Option<(String, String)> {
+    fn delete(&mut self, path: &str, deleted: Deletion) -> Option<(String, String)> {
         let index = *self.by_path.get(path)?.last()?;
-        self.nodes[index].gone = Some(gone);
+        self.nodes[index].deleted = Some(deleted);
         let node = &self.nodes[index];
         let key = line_key(node)?;
         if let (Some(line), Some(contender)) = (self.lines.get_mut(&key), &node.contender) {
@@ -182,12 +182,12 @@ impl JournalReplay {
         Some(key)
     }
 
-    /// All nodes there ever were, in the order of their creation.
+    /// All nodes that ever existed, in the order of their creation.
     pub(crate) fn nodes(&self) -> &[NodeLife] {
         &self.nodes
     }
 
-    /// The nodes that stood in a line.
+    /// The nodes that belonged to a line.
     pub(crate) fn contenders(&self) -> impl Iterator<Item = (usize, &NodeLife)> {
         self.nodes.iter().enumerate().filter(|(_, node)| node.contender.is_some())
     }
@@ -200,13 +200,13 @@ impl JournalReplay {
         self.folders.get(folder).into_iter().flatten().map(|index| (*index, &self.nodes[*index]))
     }
 
-    /// The node at a path as it last was at a time, alive or gone.
+    /// The node that was last created at a path by the given time, existing or deleted.
     pub(crate) fn node_at(&self, path: &str, at: Duration) -> Option<usize> {
         let lives = self.by_path.get(path)?;
         lives.iter().rev().copied().find(|index| self.nodes[*index].created.at <= at)
     }
 
-    /// The sessions by their id.
+    /// The sessions, by their id.
     pub(crate) fn sessions(&self) -> &BTreeMap<i64, SessionLife> {
         &self.sessions
     }
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_one_is_first_when_the_one_ahead_is_gone() {
+    fn the_next_node_is_first_once_its_predecessor_is_deleted() {
         use ChangeKind::{Created, Deleted, Opened};
         let replay = JournalReplay::of(&[
             change(1, 7, Opened, ""),
@@ -243,11 +243,11 @@ mod tests {
             change(6, 7, Deleted, "/l/lock-0000000000"),
         ]);
         assert_eq!(firsts(&replay), [Some(2), None, Some(6)]);
-        assert_eq!(replay.nodes()[0].gone.unwrap().by, Remover::Session(7));
+        assert_eq!(replay.nodes()[0].deleted.unwrap().by, Remover::Session(7));
     }
 
     #[test]
-    fn the_end_of_a_session_takes_its_nodes_at_once() {
+    fn the_end_of_a_session_deletes_its_nodes_immediately() {
         use ChangeKind::{Created, Deleted, Ended, Opened};
         let replay = JournalReplay::of(&[
             change(1, 7, Opened, ""),
@@ -258,8 +258,8 @@ mod tests {
             change(5, 7, Deleted, "/l/lock-0000000000"),
             change(5, 7, Deleted, "/l/lock-0000000001"),
         ]);
-        assert_eq!(firsts(&replay), [Some(2), None, Some(5)], "nobody was first within a transaction");
-        assert_eq!(replay.nodes()[0].gone.unwrap().by, Remover::EndOf(7));
+        assert_eq!(firsts(&replay), [Some(2), None, Some(5)], "none becomes first within a transaction");
+        assert_eq!(replay.nodes()[0].deleted.unwrap().by, Remover::EndOf(7));
         assert_eq!(replay.sessions()[&7].ended.unwrap().1, EndCause::Forced);
     }
 
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_and_idle_consumers_of_a_queue_stand_in_no_line() {
+    fn claims_and_idle_consumers_of_a_queue_are_in_no_line() {
         use ChangeKind::Created;
         let replay = JournalReplay::of(&[
             change(2, 7, Created, "/q/claims/item-0000000000"),
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn different_recipes_stand_in_different_lines() {
+    fn different_recipes_have_different_lines() {
         use ChangeKind::Created;
         let replay = JournalReplay::of(&[
             change(2, 7, Created, "/l/lock-0000000000"),

@@ -38,7 +38,7 @@ pub use check::check;
 pub use coverage::Coverage;
 pub use event::{
     Announcing, Attempt, AttemptId, CallId, Candidacy, ClientId, Delivering, Ending, Event, EventKind,
-    FaultKind, Following, Grant, Handle, LinkState, Listed, Meeting, Onlooking, Outcome, Publishing, Putting,
+    FaultKind, Following, Grant, Handle, LinkState, Listed, Meeting, Observing, Outcome, Publishing, Putting,
     Role, Settlement, Taking, Turn, Use, Viewing, Way,
 };
 pub use fingerprint::Fingerprint;
@@ -51,4 +51,4 @@ pub use run::{
     Written,
 };
 pub use violation::{Invariant, Violation};
-pub use watcher::{Heard, WatcherLink};
+pub use watcher::{Received, WatcherLink};

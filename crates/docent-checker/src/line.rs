@@ -1,11 +1,12 @@
 use crate::contender::Contender;
 use std::collections::BTreeSet;
 
-/// Line of the contenders for one thing, in their order, while a journal is replayed.
+/// A line of contenders, in order, while a journal is replayed.
 ///
-/// The order is that of numbers; equal numbers (a downgrade puts a reader into its writer's place) go by kind
-/// and creation. While any number is near the end of the server's counter the order is that of creation
-/// alone. The recipe decides which contenders may hold beside the first, not this.
+/// The order is that of the numbers. Equal numbers, which a downgrade creates by putting a reader into its
+/// writer's place, are ordered by kind and creation. While any number is near the end of the server's
+/// counter, only the creation decides. The recipes, and not this type, decide which contenders may hold
+/// besides the first.
 #[derive(Debug, Default)]
 pub(crate) struct Line {
     by_number: BTreeSet<(i32, String, i64, usize)>,
@@ -34,7 +35,7 @@ impl Line {
         self.by_number.first().map(|(.., node)| *node)
     }
 
-    /// The contender whose turn came by the last transaction.
+    /// Returns the first contender if the last transaction changed it.
     pub(crate) fn turn(&mut self) -> Option<usize> {
         let first = self.first();
         if self.turn == first {

@@ -4,27 +4,27 @@ use crate::run::Run;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Longest pause of a cache before it reads again, after its link was lost several times.
+/// Longest pause of a cache before it re-reads, after its link was lost several times.
 pub(crate) const PAUSE: Duration = Duration::from_secs(11);
 
-/// Facts that the record tells of one listed member.
+/// Recorded facts about one member of a folder.
 #[derive(Debug)]
 pub(crate) struct Offer<'a> {
     pub(crate) client: ClientId,
     pub(crate) path: &'a str,
-    pub(crate) wants: Vec<(Duration, u64)>,
-    pub(crate) told: Vec<(Duration, u64)>,
+    pub(crate) requests: Vec<(Duration, u64)>,
+    pub(crate) written: Vec<(Duration, u64)>,
     pub(crate) leaving: Option<Duration>,
     pub(crate) left: Option<Duration>,
 }
 
 impl Offer<'_> {
     pub(crate) fn began(&self) -> Duration {
-        self.wants[0].0
+        self.requests[0].0
     }
 }
 
-/// Facts that the record tells of one viewer of a folder.
+/// Recorded facts about one viewer of a folder.
 #[derive(Debug)]
 pub(crate) struct View<'a> {
     pub(crate) client: ClientId,
@@ -32,58 +32,59 @@ pub(crate) struct View<'a> {
     pub(crate) grace: Duration,
     pub(crate) opened: Duration,
     pub(crate) shown: Vec<(Duration, &'a [Listed])>,
-    pub(crate) over: Option<Duration>,
+    pub(crate) stopped: Option<Duration>,
 }
 
-/// Content of the nodes of a folder, or of one node, from a transaction on: `None` for a node that cannot be
-/// read.
+/// Content of a folder's nodes, or of one node, after a transaction. The number of a node is `None` if its
+/// data cannot be read.
 #[derive(Debug, Clone)]
 pub(crate) struct State {
     pub(crate) at: Duration,
-    /// Numbers by path, with the transaction that wrote each.
+    /// Numbers by path, each with the transaction that wrote it.
     pub(crate) nodes: BTreeMap<String, (i64, Option<u64>)>,
 }
 
-/// The listed members, in the order in which they came.
+/// The members of folders, in the order in which they began.
 pub(crate) fn offers(events: &[Event]) -> Vec<Offer<'_>> {
     let mut offers: BTreeMap<AttemptId, Offer<'_>> = BTreeMap::new();
     for event in events {
         let (EventKind::Announced(id, step), Some(client)) = (&event.kind, event.client) else { continue };
-        if let Announcing::Wants { path, number } = step {
-            let new = Offer { client, path, wants: Vec::new(), told: Vec::new(), leaving: None, left: None };
-            offers.entry(*id).or_insert(new).wants.push((event.at, *number));
+        if let Announcing::Requested { path, number } = step {
+            let new =
+                Offer { client, path, requests: Vec::new(), written: Vec::new(), leaving: None, left: None };
+            offers.entry(*id).or_insert(new).requests.push((event.at, *number));
         } else if let Some(offer) = offers.get_mut(id) {
             match step {
-                Announcing::Told(number) => offer.told.push((event.at, *number)),
+                Announcing::Written(number) => offer.written.push((event.at, *number)),
                 Announcing::Leaving => offer.leaving = offer.leaving.or(Some(event.at)),
                 Announcing::Left => offer.left = Some(event.at),
-                Announcing::Wants { .. } => {}
+                Announcing::Requested { .. } => {}
             }
         }
     }
     offers.into_values().collect()
 }
 
-/// The viewers, in the order in which they came.
+/// The viewers, in the order in which they began.
 pub(crate) fn views(events: &[Event]) -> Vec<View<'_>> {
     let mut views: BTreeMap<AttemptId, View<'_>> = BTreeMap::new();
     for event in events {
         let (EventKind::Viewed(id, step), Some(client)) = (&event.kind, event.client) else { continue };
         if let Viewing::Opened { folder, grace } = step {
             let view =
-                View { client, folder, grace: *grace, opened: event.at, shown: Vec::new(), over: None };
+                View { client, folder, grace: *grace, opened: event.at, shown: Vec::new(), stopped: None };
             views.insert(*id, view);
         } else if let Some(view) = views.get_mut(id) {
             match step {
                 Viewing::Shown(listed) => view.shown.push((event.at, listed)),
-                _ => view.over = Some(event.at),
+                _ => view.stopped = Some(event.at),
             }
         }
     }
     views.into_values().collect()
 }
 
-/// The content of the nodes for which `belongs` is true, from each transaction on that changed it.
+/// The content of the nodes for which `belongs` is true, after each transaction that changed it.
 fn states(run: &Run, belongs: impl Fn(&str) -> bool) -> Vec<State> {
     let written: BTreeMap<(&str, i64), Option<u64>> =
         run.facts.written.iter().map(|write| ((&*write.path, write.zxid), write.number)).collect();
@@ -119,7 +120,7 @@ pub(crate) fn histories<'a>(
     keys.into_iter().map(|key| (key, states(run, |path| belongs(key, path)))).collect()
 }
 
-/// Index of the state from which on a node said a number for the first time.
+/// Index of the first state in which each node had each number.
 pub(crate) fn firsts(states: &[State]) -> BTreeMap<(&str, Option<u64>), usize> {
     let mut firsts = BTreeMap::new();
     for (place, state) in states.iter().enumerate() {
@@ -130,7 +131,7 @@ pub(crate) fn firsts(states: &[State]) -> BTreeMap<(&str, Option<u64>), usize> {
     firsts
 }
 
-/// True for the children of a folder.
+/// Returns true if `path` is a child of `folder`.
 pub(crate) fn is_in(folder: &str, path: &str) -> bool {
     path != "/" && docent_proto::parent(path) == Some(folder)
 }

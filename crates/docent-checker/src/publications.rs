@@ -2,7 +2,7 @@ use crate::event::{AttemptId, ClientId, Event, EventKind, Following, Outcome, Pu
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Facts that the record tells of one call that changes a published value.
+/// Recorded facts about one call that changes a published value.
 #[derive(Debug)]
 pub(crate) struct Publication<'a> {
     pub(crate) id: AttemptId,
@@ -15,23 +15,23 @@ pub(crate) struct Publication<'a> {
 }
 
 impl Publication<'_> {
-    /// The value, where there is one.
+    /// The number that the call publishes, if there is one.
     pub(crate) fn number(&self) -> Option<u64> {
         match self.way {
-            Way::Replace(number) | Way::Over { number, .. } | Way::Again(number) => Some(number),
+            Way::Replace(number) | Way::ReplaceSeen { number, .. } | Way::Republish(number) => Some(number),
             Way::Delete | Way::Count => None,
         }
     }
 }
 
-/// Facts that the record tells of one follower of a value.
+/// Recorded facts about one follower of a value.
 #[derive(Debug)]
 pub(crate) struct Follower<'a> {
     pub(crate) client: ClientId,
     pub(crate) path: &'a str,
     pub(crate) began: Duration,
     pub(crate) steps: Vec<(Duration, &'a Following)>,
-    pub(crate) over: Option<Duration>,
+    pub(crate) stopped: Option<Duration>,
 }
 
 /// All calls, in the order in which they began.
@@ -62,13 +62,13 @@ pub(crate) fn followers(events: &[Event]) -> Vec<Follower<'_>> {
         let (EventKind::Followed(id, step), Some(client)) = (&event.kind, event.client) else { continue };
         match step {
             Following::Begins(path) => {
-                let new = Follower { client, path, began: event.at, steps: Vec::new(), over: None };
+                let new = Follower { client, path, began: event.at, steps: Vec::new(), stopped: None };
                 all.insert(*id, new);
             }
             step => {
                 let Some(follower) = all.get_mut(id) else { continue };
                 match step {
-                    Following::Over => follower.over = Some(event.at),
+                    Following::Stopped => follower.stopped = Some(event.at),
                     step => follower.steps.push((event.at, step)),
                 }
             }

@@ -1,4 +1,4 @@
-//! Items of a queue, as the journal shows them.
+//! Items of a queue, as they appear in the journal.
 
 use crate::journal_replay::{ITEM, Moment, NodeLife};
 use crate::run::{Decodable, Queued};
@@ -9,55 +9,54 @@ use std::time::Duration;
 pub(crate) struct Item<'s> {
     pub(crate) queued: &'s Queued,
     pub(crate) decodable: Decodable,
-    /// Whether it is in a queue in ordered mode.
+    /// Whether the item's queue is in ordered mode.
     pub(crate) ordered: bool,
     pub(crate) place: Place,
     pub(crate) node: &'s NodeLife,
-    /// True for a node that another one of the same item made way for, in one step.
+    /// True if the transaction that created the node deleted another node of the same item.
     pub(crate) is_moved_here: bool,
-    /// Its claims in their order; in ordered mode the tickets under which it was counted as handed out.
+    /// The item's claims, in order; in ordered mode the tickets under which it was counted as handed out.
     pub(crate) claims: Vec<&'s NodeLife>,
-    /// Nodes that were made below it: the proofs of its claims, each of which counts a hand-out.
+    /// Nodes that were created below the item: the proofs of its claims, each of which counts as a hand-out.
     pub(crate) proofs: Vec<&'s NodeLife>,
-    /// Moments at which its data was set; in ordered mode with the transaction that made the ticket under
-    /// which that was done.
+    /// Moments at which the item's data was set; in ordered mode each with the transaction that created the
+    /// ticket under which that happened.
     pub(crate) written: Vec<(Moment, Option<i64>)>,
 }
 
-/// Place of an item in its queue, as its name says it.
+/// Place of an item in its queue, as its node's name describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) priority: i32,
-    /// Time from which on it may be claimed, since the run began.
+    /// Time before which the item may not be claimed, since the run began.
     pub(crate) due: Option<Duration>,
-    /// True when it was given back until that time: then its place is that of its number.
+    /// True if a consumer gave the item back until that time. The place is then that of the number.
     pub(crate) returned: bool,
     pub(crate) number: i32,
 }
 
 impl Item<'_> {
-    /// The claim that was deleted together with it, and the transaction.
+    /// The transaction that deleted the item's node, and the claim that it deleted too.
     pub(crate) fn ended_with(&self) -> Option<(i64, Option<&NodeLife>)> {
-        let zxid = self.node.gone?.when.zxid;
-        let with = |claim: &&&NodeLife| claim.gone.is_some_and(|gone| gone.when.zxid == zxid);
+        let zxid = self.node.deleted?.when.zxid;
+        let with = |claim: &&&NodeLife| claim.deleted.is_some_and(|deleted| deleted.when.zxid == zxid);
         Some((zxid, self.claims.iter().find(with).copied()))
     }
 
-    /// True when one of its claims is counted as a hand-out, and the count was not taken back in the step
-    /// that ended it.
+    /// Returns true if a claim of the item counts as a hand-out, and the transaction that ended the claim did
+    /// not undo the count.
     pub(crate) fn counts(&self, claim: &NodeLife) -> bool {
-        let until = claim.gone.map_or(i64::MAX, |gone| gone.when.zxid);
+        let until = claim.deleted.map_or(i64::MAX, |deleted| deleted.when.zxid);
         let during = claim.created.zxid..=until;
         if self.ordered {
-            // Counted and taken back in its data.
+            // In ordered mode the item's data contains the count.
             return self.written_under(claim).count() == 1;
         }
         self.proofs_of(claim).any(|proof| during.contains(&proof.created.zxid))
             && !self.written.iter().any(|(write, _)| write.zxid == until)
     }
 
-    /// The transaction from which on a claim was one of this item: in ordered mode the ticket was made
-    /// earlier.
+    /// The transaction since which a claim belongs to the item. In ordered mode the ticket itself is older.
     pub(crate) fn claimed(&self, claim: &NodeLife) -> i64 {
         let counted = self.counted(claim).filter(|_| self.ordered);
         counted.map_or(claim.created.zxid, |counted| counted.zxid)
@@ -68,34 +67,34 @@ impl Item<'_> {
         self.written.iter().filter(move |(_, under)| is_under(under)).map(|(write, _)| *write)
     }
 
-    /// Moment at which a claim of it was counted as a hand-out.
+    /// Moment at which a claim of the item was counted as a hand-out.
     pub(crate) fn counted(&self, claim: &NodeLife) -> Option<Moment> {
-        let during = claim.created.zxid..=claim.gone.map_or(i64::MAX, |gone| gone.when.zxid);
+        let during = claim.created.zxid..=claim.deleted.map_or(i64::MAX, |deleted| deleted.when.zxid);
         let proofs = self.proofs_of(claim).map(|proof| proof.created);
         let proofs = proofs.filter(|proof| during.contains(&proof.zxid));
         proofs.chain(self.written_under(claim)).min()
     }
 
-    /// Nodes that the session of a claim made below the item since the claim.
+    /// Nodes that the session of a claim created below the item since the claim.
     pub(crate) fn proofs_of(&self, claim: &NodeLife) -> impl Iterator<Item = &NodeLife> {
         let (owner, since) = (claim.owner, claim.created.zxid);
         let of_claim = move |proof: &&&NodeLife| proof.owner == owner && proof.created.zxid >= since;
         self.proofs.iter().filter(of_claim).copied()
     }
 
-    /// Times at which nobody had it, each with its end, from its time on.
+    /// Periods in which no client had claimed the item, starting at the time from which it may be claimed.
     pub(crate) fn free(&self) -> impl Iterator<Item = (Duration, Duration)> {
         let due = self.place.due.unwrap_or_default();
-        let end = self.node.gone.map_or(Duration::MAX, |gone| gone.when.at);
-        let over = |claim: &&NodeLife| claim.gone.map_or(Duration::MAX, |gone| gone.when.at);
-        let from = std::iter::once(self.node.created.at).chain(self.claims.iter().map(over));
+        let end = self.node.deleted.map_or(Duration::MAX, |deleted| deleted.when.at);
+        let claim_end = |claim: &&NodeLife| claim.deleted.map_or(Duration::MAX, |deleted| deleted.when.at);
+        let from = std::iter::once(self.node.created.at).chain(self.claims.iter().map(claim_end));
         let until = self.claims.iter().map(|claim| claim.created.at).chain([end]);
         from.map(move |from| from.max(due)).zip(until).filter(|(from, until)| from < until)
     }
 }
 
 impl Place {
-    /// Reads the last component of a path; `None` for what is no item's.
+    /// Parses the last component of a path; returns `None` if it is not the name of an item.
     pub(crate) fn of(path: &str) -> Option<Self> {
         let mut rest = path.rsplit('/').next()?.strip_prefix(ITEM)?;
         let (mut priority, mut due, mut returned) = (0, None, false);
@@ -114,13 +113,13 @@ impl Place {
         Some(Self { priority, due, returned, number: rest.parse().ok()? })
     }
 
-    /// Time that it was put with.
+    /// The time that the item was put with, if any.
     fn put_until(&self) -> Option<Duration> {
         self.due.filter(|_| !self.returned)
     }
 
-    /// True when an item at this place goes before one at another, where both may be claimed: by priority,
-    /// and within one by number, or if both were put with a time, by that.
+    /// Returns true if an item at this place precedes one at another place, if both may be claimed. Priority
+    /// decides first. Within a priority the number decides, or the time if both items were put with one.
     pub(crate) fn goes_before(&self, other: &Self) -> bool {
         match self.priority == other.priority {
             true if self.put_until().is_some() == other.put_until().is_some() => {
@@ -160,7 +159,7 @@ mod tests {
         assert!(place(-1, Some(9), 2).goes_before(&place(0, None, 1)));
         assert!(place(0, None, 1).goes_before(&place(0, None, 2)));
         assert!(place(0, Some(1), 2).goes_before(&place(0, Some(2), 1)));
-        // Between an item with a time and one without nothing is promised.
+        // No order is guaranteed between an item with a time and one without.
         assert!(!place(0, Some(1), 1).goes_before(&place(0, None, 2)));
         assert!(!place(0, None, 1).goes_before(&place(0, Some(1), 2)));
     }

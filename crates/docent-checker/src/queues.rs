@@ -1,4 +1,4 @@
-//! Queues, put together from the clients' records and the servers' journal.
+//! Queues, reconstructed from the clients' records and the servers' journal.
 
 use crate::analysis::Analysis;
 use crate::contender::Contender;
@@ -13,25 +13,25 @@ use std::time::Duration;
 /// Facts about the queues of a run.
 #[derive(Debug)]
 pub(crate) struct Queues<'s> {
-    /// Puts in the order in which they began.
+    /// Puts, in the order in which they began.
     pub(crate) puts: Vec<Put<'s>>,
     pub(crate) takes: Vec<Take<'s>>,
     pub(crate) deliveries: Vec<Delivered<'s>>,
-    /// The deliveries of an item, by its node, and by its number.
+    /// Indices of the deliveries, by the item's node, and by the item.
     by_node: HashMap<&'s str, Vec<usize>>,
     by_item: HashMap<u64, Vec<usize>>,
-    /// Items by the path of their node.
+    /// Items, by the path of their node.
     pub(crate) items: BTreeMap<&'s str, Item<'s>>,
-    /// The nodes of an item, by its number, in their order.
+    /// The nodes of each item, in order.
     nodes: HashMap<u64, Vec<&'s str>>,
-    /// Claims of items that are not there.
+    /// Claims of items that do not exist.
     pub(crate) strays: Vec<&'s NodeLife>,
     pub(crate) letters: Vec<&'s Queued>,
     /// The nodes of idle consumers, each with its queue.
     pub(crate) idle: Vec<(&'s str, &'s NodeLife)>,
     /// The tickets for the locks of queues in ordered mode.
     pub(crate) tickets: Vec<Ticket<'s>>,
-    /// Clients of the newer version, as their takes say.
+    /// Clients of the newer version, according to their takes.
     pub(crate) newer: BTreeSet<ClientId>,
 }
 
@@ -44,9 +44,9 @@ pub(crate) struct Ticket<'s> {
 }
 
 impl Ticket<'_> {
-    /// True when it stood in the line at a transaction, or went by it.
-    pub(crate) fn stands_at(&self, zxid: i64) -> bool {
-        self.node.created.zxid < zxid && self.node.gone.is_none_or(|gone| gone.when.zxid >= zxid)
+    /// Returns true if the ticket was in the line just before a transaction.
+    pub(crate) fn exists_at(&self, zxid: i64) -> bool {
+        self.node.created.zxid < zxid && self.node.deleted.is_none_or(|deleted| deleted.when.zxid >= zxid)
     }
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Put<'s> {
     pub(crate) path: &'s str,
     pub(crate) items: &'s [u64],
     pub(crate) began: Duration,
-    /// Time at which it was over, and whether the items were put, if that was said.
+    /// Time at which the put ended, and whether the items were put, if the put reported that.
     pub(crate) ended: Option<(Duration, Option<bool>)>,
 }
 
@@ -66,15 +66,15 @@ pub(crate) struct Put<'s> {
 pub(crate) struct Take<'s> {
     pub(crate) client: ClientId,
     pub(crate) path: &'s str,
-    /// True when it waits for an item.
+    /// Whether the take waits for an item.
     pub(crate) waits: bool,
-    /// True when its client is of the newer version.
+    /// Whether the client has the newer version.
     pub(crate) newer: bool,
     pub(crate) began: Duration,
-    /// Time from which on its future was not polled, though it was there.
+    /// Time since which the future was neither polled nor dropped.
     pub(crate) unpolled: Option<Duration>,
-    /// Time at which it was over, or its process died.
-    pub(crate) over: Option<Duration>,
+    /// Time at which the take ended, or its process died.
+    pub(crate) ended: Option<Duration>,
 }
 
 /// An item that was handed out.
@@ -86,21 +86,21 @@ pub(crate) struct Delivered<'s> {
     pub(crate) node: &'s str,
     pub(crate) fence: u64,
     pub(crate) count: Option<u32>,
-    /// Times at which it said whether it is held, with its word.
-    pub(crate) looks: Vec<(Duration, bool)>,
-    /// Time at which it was about to be settled, and the way.
+    /// Times at which the delivery was asked whether it is held, with the answers.
+    pub(crate) held_checks: Vec<(Duration, bool)>,
+    /// Time at which settling began, and how.
     pub(crate) settling: Option<(Duration, Settlement)>,
     pub(crate) settled: Option<(Duration, Option<bool>)>,
-    /// Time from which on it shall be in its place again.
+    /// Time from which the item may be handed out again.
     pub(crate) given_back: Option<Duration>,
-    /// Nodes that it wrote by its transactions, each with the result that was told.
+    /// Nodes that transactions of the delivery wrote, each with the reported result.
     pub(crate) writes: Vec<(&'s str, Option<bool>)>,
 }
 
-/// Claims, below the path of a queue.
+/// Folder of the claims, below the path of a queue.
 const CLAIMS: &str = "/claims";
 
-/// Tickets for the lock of a queue in ordered mode, below its path.
+/// Folder of the tickets for the lock of an ordered queue, below its path.
 const LOCK: &str = "/lock";
 
 /// The folder of the tickets for the lock of a queue.
@@ -125,11 +125,11 @@ impl<'s> Queues<'s> {
             newer: BTreeSet::new(),
         };
         queues.listen(analysis);
-        queues.look(analysis);
+        queues.collect(analysis);
         queues
     }
 
-    /// Takes the events of clients.
+    /// Collects the events of clients.
     fn listen(&mut self, analysis: &'s Analysis<'_>) {
         let mut places: BTreeMap<AttemptId, usize> = BTreeMap::new();
         for event in &analysis.run.events {
@@ -146,20 +146,20 @@ impl<'s> Queues<'s> {
                 }
                 EventKind::Took(id, Taking::Began { path, waits, newer }) => {
                     places.insert(*id, self.takes.len());
-                    let over = analysis.life(*client).and_then(|life| life.crashed);
+                    let ended = analysis.life(*client).and_then(|life| life.crashed);
                     let (client, waits, newer) = (*client, *waits, *newer);
                     self.newer.extend(newer.then_some(client));
                     let unpolled = None;
-                    self.takes.push(Take { client, path, waits, newer, began: *at, unpolled, over });
+                    self.takes.push(Take { client, path, waits, newer, began: *at, unpolled, ended });
                 }
                 EventKind::Took(id, Taking::Unpolled) => {
                     if let Some(place) = places.get(id) {
                         self.takes[*place].unpolled = Some(*at);
                     }
                 }
-                EventKind::Took(id, Taking::Over) => {
+                EventKind::Took(id, Taking::Ended) => {
                     if let Some(place) = places.get(id) {
-                        self.takes[*place].over = Some(*at);
+                        self.takes[*place].ended = Some(*at);
                     }
                 }
                 EventKind::Delivered(id, Delivering::Given { item, node, fence, deliveries }) => {
@@ -173,7 +173,7 @@ impl<'s> Queues<'s> {
                         node,
                         fence: *fence,
                         count: *deliveries,
-                        looks: Vec::new(),
+                        held_checks: Vec::new(),
                         settling: None,
                         settled: None,
                         given_back: None,
@@ -190,8 +190,8 @@ impl<'s> Queues<'s> {
         }
     }
 
-    /// Takes the changes of the journal.
-    fn look(&mut self, analysis: &'s Analysis<'_>) {
+    /// Collects the changes of the journal.
+    fn collect(&mut self, analysis: &'s Analysis<'_>) {
         let facts = analysis.facts();
         let kinds: BTreeMap<(&str, i64), &Queued> =
             facts.queued.iter().map(|queued| ((queued.node.as_str(), queued.zxid), queued)).collect();
@@ -232,14 +232,14 @@ impl<'s> Queues<'s> {
         }
     }
 
-    /// Notes a write to an item. In ordered mode it counts a hand-out, or takes that back, under the first
+    /// Notes a write to an item. In ordered mode the write counts a hand-out, or undoes that, under the first
     /// ticket of its client.
     fn note_write(&mut self, change: &Change) {
         let Some(item) = self.items.get_mut(change.path.as_str()) else { return };
         let own = self.tickets.iter().filter(|ticket| {
             ticket.queue == item.queued.queue
                 && ticket.node.owner == change.session
-                && ticket.stands_at(change.zxid)
+                && ticket.exists_at(change.zxid)
         });
         let ticket = own.min_by_key(|ticket| ticket.number).map(|ticket| ticket.node);
         let write = Moment { zxid: change.zxid, at: change.at };
@@ -254,7 +254,7 @@ impl<'s> Queues<'s> {
         let earlier = nodes.last().and_then(|path| self.items.get(path));
         let is_moved_here = earlier.is_some_and(|earlier| {
             earlier.queued.queue == queued.queue
-                && earlier.node.gone.is_some_and(|gone| gone.when.zxid == node.created.zxid)
+                && earlier.node.deleted.is_some_and(|deleted| deleted.when.zxid == node.created.zxid)
         });
         nodes.push(&node.path);
         let (claims, proofs, written) = (Vec::new(), Vec::new(), Vec::new());
@@ -262,17 +262,17 @@ impl<'s> Queues<'s> {
         self.items.insert(&node.path, item);
     }
 
-    /// The items of an item's number, one for each node it had, in their order.
+    /// The nodes of an item, in order.
     pub(crate) fn nodes_of_item(&self, item: u64) -> impl Iterator<Item = &Item<'s>> {
         self.nodes.get(&item).into_iter().flatten().filter_map(|path| self.items.get(path))
     }
 
-    /// The item at the place that a transaction moved it to.
+    /// The item at the place to which a transaction moved it.
     pub(crate) fn moved_by(&self, item: u64, zxid: i64) -> Option<&Item<'s>> {
         self.nodes_of_item(item).find(|item| item.is_moved_here && item.node.created.zxid == zxid)
     }
 
-    /// Way in which the delivery was settled that a node ended with.
+    /// How a delivery was settled whose transaction `zxid` deleted the item's node.
     pub(crate) fn settlement(&self, item: &Item<'_>, zxid: i64) -> Settlement {
         let number = item.queued.item;
         if self.letters.iter().any(|letter| letter.zxid == zxid && letter.item == number) {
@@ -291,17 +291,17 @@ impl<'s> Queues<'s> {
         analysis.facts().queues.get(queue).copied().unwrap_or(unknown)
     }
 
-    /// The deliveries by a node.
+    /// The deliveries from a node.
     pub(crate) fn deliveries_of(&self, node: &str) -> impl Iterator<Item = &Delivered<'s>> {
         self.by_node.get(node).into_iter().flatten().map(|index| &self.deliveries[*index])
     }
 
-    /// The deliveries of an item, by any node.
+    /// The deliveries of an item, from any node.
     pub(crate) fn deliveries_of_item(&self, item: u64) -> impl Iterator<Item = &Delivered<'s>> {
         self.by_item.get(&item).into_iter().flatten().map(|index| &self.deliveries[*index])
     }
 
-    /// The item that was handed out, and the claim it was handed out by.
+    /// The item and the claim of a delivery.
     pub(crate) fn claim_of(&self, delivered: &Delivered<'_>) -> Option<(&Item<'s>, &'s NodeLife)> {
         let item = self.items.get(delivered.node)?;
         let claim = item.claims.iter().find(|claim| claim.created.zxid.unsigned_abs() == delivered.fence)?;
@@ -321,7 +321,7 @@ impl<'s> Queues<'s> {
 impl<'s> Delivered<'s> {
     fn note(&mut self, at: Duration, step: &'s Delivering) {
         match step {
-            Delivering::Looked { held } => self.looks.push((at, *held)),
+            Delivering::HeldChecked { held } => self.held_checks.push((at, *held)),
             Delivering::Settling(way) => self.settling = Some((at, *way)),
             Delivering::Settled(settled) => self.settled = Some((at, *settled)),
             Delivering::GivenBack { delay } => self.given_back = Some(at + *delay),

@@ -3,7 +3,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Recorder of the events of a run, in the order in which they happen. Clones write into the same record.
+/// Recorder of the events of a run, in the order in which they happen. Clones write to the same record.
 #[derive(Clone)]
 pub struct Recorder {
     inner: Arc<Inner>,
@@ -22,27 +22,27 @@ struct Pages {
 }
 
 impl Recorder {
-    /// A recorder that asks `now` for the time since the run began, which must never go back.
+    /// Creates a recorder that asks `now` for the time since the run began, which must never decrease.
     pub fn new(now: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
         Self { inner: Arc::new(Inner { now: Box::new(now), pages: Mutex::default() }) }
     }
 
-    /// Takes down an event of the world as a whole.
+    /// Records an event that concerns the whole world.
     pub fn world(&self, kind: EventKind) {
         self.write(None, kind);
     }
 
-    /// The recorder of a client.
+    /// Returns the recorder of a client.
     pub fn client(&self, client: ClientId) -> ClientRecorder {
         ClientRecorder { recorder: self.clone(), client }
     }
 
-    /// The time since the run began.
+    /// Returns the time since the run began.
     pub fn now(&self) -> Duration {
         (self.inner.now)()
     }
 
-    /// The events taken down so far.
+    /// Returns the events recorded so far.
     pub fn events(&self) -> Vec<Event> {
         self.pages().events.clone()
     }
@@ -71,29 +71,29 @@ pub struct ClientRecorder {
 }
 
 impl ClientRecorder {
-    /// The client it writes for.
+    /// Returns the client whose events this records.
     pub fn client(&self) -> ClientId {
         self.client
     }
 
-    /// The time since the run began.
+    /// Returns the time since the run began.
     pub fn now(&self) -> Duration {
         self.recorder.now()
     }
 
-    /// Takes an event down.
+    /// Records an event.
     pub fn write(&self, kind: EventKind) {
         self.recorder.write(Some(self.client), kind);
     }
 
-    /// A number for a new attempt.
+    /// Returns the number of a new attempt.
     pub fn attempt(&self) -> AttemptId {
         let mut pages = self.recorder.pages();
         pages.attempts += 1;
         AttemptId(pages.attempts)
     }
 
-    /// A number for a new call.
+    /// Returns the number of a new call.
     pub fn call(&self) -> CallId {
         let mut pages = self.recorder.pages();
         pages.calls += 1;

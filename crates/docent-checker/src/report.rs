@@ -7,25 +7,25 @@ use crate::violation::Violation;
 use std::fmt::Write;
 use std::time::Duration;
 
-/// Text of a violation for people: the sentence, and the last `lines` entries before it that concern the same
-/// attempts, clients or paths, from the record and from the journal.
+/// Formats a violation for people: its sentence, followed by the last `lines` entries of the record and the
+/// journal before it that concern the same attempts, clients or paths.
 pub fn report(run: &Run, violation: &Violation, lines: usize) -> String {
     let analysis = Analysis::of(run);
     let concern = Concern { analysis: &analysis, violation };
     let until = violation.at + run.facts.tolerances.grain;
     let events = run.events.iter().filter(|event| event.at <= until && concern.has(event));
     let changes = run.journal.iter().filter(|change| change.at <= until && concern.has_change(change));
-    let mut told: Vec<(Duration, String)> = events.map(|event| (event.at, event.to_string())).collect();
-    told.extend(changes.map(|change| (change.at, line(change))));
-    told.sort_by_key(|(at, _)| *at);
+    let mut entries: Vec<(Duration, String)> = events.map(|event| (event.at, event.to_string())).collect();
+    entries.extend(changes.map(|change| (change.at, line(change))));
+    entries.sort_by_key(|(at, _)| *at);
     let mut text = format!("{violation}\n");
-    for (_, line) in &told[told.len().saturating_sub(lines)..] {
+    for (_, line) in &entries[entries.len().saturating_sub(lines)..] {
         let _ = writeln!(text, "  {line}");
     }
     text
 }
 
-/// Attempts, clients and paths that a violation is about.
+/// The attempts, clients and paths that a violation concerns.
 struct Concern<'a> {
     analysis: &'a Analysis<'a>,
     violation: &'a Violation,
@@ -36,7 +36,7 @@ impl Concern<'_> {
         let Violation { attempts, clients, .. } = self.violation;
         let Some(client) = event.client else { return true };
         let path = match &event.kind {
-            EventKind::Asked { path, .. } => path.as_deref(),
+            EventKind::Requested { path, .. } => path.as_deref(),
             EventKind::Notified { path } => Some(path.as_str()),
             _ => None,
         };
@@ -62,7 +62,7 @@ impl Concern<'_> {
         self.violation.clients.iter().any(|concerned| concerned.number == client.number)
     }
 
-    /// True for a path of the violation, and for one right below or above it.
+    /// Returns true for a path of the violation, its parent and its children.
     fn is_near(&self, path: &str) -> bool {
         let near = |other: &String| {
             path == other
@@ -85,7 +85,7 @@ mod tests {
     use crate::{Invariant, check};
 
     #[test]
-    fn a_report_shows_what_led_to_it_and_nothing_of_others() {
+    fn a_report_shows_what_led_to_its_violation_and_nothing_else() {
         let mut history = HistoryBuilder::new();
         let first = history.at(100).begin(0);
         history.create(first).at(110).grant(first);

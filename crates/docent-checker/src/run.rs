@@ -5,53 +5,53 @@ use docent_server::{Transaction, TransactionKind};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Run that is over: the clients' record, the server's journal, and facts besides.
+/// A completed run: the clients' record, the server's journal, and other facts.
 #[derive(Debug, Clone, Default)]
 pub struct Run {
     /// Events at the clients and of the world, in the order in which they were recorded.
     pub events: Vec<Event>,
     /// Changes that the server committed, in its order, on the same clock as the events: see [`Change::of`].
     pub journal: Vec<Change>,
-    /// Facts that neither of them tells.
+    /// Facts that neither the events nor the journal contain.
     pub facts: Facts,
 }
 
-/// Facts about a run besides its record and journal.
+/// Facts about a run that its record and journal do not contain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Facts {
     /// The server's tick.
     pub tick: Duration,
-    /// The longest session timeout that the server granted.
+    /// Longest session timeout that the server granted.
     pub timeout: Duration,
-    /// The shortest.
+    /// Shortest session timeout that the server granted.
     pub shortest_timeout: Duration,
-    /// Clients by their sessions, besides those that the record names. Of nodes whose owner is not known
-    /// little is asked.
+    /// The clients of sessions, in addition to those that the record contains. Few invariants apply to nodes
+    /// whose owner is unknown.
     pub sessions: BTreeMap<i64, ClientId>,
-    /// Limits of permits, each at its path from a transaction on, in the order of transactions. Nothing is
-    /// asked of permits at other paths.
+    /// Limits of permits, each for a path and from a transaction on, in the order of transactions. Paths
+    /// without a limit are not checked.
     pub limits: Vec<Limit>,
-    /// Terms that were written into elections' own nodes, in the order of transactions.
+    /// Terms that were written into the elections' own nodes, in the order of transactions.
     pub noted: Vec<Noted>,
     /// Items in the nodes of queues, in the order of transactions.
     pub queued: Vec<Queued>,
-    /// The queues by their paths, each with its settings.
+    /// Settings of each queue, by its path.
     pub queues: BTreeMap<String, QueueRules>,
-    /// Writes into nodes whose data is asked for, in the order of transactions.
+    /// Writes to nodes whose data is checked, in the order of transactions.
     pub written: Vec<Written>,
-    /// Links of clients that watch by bare requests, in the order in which they were made.
+    /// Links of clients that watch with bare requests, in the order in which they were created.
     pub watchers: Vec<WatcherLink>,
     /// State of the server at the end.
     pub end: EndState,
-    /// Exactness of the record, and delays that are allowed.
+    /// Precision of the record, and permitted delays.
     pub tolerances: Tolerances,
 }
 
 /// Number of permits at a path, from a transaction on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limit {
-    /// The path of the permits' nodes, as the server knows it.
+    /// Path of the permits' nodes, as the server knows it.
     pub path: String,
     /// The transaction.
     pub zxid: i64,
@@ -62,11 +62,11 @@ pub struct Limit {
 /// Content of an election's own node, from a transaction on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Noted {
-    /// The election's path, as the server knows it.
+    /// Path of the election, as the server knows it.
     pub path: String,
     /// The transaction.
     pub zxid: i64,
-    /// The fence of the term that began and was not resigned from; `None` when there is none.
+    /// Fence of the term that began and was not resigned from; `None` if there is none.
     pub term: Option<u64>,
 }
 
@@ -84,9 +84,9 @@ pub struct QueueRules {
 /// An item of a queue in a node, from a transaction on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Queued {
-    /// The queue's path, as the server knows it.
+    /// Path of the queue, as the server knows it.
     pub queue: String,
-    /// The node's.
+    /// Path of the node, as the server knows it.
     pub node: String,
     /// The transaction.
     pub zxid: i64,
@@ -102,48 +102,48 @@ pub struct Queued {
 pub enum QueuedAs {
     /// An item.
     Item {
-        /// Consumers that can decode it.
+        /// Consumers that can decode the item.
         decodable: Decodable,
     },
     /// A dead letter.
     DeadLetter {
-        /// Reason for which it is one.
+        /// Why the item became a dead letter.
         reason: DeadReason,
     },
 }
 
-/// Consumers that can decode an item.
+/// The consumers that can decode an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Decodable {
-    /// All of them.
+    /// All consumers.
     All,
-    /// Those of the newer version.
+    /// Consumers of the newer version.
     Newer,
-    /// None of them.
-    Nobody,
+    /// No consumer.
+    NoClient,
 }
 
-/// Reason for which an item is a dead letter.
+/// Why an item became a dead letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DeadReason {
-    /// It was handed out as often as is allowed.
+    /// The item was handed out the maximum number of times.
     TooManyDeliveries,
-    /// It could not be decoded.
+    /// The item could not be decoded.
     Undecodable,
-    /// A consumer rejected it.
+    /// A consumer rejected the item.
     Rejected,
 }
 
-/// Write of a transaction into a node whose data is asked for.
+/// A write to a node whose data is checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
-    /// The node's path, as the server knows it.
+    /// Path of the node, as the server knows it.
     pub path: String,
     /// The transaction.
     pub zxid: i64,
-    /// The number that stands for the data; `None` for data that nobody can read.
+    /// The number that represents the data; `None` for data that cannot be read.
     pub number: Option<u64>,
 }
 
@@ -151,45 +151,46 @@ pub struct Written {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EndState {
-    /// Time of the look, since the run began. Zero when nobody looked: then nothing that was still due counts
-    /// as late.
+    /// Time since the run began at which the state was read. Zero if it was never read: then nothing that was
+    /// still due counts as late.
     pub at: Duration,
     /// The paths of all nodes.
     pub nodes: Vec<String>,
-    /// The sessions, with the number of watches of each.
+    /// The open sessions, with the number of watches of each.
     pub sessions: BTreeMap<i64, usize>,
-    /// Number of watches in all.
+    /// Total number of watches.
     pub watches: usize,
 }
 
-/// Exactness of a record, and delays that are allowed.
+/// Precision of a record, and permitted delays.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tolerances {
-    /// Most that the time of a record and that of the journal can be apart for the same moment.
+    /// Maximum difference between the time of the record and that of the journal for the same moment.
     pub grain: Duration,
-    /// The longest round trip while a link is well.
+    /// Longest round trip on a healthy link.
     pub round_trip: Duration,
-    /// The longest time from a change to the client that watches it, while its link is well.
-    pub news: Duration,
-    /// The longest time from a deadline, or the end of a freeze, to the record of the next event.
+    /// Longest time from a change to the notification of a client that watches it, on a healthy link.
+    pub notification: Duration,
+    /// Longest time from a deadline, or the end of a pause, to the record of the next event.
     pub scheduling: Duration,
-    /// The longest time in which a client that is connected deletes a node that nobody needs.
+    /// Longest time in which a connected client deletes a node that is no longer needed.
     pub cleanup: Duration,
-    /// The longest time in which a client finds a server again once there is one.
+    /// Longest time in which a client reconnects once a server is available.
     pub reconnect: Duration,
-    /// Most that a server may be behind the others.
+    /// Maximum time that a server may lag behind the others.
     pub lag: Duration,
-    /// Least time before the server ends a session at which its holders have to know.
+    /// Minimum time before a session's expiry at which its holders must know of the loss.
     pub head_start: Duration,
-    /// Time that an operation tries before it gives up.
+    /// Time for which an operation retries before it fails.
     pub operation: Duration,
-    /// Number of waiters that one deletion may wake: 1, and 2 where the one after the next prepares.
+    /// Number of waiters that one deletion may wake: 1, or 2 if the waiter after the next one prepares for
+    /// its turn.
     pub woken: usize,
 }
 
 impl Facts {
-    /// Facts of a world with this tick and this session timeout.
+    /// Creates the facts of a world with this tick and this session timeout.
     pub fn new(tick: Duration, timeout: Duration) -> Self {
         Self {
             tick,
@@ -207,7 +208,7 @@ impl Facts {
         }
     }
 
-    /// With the longest and the shortest timeout that a server's journal tells of.
+    /// Sets the longest and the shortest timeout from a server's journal.
     #[must_use]
     pub fn timeouts_of(mut self, journal: &[Transaction]) -> Self {
         let timeouts = || {
@@ -222,14 +223,14 @@ impl Facts {
         self
     }
 
-    /// The part of the shortest timeout that a lease leaves unused, and in which the work of a lost guard may
+    /// The part of the shortest timeout that a lease leaves unused, in which the work of a lost guard may
     /// stop.
     pub(crate) fn margin(&self) -> Duration {
         let timeout = self.shortest_timeout;
         (timeout / 3).max(timeout / 6 + self.tick + Duration::from_millis(100))
     }
 
-    /// The longest time from the last sign of a client to the end of its session.
+    /// Longest time from the last request of a client to the expiry of its session.
     pub(crate) fn expiry(&self) -> Duration {
         self.timeout + self.tick * 2
     }
@@ -242,7 +243,7 @@ impl Default for Facts {
 }
 
 impl EndState {
-    /// State at this time, with nothing seen yet.
+    /// Creates the state at this time, still empty.
     pub fn new(at: Duration) -> Self {
         Self { at, ..Self::default() }
     }
@@ -253,7 +254,7 @@ impl Default for Tolerances {
         Self {
             grain: Duration::from_millis(2),
             round_trip: Duration::from_millis(20),
-            news: Duration::from_secs(1),
+            notification: Duration::from_secs(1),
             scheduling: Duration::from_millis(100),
             cleanup: Duration::from_secs(2),
             reconnect: Duration::from_secs(2),

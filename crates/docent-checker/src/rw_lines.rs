@@ -1,16 +1,17 @@
-//! Lines of readers and writers, replayed: for each place the ones it waited for, and the moment since when
-//! it waited for none.
+//! Replays the lines of readers and writers: which contenders each place waited for, and when it no longer
+//! had to wait.
 
 use crate::contender::Contender;
 use crate::journal_replay::{JournalReplay, Moment};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Marker before the number of readers.
+/// Marker before the number in the names of readers.
 const READER: &str = "__READ__";
-/// Marker before the number of writers.
+/// Marker before the number in the names of writers.
 const WRITER: &str = "__WRIT__";
 
-/// The places of readers and writers, by their node. Lines whose numbers tell no order are not replayed.
+/// The places of readers and writers, by the index of their node. Lines whose numbers give no order are not
+/// replayed.
 #[derive(Debug, Default)]
 pub(crate) struct RwLines {
     places: HashMap<usize, Place>,
@@ -19,14 +20,15 @@ pub(crate) struct RwLines {
 /// History of a place in a line of readers and writers.
 #[derive(Debug, Default)]
 pub(crate) struct Place {
-    /// Moment at which nobody was left that it had to wait for.
+    /// Moment since which the place did not have to wait for any other.
     pub(crate) admitted: Option<Moment>,
-    /// The nearest ones that it had to wait for, one after the other.
+    /// The nearest nodes that the place had to wait for, one after the other.
     pub(crate) blockers: Vec<usize>,
-    /// Others that it may have watched while it waited: for a writer those right before the nearest one, for
-    /// a reader all writers ahead.
-    pub(crate) others: BTreeSet<usize>,
-    /// True when it is that of a writer that steps down: the writer's node was there when it was made.
+    /// Other nodes that the place may have watched while it waited: for a writer those just ahead of the
+    /// nearest one, for a reader all writers ahead.
+    pub(crate) also_watched: BTreeSet<usize>,
+    /// True if the place belongs to a writer that downgrades: the writer's node existed when this node was
+    /// created.
     pub(crate) taken_over: bool,
 }
 
@@ -58,28 +60,30 @@ impl RwLines {
         for (index, contender) in line {
             let (node, is_writer) = (&replay.nodes()[*index], contender.is_writer());
             steps.push((node.created, true, contender.number, is_writer, *index));
-            steps.extend(node.gone.map(|gone| (gone.when, false, contender.number, is_writer, *index)));
+            steps.extend(
+                node.deleted.map(|deleted| (deleted.when, false, contender.number, is_writer, *index)),
+            );
         }
         steps.sort_unstable();
         let mut alive: BTreeSet<(i32, bool, usize)> = BTreeSet::new();
         for transaction in steps.chunk_by(|one, other| one.0.zxid == other.0.zxid) {
-            for (_, comes, number, is_writer, index) in transaction {
+            for (_, joins, number, is_writer, index) in transaction {
                 let one = (*number, *is_writer, *index);
-                if *comes {
+                if *joins {
                     alive.insert(one)
                 } else {
                     alive.remove(&one)
                 };
             }
             for one in &alive {
-                self.look(&alive, *one, transaction[0].0);
+                self.note_blockers(&alive, *one, transaction[0].0);
             }
         }
     }
 
-    /// Notes the nearest one that it has to wait for, if that has changed, and others. A reader never waits
-    /// for the writer that it was: that has its number.
-    fn look(&mut self, alive: &BTreeSet<(i32, bool, usize)>, one: (i32, bool, usize), now: Moment) {
+    /// Notes the nearest node that a place has to wait for, if that has changed, and other nodes that it may
+    /// watch. A reader never waits for the writer that it was, because both have the same number.
+    fn note_blockers(&mut self, alive: &BTreeSet<(i32, bool, usize)>, one: (i32, bool, usize), now: Moment) {
         let (number, is_writer, index) = one;
         let place = self.places.entry(index).or_default();
         let ahead = alive.range(..(number, false, 0)).rev();
@@ -87,7 +91,7 @@ impl RwLines {
             ahead.filter(|(_, other_writes, _)| is_writer || *other_writes).map(|(.., other)| *other);
         let nearest = ahead.next();
         if place.admitted.is_none() {
-            place.others.extend(ahead.take(if is_writer { 1 } else { usize::MAX }));
+            place.also_watched.extend(ahead.take(if is_writer { 1 } else { usize::MAX }));
         }
         let waits = place.blockers.last().is_some_and(|last| alive.iter().any(|(.., other)| other == last));
         if place.admitted.is_some() || waits {
@@ -103,7 +107,7 @@ impl RwLines {
 }
 
 impl Contender {
-    /// True for a reader and for a writer.
+    /// Returns true for readers and writers.
     pub(crate) fn is_reader_or_writer(&self) -> bool {
         [READER, WRITER].contains(&self.kind.as_str())
     }

@@ -1,10 +1,10 @@
 use std::time::Duration;
 
-/// Spans of time that neither overlap nor touch, in order.
+/// Ordered spans of time that neither overlap nor touch.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Spans(Vec<Span>);
 
-/// Span of time, both ends included; [`Duration::MAX`] when it does not end.
+/// A span of time, including both ends; `until` is [`Duration::MAX`] if the span does not end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Span {
     pub(crate) from: Duration,
@@ -24,7 +24,7 @@ impl Spans {
         Self(merged)
     }
 
-    /// The span around a time.
+    /// The span that contains a time.
     pub(crate) fn at(&self, at: Duration) -> Option<Span> {
         self.ending_from(at).first().copied().filter(|span| span.from <= at)
     }
@@ -34,13 +34,13 @@ impl Spans {
         self.0[..self.0.partition_point(|span| span.from <= at)].last().copied()
     }
 
-    /// True when none of them overlaps the time between two moments.
+    /// Returns true if no span overlaps the time between two moments.
     pub(crate) fn spare(&self, from: Duration, until: Duration) -> bool {
         self.ending_from(from).first().is_none_or(|span| span.from > until)
     }
 
-    /// The first time, not before `from`, by which there was no span for `length`; `None` when that never
-    /// comes.
+    /// The first time, at least `length` after `from`, that ends a span-free period of `length`; `None` if
+    /// there is none.
     pub(crate) fn quiet(&self, from: Duration, length: Duration) -> Option<Duration> {
         let mut start = from;
         for span in self.ending_from(from) {
@@ -55,7 +55,7 @@ impl Spans {
         Some(start.saturating_add(length))
     }
 
-    /// Part of the time between two moments that they cover.
+    /// Total length of the spans between two moments.
     pub(crate) fn covered(&self, from: Duration, until: Duration) -> Duration {
         let inside = self.between(from, until);
         inside.map(|span| span.until.min(until).saturating_sub(span.from.max(from))).sum()
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn quiet_is_when_nothing_was_for_long_enough() {
+    fn a_time_without_spans_that_is_long_enough_is_quiet() {
         let spans = spans(&[(10, 20), (25, 40)]);
         assert_eq!(spans.quiet(ms(0), ms(9)), Some(ms(9)));
         assert_eq!(spans.quiet(ms(5), ms(6)), Some(ms(46)));

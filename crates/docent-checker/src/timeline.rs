@@ -5,22 +5,22 @@ use crate::spans::{Span, Spans};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// One life of a client.
+/// One life of a client, from its start to its crash or close.
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
     pub(crate) crashed: Option<Duration>,
     pub(crate) closing: Option<Duration>,
     pub(crate) closed: Option<Duration>,
-    /// States that its watcher told, in order.
+    /// States that the client's watcher reported, in order.
     pub(crate) links: Vec<Link>,
-    /// Times at which something was wrong with it or its link, by the record of faults.
+    /// Times at which a recorded fault affected the client or its link.
     pub(crate) rough: Spans,
-    /// Times at which something was wrong, or it was not connected, by its own word.
+    /// Times at which a fault affected the client, or the client reported that it was not connected.
     pub(crate) apart: Spans,
-    /// Times at which it was connected by links on which servers granted a shorter timeout, so that it may
-    /// get no lease.
+    /// Times at which the client was connected by links on which servers granted a shorter timeout, so that
+    /// it may not get a lease.
     pub(crate) short: Spans,
-    /// Times at which its process stood still.
+    /// Times at which the client's process was paused.
     pub(crate) frozen: Spans,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Timeline {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Link {
     pub(crate) at: Duration,
-    /// Its place in the record.
+    /// Index in the record.
     pub(crate) index: usize,
     pub(crate) state: LinkState,
     pub(crate) generation: u64,
@@ -88,12 +88,12 @@ impl Timeline {
                 (true, None) | (false, Some(_)) => {}
             }
         }
-        let over = [self.crashed, self.closing].into_iter().flatten().min();
-        spans.extend(since.into_iter().chain(over).map(|from| Span { from, until: Duration::MAX }));
+        let end = [self.crashed, self.closing].into_iter().flatten().min();
+        spans.extend(since.into_iter().chain(end).map(|from| Span { from, until: Duration::MAX }));
         spans
     }
 
-    /// Times at which it was connected by links that were taken up at these times.
+    /// Times at which the client was connected by links that were opened within these spans.
     fn connected_in(&self, taken_up: &Spans) -> Vec<Span> {
         let ends = self.links.iter().skip(1).map(|next| next.at).chain([Duration::MAX]);
         let links = self.links.iter().zip(ends);
@@ -102,51 +102,51 @@ impl Timeline {
         those.map(|(link, until)| Span { from: link.at, until }).collect()
     }
 
-    /// Time from the end of a cut until the client notices that its link is useless, because bytes were lost.
+    /// Time from the end of a cut until the client notices that its link is broken, because bytes were lost.
     fn unnoticed(&self, cut: Span, timeout: Duration) -> Option<Span> {
         let next = self.links.iter().find(|link| link.at >= cut.until)?;
         let is_noticed = next.state != LinkState::Connected && next.at <= cut.until.saturating_add(timeout);
         is_noticed.then_some(Span { from: cut.until, until: next.at })
     }
 
-    /// The session of a generation, if its watcher ever told of it.
+    /// The session of a generation, if the watcher reported it.
     pub(crate) fn session_of(&self, generation: u64) -> Option<i64> {
         self.links.iter().filter(|link| link.generation == generation).find_map(|link| link.session)
     }
 
-    /// The generation of a session, if its watcher ever told of it.
+    /// The generation of a session, if the watcher reported it.
     pub(crate) fn generation_of(&self, session: i64) -> Option<u64> {
         self.links.iter().find(|link| link.session == Some(session)).map(|link| link.generation)
     }
 
-    /// The state by which its watcher told that a generation is over.
+    /// The state with which the watcher reported that a generation has ended.
     pub(crate) fn end_of(&self, generation: u64) -> Option<Link> {
-        let over = |link: &&Link| {
+        let is_end = |link: &&Link| {
             link.generation > generation
                 || link.generation == generation && matches!(link.state, LinkState::Lost | LinkState::Closed)
         };
-        self.links.iter().find(over).copied()
+        self.links.iter().find(is_end).copied()
     }
 
-    /// Number of changes of its link between two times.
+    /// Number of connection states that were reported between two times.
     pub(crate) fn links_between(&self, from: Duration, until: Option<Duration>) -> usize {
         let upto = |at: Duration| self.links.partition_point(|link| link.at < at);
         until.map_or(self.links.len(), upto).saturating_sub(upto(from))
     }
 
-    /// Time at which it was gone or about to go, for any reason.
+    /// Time at which the client crashed or began to close.
     pub(crate) fn leaving(&self) -> Option<Duration> {
         [self.crashed, self.closing, self.closed].into_iter().flatten().min()
     }
 
-    /// Time by which a process that runs has acted on a deadline at `due`: a frozen one has to wake up first.
+    /// Time by which a process has acted on a deadline at `due`. A paused process first has to resume.
     pub(crate) fn awake(&self, due: Duration, scheduling: Duration) -> Duration {
         let mut due = due;
         while let Some(frozen) = self.frozen.at(due) {
             if frozen.until == Duration::MAX {
                 return Duration::MAX;
             }
-            // Past the end of the span, which counts as in it.
+            // Step past the end of the span, which still belongs to it.
             due = frozen.until + scheduling.max(Duration::from_nanos(1));
         }
         due

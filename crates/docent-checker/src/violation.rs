@@ -2,11 +2,11 @@ use crate::event::{AttemptId, ClientId};
 use std::fmt;
 use std::time::Duration;
 
-/// Invariants of every run, each with the file below `check/` that says and checks it.
+/// Invariants of every run. Each has a file below `check/` that describes and checks it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Invariant {
-    /// The record and the journal do not contradict themselves: `record`.
+    /// The record and the journal contain no contradictions: `record`.
     Record,
     /// Fenced exclusion: `fenced`.
     M1,
@@ -34,11 +34,11 @@ pub enum Invariant {
     M12,
     /// A writer excludes readers: `writer`.
     R1,
-    /// Readers are not held back by readers: `readers`.
+    /// Readers do not hold back readers: `readers`.
     R2,
     /// Writers are not starved: `starvation`.
     R3,
-    /// A writer that steps down keeps its place: `step_down`.
+    /// A writer that downgrades keeps its place: `downgrade`.
     R4,
     /// Wake-ups of readers and writers: `wake_ups`.
     R5,
@@ -50,27 +50,27 @@ pub enum Invariant {
     E4,
     /// Succession: `succession`.
     E5,
-    /// Nobody is silently out: `enrolled`.
+    /// No candidate drops out silently: `enrolled`.
     E6,
-    /// A leader whose node is deleted: `deleted_leader`.
+    /// A leader notices that its node was deleted: `deleted_leader`.
     E7,
     /// Stability: `stability`.
     E8,
     /// Takeover delay: `takeover`.
     E9,
-    /// Onlookers: `onlookers`.
+    /// Observers: `observers`.
     O1,
     /// Permits: `permits`.
     S1,
-    /// Things that go together: `together`.
+    /// Resources that are held together: `together`.
     G1,
-    /// The way into a double barrier: `barrier_enter`.
+    /// Entering a double barrier: `barrier_enter`.
     B1,
-    /// The way out of a double barrier: `barrier_leave`.
+    /// Leaving a double barrier: `barrier_leave`.
     B2,
-    /// The barrier: `barrier`.
+    /// Barriers: `barrier`.
     B3,
-    /// Items are kept: `items`.
+    /// No item is lost: `items`.
     Q1,
     /// Puts: `puts`.
     Q2,
@@ -84,13 +84,13 @@ pub enum Invariant {
     Q6,
     /// Dead letters: `dead_letters`.
     Q7,
-    /// A free item is noticed: `noticed`.
+    /// Free items are noticed: `noticed`.
     Q8,
     /// Claims and places are given up: `given_up`.
     Q9,
     /// No claim without an item, and one proof at a time: `claimed_items`.
     Q10,
-    /// Nothing is written under a delivery once the next one was handed out: `delivery_writes`.
+    /// No write under a delivery after the next hand-out of its item: `delivery_writes`.
     Q11,
     /// Strict order: `in_order`.
     Q12,
@@ -98,43 +98,43 @@ pub enum Invariant {
     D1,
     /// Members that never left are shown: `removals`.
     D2,
-    /// Nobody's node is taken away: `ownership`.
+    /// No client deletes another client's node: `ownership`.
     D3,
-    /// Announced nodes are there, and those of members that left are not: `announced`.
+    /// Announced nodes exist, and those of members that left do not: `announced`.
     D4,
-    /// Values do not go back: `values`.
+    /// Values do not revert: `values`.
     C1,
     /// The last value arrives: `latest`.
     C2,
     /// Published exactly once: `once`.
     C3,
-    /// Nothing unseen is overwritten: `seen`.
+    /// No unseen value is overwritten: `seen`.
     C4,
     /// Counted exactly: `counters`.
     C5,
-    /// Watches tell each change once: `told`.
+    /// Watches report each change once: `watch_events`.
     W1,
-    /// Answers about nodes, sessions and watches: `answers`.
+    /// Replies about nodes, sessions and watches: `answers`.
     W2,
     /// Connection state: `connection`.
     K1,
     /// Deadlines: `deadlines`.
     K2,
-    /// Nothing is left over: `leftovers`.
+    /// Nothing is left behind: `leftovers`.
     K5,
     /// Close: `close`.
     K7,
 }
 
-/// Violation of an invariant in a run.
+/// A violation of an invariant in a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Violation {
-    /// The invariant that it breaks.
+    /// The violated invariant.
     pub invariant: Invariant,
     /// Time since the run began.
     pub at: Duration,
-    /// The violation as a sentence.
+    /// Description of the violation, as a sentence.
     pub what: String,
     /// The attempts concerned.
     pub attempts: Vec<AttemptId>,

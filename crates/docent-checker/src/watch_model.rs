@@ -2,11 +2,11 @@ use crate::journal::{Change, ChangeKind};
 use docent_proto::{EventKind, Request, WatchKind, WatchMode, parent};
 use std::collections::BTreeMap;
 
-/// An event as a watch tells it.
-pub(crate) type Told = (EventKind, String);
+/// An event that a watch reports: its kind and path.
+pub(crate) type WatchReport = (EventKind, String);
 
-/// The watches of one link as ZooKeeper 3.8 keeps them: by path one at most for data and one for children.
-/// One that stays is of both.
+/// The watches of one link as ZooKeeper 3.8 keeps them: at most one for data and one for children of each
+/// path. A persistent watch is of both kinds.
 #[derive(Debug, Default)]
 pub(crate) struct WatchModel {
     data: Aspect,
@@ -28,8 +28,8 @@ impl Aspect {
         self.0.insert(path.to_owned(), mode);
     }
 
-    /// True when the link is told of a change of the node at `path`. A watch that comes true once is gone
-    /// then.
+    /// Returns true if a change of the node at `path` is reported to the link. A one-shot watch is removed
+    /// when it fires.
     fn fire(&mut self, path: &str, kind: EventKind) -> bool {
         let concerns_all_below = kind != EventKind::ChildrenChanged;
         let own = match self.0.get(path) {
@@ -48,12 +48,12 @@ impl Aspect {
 }
 
 impl WatchModel {
-    /// True when there are none.
+    /// Returns true if there are no watches.
     pub(crate) fn is_empty(&self) -> bool {
         self.data.0.is_empty() && self.children.0.is_empty()
     }
 
-    /// Sets what a request that succeeded sets; `found` says whether its node is there.
+    /// Sets the watches of a successful request. `found` is true if the request's node exists.
     pub(crate) fn set(&mut self, request: &Request, found: bool) {
         match request {
             Request::AddWatch { path, mode } => self.stay(path, *mode),
@@ -72,7 +72,7 @@ impl WatchModel {
         }
     }
 
-    /// A watch on data or existence that comes true once is set again, or one on children.
+    /// Re-arms a one-shot watch, on children or on data and existence.
     pub(crate) fn set_again(&mut self, path: &str, is_on_children: bool) {
         if is_on_children { &mut self.children } else { &mut self.data }.set(path, Mode::Once);
     }
@@ -86,7 +86,7 @@ impl WatchModel {
         self.children.set(path, mode);
     }
 
-    /// True when there is a watch of a kind.
+    /// Returns true if there is a watch of a kind.
     pub(crate) fn has(&self, path: &str, kind: WatchKind) -> bool {
         let (data, children) = (self.data.0.contains_key(path), self.children.0.contains_key(path));
         match kind {
@@ -106,8 +106,8 @@ impl WatchModel {
         }
     }
 
-    /// The events that a change is told by.
-    pub(crate) fn tell(&mut self, change: &Change) -> Vec<Told> {
+    /// Returns the events with which a change is reported.
+    pub(crate) fn fire(&mut self, change: &Change) -> Vec<WatchReport> {
         let (path, above) = (change.path.as_str(), parent(&change.path).unwrap_or("/"));
         let kind = match change.kind {
             ChangeKind::Created => EventKind::Created,
@@ -115,14 +115,16 @@ impl WatchModel {
             ChangeKind::Set => EventKind::DataChanged,
             _ => return Vec::new(),
         };
-        let mut is_told = self.data.fire(path, kind);
+        let mut is_reported = self.data.fire(path, kind);
         if kind == EventKind::Deleted {
-            is_told |= self.children.fire(path, kind);
+            is_reported |= self.children.fire(path, kind);
         }
         let moves_children = kind != EventKind::DataChanged;
-        let is_above_told = moves_children && self.children.fire(above, EventKind::ChildrenChanged);
-        let own = is_told.then(|| (kind, path.to_owned()));
-        own.into_iter().chain(is_above_told.then(|| (EventKind::ChildrenChanged, above.to_owned()))).collect()
+        let is_parent_reported = moves_children && self.children.fire(above, EventKind::ChildrenChanged);
+        let own = is_reported.then(|| (kind, path.to_owned()));
+        own.into_iter()
+            .chain(is_parent_reported.then(|| (EventKind::ChildrenChanged, above.to_owned())))
+            .collect()
     }
 }
 
@@ -142,34 +144,34 @@ mod tests {
     }
 
     #[test]
-    fn a_persistent_watch_tells_of_its_node_and_its_children_again_and_again() {
+    fn a_persistent_watch_reports_every_change_of_its_node_and_its_children() {
         let mut watches = staying(WatchMode::Persistent);
         for _ in 0..2 {
-            let created = watches.tell(&change(ChangeKind::Created, "/a/b"));
+            let created = watches.fire(&change(ChangeKind::Created, "/a/b"));
             assert_eq!(created, [(EventKind::ChildrenChanged, "/a".to_owned())]);
-            assert!(watches.tell(&change(ChangeKind::Set, "/a/b")).is_empty());
-            assert_eq!(watches.tell(&change(ChangeKind::Deleted, "/a")), [(EventKind::Deleted, "/a".into())]);
-            assert!(watches.tell(&change(ChangeKind::AclSet, "/a")).is_empty());
+            assert!(watches.fire(&change(ChangeKind::Set, "/a/b")).is_empty());
+            assert_eq!(watches.fire(&change(ChangeKind::Deleted, "/a")), [(EventKind::Deleted, "/a".into())]);
+            assert!(watches.fire(&change(ChangeKind::AclSet, "/a")).is_empty());
         }
     }
 
     #[test]
-    fn a_recursive_watch_tells_of_all_below_and_not_of_children() {
+    fn a_recursive_watch_reports_its_subtree_and_no_child_list_changes() {
         let mut watches = staying(WatchMode::PersistentRecursive);
-        let created = watches.tell(&change(ChangeKind::Created, "/a/b/c"));
+        let created = watches.fire(&change(ChangeKind::Created, "/a/b/c"));
         assert_eq!(created, [(EventKind::Created, "/a/b/c".to_owned())]);
-        assert!(watches.tell(&change(ChangeKind::Created, "/ab")).is_empty());
+        assert!(watches.fire(&change(ChangeKind::Created, "/ab")).is_empty());
         watches.remove("/a", WatchKind::Data);
-        assert!(watches.tell(&change(ChangeKind::Set, "/a/b")).is_empty());
-        assert_eq!(watches.tell(&change(ChangeKind::Deleted, "/a/b")).len(), 1, "that of children is left");
+        assert!(watches.fire(&change(ChangeKind::Set, "/a/b")).is_empty());
+        assert_eq!(watches.fire(&change(ChangeKind::Deleted, "/a/b")).len(), 1, "a child watch remains");
     }
 
     #[test]
-    fn a_read_leaves_a_watch_that_comes_true_once_and_takes_the_place_of_one_that_stays() {
+    fn a_read_sets_a_one_shot_watch_and_replaces_a_persistent_one() {
         let mut watches = staying(WatchMode::PersistentRecursive);
         watches.set(&Request::GetData { path: "/a".into(), watch: true }, true);
-        assert_eq!(watches.tell(&change(ChangeKind::Set, "/a")).len(), 1);
-        assert!(watches.tell(&change(ChangeKind::Set, "/a")).is_empty());
+        assert_eq!(watches.fire(&change(ChangeKind::Set, "/a")).len(), 1);
+        assert!(watches.fire(&change(ChangeKind::Set, "/a")).is_empty());
         watches.set(&Request::GetData { path: "/none".into(), watch: true }, false);
         assert!(!watches.has("/none", WatchKind::Any));
         watches.set(&Request::Exists { path: "/none".into(), watch: true }, false);

@@ -2,17 +2,17 @@ use crate::journal::{Change, ChangeKind};
 use docent_proto::{EventKind, Watches, parent};
 use std::collections::BTreeMap;
 
-/// The nodes as a transaction left them, for what is asked about them.
+/// The nodes after a transaction, as far as replies describe them.
 #[derive(Debug)]
 pub(crate) struct WatchedTree(BTreeMap<String, Node>);
 
 #[derive(Debug, Clone, Copy)]
 struct Node {
-    /// The session that owns it; 0 when it is not ephemeral.
+    /// The session that owns the node; 0 if the node is not ephemeral.
     owner: i64,
-    /// The transaction that set its data last.
+    /// The transaction that last set the data.
     set: i64,
-    /// The transaction that changed its set of children last.
+    /// The transaction that last changed the set of children.
     children: i64,
 }
 
@@ -24,7 +24,7 @@ impl WatchedTree {
         Self(there.into_iter().map(|path| (path.to_owned(), node)).collect())
     }
 
-    /// Takes a change over.
+    /// Applies a change.
     pub(crate) fn apply(&mut self, change: &Change) {
         match change.kind {
             ChangeKind::Created => {
@@ -47,25 +47,25 @@ impl WatchedTree {
         }
     }
 
-    /// True when there is such a node.
+    /// Returns true if the node exists.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.0.contains_key(path)
     }
 
-    /// Number of nodes below one, children and theirs alike.
+    /// Number of descendants of a node.
     pub(crate) fn count_below(&self, path: &str) -> usize {
         let prefix = if path == "/" { "/".to_owned() } else { format!("{path}/") };
         let behind = self.0.range(prefix.clone()..).take_while(|(path, _)| path.starts_with(&prefix));
         behind.filter(|(path, _)| **path != prefix).count()
     }
 
-    /// The ephemeral nodes of a session whose paths begin so, in order.
+    /// The ephemeral nodes of a session whose paths start with `prefix`, in order.
     pub(crate) fn ephemerals(&self, session: i64, prefix: &str) -> Vec<&str> {
         let own = self.0.iter().filter(|(path, node)| node.owner == session && path.starts_with(prefix));
         own.map(|(path, _)| path.as_str()).collect()
     }
 
-    /// Event that a watch tells when it is set again; `None` when nothing has happened since.
+    /// The event that a watch reports when it is set again; `None` if nothing has changed since.
     fn missed(&self, path: &str, list: List, since: i64) -> Option<EventKind> {
         let node = self.0.get(path);
         match (list, node) {
@@ -76,8 +76,8 @@ impl WatchedTree {
         }
     }
 
-    /// The watches of a list that is set again, each with the event that it tells at once: path, whether it
-    /// is on children, event.
+    /// The watches of a request that sets watches again: path, whether the watch is on children, and the
+    /// event that is reported immediately.
     pub(crate) fn set_again<'w>(&self, watches: &'w Watches) -> Vec<(&'w str, bool, Option<EventKind>)> {
         let lists =
             [(List::Data, &watches.data), (List::Exist, &watches.exist), (List::Child, &watches.child)];

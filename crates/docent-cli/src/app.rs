@@ -1,7 +1,7 @@
 use crate::args::Global;
 use crate::output::Output;
 
-/// Options that all verbs have, and the output that they write to.
+/// Global options and output, shared by all verbs.
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) global: Global,

@@ -7,14 +7,14 @@ use docent::client::{Client, ClientBuilder};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Time limit of operations where none was given: the library's.
+/// Time limit of operations if none was given: the library's default.
 const OPERATION: Duration = Duration::from_secs(15);
 
-/// Longest wait for the session to be ended at the servers before the program goes on to its end.
+/// Longest wait for the servers to end the session before the program exits.
 const CLOSE: Duration = Duration::from_secs(2);
 
 impl App {
-    /// A client builder with the settings that were given.
+    /// Returns a client builder with the given settings.
     ///
     /// # Errors
     /// `Usage` for settings that break a rule.
@@ -23,20 +23,20 @@ impl App {
         options.builder().map_err(|error| Failure::usage(error.to_string()))
     }
 
-    /// Connects with the settings that were given.
+    /// Connects with the given settings.
     ///
     /// # Errors
-    /// `Usage` for settings that break a rule, `Unreachable` when no server answers in time, `NoPermission`
-    /// when the servers refuse the credentials.
+    /// `Usage` for settings that break a rule, `Unreachable` if no server answers in time, `NoPermission` if
+    /// the servers refuse the credentials.
     pub(crate) async fn connect(&self) -> Result<Client, Failure> {
         Ok(self.client_builder()?.connect().await?)
     }
 
-    /// As [`connect`](Self::connect), until a signal comes. `label` stands in the nodes of the client. It
-    /// takes at most `limit`, unless `--timeout` says how long.
+    /// Like [`connect`](Self::connect), but stops when a signal comes. `label` is written to the nodes of the
+    /// client. Connecting takes at most `limit`, unless `--timeout` is given.
     ///
     /// # Errors
-    /// As [`connect`](Self::connect); `Signal`.
+    /// Same as [`connect`](Self::connect); also `Signal`.
     pub(crate) async fn connect_or_signal(
         &self,
         signals: &mut Signals,
@@ -55,10 +55,10 @@ impl App {
         Ok(signals.or(connecting).await??.with_operation_timeout(later))
     }
 
-    /// Connects, runs `work` with the client and the signals that come, and ends the session.
+    /// Connects, runs `work` with the client and the incoming signals, and ends the session.
     ///
     /// # Errors
-    /// As [`connect_or_signal`](Self::connect_or_signal), and those of `work`.
+    /// Same as [`connect_or_signal`](Self::connect_or_signal), and those of `work`.
     pub(crate) async fn with_signals<T>(
         &self,
         work: impl AsyncFnOnce(&Client, &mut Signals) -> Result<T, Failure>,
@@ -66,10 +66,10 @@ impl App {
         self.with_client(&mut Signals::listen()?, work).await
     }
 
-    /// As [`with_signals`](Self::with_signals), for a caller that listens for signals already.
+    /// Like [`with_signals`](Self::with_signals), for a caller that already listens for signals.
     ///
     /// # Errors
-    /// As [`with_signals`](Self::with_signals).
+    /// Same as [`with_signals`](Self::with_signals).
     pub(crate) async fn with_client<T>(
         &self,
         signals: &mut Signals,
@@ -82,8 +82,8 @@ impl App {
     }
 }
 
-/// Ends the session, so that the servers free what it holds at once. Where they do not answer it ends by its
-/// timeout.
+/// Ends the session, so that the servers immediately free what it holds. If they do not answer, the session
+/// expires by its timeout.
 pub(crate) async fn close(client: &Client) {
     let _ = timeout(CLOSE, client.close()).await;
 }

@@ -1,4 +1,5 @@
-//! Input: standard input, read beside the runtime, so that signals and sessions go on, and files.
+//! Input from files and standard input, which is read off the runtime's thread, so that signals and sessions
+//! continue.
 
 use crate::exit::Failure;
 use std::fs::File;
@@ -6,29 +7,29 @@ use std::io::{self, Read};
 use std::path::Path;
 use tokio::io::{AsyncReadExt, stdin};
 
-/// Most bytes of a value or an item: no request has room for more.
+/// Maximum size of a value or an item, in bytes: no request has room for more.
 pub(crate) const LONGEST: usize = 1024 * 1024;
 
-/// One byte more than that, by which too much is found out.
+/// One byte more than the maximum, to detect longer input.
 const LIMIT: u64 = LONGEST as u64 + 1;
 
-/// All of standard input.
+/// Reads all of standard input.
 ///
 /// # Errors
-/// `Other` when it cannot be read, `BadData` for more than fits into a request.
+/// `Other` if it cannot be read, `BadData` if it does not fit into a request.
 ///
 /// # Cancel safety
-/// This function is *not* cancel safe: what was read is lost.
+/// This function is *not* cancel safe: input that was already read is lost.
 pub(crate) async fn all() -> Result<Vec<u8>, Failure> {
     let mut all = Vec::new();
     stdin().take(LIMIT).read_to_end(&mut all).await.map_err(|error| unreadable(&error))?;
     fitting(all, "standard input")
 }
 
-/// All of a file.
+/// Reads all of a file.
 ///
 /// # Errors
-/// `Usage` when it cannot be read, `BadData` for more than fits into a request.
+/// `Usage` if it cannot be read, `BadData` if it does not fit into a request.
 pub(crate) fn file(path: &Path) -> Result<Vec<u8>, Failure> {
     let mut all = Vec::new();
     let read = File::open(path).and_then(|file| file.take(LIMIT).read_to_end(&mut all));
@@ -36,14 +37,14 @@ pub(crate) fn file(path: &Path) -> Result<Vec<u8>, Failure> {
     fitting(all, &path.display().to_string())
 }
 
-/// Standard input cannot be read.
+/// Returns the failure of reading standard input.
 pub(crate) fn unreadable(error: &io::Error) -> Failure {
     Failure::other(format!("cannot read standard input: {error}"))
 }
 
-/// `name` is longer than what fits into a request.
+/// Returns the failure for input that does not fit into a request.
 pub(crate) fn too_long(name: &str) -> Failure {
-    Failure::bad_data(format!("{name} has more than {LONGEST} bytes, for which no request has room"))
+    Failure::bad_data(format!("{name} is longer than {LONGEST} bytes, the maximum for one request"))
 }
 
 fn fitting(all: Vec<u8>, name: &str) -> Result<Vec<u8>, Failure> {

@@ -17,14 +17,14 @@ use cli::Cli;
 use exit::Failure;
 use std::process::ExitCode;
 
-/// An empty variable behind `--` must not turn a lock for a command into one that is held without end.
-const NO_COMMAND: &str = "nothing follows '--': a command or a value was expected there";
+/// An empty variable after `--` must not turn a lock for a command into one that is held indefinitely.
+const NO_COMMAND: &str = "nothing follows '--': expected a command or a value";
 
-/// Runs the command of the arguments. Everything happens on the main thread, which lives as long as the
-/// process: a child that dies with the thread that spawned it needs that.
+/// Runs the command line. Everything happens on the main thread, which lives as long as the process: a child
+/// that dies with its spawning thread needs that.
 fn main() -> ExitCode {
     if let Some(code) =
-        child::become_command_if_asked().or_else(child::keep_if_asked).or_else(child::end_if_asked)
+        child::become_command_if_invoked().or_else(child::keep_if_invoked).or_else(child::end_if_invoked)
     {
         return code;
     }
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     let outcome = match runtime {
         Ok(runtime) => {
             let outcome = runtime.block_on(verbs::run(cli, output.clone()));
-            // A read of standard input that nobody writes to would hold up the end.
+            // A blocking read of standard input would otherwise delay the exit.
             runtime.shutdown_background();
             outcome
         }

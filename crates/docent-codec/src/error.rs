@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// Refusal of a value or of data by a [`Codec`](crate::Codec).
+/// Error of a [`Codec`](crate::Codec) that cannot encode a value or decode data.
 #[derive(Clone)]
 pub struct CodecError {
     summary: String,
@@ -8,23 +8,25 @@ pub struct CodecError {
 }
 
 impl CodecError {
-    /// `summary` is printed and logged: it must repeat nothing of the value, which may hold secrets.
+    /// Creates an error. The `summary` is printed and logged, so it must not repeat any part of the value,
+    /// which may be secret.
     pub fn new(summary: impl Into<String>) -> Self {
         Self { summary: summary.into(), detail: None }
     }
 
-    /// Adds a text for people that may repeat parts of the value. It is never logged.
+    /// Adds a text for people that may repeat parts of the value. The text is never logged.
     #[must_use]
     pub fn with_detail(self, detail: impl Into<String>) -> Self {
         Self { detail: Some(detail.into()), ..self }
     }
 
-    /// The text that is printed. It repeats nothing of the value.
+    /// Returns the text that is printed. It does not repeat any part of the value.
     pub fn summary(&self) -> &str {
         &self.summary
     }
 
-    /// The text for people, which may repeat parts of the value: do not log it where values are secret.
+    /// Returns the text for people, which may repeat parts of the value. Do not log this text if values are
+    /// secret.
     pub fn detail(&self) -> Option<&str> {
         self.detail.as_deref()
     }
@@ -36,7 +38,7 @@ impl fmt::Display for CodecError {
     }
 }
 
-// The detail may repeat parts of the value.
+// Does not print the detail, which may repeat parts of the value.
 impl fmt::Debug for CodecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CodecError").field("summary", &self.summary).finish_non_exhaustive()

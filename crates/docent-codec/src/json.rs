@@ -4,42 +4,41 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
-/// Values as JSON, by serde.
+/// Codec for values as JSON, by serde.
 ///
-/// A value nested deeper than [`max_nesting`](Self::max_nesting) is not written, and refused before it is
-/// parsed. Unknown and missing fields are treated as serde does for the type:
+/// A value that is nested deeper than [`max_nesting`](Self::max_nesting) is rejected, before it is parsed or
+/// written. Unknown and missing fields are handled as serde does for the type:
 /// `#[serde(deny_unknown_fields)]`, `#[serde(default)]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Json {
     max_nesting: usize,
 }
 
-/// Most levels of nesting that the parser stands.
-const MOST_NESTING: usize = 127;
+/// Maximum nesting that the parser supports.
+const MAX_NESTING: usize = 127;
 
 impl Json {
-    /// JSON with at most 64 levels of nesting.
+    /// Creates a codec with at most 64 levels of nesting.
     pub fn new() -> Self {
         Self { max_nesting: 64 }
     }
 
-    /// Arrays and objects may be inside of each other at most so many times: from 1 to 127, and a number
-    /// beyond counts as the nearest of these. Default 64.
+    /// Sets the maximum nesting of arrays and objects, from 1 to 127 levels; a value outside this range is
+    /// replaced by the nearest limit. Default 64.
     #[must_use]
     pub fn max_nesting(self, levels: usize) -> Self {
-        Self { max_nesting: levels.clamp(1, MOST_NESTING) }
+        Self { max_nesting: levels.clamp(1, MAX_NESTING) }
     }
 
-    /// Refuses data that is nested too deeply, for a codec that parses it in another way. It need not be
-    /// JSON: other faults are left for the parser to find.
+    /// Rejects data that is nested too deeply, for a codec that parses the data in another way. The data does
+    /// not have to be JSON: other errors are left to the parser.
     ///
     /// # Errors
-    /// When arrays and objects are inside of each other more often than [`max_nesting`](Self::max_nesting)
-    /// says.
+    /// If arrays and objects are nested deeper than [`max_nesting`](Self::max_nesting).
     pub fn check_nesting(&self, data: &[u8]) -> Result<(), CodecError> {
-        let most = self.max_nesting;
-        if is_deeper_than(most, data) {
-            return Err(CodecError::new(format!("JSON must not be nested deeper than {most} levels")));
+        let max = self.max_nesting;
+        if is_deeper_than(max, data) {
+            return Err(CodecError::new(format!("JSON must not be nested deeper than {max} levels")));
         }
         Ok(())
     }
@@ -54,7 +53,7 @@ impl Default for Json {
 impl<T: Serialize + DeserializeOwned> Codec<T> for Json {
     fn encode(&self, value: &T) -> Result<Bytes, CodecError> {
         let data = serde_json::to_vec(value).map_err(|error| {
-            CodecError::new("it cannot be written as JSON").with_detail(error.to_string())
+            CodecError::new("the value cannot be written as JSON").with_detail(error.to_string())
         })?;
         self.check_nesting(&data)?;
         Ok(data.into())
@@ -66,8 +65,8 @@ impl<T: Serialize + DeserializeOwned> Codec<T> for Json {
             let (line, column) = (error.line(), error.column());
             let summary = match error.classify() {
                 Category::Data => format!("JSON does not fit the type at line {line} column {column}"),
-                Category::Eof if data.is_empty() => "no data where JSON is wanted".to_owned(),
-                Category::Eof => "JSON ends too early".to_owned(),
+                Category::Eof if data.is_empty() => "no data where JSON is expected".to_owned(),
+                Category::Eof => "JSON ends unexpectedly".to_owned(),
                 Category::Syntax | Category::Io => format!("not JSON at line {line} column {column}"),
             };
             CodecError::new(summary).with_detail(error.to_string())
@@ -75,8 +74,8 @@ impl<T: Serialize + DeserializeOwned> Codec<T> for Json {
     }
 }
 
-/// True when arrays and objects are inside of each other more than `most` times.
-fn is_deeper_than(most: usize, data: &[u8]) -> bool {
+/// Returns whether arrays and objects are nested deeper than `max`.
+fn is_deeper_than(max: usize, data: &[u8]) -> bool {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for byte in data {
         match byte {
@@ -86,7 +85,7 @@ fn is_deeper_than(most: usize, data: &[u8]) -> bool {
             _ if in_string => {}
             b'[' | b'{' => {
                 depth += 1;
-                if depth > most {
+                if depth > max {
                     return true;
                 }
             }
@@ -121,20 +120,20 @@ mod tests {
             let nested = |levels| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
             assert!(decode(codec, &nested(levels)).is_ok());
             assert!(decode(codec, &nested(levels + 1)).is_err());
-            // A value that nobody could read is not written.
+            // A value that could not be decoded is not encoded either.
             let value =
                 |levels| (1..levels).fold(Value::Array(Vec::new()), |inside, _| Value::Array(vec![inside]));
             assert!(codec.encode(&value(levels)).is_ok());
             assert!(codec.encode(&value(levels + 1)).is_err());
         }
-        assert_eq!(Json::new().max_nesting(1_000_000), Json::new().max_nesting(MOST_NESTING));
+        assert_eq!(Json::new().max_nesting(1_000_000), Json::new().max_nesting(MAX_NESTING));
     }
 
     #[test]
-    fn an_error_says_where_and_nothing_of_the_value() {
+    fn an_error_names_the_position_and_nothing_of_the_value() {
         for (text, summary) in [
-            ("", "no data where JSON is wanted"),
-            ("{\"a\":", "JSON ends too early"),
+            ("", "no data where JSON is expected"),
+            ("{\"a\":", "JSON ends unexpectedly"),
             ("{\"a\": secret}", "not JSON at line 1 column 7"),
             ("\u{feff}{}", "not JSON at line 1 column 1"),
         ] {
@@ -149,7 +148,7 @@ mod tests {
     #[test]
     fn any_bytes_give_a_value_or_an_error() {
         for seed in 0..2_000_u64 {
-            // Brackets, quotes and bytes like them, in any order.
+            // Brackets, quotes and similar bytes, in any order.
             let alphabet = b"[]{}\",:\\01e-. \xff\x00tn";
             let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
             let data: Vec<u8> = (0..40)

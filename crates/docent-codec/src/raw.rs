@@ -1,7 +1,7 @@
 use crate::{Codec, CodecError};
 use bytes::Bytes;
 
-/// Values as they are: [`Bytes`], `Vec<u8>`, or `String`, which must be UTF-8.
+/// Codec that leaves values unchanged: [`Bytes`], `Vec<u8>`, or `String`, which must be UTF-8.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Raw;
 

@@ -1,39 +1,40 @@
 use crate::Rejection;
 use docent_core::Error;
 
-/// Errors of publishing a value.
+/// Error of publishing a value.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum PublishError {
-    /// The published value is not the one that the caller saw: somebody else was faster. Nothing was written.
-    #[error("publish: somebody else has published or deleted it meanwhile")]
+    /// The published value is not the one that the caller saw, because another client wrote first. Nothing
+    /// was written.
+    #[error("publish: another client published or deleted the value meanwhile")]
     Conflict,
-    /// The value would be refused by its readers. Nothing was written.
-    #[error("publish: refused before it was published: {0}")]
+    /// Readers would reject the value. Nothing was written.
+    #[error("publish: rejected before it was published: {0}")]
     Refused(Rejection),
-    /// The present value, from which the new one would be made, cannot be read. Nothing was written.
-    #[error("publish: the present value cannot be read: {0}")]
+    /// The current value, from which the new one is computed, cannot be read. Nothing was written.
+    #[error("publish: cannot read the current value: {0}")]
     Unreadable(Rejection),
-    /// The history does not hold that revision, or not any more. Nothing was written.
-    #[error("publish: the history does not hold that revision")]
+    /// The history does not contain that revision, or no longer does. Nothing was written.
+    #[error("publish: the history does not contain that revision")]
     NoSuchRevision,
-    /// The servers could not be reached or refused.
+    /// The servers could not be reached, or refused the request.
     #[error(transparent)]
     Core(#[from] Error),
 }
 
 impl PublishError {
-    /// True when the same call may succeed later.
+    /// Returns true if the same call may succeed later.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Core(error) if error.is_retryable())
     }
 
-    /// True when the value may have been published although it failed.
+    /// Returns true if the value may have been published despite the error.
     pub fn may_have_applied(&self) -> bool {
         matches!(self, Self::Core(error) if error.may_have_applied())
     }
 
-    /// The path it is about, where the servers were asked.
+    /// Returns the path that the error is about, if a request to the servers failed.
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::Core(error) => error.path(),
@@ -42,31 +43,31 @@ impl PublishError {
     }
 }
 
-/// Errors of beginning a subscription: there is no value to begin with.
+/// Error of starting a subscription: there is no value to start with.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubscribeError {
-    /// Nobody has published it yet, or it was deleted.
-    #[error("subscribe {path:?}: nothing is published there")]
+    /// No value was published yet, or it was deleted.
+    #[error("subscribe {path:?}: no value is published at the path")]
     Missing {
-        /// The path, as it was given.
+        /// Path as given.
         path: String,
     },
-    /// The value that is published was refused, and there was none before.
-    #[error("subscribe {path:?}: refused: {rejection}")]
+    /// The published value was rejected, and there was no value before it.
+    #[error("subscribe {path:?}: rejected: {rejection}")]
     Refused {
-        /// The path, as it was given.
+        /// Path as given.
         path: String,
-        /// The refused value.
+        /// Rejected value.
         rejection: Rejection,
     },
-    /// The servers could not be reached or refused.
+    /// The servers could not be reached, or refused the request.
     #[error(transparent)]
     Core(#[from] Error),
 }
 
 impl SubscribeError {
-    /// True when the same call may succeed later.
+    /// Returns true if the same call may succeed later.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Missing { .. } | Self::Refused { .. } => true,
@@ -74,13 +75,13 @@ impl SubscribeError {
         }
     }
 
-    /// True when something may have been written although it failed: the seed of a
-    /// [`SharedValue`](crate::SharedValue) or [`SharedCount`](crate::SharedCount), and nothing else.
+    /// Returns true if something may have been written despite the error. This can only be the seed of a
+    /// [`SharedValue`](crate::SharedValue) or [`SharedCount`](crate::SharedCount).
     pub fn may_have_applied(&self) -> bool {
         matches!(self, Self::Core(error) if error.may_have_applied())
     }
 
-    /// The path it is about.
+    /// Returns the path that the error is about.
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::Missing { path } | Self::Refused { path, .. } => Some(path),

@@ -10,16 +10,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// The last good value in a file of this process. Reading and writing block.
+/// Local file with the last valid value. Reading and writing block.
 #[derive(Clone)]
 pub(crate) struct LocalFile {
     file: PathBuf,
-    /// The node it is about, by its path as the servers know it: with chroot and namespace.
+    /// Path of the file's node as the servers know it, with chroot and namespace.
     node: String,
     saving: Arc<Mutex<Saving>>,
 }
 
-/// State of the writer: one value is written at a time, also when one subscriber comes after another.
+/// State of the writer. One value is written at a time, even if a new subscriber replaces an earlier one.
 #[derive(Default)]
 struct Saving {
     next: Option<Record>,
@@ -33,12 +33,12 @@ pub(crate) struct Record {
     pub(crate) data: Bytes,
 }
 
-/// The first line of the file; the data follows.
+/// First line of the file, followed by the data.
 #[derive(Serialize, Deserialize)]
 struct Header {
     docent_snapshot: u32,
-    /// Path as the servers know it: so a file of another chroot or namespace is told apart. The servers are
-    /// not named, since their names may change.
+    /// Path as the servers know it, so that a file of another chroot or namespace is detected. The servers
+    /// are not recorded, because their names may change.
     node: String,
     czxid: i64,
     mzxid: i64,
@@ -47,16 +47,16 @@ struct Header {
     length: usize,
 }
 
-/// The format. Files of format 1 did not say in which chroot and namespace their node was.
+/// Current format. Files of format 1 did not record the chroot and namespace of their node.
 const FORMAT: u32 = 2;
 
-/// The part of the first line that is the same in all formats.
+/// The part of the first line that all formats share.
 #[derive(Deserialize)]
 struct FormatOnly {
     docent_snapshot: u32,
 }
 
-/// Larger files are none of ours.
+/// Maximum size in bytes. A larger file was not written by Docent.
 const LARGEST: u64 = 64 * 1024 * 1024;
 
 impl LocalFile {
@@ -68,7 +68,8 @@ impl LocalFile {
         self.saving.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Saves a value in the background: of several the last one for sure. Needs a runtime.
+    /// Saves a value in the background. If values follow each other quickly, only the last one is certain to
+    /// be saved. Needs a runtime.
     pub(crate) fn save_soon(&self, record: Record) {
         let mut saving = self.saving();
         saving.next = Some(record);
@@ -89,40 +90,47 @@ impl LocalFile {
         next
     }
 
-    /// The saved record, if it is whole. A file that is no snapshot is reported and not taken.
+    /// Returns the saved record if it is complete. A file that is not a snapshot is reported and ignored.
     pub(crate) fn load(&self) -> Option<Record> {
-        if let Err(error) = self.tidy() {
-            tracing::debug!(file = %self.file.display(), %error, "the folder of the local snapshot cannot be tidied");
+        if let Err(error) = self.remove_stale_files() {
+            // Event: The folder of a snapshot file could not be searched for abandoned temporary files.
+            tracing::debug!(file = %self.file.display(), %error, "cannot clean up the folder of the snapshot file");
         }
         match self.try_load() {
             Ok(record) => Some(record),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => {
-                tracing::warn!(file = %self.file.display(), %error, "the local snapshot is not taken");
+                // Event: A snapshot file exists but was ignored: it is damaged, belongs to another node, or
+                // other users may change it.
+                // Action: Check the owner and the mode of the file and its folder, and that the path belongs
+                // to this configuration. The next valid value replaces the file.
+                tracing::warn!(file = %self.file.display(), %error, "cannot use the snapshot file; continuing without it");
                 None
             }
         }
     }
 
     fn try_load(&self) -> io::Result<Record> {
-        // Opening a pipe waits for its other end.
+        // Opening a pipe would block until its other end is opened.
         if !fs::metadata(&self.file)?.is_file() {
-            return Err(invalid("it is not a file"));
+            return Err(invalid("not a regular file"));
         }
         let file = File::open(&self.file)?;
         check(&file)?;
         let mut all = Vec::new();
         file.take(LARGEST + 1).read_to_end(&mut all)?;
         if all.len() as u64 > LARGEST {
-            return Err(invalid("it is too large"));
+            return Err(invalid("too large"));
         }
         parse(&Bytes::from(all), &self.node)
     }
 
-    /// Puts a new file in the place of the old one. A failure is reported: the value is in use all the same.
+    /// Replaces the old file by a new one. A failure is reported only: the value is in use anyway.
     fn save(&self, record: &Record) {
         if let Err(error) = self.try_save(record) {
-            tracing::warn!(file = %self.file.display(), %error, "the local snapshot cannot be written");
+            // Event: The latest value could not be saved to the snapshot file. The value itself is in use.
+            // Action: Check that the folder exists, is writable and has free space.
+            tracing::warn!(file = %self.file.display(), %error, "cannot write the snapshot file; the next start may use an older value");
         }
     }
 
@@ -137,17 +145,18 @@ impl LocalFile {
         sync_folder(&self.file)
     }
 
-    /// A new file beside this one, which nobody else made: neither another process, nor an earlier one that
-    /// died while it wrote, nor somebody who put a link there for us to follow.
+    /// Creates a new file next to this one. The file must not exist yet: neither from another process, nor
+    /// from an earlier process that died while writing, nor as a planted link.
     fn create(&self) -> io::Result<(PathBuf, File)> {
-        const MOST: usize = 1000;
+        const MAX_ATTEMPTS: usize = 1000;
         static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let name = self.file.file_name().ok_or_else(|| invalid("it has no name"))?.to_string_lossy();
+        let name =
+            self.file.file_name().ok_or_else(|| invalid("the path has no file name"))?.to_string_lossy();
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        for _ in 0..MOST {
+        for _ in 0..MAX_ATTEMPTS {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let new = self.file.with_file_name(format!(".{name}.{}-{number}.new", process::id()));
             match options.open(&new) {
@@ -159,17 +168,20 @@ impl LocalFile {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Removes new files that somebody died over long ago.
-    fn tidy(&self) -> io::Result<()> {
+    /// Removes new files that processes left behind when they died, if the files are old.
+    fn remove_stale_files(&self) -> io::Result<()> {
         const LONG: Duration = Duration::from_secs(60 * 60);
         let Some(name) = self.file.file_name() else { return Ok(()) };
         for entry in fs::read_dir(folder(&self.file))? {
             let entry = entry?;
             let is_new = is_new_of(&name.to_string_lossy(), &entry.file_name().to_string_lossy());
             if is_new && let Err(error) = remove_older(&entry, LONG) {
-                // Another process may have been faster.
+                // Another process may have removed the file first.
                 if error.kind() != io::ErrorKind::NotFound {
-                    tracing::debug!(file = %entry.path().display(), %error, "what is left of a local snapshot cannot be removed");
+                    // Event: A temporary file that another process left behind more than an hour ago could
+                    // not be removed.
+                    // Action: Remove the file, or correct the permissions of the folder.
+                    tracing::debug!(file = %entry.path().display(), %error, "cannot remove an abandoned temporary file of a snapshot file");
                 }
             }
         }
@@ -194,33 +206,34 @@ impl LocalFile {
     }
 }
 
-fn invalid(what: impl Into<String>) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, what.into())
+fn invalid(problem: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, problem.into())
 }
 
 fn parse(all: &Bytes, node: &str) -> io::Result<Record> {
-    let end = all.iter().position(|byte| *byte == b'\n').ok_or_else(|| invalid("it has no first line"))?;
-    // The faulty line may be the value itself, which may be secret: it is not repeated.
-    let foreign = |_| invalid("its first line is not a snapshot's");
+    let end =
+        all.iter().position(|byte| *byte == b'\n').ok_or_else(|| invalid("the first line is missing"))?;
+    // The faulty line may be the value itself, which may be secret, so the error does not repeat it.
+    let foreign = |_| invalid("the first line is not that of a snapshot");
     let FormatOnly { docent_snapshot } = serde_json::from_slice(&all[..end]).map_err(foreign)?;
     if docent_snapshot != FORMAT {
-        return Err(invalid(format!("it has format {docent_snapshot}, not {FORMAT}")));
+        return Err(invalid(format!("format {docent_snapshot} instead of {FORMAT}")));
     }
     let header: Header = serde_json::from_slice(&all[..end]).map_err(foreign)?;
     if header.node != node && !planted!(SnapshotOfAnyNode) {
-        return Err(invalid(format!("it is about {:?}, not {node:?}", header.node)));
+        return Err(invalid(format!("the snapshot is of {:?}, not of {node:?}", header.node)));
     }
     let data = all.slice(end + 1..);
     if data.len() != header.length {
-        return Err(invalid(format!("it has {} bytes of {}", data.len(), header.length)));
+        return Err(invalid(format!("incomplete: {} bytes of {}", data.len(), header.length)));
     }
     let modified = SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(header.modified_ms));
-    let modified = modified.ok_or_else(|| invalid("its time is out of range"))?;
+    let modified = modified.ok_or_else(|| invalid("the time is out of range"))?;
     let Header { czxid, mzxid, version, .. } = header;
     Ok(Record { revision: Revision { czxid, mzxid, version, modified }, data })
 }
 
-/// True when `other` is the name of a new file for `name`.
+/// Returns true if `other` is the name of a temporary file for `name`.
 fn is_new_of(name: &str, other: &str) -> bool {
     let rest = other.strip_prefix('.').and_then(|rest| rest.strip_prefix(name)?.strip_prefix('.'));
     let numbers = rest.and_then(|rest| rest.strip_suffix(".new")?.split_once('-'));
@@ -244,36 +257,38 @@ fn write(mut file: File, text: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// A file that others own or may write to says what others want.
+/// A file that other users own or may write to cannot be trusted.
 #[cfg(unix)]
 fn check(file: &File) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Err(invalid("it is not a file"));
+        return Err(invalid("not a regular file"));
     }
     let user = rustix::process::geteuid().as_raw();
-    others(metadata.uid(), metadata.mode(), user).map_or(Ok(()), |what| Err(invalid(what)))
+    write_access_problem(metadata.uid(), metadata.mode(), user)
+        .map_or(Ok(()), |problem| Err(invalid(problem)))
 }
 
-/// Reason for which others have a say in a file of this owner and mode; `user` is the process's own. Root may
-/// do anything anyway.
+/// Returns why other users can change a file of this owner and mode; `user` is the user of this process. Root
+/// is trusted.
 #[cfg(unix)]
-fn others(owner: u32, mode: u32, user: u32) -> Option<String> {
+fn write_access_problem(owner: u32, mode: u32, user: u32) -> Option<String> {
     const ROOT: u32 = 0;
-    const OTHERS_WRITE: u32 = 0o022;
+    const GROUP_OR_OTHERS_WRITE: u32 = 0o022;
     if owner != user && owner != ROOT {
-        return Some(format!("it belongs to user {owner}, and must to user {user} or root"));
+        return Some(format!("the file belongs to user {owner}, but must belong to user {user} or root"));
     }
-    (mode & OTHERS_WRITE != 0).then(|| format!("others may write to it (mode {:o})", mode & 0o777))
+    (mode & GROUP_OR_OTHERS_WRITE != 0)
+        .then(|| format!("other users may write to the file (mode {:o})", mode & 0o777))
 }
 
 #[cfg(not(unix))]
 fn check(file: &File) -> io::Result<()> {
-    if file.metadata()?.is_file() { Ok(()) } else { Err(invalid("it is not a file")) }
+    if file.metadata()?.is_file() { Ok(()) } else { Err(invalid("not a regular file")) }
 }
 
-/// The new name is on the disk, too.
+/// Makes the new name durable, too.
 #[cfg(unix)]
 fn sync_folder(file: &Path) -> io::Result<()> {
     File::open(folder(file))?.sync_all()
@@ -299,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_saved_is_loaded_and_a_new_value_takes_its_place() {
+    fn a_saved_value_is_loaded_and_replaced_by_a_new_one() {
         let folder = tempfile::tempdir().unwrap();
         let file = local(&folder);
         assert!(file.load().is_none());
@@ -307,12 +322,12 @@ mod tests {
             file.save(&record(data));
             assert!(file.load() == Some(record(data)));
         }
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no other file may remain");
     }
 
     #[cfg(unix)]
     #[test]
-    fn the_file_is_its_owners_alone() {
+    fn only_the_owner_may_access_the_file() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let file = local(&folder);
@@ -321,23 +336,23 @@ mod tests {
         assert_eq!(mode(&file), 0o600);
         fs::set_permissions(&file.file, fs::Permissions::from_mode(0o620)).unwrap();
         let error = file.try_load().err().unwrap().to_string();
-        assert_eq!(error, "others may write to it (mode 620)");
+        assert_eq!(error, "other users may write to the file (mode 620)");
         file.save(&record("2"));
         assert!(file.load().is_some() && mode(&file) == 0o600);
     }
 
     #[cfg(unix)]
     #[test]
-    fn a_file_of_somebody_else_is_not_taken() {
-        assert_eq!(others(7, 0o600, 7), None);
-        assert_eq!(others(0, 0o644, 7), None);
-        let belongs = "it belongs to user 8, and must to user 7 or root";
-        assert_eq!(others(8, 0o600, 7).as_deref(), Some(belongs));
-        assert!(others(8, 0o600, 0).is_some() && others(0, 0o602, 7).is_some());
+    fn a_file_that_another_user_owns_or_may_write_is_rejected() {
+        assert_eq!(write_access_problem(7, 0o600, 7), None);
+        assert_eq!(write_access_problem(0, 0o644, 7), None);
+        let belongs = "the file belongs to user 8, but must belong to user 7 or root";
+        assert_eq!(write_access_problem(8, 0o600, 7).as_deref(), Some(belongs));
+        assert!(write_access_problem(8, 0o600, 0).is_some() && write_access_problem(0, 0o602, 7).is_some());
     }
 
     #[test]
-    fn several_that_save_at_the_same_time_leave_one_whole_file() {
+    fn concurrent_saves_leave_one_complete_file() {
         let folder = tempfile::tempdir().unwrap();
         std::thread::scope(|scope| {
             for data in ["one", "another"] {
@@ -355,11 +370,11 @@ mod tests {
             });
         });
         assert!(local(&folder).load().is_some());
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no other file may remain");
     }
 
     #[test]
-    fn what_is_in_the_way_is_neither_followed_nor_deleted_before_its_time() {
+    fn existing_temporary_files_are_neither_followed_nor_deleted_early() {
         let folder = tempfile::tempdir().unwrap();
         let file = local(&folder);
         let (first, _) = file.create().unwrap();
@@ -367,7 +382,7 @@ mod tests {
             first.to_str().unwrap().rsplit_once('-').unwrap().1.trim_end_matches(".new").parse().unwrap();
         let name =
             |number: u64| folder.path().join(format!(".limits.snapshot.{}-{number}.new", process::id()));
-        // Other tests count, too.
+        // Other tests advance the number, too.
         (number + 1..number + 100).for_each(|number| fs::write(name(number), "theirs").unwrap());
         file.try_save(&record("1")).unwrap();
         assert!(fs::read_to_string(name(number + 50)).unwrap() == "theirs" && file.load().is_some());
@@ -377,16 +392,19 @@ mod tests {
         File::open(folder.path().join(".limits.snapshot.mine.new")).unwrap().set_modified(old).unwrap();
         file.load();
         assert!(!name(number + 50).exists() && name(number + 51).exists());
-        assert!(folder.path().join(".limits.snapshot.mine.new").exists(), "it may be anybody's");
+        assert!(
+            folder.path().join(".limits.snapshot.mine.new").exists(),
+            "the file may belong to another program"
+        );
     }
 
     #[cfg(unix)]
     #[test]
-    fn what_cannot_be_removed_keeps_nothing_else_from_going() {
+    fn an_entry_that_cannot_be_removed_does_not_block_the_removal_of_others() {
         let folder = tempfile::tempdir().unwrap();
         let old = SystemTime::now() - Duration::from_secs(2 * 60 * 60);
         let name = |number: u32| folder.path().join(format!(".limits.snapshot.1-{number}.new"));
-        // In whatever order they are listed, one that cannot be removed comes before one that can.
+        // In any order of listing, a file that cannot be removed precedes one that can.
         for number in 0..40 {
             if number % 2 == 0 {
                 fs::create_dir(name(number)).unwrap();
@@ -396,12 +414,12 @@ mod tests {
             File::open(name(number)).unwrap().set_modified(old).unwrap();
         }
         local(&folder).load();
-        let left = (0..40).filter(|number| name(*number).exists());
-        assert!(left.eq((0..40).step_by(2)));
+        let remaining = (0..40).filter(|number| name(*number).exists());
+        assert!(remaining.eq((0..40).step_by(2)));
     }
 
     #[test]
-    fn what_is_no_whole_snapshot_of_the_path_is_not_taken() {
+    fn an_incomplete_snapshot_or_one_of_another_path_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let file = local(&folder);
         let whole = file.text(&record("{}")).unwrap();
@@ -422,11 +440,14 @@ mod tests {
             assert!(file.load().is_none(), "{}", String::from_utf8_lossy(&bad));
             fs::remove_file(&file.file).unwrap();
         }
-        // Why it is not taken names both, or both formats.
+        // The error names both paths, or both formats.
         let earlier = br#"{"docent_snapshot":1,"path":"/limits","czxid":3,"mzxid":9,"version":2,"modified_ms":0,"length":2}"#;
         for (bad, why) in [
-            (other.text(&record("{}")).unwrap(), r#"it is about "/staging/limits", not "/shop/limits""#),
-            ([&earlier[..], b"\n{}"].concat(), "it has format 1, not 2"),
+            (
+                other.text(&record("{}")).unwrap(),
+                r#"the snapshot is of "/staging/limits", not of "/shop/limits""#,
+            ),
+            ([&earlier[..], b"\n{}"].concat(), "format 1 instead of 2"),
         ] {
             fs::write(&file.file, bad).unwrap();
             assert_eq!(file.try_load().err().unwrap().to_string(), why);

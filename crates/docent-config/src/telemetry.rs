@@ -5,21 +5,21 @@ use docent_core::recipe::{Metric, MetricUnit, Series};
 use tracing::{Span, field::Empty};
 
 static APPLIED: Metric =
-    Metric::counter("docent_config_applied_total", MetricUnit::Count, "Values that arrived and are good.");
+    Metric::counter("docent_config_applied_total", MetricUnit::Count, "Values that arrived and are valid.");
 static REFUSED: Metric = Metric::counter(
     "docent_config_refused_total",
     MetricUnit::Count,
-    "Values that arrived and are refused: the last good one stays.",
+    "Values that were rejected: the last valid one stays in use.",
 );
 static VERSION: Metric =
-    Metric::gauge("docent_config_version", MetricUnit::None, "Version of the value that is in use.");
+    Metric::gauge("docent_config_version", MetricUnit::None, "Version of the value in use.");
 static STALE: Metric = Metric::gauge(
     "docent_config_stale",
     MetricUnit::None,
-    "1 while the value in use may be out of date, else 0.",
+    "1 while the value in use may be out of date, otherwise 0.",
 );
 
-/// Series of a followed configuration.
+/// Metric series of a followed configuration.
 pub(crate) struct Counts {
     applied: Series,
     refused: Series,
@@ -33,7 +33,7 @@ struct Named {
 }
 
 impl Counts {
-    /// The series begin with this.
+    /// Creates the series, which exist from now on.
     pub(crate) fn new(client: &Client, name: Option<&str>) -> Self {
         let named = name.map(|name| Named {
             version: VERSION.series(client.label(), "config", name),
@@ -46,24 +46,24 @@ impl Counts {
         }
     }
 
-    /// A value arrived and is good.
+    /// Counts a valid value.
     pub(crate) fn applied(&self) {
         self.applied.increment();
     }
 
-    /// A value arrived and is refused.
+    /// Counts a rejected value.
     pub(crate) fn refused(&self) {
         self.refused.increment();
     }
 
-    /// The value of this version is in use.
+    /// Records the version of the value in use.
     pub(crate) fn version(&self, version: i32) {
         if let Some(named) = &self.named {
             named.version.set(f64::from(version));
         }
     }
 
-    /// The value in use may be out of date, or is not any more.
+    /// Records whether the value in use may be out of date.
     pub(crate) fn stale(&self, is_stale: bool) {
         if let Some(named) = &self.named {
             named.stale.set(if is_stale { 1.0 } else { 0.0 });
@@ -71,7 +71,7 @@ impl Counts {
     }
 }
 
-/// Span of a publication. Where nobody listens it is none.
+/// Returns the span of a publish, or a disabled span if no subscriber is interested.
 pub(crate) fn publish_span(client: &str, path: &str) -> Span {
     tracing::info_span!(
         "publish",

@@ -4,61 +4,65 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 
-/// Kind of an error, as far as a caller would act on it.
+/// Kind of an error, at the level of detail that a caller would act on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// An argument breaks a rule; nothing was sent.
     InvalidInput,
     /// The request is larger than the client sends ([`max_request`](crate::ClientBuilder::max_request)), or
-    /// the reply is larger than the client accepts ([`max_reply`](crate::ClientBuilder::max_reply)): nothing
-    /// was written. Or the servers closed the link twice on a request of this size, as they do on requests
-    /// above their `jute.maxbuffer`; [`may_have_applied`](crate::Error::may_have_applied) says whether the
-    /// outcome of the write is certain.
+    /// the reply is larger than the client accepts ([`max_reply`](crate::ClientBuilder::max_reply)); nothing
+    /// was written. Or the servers closed the link twice on a request of this size, as they do for requests
+    /// above their `jute.maxbuffer`: [`may_have_applied`](crate::Error::may_have_applied) then returns
+    /// whether the write may have been applied.
     TooLarge,
-    /// No server could be reached, or none answered, before the deadline. It surely was not applied.
+    /// No server was reachable, or none answered, before the deadline. The operation was not applied, except
+    /// perhaps one that can be repeated without harm, such as
+    /// [`ensure_absent`](crate::Client::ensure_absent).
     Timeout,
-    /// The link was lost, or the deadline passed, after the request was sent: it may have been applied.
+    /// The link was lost, or the deadline passed, after the request was sent. The operation may have been
+    /// applied.
     OutcomeUnknown,
     /// The node does not exist.
     NoNode,
-    /// The node exists already.
+    /// The node already exists.
     NodeExists,
-    /// The version given is not the node's version.
+    /// The given version is not the node's version.
     BadVersion,
     /// The node has children.
     NotEmpty,
     /// The parent is ephemeral and cannot have children.
     NoChildrenForEphemerals,
-    /// Permission is missing.
+    /// A permission is missing.
     NoAuth,
-    /// The servers refused the client's credentials, or want some. It tries again only now and then.
+    /// The servers refused the client's credentials, or require some. The client retries only about every 30
+    /// seconds.
     AuthFailed,
     /// The access control list is empty or not valid.
     InvalidAcl,
-    /// A quota of the path is used up.
+    /// A quota of the path is exhausted.
     QuotaExceeded,
-    /// The server has the operation switched off.
+    /// The server does not support the operation, or has it disabled.
     Unsupported,
     /// The session that the operation was bound to has ended.
     SessionChanged,
-    /// The guard is lost.
+    /// The guard was lost.
     Lost(LostReason),
-    /// The session's timeout is shorter than four ticks of the server: no lease can be trusted.
+    /// The session's timeout is shorter than four server ticks, so no lease can be trusted.
     ShortLease,
-    /// The parent's counter of sequential children is near its end.
+    /// The parent's counter for sequential children is almost exhausted.
     SequenceExhausted,
-    /// Contenders of another kind stand at the path, such as those of a mutex at a read/write lock's, or of
-    /// another layout of an election: they would not wait for each other.
+    /// Contenders of another kind use the path, such as those of a mutex at a read/write lock's path, or of
+    /// another layout of an election. They would not wait for each other.
     MixedKinds,
-    /// This client keeps a node at the path already.
+    /// This client already keeps a node at the path.
     AlreadyRegistered,
-    /// Too many requests are waiting; this one was not sent.
+    /// Too many requests are waiting; this request was not sent.
     Overloaded,
     /// The session would own so many ephemeral nodes that the servers might not survive its end; nothing was
     /// sent.
     TooManyEphemerals,
-    /// The servers were restored from an older copy, and the client stopped.
+    /// The servers were restored from an older snapshot, and the client has stopped.
     EnsembleRolledBack,
     /// The client was closed.
     Closed,
@@ -67,13 +71,13 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// True when the same call may succeed later without anything being changed by the caller.
+    /// Returns true if the same call may succeed later without any change by the caller.
     pub fn is_retryable(self) -> bool {
         match self {
             Self::Timeout | Self::Overloaded | Self::SessionChanged => true,
             Self::InvalidInput
             | Self::TooLarge
-            // Repeating a call whose effect is unknown could double it.
+            // Repeating a call whose effect is unknown could double the effect.
             | Self::OutcomeUnknown
             | Self::NoNode
             | Self::NodeExists
@@ -88,7 +92,7 @@ impl ErrorKind {
             | Self::Lost(_)
             | Self::ShortLease
             | Self::SequenceExhausted
-            // It would be waited for in vain: a person has to settle on one of the kinds.
+            // Waiting would not help, because a person has to settle on one of the kinds.
             | Self::MixedKinds
             | Self::AlreadyRegistered
             | Self::TooManyEphemerals
@@ -103,9 +107,9 @@ impl ErrorKind {
             Self::InvalidInput => "invalid input",
             Self::TooLarge => "request or reply is too large",
             Self::Timeout => "no server answered in time",
-            Self::OutcomeUnknown => "sent, but no reply came: it may have been applied",
+            Self::OutcomeUnknown => "sent, but no reply arrived; the change may have been applied",
             Self::NoNode => "no such node",
-            Self::NodeExists => "node exists already",
+            Self::NodeExists => "node already exists",
             Self::BadVersion => "version does not match",
             Self::NotEmpty => "node has children",
             Self::NoChildrenForEphemerals => "ephemeral nodes cannot have children",
@@ -113,23 +117,23 @@ impl ErrorKind {
             Self::AuthFailed => "the servers refused the credentials",
             Self::InvalidAcl => "access control list is not valid",
             Self::QuotaExceeded => "quota exceeded",
-            Self::Unsupported => "the server does not support this",
+            Self::Unsupported => "the server does not support the operation",
             Self::SessionChanged => "the session has ended",
             Self::Lost(_) => "the guard is lost",
             Self::ShortLease => "session timeout is too short for a lease",
             Self::SequenceExhausted => "the sequence numbers of this path are nearly used up",
-            Self::MixedKinds => "the path is used by another kind",
-            Self::AlreadyRegistered => "this client keeps a node there already",
+            Self::MixedKinds => "contenders of another kind use the path",
+            Self::AlreadyRegistered => "this client already keeps a node at the path",
             Self::Overloaded => "too many requests are waiting",
             Self::TooManyEphemerals => "the session owns too many ephemeral nodes",
-            Self::EnsembleRolledBack => "the servers were restored from an older copy",
+            Self::EnsembleRolledBack => "the ensemble was restored from an older snapshot",
             Self::Closed => "the client is closed",
             Self::Server(_) => "the server answered with an error",
         }
     }
 }
 
-/// The text that errors of this kind have, as `no such node`.
+/// Prints the text that errors of this kind have, for example `no such node`.
 impl fmt::Display for ErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.text())?;
@@ -151,7 +155,7 @@ struct Inner {
     operation: &'static str,
     path: Option<String>,
     may_have_applied: bool,
-    /// True when it is about a node of the client's own, and not about what the caller asked for.
+    /// True if the error concerns one of the client's own nodes, and not what the caller requested.
     is_of_own_node: bool,
     detail: Option<String>,
     source: Option<Arc<dyn StdError + Send + Sync>>,
@@ -170,35 +174,36 @@ impl Error {
         }))
     }
 
-    /// An error about an argument of a recipe: `detail` names the value and the rule.
+    /// Creates an error about an argument of a recipe. `detail` names the value and the rule.
     pub fn invalid_input(operation: &'static str, detail: impl Into<String>) -> Self {
         Self::new(ErrorKind::InvalidInput, operation).because(detail)
     }
 
-    /// An error of a recipe whose client was closed, about `path`.
+    /// Creates the error of a recipe at `path` whose client was closed.
     pub fn closed(operation: &'static str, path: &str) -> Self {
         Self::new(ErrorKind::Closed, operation).at(path)
     }
 
-    /// A session would own ephemeral nodes with `bytes` of paths, of which it may have `limit`.
+    /// Creates the error of a session that would own ephemeral nodes with `bytes` of paths, above its
+    /// `limit`.
     pub(crate) fn too_many_ephemerals(operation: &'static str, bytes: usize, limit: usize) -> Self {
         let detail = format!("{bytes} bytes of paths in one session, the limit is {limit}");
         Self::new(ErrorKind::TooManyEphemerals, operation).because(detail)
     }
 
-    /// An error of a recipe that cannot take another number at a path: `detail` names the number.
+    /// Creates the error of a recipe that has no sequence numbers left at a path. `detail` names the number.
     pub fn sequence_exhausted(operation: &'static str, detail: impl Into<String>) -> Self {
         Self::new(ErrorKind::SequenceExhausted, operation).because(detail)
     }
 
-    /// Error of a request, or its reply, of `size` bytes. Also of a recipe that finds out before it sends:
-    /// what is too large has this one shape.
+    /// Creates the error of a request, or of its reply, of `size` bytes. Recipes that check the size before
+    /// they send also use this constructor, so that all such errors look the same.
     pub fn too_large(operation: &'static str, size: usize, limit: usize) -> Self {
         Self::new(ErrorKind::TooLarge, operation).because(match size > limit {
             true => format!("{size} bytes, the limit is {limit}"),
-            // Above no limit of this client's: servers close the link on what is above theirs.
+            // Within this client's limit: servers close the link on requests above their own limit.
             false => format!(
-                "the servers closed the link twice on a request of {size} bytes, which this client's limit of \
+                "the servers closed the connection twice on a request of {size} bytes, which this client's limit of \
                  {limit} (max_request) allows: raise jute.maxbuffer on every server, or write less"
             ),
         })
@@ -236,7 +241,7 @@ impl Error {
         self
     }
 
-    /// The same error, about `path`.
+    /// Returns the same error, about `path`.
     #[must_use]
     pub fn at(self, path: &str) -> Self {
         let path = path.to_owned();
@@ -248,7 +253,7 @@ impl Error {
         self.edit(|inner| inner.detail = Some(detail))
     }
 
-    /// The same error; where permission is missing it says that `permission` is needed.
+    /// Returns the same error. If a permission is missing, the error names `permission` as required.
     pub(crate) fn needing(self, permission: &str) -> Self {
         match self.kind() {
             ErrorKind::NoAuth => self.because(format!("needs {permission}")),
@@ -260,13 +265,13 @@ impl Error {
         self.edit(|inner| inner.source = Some(source))
     }
 
-    /// The same error, by which `operation` failed before it began: the client may not create a node of its
-    /// own that it needs.
+    /// Returns the same error for `operation`, which failed before it began because the client could not
+    /// create one of its own nodes.
     pub(crate) fn of_own_node(self, operation: &'static str) -> Self {
         self.edit(|inner| (inner.operation, inner.is_of_own_node) = (operation, true))
     }
 
-    /// True when it says nothing about what the caller asked for.
+    /// Returns true if the error says nothing about what the caller requested.
     pub(crate) fn is_of_own_node(&self) -> bool {
         self.0.is_of_own_node
     }
@@ -275,37 +280,37 @@ impl Error {
         self.edit(|inner| inner.may_have_applied = may_have_applied)
     }
 
-    /// The kind of the error.
+    /// Returns the kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The path it is about.
+    /// Returns the path that the error concerns, if any.
     pub fn path(&self) -> Option<&str> {
         self.0.path.as_deref()
     }
 
-    /// The operation that failed, such as `create`.
+    /// Returns the operation that failed, for example `create`.
     pub fn operation(&self) -> &'static str {
         self.0.operation
     }
 
-    /// True when the same call may succeed later. See [`ErrorKind::is_retryable`].
+    /// Returns true if the same call may succeed later. See [`ErrorKind::is_retryable`].
     pub fn is_retryable(&self) -> bool {
         self.0.kind.is_retryable()
     }
 
-    /// True when a guard was lost.
+    /// Returns true if a guard was lost.
     pub fn is_lost(&self) -> bool {
         matches!(self.0.kind, ErrorKind::Lost(_))
     }
 
-    /// True when a server did not want to do it now.
+    /// Returns true if an overloaded server rejected the request for now.
     pub(crate) fn is_throttled(&self) -> bool {
         self.0.kind == ErrorKind::Server(Code::THROTTLED.0)
     }
 
-    /// True when a server answered, and refuses.
+    /// Returns true if a server answered with a refusal.
     pub(crate) fn is_refusal(&self) -> bool {
         matches!(
             self.0.kind,
@@ -322,7 +327,8 @@ impl Error {
         )
     }
 
-    /// True when the operation may have taken effect although it failed.
+    /// Returns true if the operation may have taken effect although it failed. False means that it took no
+    /// effect, except perhaps one that can be repeated without harm; see [`ErrorKind::Timeout`].
     pub fn may_have_applied(&self) -> bool {
         self.0.may_have_applied
     }
@@ -339,9 +345,9 @@ impl fmt::Display for Error {
             (Some(detail), kind) => write!(f, ": {}: {detail}", kind.text()),
             (None, kind) => write!(f, ": {kind}"),
         }?;
-        // A closed client says so; whether the effect is there is the other thing a caller needs.
+        // Besides the reason, a caller needs to know whether the change may have been applied.
         if self.0.may_have_applied && self.0.kind != ErrorKind::OutcomeUnknown {
-            f.write_str(" (it may have been applied)")?;
+            f.write_str(" (the change may have been applied)")?;
         }
         Ok(())
     }
@@ -366,7 +372,7 @@ impl StdError for Error {
     }
 }
 
-/// The permission that an operation needs, as far as that is one.
+/// Returns the permission that an operation needs, if there is exactly one.
 fn needed(operation: &str) -> Option<&'static str> {
     Some(match operation {
         "create" => "CREATE on the parent",
@@ -385,7 +391,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_is_small_and_says_what_where_and_why() {
+    fn an_error_is_small_and_names_operation_path_and_cause() {
         assert_eq!(size_of::<Error>(), size_of::<usize>());
         let error = Error::from_code(Code::NO_NODE, "get").at("/a");
         assert_eq!(error.to_string(), "get \"/a\": no such node");

@@ -40,7 +40,8 @@ pub use guard::{Fence, Lost, LostReason, ParseFenceError, Role};
 pub use hold::{Guard, Held};
 pub use line::Participant;
 pub use node::{Acl, Children, ClientIdentity, CreateMode, Created, Node, NodeAcl, Permissions, Stat};
-/// Passwords that are not printed and are wiped when dropped; `&str` and `String` become one by `into()`.
+/// Text for passwords that is not printed and is wiped when dropped; `&str` and `String` convert with
+/// `into()`.
 pub use secrecy::SecretString;
 pub use session::connect_string::ServerAddress;
 #[cfg(feature = "tls")]
@@ -52,8 +53,8 @@ pub use time::{BootClock, Clock, RetryPolicy, Timestamp, TokioClock, parse_durat
 pub use versioned::CreatedOrSet;
 pub use watch::WatchStream;
 
-/// Building blocks for recipes of your own: tickets in lines and the holds they become, claims, kept nodes,
-/// versioned nodes, shared caches, calls of users' code.
+/// Building blocks for custom recipes: tickets in lines and the holds they become, claims, kept nodes,
+/// versioned nodes, shared caches, calls of user code.
 pub mod recipe {
     pub use crate::cache::SharedNode;
     pub use crate::claim::{ClaimRequest, ClaimResult, claim_all, hand_out};
@@ -73,7 +74,7 @@ pub mod recipe {
     pub use crate::time::{after, since_1970_ms};
     pub use crate::versioned::{CasLoop, VersionedNode};
 
-    /// Formats of Curator that are no JSON.
+    /// Curator formats that are not JSON.
     pub mod curator {
         pub use crate::versioned::{decode_count, is_revocation};
     }

@@ -1,5 +1,5 @@
-/// True where the defect with this name, or one of these names, is planted: never in a normal build.
-/// `planted.rs` has the catalogue. The recipes of this workspace use it, too.
+/// Returns true if the defect with this name, or one of these names, is planted; never in a normal build. The
+/// catalogue is in `planted.rs`. The recipes of this workspace use this macro, too.
 #[cfg(docent_planted)]
 #[doc(hidden)]
 #[macro_export]
@@ -9,8 +9,8 @@ macro_rules! planted {
     };
 }
 
-/// True where the defect with this name, or one of these names, is planted: never in a normal build.
-/// `planted.rs` has the catalogue.
+/// Returns true if the defect with this name, or one of these names, is planted; never in a normal build. The
+/// catalogue is in `planted.rs`.
 #[cfg(not(docent_planted))]
 #[doc(hidden)]
 #[macro_export]

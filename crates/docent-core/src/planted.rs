@@ -1,16 +1,15 @@
 //! Defects that can be planted into this build, one per process, to check that tests, checkers and the
-//! simulation find them. If no run of the simulation shows a defect, the catalogue names a test that finds
-//! it.
+//! simulation find them. If no run of the simulation reveals a defect, the catalogue names a test that does.
 //!
-//! All of this exists only with `--cfg docent_planted`. A defect is chosen once, before the first client is
+//! This module exists only with `--cfg docent_planted`. A defect is chosen once, before the first client is
 //! built: by [`plant`], or by its name in the environment variable `DOCENT_PLANTED`, so that any test binary
-//! can be run with it:
+//! can run with a defect:
 //!
 //! ```text
 //! RUSTFLAGS="--cfg docent_planted" DOCENT_PLANTED=no-owner-check cargo test --package docent-tests
 //! ```
 //!
-//! The places in the code read `if planted!(NoOwnerCheck)`.
+//! Code with a defect contains `if planted!(NoOwnerCheck)`.
 
 use std::env;
 use std::fmt;
@@ -18,17 +17,17 @@ use std::str::FromStr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Names the defect to plant, for processes that do not call [`plant`].
+/// Environment variable with the name of the defect, for processes that do not call [`plant`].
 pub const VARIABLE: &str = "DOCENT_PLANTED";
 
 static PLANTED: OnceLock<Option<Planted>> = OnceLock::new();
 
 static REACHED: AtomicU64 = AtomicU64::new(0);
 
-/// Declares the catalogue with its names, and the tests that find a defect.
+/// Declares the catalogue: the defects, their names, and the tests that find them.
 macro_rules! catalogue {
     ($($(#[$doc:meta])+ $defect:ident = $name:literal $(by $test:literal)?,)+) => {
-        /// A bug that somebody could have written. Each breaks a promise that holds without it.
+        /// A plausible bug. Each one breaks a guarantee that holds without it.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Planted {
@@ -39,15 +38,15 @@ macro_rules! catalogue {
             /// The whole catalogue.
             pub const ALL: &[Self] = &[$(Self::$defect,)+];
 
-            /// As it is written in [`VARIABLE`].
+            /// Returns the name, as written in [`VARIABLE`].
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$defect => $name,)+
                 }
             }
 
-            /// The test that finds it, as arguments of `cargo test`, the name last; `None` if the simulation
-            /// does.
+            /// Returns the test that finds the defect, as arguments of `cargo test`, with the test's name
+            /// last. Returns `None` if the simulation finds it.
             pub const fn test(self) -> Option<&'static str> {
                 match self {
                     $(Self::$defect => catalogue!(@test $($test)?),)+
@@ -60,190 +59,192 @@ macro_rules! catalogue {
 }
 
 catalogue! {
-    /// A node that is found by its id after a lost reply is taken for a place in the line though an older
-    /// session owns it, and a kept node of an older session counts as present.
+    /// A node that is found by its id after a lost reply is accepted as a place in the line although an older
+    /// session owns it. A kept node of an older session counts as present.
     NoOwnerCheck = "no-owner-check",
-    /// The outcome of a create, delete or exact write is looked up at a server that may not have caught up
-    /// with its leader.
+    /// The outcome of a create, delete or exact write is looked up at a server that may lag behind its
+    /// leader.
     NoSyncBeforeLookup = "no-sync-before-lookup",
-    /// A waiter watches its predecessor by `exists`, which also answers for a node that is gone: it then
-    /// waits for ever.
+    /// A waiter watches its predecessor by `exists`, which also succeeds for a deleted node, so the waiter
+    /// never wakes.
     ExistenceWatch = "existence-watch",
-    /// The fence is the number at the end of the node's name, which begins anew when the line's node is made
-    /// anew.
+    /// The fence is the sequence number of the node's name, which restarts when the line's node is
+    /// re-created.
     FenceIsSequence = "fence-is-sequence",
     /// A guard whose lease ran out is held again as soon as a write is acknowledged.
     LostUnLoses = "lost-un-loses",
-    /// Answers to reads and pings renew the lease, though a server that lost its leader gives them, too.
+    /// Answers to reads and pings renew the lease, although a server that lost its leader sends them, too.
     LeaseFromReads = "lease-from-reads",
-    /// The margin of the lease is 100 ms: neither the pace of heartbeats nor the relay and tick of the
-    /// servers are counted.
+    /// The margin of the lease is 100 ms, and ignores the pace of heartbeats and the relay and tick of the
+    /// servers.
     MarginWithoutRelayLag = "margin-without-relay-lag",
-    /// A link is left only after nothing was sent over it for nearly the whole timeout, and the lease goes by
-    /// the send time of a write alone, whatever the servers had heard before it.
+    /// A link is abandoned only after nothing was sent over it for nearly the whole timeout. The lease
+    /// depends only on the send time of a write, whatever the servers had received before it.
     StaleByTimeout = "stale-by-timeout",
-    /// The lease is computed from the largest timeout that was granted, and a smaller one cuts nothing.
+    /// The lease is computed from the largest timeout ever granted, and a smaller one shortens nothing.
     LargestTimeout = "largest-timeout",
-    /// A waiter does not watch its own node: the fast hand-off is taken although that was deleted before.
+    /// A waiter does not watch its own node: it accepts the fast hand-off although its node was deleted
+    /// before.
     HandOffWithoutOwnWatch = "hand-off-without-own-watch",
-    /// A session is closed as soon as the lease of a guard is over, while its work may still be stopping.
+    /// A session is closed as soon as the lease of a guard has run out, while the guard's work may still be
+    /// stopping.
     SessionClosedAtLoss = "session-closed-at-loss",
     /// A close or shutdown ends the session as soon as its guards are lost, while their work may still be
     /// stopping.
     NoMarginAtClose = "no-margin-at-close",
-    /// An operation under a guard goes on when the guard is lost.
+    /// An operation under a guard continues after the guard is lost.
     OperationOutlivesGuard = "operation-outlives-guard",
-    /// A session that one server does not know counts as over, and its nodes as gone.
+    /// A session that one server does not know counts as ended, and its nodes as deleted.
     ExpiredIsGone = "expired-is-gone",
-    /// The node of a guard whose lease ran out is deleted at once and not a margin later.
+    /// The node of a guard whose lease ran out is deleted immediately instead of after a margin.
     NodeDeletedAtLoss = "node-deleted-at-loss",
-    /// A create whose reply was lost is sent again without looking whether it was applied.
+    /// A create whose reply was lost is sent again without checking whether it was applied.
     BlindCreateRetry = "blind-create-retry",
-    /// A draw that is cancelled while its create is under way leaves the node in the line.
+    /// A draw that is cancelled while its create is in flight leaves the node in the line.
     CleanupForgottenOnCancel = "cleanup-forgotten-on-cancel",
-    /// An owner re-enters a hold that is lost, also when its session is over.
+    /// An owner re-enters a lost hold, even if its session has ended.
     ReentryNotBoundToGeneration = "reentry-not-bound-to-generation",
-    /// A waiter whose predecessor is gone takes its turn without a look at the others ahead.
+    /// A waiter whose predecessor was deleted takes its turn without checking the other tickets ahead.
     WakeUpIsGrant = "wake-up-is-grant",
-    /// A listing in which nobody is ahead makes a waiter first, whether or not its own node is in it, which
-    /// it does not watch either.
+    /// A waiter becomes first when a listing has no ticket ahead of it, whether or not its own node is
+    /// listed. The waiter does not watch its own node either.
     GrantWithoutOwnNode = "grant-without-own-node",
-    /// A waiter that watches the one before its predecessor takes that one's end for the predecessor's.
+    /// A waiter that watches the ticket before its predecessor mistakes the end of that ticket for the
+    /// predecessor's.
     OneBeforeIsPredecessor = "one-before-is-predecessor",
     /// A delete that was not acknowledged because the link was lost counts as done.
     FailedDeleteForgotten = "failed-delete-forgotten",
-    /// A request that was written and not answered counts as not sent: it is sent again, whatever it does.
+    /// A request that was written and not answered counts as not sent, and is sent again, whatever it does.
     UnknownIsNotSent = "unknown-is-not-sent",
-    /// A guard is held until the task that keeps the lease has marked it lost: after a pause it is believed
-    /// for a moment.
+    /// A guard counts as held until the task that keeps the lease has marked it lost, so it is trusted
+    /// briefly after a pause.
     CheckWithoutClock = "check-without-clock",
-    /// A reader takes its turn whether or not a writer is ahead of it.
+    /// A reader takes its turn even if a writer is ahead of it.
     ReaderIgnoresWriter = "reader-ignores-writer",
     /// A writer that steps down takes a new ticket for its reader, at the end of the line.
     DowngradeTakesNewPlace = "downgrade-takes-new-place",
-    /// A waiter for permits goes by the limit that it knows, which may be older than its listing of permits.
+    /// A waiter for permits uses a cached limit, which may be older than its listing of permits.
     StaleLimit = "stale-limit",
-    /// A set of locks that could not be acquired as a whole keeps the locks it had taken.
+    /// A set of locks that could not be acquired as a whole keeps the locks that it had acquired.
     PartOfSetKept = "part-of-set-kept",
-    /// A double barrier lets members in that find `ready` there, also where an earlier round left that
-    /// behind.
+    /// A double barrier admits members that find `ready`, even if an earlier round left it behind.
     ReadyOfEarlierRound = "ready-of-earlier-round",
-    /// Work is polled on after its term of leadership was lost, until it is done.
+    /// Work is still polled to completion after its term of leadership was lost.
     WorkGoesOnAfterLoss = "work-goes-on-after-loss",
-    /// A candidate whose session ended while it led does not campaign again, and tells nobody.
+    /// A candidate whose session ended while it led does not campaign again, and does not report that.
     OutAfterSessionEnd = "out-after-session-end",
-    /// A new leader does not wait, whether its predecessor resigned or not.
+    /// A new leader does not wait, whether or not its predecessor resigned.
     TakeoverDelayForgotten = "takeover-delay-forgotten",
-    /// An item of a queue is deleted when it is handed out, before it is worked on.
+    /// A queue item is deleted when it is handed out, before it is processed.
     DeleteBeforeProcessing = "delete-before-processing",
-    /// A claim whose reply was lost counts as ours when no claim is found: that there is none is taken for
-    /// there being no other.
+    /// A claim whose reply was lost counts as this client's if no claim is found: the absence of a claim is
+    /// mistaken for the absence of a rival.
     NoNodeIsClaim = "no-node-is-claim",
-    /// A put whose marker went with its session is sent again: that there is none is taken for the put not
-    /// having been applied.
+    /// A put whose marker was deleted with its session is sent again: the absence of the marker is mistaken
+    /// for proof that the put was not applied.
     PutRetriedOnAbsence = "put-retried-on-absence",
-    /// An idle consumer watches the folder of the items alone, which says nothing when a claim ends.
+    /// An idle consumer watches only the folder of the items, which reports nothing when a claim ends.
     FreedClaimNotNoticed = "freed-claim-not-noticed",
-    /// Items of a queue are claimed without being counted as handed out.
+    /// Queue items are claimed without being counted as handed out.
     HandOutNotCounted = "hand-out-not-counted",
-    /// Of the idle consumers of a queue only the first looks for items, also when it is dead.
+    /// Of a queue's idle consumers, only the first checks for items, even if it is dead.
     OthersDoNotLook = "others-do-not-look",
-    /// Of the idle consumers of a queue the first two look for items alone, also when both are dead.
+    /// Of a queue's idle consumers, only the first two check for items, even if both are dead.
     DeadHoldLineUp = "dead-hold-line-up",
-    /// A consumer at the head of the line of the idle stays there beside a free item that it cannot decode,
-    /// and those behind it do not look for items.
+    /// A consumer at the head of the line of idle consumers stays there beside a free item that it cannot
+    /// decode, and the consumers behind it do not check for items.
     RefusedNotPassedOn = "refused-not-passed-on",
     /// A consumer moves an item that it cannot decode to the dead letters once it has known the item for long
-    /// enough, whoever worked on it meanwhile.
+    /// enough, even if another consumer has worked on it in the meantime.
     BuriedBesideOthers = "buried-beside-others",
-    /// In ordered mode a consumer takes the next item where it cannot decode the first.
+    /// In ordered mode, a consumer takes the next item if it cannot decode the first one.
     SecondBeforeFirst = "second-before-first",
-    /// An item that was claimed for a call which is gone stays claimed.
+    /// An item that was claimed for a dropped call stays claimed.
     LateClaimForgotten = "late-claim-forgotten",
-    /// An item that was claimed for a call stays claimed for as long as that is not polled.
+    /// An item that was claimed for a call stays claimed for as long as the call is not polled.
     OfferStandsForEver = "offer-stands-for-ever",
-    /// An acknowledgement deletes the item, and leaves its claim behind.
+    /// An acknowledgement deletes the item but leaves its claim behind.
     ClaimLeftBehind = "claim-left-behind",
-    /// The marker of an exact write is set whatever its version, and one that does not show the write is
-    /// taken for proof that the write never will be applied.
+    /// The marker of an exact write is set whatever its version. A marker that does not show the write is
+    /// mistaken for proof that the write never will be applied.
     MarkerWithoutVersion = "marker-without-version",
-    /// A create without a reply that was not found is taken for one that never will be applied.
+    /// A create that got no reply and was not found is assumed never to be applied.
     LostCreateForgotten = "lost-create-forgotten",
-    /// A claim is taken for the same as long as there is one at its path, whoever made that.
+    /// A claim counts as the same for as long as a claim exists at its path, whichever client created it.
     ClaimUnchecked = "claim-unchecked",
     /// A claim is handed out while the proof of an earlier claim exists, whose holder can still write.
     EarlierProofStays = "earlier-proof-stays",
-    /// The announcement of an instance first deletes any node at its path, also one that another process
+    /// The announcement of an instance first deletes any node at its path, even one that another process
     /// announced.
     BlindDelete = "blind-delete",
-    /// A kept node counts as it was seen last, also after its watch has fired or its link is gone.
+    /// A kept node counts as last seen, even after its watch has fired or its link was lost.
     KnownWithoutWatch = "known-without-watch",
-    /// The end of a registration deletes the node at its path without a look, whoever made it.
+    /// The end of a registration deletes the node at its path without checking which client created it.
     DeletedUnseen = "deleted-unseen",
-    /// A cache lists its folder again after a lost link, and reads only the children that are new there.
+    /// After a lost link, a cache lists its folder again but reads only the children that are new.
     NoReadOnReconnect = "no-read-on-reconnect",
-    /// A cache with a persistent watch takes itself for up to date once that is set again on a new link, and
-    /// does not read what changed while there was none.
+    /// A cache with a persistent watch considers itself current once the watch is restored on a new link, and
+    /// does not read what changed in between.
     GapTakenForTold = "gap-taken-for-told",
-    /// A link is made to any server, also one that lags behind the transactions seen, and values of a
-    /// configuration go back.
+    /// A link may be to any server, even one that lags behind the transactions seen, so configuration values
+    /// go back.
     OlderAfterNewer = "older-after-newer",
-    /// A value of a configuration that is replaced without a look is replaced whatever its version.
+    /// A configuration value that is replaced without a prior read is replaced whatever its version.
     GuessedVersionNotSent = "guessed-version-not-sent",
-    /// The transaction in the header of an event counts as seen although more events of it may follow: where
-    /// the link is lost in between, those changes are never seen.
+    /// The transaction in the header of an event counts as seen although more events of it may follow. If the
+    /// link is lost in between, those changes are never seen.
     FoldedZxid = "folded-zxid",
-    /// Parts of two states of a view count as the same when they are of the same length.
+    /// Parts of two states of a view count as equal if they have the same length.
     PartsByLength = "parts-by-length",
-    /// A ticket that tasks of a process share is passed on after it was lost, as one that is held.
+    /// A ticket that tasks of a process share is passed on as held after it was lost.
     TurnAfterLoss = "turn-after-loss",
-    /// A ticket that tasks of a process share is passed on for as long as one waits, whatever the limit.
+    /// A ticket that tasks of a process share is passed on for as long as a task waits, whatever the limit.
     TurnsWithoutLimit = "turns-without-limit",
-    /// A task that is given up at the moment at which it gets its turn keeps that for good.
+    /// A task that is cancelled at the moment at which it gets its turn never gives the turn back.
     TurnForgottenOnCancel = "turn-forgotten-on-cancel",
-    /// Ids are counted from a number that forked processes share, and what is found by an id is taken for a
-    /// node of the own session, whichever made it.
+    /// Ids are counted from a number that forked processes share. A node that is found by an id counts as the
+    /// session's own, whichever session created it.
     IdsOfTheProcess = "ids-of-the-process",
-    /// The folder of clients' own nodes has the access control list of the client that was first there, and
-    /// no other place is looked for.
+    /// The folder of clients' own nodes has the access control list of the first client, and no other place
+    /// is tried.
     OwnFolderOfTheFirst = "own-folder-of-the-first",
-    /// A service is not shown as long as one of its instances cannot be read.
+    /// A service is not shown while one of its instances cannot be read.
     BadNodeSpoilsList = "bad-node-spoils-list",
-    /// The fence is the number of the client's session, which all its guards have.
+    /// The fence is the number of the client's session, which all its guards share.
     FenceOfTheSession = "fence-of-the-session",
     /// All waiters of a line watch the first contender instead of their predecessor.
     AllWatchTheFirst = "all-watch-the-first",
     /// A release returns before the node is deleted.
     ReleaseNotAwaited = "release-not-awaited",
-    /// An acquire with a timeout waits for twice as long.
+    /// An acquire with a timeout waits twice as long.
     TimeoutDoubled = "timeout-doubled",
-    /// A reader waits for the readers ahead of it, too.
+    /// A reader also waits for the readers ahead of it.
     ReaderWaitsForReaders = "reader-waits-for-readers",
-    /// A reader that was a writer has a fence of its own node instead of the writer's.
+    /// A reader that was a writer has the fence of its reader node instead of the writer's.
     DowngradeLosesFence = "downgrade-loses-fence",
-    /// The transaction of a guard does not check that the guard's node is there.
+    /// The transaction of a guard does not check that the guard's node exists.
     TransactionUnchecked = "transaction-unchecked",
-    /// Work under a leadership that ran out is polled on for the longest grace, whichever was asked for.
+    /// Work under a leadership that ran out is polled for the longest grace, whatever grace was configured.
     GraceIsMargin = "grace-is-margin",
     /// A waiter notices only after five seconds that its predecessor has left.
     WaiterSleepsOn = "waiter-sleeps-on",
-    /// Neither its watch nor a heartbeat tells a holder that somebody deleted its node.
+    /// Neither the watch nor a heartbeat notifies a holder that its node was deleted.
     OwnDeletionUnseen = "own-deletion-unseen",
-    /// The work of a leader is dropped after five seconds, though its term is not lost.
+    /// The work of a leader is dropped after five seconds, although its term is not lost.
     TermEndsByItself = "term-ends-by-itself",
-    /// Who looks on at an election is told of no leader after the first.
+    /// An observer of an election is notified of no leader after the first.
     OnlookerStopsLooking = "onlooker-stops-looking",
-    /// A set of locks counts as held, though one was lost while another was waited for.
+    /// A set of locks counts as held although one lock was lost while another was being acquired.
     SetUnproven = "set-unproven",
-    /// A member leaves a double barrier without waiting for the others.
+    /// A member leaves a double barrier without waiting for the other members.
     LeavesAtOnce = "leaves-at-once",
-    /// A waiter goes on while the barrier is set.
+    /// A waiter proceeds while the barrier is set.
     BarrierIgnored = "barrier-ignored",
-    /// A view removes an instance at once, whatever its grace is.
+    /// A view removes an instance immediately, whatever its grace is.
     GraceForgotten = "grace-forgotten",
-    /// An exact write without a reply is sent again without a look at its marker.
+    /// An exact write without a reply is sent again without checking its marker.
     ExactWriteSentAgain = "exact-write-sent-again",
-    /// A compare and swap sets the node whatever its version.
+    /// A compare-and-swap sets the node whatever its version.
     CasWithoutVersion = "cas-without-version",
     /// The lost links of a client are counted from zero in each session.
     SuspensionsOfTheSession = "suspensions-of-the-session",
@@ -251,51 +252,52 @@ catalogue! {
     DeadlineDoubled = "deadline-doubled",
     /// The close of a client returns before its session has ended.
     CloseNotAwaited = "close-not-awaited",
-    /// A shutdown takes guards away without notifying their holders first.
+    /// A shutdown revokes guards without notifying their holders first.
     ShutdownNotAnnounced = "shutdown-not-announced"
-        by "docent-tests --test election batteries::embedded::a_leader_is_told_of_a_shutdown",
-    /// A session counts as closed once the request to close it was written, also when the link is lost before
-    /// the answer.
+        by "docent-tests --test election batteries::embedded::a_leader_is_notified_of_a_shutdown",
+    /// A session counts as closed once the close request was written, even if the link is lost before the
+    /// reply.
     CloseNotRepeated = "close-not-repeated"
         by "docent-core --lib session::own::machine::tests::end::a_close_without_an_answer_is_sent_again_on_the_next_link",
     /// A link that is lost while the folder of a client's own nodes is created is reported as the absence of
     /// the node that was to be written.
     NoFolderIsNoNode = "no-folder-is-no-node"
-        by "docent-tests --test queue folders::embedded::a_purge_deletes_what_is_there_though_links_are_lost_while_folders_are_created",
-    /// A request on which servers close the link is sent again on each new link until its time is over.
+        by "docent-tests --test queue folders::embedded::a_purge_deletes_all_items_although_links_are_lost_while_folders_are_created",
+    /// A request on which servers close the link is sent again on each new link until its deadline.
     TooLargeForEver = "too-large-for-ever"
         by "docent-tests --test core oversize::embedded::a_write_above_the_servers_limit_fails_after_the_second_lost_link",
     /// A recipe warns about its own node in a line as if another program had created it.
     OwnChildIsForeign = "own-child-is-foreign"
-        by "docent-tests --test core said_once::embedded::a_timed_lease_does_not_warn_of_its_own_node",
+        by "docent-tests --test core logged_once::embedded::a_timed_lease_logs_no_warning_about_its_own_node",
     /// A chroot may contain a comma: `h1/a,h2/a` is parsed as one server with the chroot `/a,h2/a`.
     CommaInChroot = "comma-in-chroot"
         by "docent-core --lib session::connect_string::tests::bad_input_is_named_with_the_rule",
-    /// A timed lease that finds its old slot taken does not try the others.
+    /// A timed lease that finds its old slot taken does not try the other slots.
     OldSlotAlone = "old-slot-alone"
-        by "docent-tests --test locks timed_lease::embedded::one_that_lost_the_race_for_its_old_slot_takes_another_that_is_free",
+        by "docent-tests --test locks timed_lease::embedded::a_client_that_loses_the_race_for_its_old_slot_takes_a_free_one",
     /// A leader's term is written into a container node, which the servers delete with the term once there is
     /// no candidate.
     TermInContainer = "term-in-container"
-        by "docent-tests --test election takeover::embedded::a_term_is_kept_while_nobody_stands_also_in_a_container_that_predates_the_setting",
-    /// An item that is given back with a delay keeps its claim until the delay is over.
+        by "docent-tests --test election takeover::embedded::a_term_is_kept_without_candidates_even_in_a_container_that_predates_the_setting",
+    /// An item that is returned with a delay keeps its claim until the delay has passed.
     ClaimKeptForLater = "claim-kept-for-later"
         by "docent-tests --test queue later::embedded::jobs_given_back_for_later_use_up_none_of_the_sessions_nodes",
-    /// Queues of Curator's layout with one lock path share claims, idle consumers and dead letters.
+    /// Queues of Curator's layout with the same lock path share claims, idle consumers and dead letters.
     QueuesShareLockPath = "queues-share-lock-path"
-        by "docent-tests --test queue layouts::embedded::two_queues_with_one_lock_path_have_consumers_and_dead_letters_of_their_own",
+        by "docent-tests --test queue layouts::embedded::two_queues_with_one_lock_path_have_separate_consumers_and_dead_letters",
     /// A put into a simple queue that has run out of sequence numbers reports `NodeExists`.
     CounterEndIsNodeExists = "counter-end-is-node-exists"
-        by "docent-tests --test queue simple::a_simple_queue_whose_numbers_are_used_up_says_so",
+        by "docent-tests --test queue simple::a_simple_queue_whose_numbers_are_used_up_returns_an_error",
     /// A local snapshot is used even if it belongs to another node, chroot or namespace.
     SnapshotOfAnyNode = "snapshot-of-any-node"
-        by "docent-config --lib file::tests::what_is_no_whole_snapshot_of_the_path_is_not_taken",
+        by "docent-config --lib file::tests::an_incomplete_snapshot_or_one_of_another_path_is_rejected",
 }
 
-/// Plants the defect of this name, whatever [`VARIABLE`] says.
+/// Plants the defect with this name, whatever [`VARIABLE`] says.
 ///
 /// # Errors
-/// [`PlantError::Unknown`] when there is none; [`PlantError::TooLate`] when code with defects was run before.
+/// [`PlantError::Unknown`] if there is no such defect; [`PlantError::TooLate`] if code with defects has
+/// already run.
 pub fn plant(name: &str) -> Result<(), PlantError> {
     let defect = name.parse()?;
     if *PLANTED.get_or_init(|| Some(defect)) == Some(defect) {
@@ -305,10 +307,11 @@ pub fn plant(name: &str) -> Result<(), PlantError> {
     }
 }
 
-/// The defect of this process.
+/// Returns the defect of this process.
 ///
 /// # Panics
-/// When [`VARIABLE`] holds no name of the catalogue: a run that plants nothing would prove nothing.
+/// If [`VARIABLE`] holds a name that is not in the catalogue, because a run that plants nothing would prove
+/// nothing.
 pub fn planted() -> Option<Planted> {
     *PLANTED.get_or_init(|| {
         let name = env::var(VARIABLE).ok().filter(|name| !name.is_empty())?;
@@ -319,7 +322,7 @@ pub fn planted() -> Option<Planted> {
     })
 }
 
-/// True when this defect is planted.
+/// Returns true if this defect is planted.
 pub fn is(defect: Planted) -> bool {
     let here = planted() == Some(defect);
     if here {
@@ -328,8 +331,8 @@ pub fn is(defect: Planted) -> bool {
     here
 }
 
-/// Number of times that the code came to the place of the defect. With 0 nothing was tried; more does not say
-/// that anything went wrong.
+/// Returns the number of times that execution reached the defect. 0 means that nothing was tested; a higher
+/// number does not mean that anything went wrong.
 pub fn reached() -> u64 {
     REACHED.load(Ordering::Relaxed)
 }
@@ -353,10 +356,10 @@ impl FromStr for Planted {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlantError {
-    /// The catalogue does not have it.
+    /// The catalogue has no such defect.
     #[error("defect {0:?} is not in the catalogue")]
     Unknown(String),
-    /// Code that may have defects was run before.
+    /// Code that may have defects has already run.
     #[error("defect \"{0}\" must be planted before the first client is built, and no other with it")]
     TooLate(Planted),
 }

@@ -1,13 +1,13 @@
-//! Layout of a registry, for Docent's own crates. No promise is made for anything in here.
+//! Layout of a registry, for Docent's own crates. Nothing here is covered by any stability promise.
 
 use crate::layout::Placement;
 use crate::{Instance, RegistryLayout};
 use serde::de::DeserializeOwned;
 
-/// Reads the instance of `service` in the node called `name`, with its payload as a `P`.
+/// Decodes the instance of `service` in the node named `name`, with its payload as a `P`.
 ///
 /// # Errors
-/// The fault of the data, without any of its values.
+/// What is wrong with the data, without any of its values.
 pub fn instance<P: DeserializeOwned + 'static>(
     layout: RegistryLayout,
     service: &str,
@@ -17,7 +17,7 @@ pub fn instance<P: DeserializeOwned + 'static>(
     registry(layout).read(service, name, data)
 }
 
-/// Name of the service that a child of a registry is about.
+/// Returns the name of the service that a child of a registry represents.
 pub fn service(layout: RegistryLayout, node: &str) -> String {
     registry(layout).service(node)
 }

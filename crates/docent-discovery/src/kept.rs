@@ -1,8 +1,8 @@
 use docent_core::Error;
 use docent_core::recipe::{KeptNode, KeptStatus};
 
-/// Waits until a kept node is at the servers as wanted. A predecessor's node is waited for until its session
-/// must have ended; then the core says so.
+/// Waits until a kept node exists with the wanted data. If a predecessor's node exists, waits until its
+/// session must have ended; after that the core reports an error.
 pub(crate) async fn present(node: &KeptNode) -> Result<(), Error> {
     loop {
         match node.present().await {

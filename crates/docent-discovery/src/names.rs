@@ -7,15 +7,15 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// The names of a registry's services, as a `Stream`. Made by
+/// Stream of the names of a registry's services. Created by
 /// [`Registry::watch_names`](crate::Registry::watch_names).
 ///
-/// An error that is not about the connection, such as `NoAuth`, is told once; it goes on trying.
+/// An error that is not about the connection, such as `NoAuth`, is reported once; the stream keeps retrying.
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct ServiceNames {
     children: WatchStream<Children>,
     placement: Placement,
-    told: Option<Vec<String>>,
+    reported: Option<Vec<String>>,
 }
 
 impl ServiceNames {
@@ -23,7 +23,7 @@ impl ServiceNames {
         Ok(Self {
             children: client.watch_children(&placement.base)?,
             placement: placement.clone(),
-            told: None,
+            reported: None,
         })
     }
 }
@@ -41,15 +41,15 @@ impl Stream for ServiceNames {
                 Poll::Ready(None) => return Poll::Ready(None),
                 Poll::Pending => return Poll::Pending,
             };
-            if self.told.as_ref() != Some(&names) {
-                self.told = Some(names.clone());
+            if self.reported.as_ref() != Some(&names) {
+                self.reported = Some(names.clone());
                 return Poll::Ready(Some(Ok(names)));
             }
         }
     }
 }
 
-/// The services that the children of the base are about.
+/// Returns the services that the children of the base represent.
 pub(crate) fn sorted(placement: &Placement, children: &Children) -> Vec<String> {
     let services = children.names.iter().filter(|name| !is_own_name(name));
     let mut names: Vec<_> = services.map(|name| placement.service(name)).collect();

@@ -12,24 +12,24 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Registry in which services are announced and found, for users of Curator: `ServiceDiscovery`.
+/// Registry in which services are announced and found. Corresponds to Curator's `ServiceDiscovery`.
 ///
 /// # Expected flow
 /// Each copy of a service [registers](Self::register) an [`Instance`] and holds the [`Registration`]. A user
 /// of the service opens a [view](Self::service) of it, [picks](Service::pick) an instance for each piece of
-/// work and says how it went.
+/// work and reports the outcome.
 ///
 /// # Guarantees
-/// The guarantees of [`Registration`] and of [`Service`]. The layout is Curator's by default, byte for byte,
-/// so that services in Java are found and find.
+/// The guarantees of [`Registration`] and of [`Service`]. The default layout is Curator's, byte for byte, so
+/// that services in Java and Rust find each other.
 ///
 /// # Assumptions
-/// Ids are unique within a service. Payloads are small and change seldom: each change is sent to everybody
-/// who looks.
+/// Ids are unique within a service. Payloads are small and change rarely: each change is sent to every client
+/// that follows the service.
 ///
 /// # Caveats
-/// A registry's answer is advice: an instance may have died since, and a client that is cut off shows what it
-/// knew. Work that must be done by one alone belongs under a lock or an election.
+/// The answer of a registry is advice: an instance may have died since, and a disconnected client shows what
+/// it knew before. If only one process may do some work, use a lock or an election.
 ///
 /// Cheap to clone.
 #[derive(Clone)]
@@ -41,7 +41,7 @@ struct Inner {
     drain: Duration,
 }
 
-/// Settings of a [`Registry`].
+/// Builder of a [`Registry`].
 #[derive(Clone)]
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct RegistryBuilder {
@@ -52,24 +52,24 @@ pub struct RegistryBuilder {
 }
 
 impl RegistryBuilder {
-    /// Layout of services in the tree. Default [`RegistryLayout::Curator`].
+    /// Sets the layout of services in the tree. Default [`RegistryLayout::Curator`].
     pub fn layout(mut self, layout: RegistryLayout) -> Self {
         self.layout = layout;
         self
     }
 
-    /// Sets for how long the client's [shutdown](Client::shutdown) lets a dynamic instance stand disabled
-    /// before it deregisters it: as long as the work takes that is under way with it, or as callers take to
-    /// hear of it. None by default: then it is deregistered at once. Without effect in Dubbo's layout, where
-    /// the data is the node's name.
+    /// Sets how long the client's [shutdown](Client::shutdown) keeps a dynamic instance disabled before it
+    /// deregisters it. Choose the time that work in progress takes, or that callers need to learn of the
+    /// change. Default: none, so that the instance is deregistered immediately. Has no effect in Dubbo's
+    /// layout, where the node's name holds the data.
     pub fn drain(self, period: Duration) -> Self {
         Self { drain: period, ..self }
     }
 
-    /// The registry.
+    /// Creates the registry.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule.
+    /// `InvalidInput` if the path breaks a rule.
     pub fn build(self) -> Result<Registry, Error> {
         let Self { client, base, layout, drain } = self;
         let base = NodePath::new("registry", base)?.into();
@@ -87,15 +87,15 @@ impl fmt::Debug for RegistryBuilder {
 }
 
 impl Registry {
-    /// The registry at `path`, in Curator's layout. Nodes are made on demand.
+    /// Creates a registry at `path`, in Curator's layout. Nodes are created on demand.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule.
+    /// `InvalidInput` if the path breaks a rule.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
         Self::builder(client, path).build()
     }
 
-    /// Prepares a registry with settings of its own.
+    /// Returns a builder for a registry with its own settings.
     pub fn builder(client: &Client, path: &str) -> RegistryBuilder {
         RegistryBuilder {
             client: client.clone(),
@@ -105,25 +105,25 @@ impl Registry {
         }
     }
 
-    /// The path, as it was given.
+    /// Returns the path as given.
     pub fn path(&self) -> &str {
         &self.0.placement.base
     }
 
-    /// Announces `instance`, and waits until the servers have it, at most for the operation timeout. When
-    /// another session has a node with the same id, such as a predecessor that was killed, the node is waited
-    /// for until that session must have ended, up to two session timeouts, and then taken over.
+    /// Announces `instance`, waiting until the servers have it, for at most the operation timeout. If another
+    /// session has a node with the same id, such as a killed predecessor, waits until that session must have
+    /// ended, up to two session timeouts, and then takes over.
     ///
-    /// A static or permanent instance takes the place of one with the same id.
+    /// A static or permanent instance replaces one with the same id.
     ///
     /// # Errors
-    /// `InvalidInput` when something about the instance breaks a rule, `TooLarge`: nothing was sent.
-    /// `AlreadyRegistered` when this client has an instance with this id, `NodeExists` when another session
-    /// keeps one, `NoAuth`, `Timeout`, `Closed`: nothing is announced, or it is being removed.
+    /// `InvalidInput` if the instance breaks a rule, `TooLarge`: nothing was sent. `AlreadyRegistered` if
+    /// this client has an instance with this id, `NodeExists` if another session keeps one, `NoAuth`,
+    /// `Timeout`, `Closed`: the instance is not announced, or is being removed.
     ///
     /// # Cancel safety
-    /// This method is cancel safe for a dynamic instance: nothing is left of it. For others it is *not*
-    /// cancel safe: it may have been registered.
+    /// This method is cancel safe for a dynamic instance: nothing is left behind. For others it is *not*
+    /// cancel safe: the instance may have been registered.
     pub fn register<P: Serialize>(
         &self,
         instance: Instance<P>,
@@ -133,13 +133,14 @@ impl Registry {
     }
 
     /// Announces a dynamic `instance` without waiting, as soon as the servers can be reached: for a process
-    /// that has to start while ZooKeeper is away. [`Registration::announced`] waits.
+    /// that must start while ZooKeeper is unreachable. [`Registration::announced`] waits.
+    ///
+    /// If this client is about to remove the node of an earlier instance with the same id, that node is used
+    /// again; if its deletion has already been sent, the node is re-created.
     ///
     /// # Errors
-    /// `InvalidInput` when something about the instance breaks a rule, or when it is not dynamic.
-    /// `AlreadyRegistered` when this client has an instance with this id. The node of an instance that this
-    /// client is about to remove stays, for this one, unless its deletion is already on its way; then it is
-    /// made anew. `Closed`.
+    /// `InvalidInput` if the instance breaks a rule or is not dynamic, `TooLarge`, `AlreadyRegistered` if
+    /// this client has an instance with this id, `Closed`.
     pub fn announce<P: Serialize>(&self, instance: Instance<P>) -> Result<Registration, Error> {
         let Inner { client, placement, drain } = &*self.0;
         instance.check()?;
@@ -159,13 +160,14 @@ impl Registry {
         )
     }
 
-    /// Announces `instance`, of any service, as a consumer of `service`. As [`register`](Self::register).
+    /// Announces `instance`, which may belong to any service, as a consumer of `service`. Works like
+    /// [`register`](Self::register).
     ///
     /// # Errors
-    /// As [`register`](Self::register).
+    /// Same as [`register`](Self::register).
     ///
     /// # Cancel safety
-    /// As [`register`](Self::register).
+    /// Same as [`register`](Self::register).
     pub fn consume<P: Serialize>(
         &self,
         service: &str,
@@ -182,7 +184,7 @@ impl Registry {
         instance: Instance<P>,
     ) -> impl Future<Output = Result<Registration, Error>> + Send + use<P> {
         let registry = Arc::clone(&self.0);
-        // Here, so that the future does not need to send the payload.
+        // Encode here, so that the future need not be able to send the payload between threads.
         let encoded = instance.check().and_then(|()| instance::encoded(&registry.client, instance));
         async move {
             let (service, Inner { client, placement, drain }) = (service?, &*registry);
@@ -190,11 +192,11 @@ impl Registry {
         }
     }
 
-    /// Opens a live view of a service, and waits until its instances were read once, at most for the
-    /// operation timeout. `P` is the type of their payloads; with `()` these are not looked at.
+    /// Opens a live view of a service, waiting until its instances were read once, for at most the operation
+    /// timeout. `P` is the type of their payloads; with `()` payloads are not read.
     ///
     /// # Errors
-    /// As [`ServiceBuilder::open`].
+    /// Same as [`ServiceBuilder::open`].
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -205,7 +207,7 @@ impl Registry {
         self.service_builder(name).open()
     }
 
-    /// Prepares a view with settings of its own.
+    /// Returns a builder for a view with its own settings.
     pub fn service_builder<P>(&self, name: &str) -> ServiceBuilder<P>
     where
         P: DeserializeOwned + Send + Sync + 'static,
@@ -213,10 +215,11 @@ impl Registry {
         ServiceBuilder::new(&self.0.client, &self.0.placement, name, ServiceSide::Provider)
     }
 
-    /// Opens a live view of the consumers that [use](Self::consume) a service. As [`service`](Self::service).
+    /// Opens a live view of the consumers that [use](Self::consume) a service. Works like
+    /// [`service`](Self::service).
     ///
     /// # Errors
-    /// As [`ServiceBuilder::open`].
+    /// Same as [`ServiceBuilder::open`].
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -227,8 +230,8 @@ impl Registry {
         ServiceBuilder::new(&self.0.client, &self.0.placement, name, ServiceSide::Consumer).open()
     }
 
-    /// The names of all services that are known, in their order: services that have or had an instance. Nodes
-    /// of services without one are deleted by the servers after a while.
+    /// Returns the names of all known services in order: services that have or had an instance. The servers
+    /// delete nodes of services without instances after a while.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`.
@@ -248,14 +251,14 @@ impl Registry {
         }
     }
 
-    /// Follows the [names](Self::names): the present ones first, then all of them after each change. It
-    /// survives lost links and sessions, and ends when the client is closed.
+    /// Follows the [names](Self::names): the current ones first, then all of them after each change. The
+    /// stream continues through lost connections and new sessions, and ends when the client is closed.
     ///
     /// # On drop
     /// The watch at the servers is removed.
     ///
     /// # Errors
-    /// `InvalidInput`, which it cannot be once the registry was built.
+    /// `InvalidInput`, which cannot occur for a registry that was built.
     pub fn watch_names(&self) -> Result<ServiceNames, Error> {
         ServiceNames::new(&self.0.client, &self.0.placement)
     }

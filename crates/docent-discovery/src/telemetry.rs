@@ -1,4 +1,4 @@
-//! Metrics of services. The names of services are labels: users chose them, and they are few.
+//! Metrics of services. The names of services are labels, because users choose them and they are few.
 
 use docent_core::Client;
 use docent_core::recipe::{Metric, MetricUnit, Series};
@@ -16,10 +16,10 @@ static INSTANCES: Metric = Metric::gauge(
 static STALE: Metric = Metric::gauge(
     "docent_service_stale",
     MetricUnit::None,
-    "1 while the instances of a followed service may be out of date, else 0.",
+    "1 while the instances of a followed service may be out of date, otherwise 0.",
 );
 
-/// Counts an announced instance of a service until it is dropped.
+/// Counts an announced instance of a service until this value is dropped.
 pub(crate) struct Announced(Series);
 
 impl Announced {
@@ -50,7 +50,7 @@ impl ServiceGauges {
         Self { instances, stale }
     }
 
-    /// So many instances may be picked, and they may be out of date or not.
+    /// Records how many instances may be picked, and whether they may be out of date.
     pub(crate) fn show(&self, instances: usize, is_stale: bool) {
         self.instances.set(f64::from(u32::try_from(instances).unwrap_or(u32::MAX)));
         self.stale.set(if is_stale { 1.0 } else { 0.0 });

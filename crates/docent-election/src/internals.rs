@@ -1,3 +1,4 @@
-//! Layout of an election, for Docent's own crates. No promise is made for anything in here.
+//! Layout of an election, for Docent's own crates only. Nothing in this module is covered by semantic
+//! versioning.
 
 pub use crate::takeover::term;

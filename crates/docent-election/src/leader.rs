@@ -5,37 +5,37 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 use std::fmt;
 use std::time::SystemTime;
 
-/// The leader of an election, as a server saw it.
+/// The leader of an election, as a server reported it.
 ///
-/// It may have been lost or have resigned since: this is for people, dashboards and clients that look for
-/// somebody to talk to. Work that must be done by the leader alone is done by the leader itself, under its
-/// [`Leadership`](crate::Leadership).
+/// The leader may have resigned or lost its leadership since. Use this information for operators, dashboards
+/// and clients that need to find the leader. Work that only the leader may do must be done by the leader
+/// itself, under its [`Leadership`](crate::Leadership).
 ///
-/// Its id is printed and serialized where it is a text in one line of at most 256 bytes, unless the election
-/// that it was asked of was built with [data](crate::ElectionBuilder::data): those are not shown. It is
-/// serialized as `id`, `fence`, `since_ms`, in milliseconds since 1970, and `session_id`, a text as
-/// `"0x10000a3f"`.
+/// The id is printed and serialized only if it is a single line of text of at most 256 bytes. If the election
+/// handle was built with [data](crate::ElectionBuilder::data), the id is never printed or serialized. The
+/// serialized fields are `id`, `fence`, `since_ms` (milliseconds since 1970) and `session_id` (a text such as
+/// `"0x10000a3f"`).
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Leader {
-    /// Its id, or its data as text; replacement characters stand for bytes that are no text.
+    /// Id of the leader, or its data as text. Replacement characters stand for bytes that are not valid text.
     pub id: String,
-    /// Data of its node.
+    /// Data of the leader's node.
     pub data: Bytes,
-    /// The fence of its term.
+    /// Fence of the leader's term.
     pub fence: Fence,
-    /// When it became a candidate, by the server's clock.
+    /// Time at which the leader became a candidate, by the server's clock.
     pub since: SystemTime,
-    /// The session that its candidacy belongs to.
+    /// Session that owns the leader's node.
     pub session_id: i64,
-    /// True when the id may be shown.
+    /// Whether the id may be printed and serialized.
     has_id: bool,
 }
 
 impl From<Participant> for Leader {
     fn from(first: Participant) -> Self {
         Self {
-            // An id that is shown is one line of text.
+            // Only an id that is a single line of text is printed.
             has_id: first.identity_text().is_some_and(|text| text.as_bytes() == first.identity),
             id: String::from_utf8_lossy(&first.identity).into_owned(),
             data: first.identity,
@@ -63,7 +63,7 @@ impl Serialize for Leader {
     }
 }
 
-// Data that is no id is not printed.
+// Does not print data that is not an id.
 impl fmt::Debug for Leader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Leader")

@@ -8,11 +8,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// Follows who leads an election. Made by [`Election::observe`](crate::Election::observe).
+/// Stream of the leaders of an election. Created by [`Election::observe`](crate::Election::observe).
 ///
-/// An error is yielded where only people can mend it, such as `NoAuth`, once until something else happens.
-/// It is no end: the look is tried again, and once it succeeds the leader of that time is yielded, also
-/// the same as before. Errors that pass by themselves, as in an outage, are logged alone.
+/// An error that needs an operator, such as `NoAuth`, is yielded once, and again only after a different
+/// result. The stream does not end with such an error: the read is retried, and after it succeeds the current
+/// leader is yielded, even if it is the same leader as before. Transient errors, such as those of an outage,
+/// are only logged.
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct Leaders(SyncStream<Result<Option<Leader>, Error>>);
 
@@ -30,11 +31,12 @@ impl fmt::Debug for Leaders {
     }
 }
 
-/// Before the line is looked at again after errors, which follow each other: at first, and at most.
+/// Pauses before the line is read again after consecutive errors: the first pause and the longest.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
 
 pub(crate) fn observe(line: Line) -> Leaders {
-    let observer = Observer { line, following: Following::Nothing, told: None, refusal: None, pause: None };
+    let observer =
+        Observer { line, following: Following::Nothing, yielded: None, refusal: None, pause: None };
     let leaders = stream::unfold(observer, |mut observer| async move {
         let leader = observer.next().await?;
         Some((leader, observer))
@@ -45,39 +47,39 @@ pub(crate) fn observe(line: Line) -> Leaders {
 struct Observer {
     line: Line,
     following: Following,
-    /// The leader that was emitted last; `Some(None)` when it was that nobody leads.
-    told: Option<Option<Leader>>,
-    /// The kind of the error that was emitted last, unless somebody was seen since.
+    /// Leader that was yielded last; `Some(None)` if the stream yielded that there is no leader.
+    yielded: Option<Option<Leader>>,
+    /// Kind of the error that was yielded last, unless a read succeeded since.
     refusal: Option<ErrorKind>,
-    /// Length of the last pause after an error, unless somebody was seen since.
+    /// Length of the last pause after an error, unless a read succeeded since.
     pause: Option<Duration>,
 }
 
-/// Node that `Leaders` watches.
+/// Node that the stream watches.
 enum Following {
-    /// No node: the line must be looked at first.
+    /// No node: the line must be read first.
     Nothing,
-    /// The leader's node. Later candidates change nothing until it leaves.
+    /// The leader's node. Candidates that join later change nothing until the leader leaves.
     Leader(Box<Participant>, WatchStream<Node>),
-    /// The election's own node, because nobody stands.
+    /// The election's own node, because there is no candidate.
     Newcomers(WatchStream<Children>),
 }
 
 /// Result of one step.
 enum Seen {
-    /// It leads, or nobody does.
+    /// This leader leads, or there is none.
     Leads(Option<Leader>),
-    /// The leader is not known now.
+    /// The leader is currently unknown.
     Unknown,
     /// The client is closed.
     Closed,
 }
 
 impl Observer {
-    /// The next leader or error that is news; `None` once the client is closed.
+    /// Returns the next leader or error that is news, or `None` once the client is closed.
     async fn next(&mut self) -> Option<Result<Option<Leader>, Error>> {
         loop {
-            // An error that was told is followed by a pause, too.
+            // The stream also pauses after an error that was yielded.
             if let (Following::Nothing, Some(pause)) = (&self.following, self.pause) {
                 self.line.pause(pause).await;
             }
@@ -85,16 +87,16 @@ impl Observer {
                 Ok(Seen::Closed) => return None,
                 Ok(Seen::Leads(leader)) => {
                     (self.refusal, self.pause) = (None, None);
-                    if self.told.as_ref() != Some(&leader) {
-                        self.told = Some(leader.clone());
+                    if self.yielded.as_ref() != Some(&leader) {
+                        self.yielded = Some(leader.clone());
                         return Some(Ok(leader));
                     }
                 }
                 Ok(Seen::Unknown) => {}
                 Err(error) if is_final(&error) => return None,
                 Err(error) => {
-                    self.tell_blind(&error);
-                    if self.is_news(&error) {
+                    self.log_failure(&error);
+                    if self.record_failure(&error) {
                         return Some(Err(error));
                     }
                 }
@@ -102,34 +104,40 @@ impl Observer {
         }
     }
 
-    /// Tells once that the leader cannot be seen, until it can.
-    fn tell_blind(&self, error: &Error) {
+    /// Logs a failed read: the first one as a warning, later ones at debug level until a read succeeds.
+    fn log_failure(&self, error: &Error) {
         let (client, path) = (self.line.client().label(), self.line.path());
         match self.pause {
-            None => tracing::warn!(client, path, %error, "cannot see who leads, trying on"),
-            Some(_) => tracing::debug!(client, path, %error, "still cannot see who leads"),
+            // Event: The client observes an election but cannot read its leader; the field `error` has the
+            // reason. It retries until it succeeds, and logs further failures at debug level.
+            // Action: Check that the servers are reachable and that the client may read the election's path.
+            None => tracing::warn!(client, path, %error, "cannot determine the leader; retrying"),
+            // Event: The client still cannot read the leader of an election that it observes. It retries with
+            // a pause of up to 30 seconds.
+            Some(_) => tracing::debug!(client, path, %error, "still cannot determine the leader; retrying"),
         }
     }
 
-    /// Notes that the look failed with `error`, and says whether it is told.
-    fn is_news(&mut self, error: &Error) -> bool {
-        // The watch may have fired for nothing.
+    /// Records that a read failed with `error`, and returns whether the stream yields the error.
+    fn record_failure(&mut self, error: &Error) -> bool {
+        // The watch event may already be consumed, so the line is read again.
         self.following = Following::Nothing;
         let [first, longest] = PAUSES;
         self.pause = match self.pause {
-            // An attempt without a link takes its time itself.
+            // An attempt without a connection already takes its own time, so only other errors lengthen the
+            // pause.
             Some(pause) if !error.is_retryable() => Some((pause * 2).min(longest)),
             pause => pause.or(Some(first)),
         };
         if error.is_retryable() || self.refusal == Some(error.kind()) {
             return false;
         }
-        // After it any leader is news.
-        (self.refusal, self.told) = (Some(error.kind()), None);
+        // After an error, any leader is news.
+        (self.refusal, self.yielded) = (Some(error.kind()), None);
         true
     }
 
-    /// Waits for one thing to happen.
+    /// Waits for the next event.
     async fn step(&mut self) -> Result<Seen, Error> {
         match &mut self.following {
             Following::Nothing => match self.line.first().await? {
@@ -156,14 +164,14 @@ impl Observer {
                 None => Ok(Seen::Closed),
                 Some(_) => match self.line.first().await? {
                     Some(first) => self.follow(first),
-                    // The watch was set before this look, and goes on.
+                    // The watch was set before this read and stays active.
                     None => Ok(Seen::Leads(None)),
                 },
             },
         }
     }
 
-    /// Watches the first in the line. It leads if it is still there once the watch is set.
+    /// Watches the first ticket in line. Its owner leads if the node still exists once the watch is set.
     fn follow(&mut self, first: Participant) -> Result<Seen, Error> {
         let path = format!("{}/{}", self.line.path(), first.name);
         let node = self.line.client().watch_data(&path)?;
@@ -172,9 +180,9 @@ impl Observer {
     }
 }
 
-/// True for an error after which nothing can be seen any more. Unlike a candidate (`Line::wait_out`), an
-/// observer goes on also where only people can mend it, as with `NoAuth`: after its end nobody would look
-/// again.
+/// Returns whether the stream ends with this error. Unlike a candidate (`Line::wait_out`), an observer
+/// continues after an error that needs an operator, such as `NoAuth`, because after its end no one would read
+/// the line again.
 fn is_final(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Closed | ErrorKind::EnsembleRolledBack | ErrorKind::SessionChanged)
 }

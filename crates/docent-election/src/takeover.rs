@@ -1,60 +1,64 @@
-//! Mark by which the next leader knows whether its predecessor resigned: a leader's term stands in the
-//! election's own node from when it began until it resigned. A read of that node by the next leader is new
-//! enough: its server has seen the predecessor leave.
+//! Record by which the next leader learns whether its predecessor resigned. The election's own node holds the
+//! leader's term from the beginning of the term until the leader resigns. The next leader's read of that node
+//! is recent enough, because its server has already seen the predecessor leave.
 
 use docent_core::recipe::{Hold, Line};
 use docent_core::{CreateMode, Error, ErrorKind, Fence, planted};
 use std::time::Duration;
 
 const PREFIX: &str = "docent-term:";
-/// In place of a term: there is none, and the node stays when it has no children.
+/// Data in place of a term: there is no term to record, and the node stays when it has no children.
 const NONE: &str = "none";
-/// Persistent child of an election's node that may be a container, which the servers would delete together
-/// with the term once nobody stands. Its name sorts behind those of all candidates, also for Curator.
+/// Persistent child of an election's node that may be a container. Without the child, the servers would
+/// delete the container together with the term once there is no candidate. The child's name sorts behind
+/// those of all candidates, also for Curator.
 pub(crate) const KEEPER: &str = "docent-keeper";
 
 /// State of the election's own node.
 #[derive(Debug, PartialEq, Eq)]
 enum Record {
-    /// It has no data: it may be a container, made for candidates without a takeover delay.
+    /// The node has no data. It may be a container that was created for candidates without a takeover delay.
     Blank,
-    /// It stays, with the term of a leader that did not resign, if there is one.
-    Kept(Option<Fence>),
+    /// The node is permanent. It holds the term of a leader that did not resign, if there is one.
+    Term(Option<Fence>),
 }
 
-/// Creates the election's node, if there is none, as one that stays.
+/// Creates the election's node as a persistent node if it does not exist.
 pub(crate) async fn prepare(line: &Line) -> Result<(), Error> {
     let (client, path) = (line.client(), line.path());
     if client.exists(path).await?.is_some() {
         return Ok(());
     }
     match client.create(path, format!("{PREFIX}{NONE}"), CreateMode::Persistent).await {
-        // Whichever client made it: `begin` reads its data. Of unknown outcome, the next ticket creates it.
+        // Any client may have created the node: `begin` reads its data. If the outcome is unknown, the next
+        // ticket creates the node.
         Err(error) if matches!(error.kind(), ErrorKind::NodeExists | ErrorKind::OutcomeUnknown) => Ok(()),
         result => result.map(drop),
     }
 }
 
-/// Waits for `delay` if the leader before did not resign, and writes the own term down. `told` is the lost
-/// leader that the log named last.
+/// Waits for `delay` if the previous leader did not resign, then records the term of `hold`. `logged` is the
+/// fence of the lost leader that was logged last.
 pub(crate) async fn begin(
     line: &Line,
     hold: &Hold,
     delay: Duration,
-    told: &mut Option<Fence>,
+    logged: &mut Option<Fence>,
 ) -> Result<(), Error> {
     let record = match line.client().get(line.path()).await {
         Ok(node) => read(line.path(), &node.data)?,
-        // So is the ticket, which is found out below.
+        // If the node is missing, the ticket has been deleted as well, which the write below detects.
         Err(error) if error.kind() == ErrorKind::NoNode => Record::Blank,
         Err(error) => return Err(error),
     };
-    if let Record::Kept(Some(term)) = record
+    if let Record::Term(Some(term)) = record
         && term != hold.fence()
         && !planted!(TakeoverDelayForgotten)
     {
-        if told.replace(term) != Some(term) {
-            tracing::info!(client = line.client().label(), path = line.path(), %term, ?delay, "the leader before did not resign: taking over after a delay");
+        if logged.replace(term) != Some(term) {
+            // Event: The previous leader was lost, killed or dropped without resigning. The new leader begins
+            // its term only after the takeover delay.
+            tracing::info!(client = line.client().label(), path = line.path(), %term, ?delay, "the previous leader did not resign; taking over after a delay");
         }
         if hold.run(tokio::time::sleep(delay)).await.is_err() {
             hold.check_for("campaign")?;
@@ -63,38 +67,42 @@ pub(crate) async fn begin(
     record_term(line, hold, record == Record::Blank && !planted!(TermInContainer)).await
 }
 
-/// Writes the term of `hold` into the election's node, and creates the child that keeps the node if `blank`.
+/// Writes the term of `hold` into the election's node. If `blank`, also creates the child that keeps the
+/// node.
 async fn record_term(line: &Line, hold: &Hold, mut blank: bool) -> Result<(), Error> {
     let (term, keeper) = (format!("{PREFIX}{}", hold.fence()), format!("{}/{KEEPER}", line.path()));
     loop {
         let write = hold.transaction();
         let write = if blank { write.create(&keeper, "", CreateMode::Persistent) } else { write };
         match write.set(line.path(), term.clone(), None).commit().await {
-            // Written again, or applied late, it is the same; once the ticket is gone it is refused
-            // (decision 11).
+            // A repeated or late write has the same effect. Once the ticket is deleted, the servers refuse
+            // the write (decision 11).
             Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {}
             Err(error) if blank && error.kind() == ErrorKind::NodeExists => blank = false,
-            // Its lease may have run out while the answer was on its way.
+            // The lease may have run out before the reply arrived.
             result => return result.and_then(|_| hold.check_for("campaign")),
         }
     }
 }
 
-/// Takes the term out: submitted when this is first polled, and applied only before the leader's node is
-/// deleted. If it fails, the next leader waits in vain, which does no harm.
+/// Removes the term from the election's node. The write is submitted at the first poll and is applied only
+/// before the leader's node is deleted. If it fails, the next leader waits for the takeover delay
+/// unnecessarily, which does no harm.
 pub(crate) async fn clear(hold: &Hold) {
     let own = hold.path();
     let Some((election, _)) = own.rsplit_once('/') else { return };
     let none = format!("{PREFIX}{NONE}");
     if let Err(error) = hold.transaction().set(election, none, None).commit().await {
-        tracing::info!(client = hold.client().label(), path = election, %error, "the next leader will wait");
+        // Event: The leader could not remove its term from the election's node when it resigned. The next
+        // leader waits for the takeover delay, although that is not necessary.
+        tracing::info!(client = hold.client().label(), path = election, %error, "could not record the resignation; the next leader will wait for the takeover delay");
     }
 }
 
-/// Deletes the child that keeps the election's node together with the node, in one step.
+/// Deletes the election's node together with the child that keeps it, in one transaction.
 ///
 /// # Errors
-/// `NotEmpty` when a candidate stands: then both stay.
+/// `NotEmpty` if there is a candidate: both nodes stay.
 pub(crate) async fn remove_keeper(line: &Line) -> Result<(), Error> {
     let keeper = format!("{}/{KEEPER}", line.path());
     let delete = line.client().transaction().delete(&keeper, None).delete(line.path(), None);
@@ -104,20 +112,21 @@ pub(crate) async fn remove_keeper(line: &Line) -> Result<(), Error> {
     }
 }
 
-/// The term of a leader that the data of an election's node names; `None` for other data.
+/// Returns the leader's term in the data of an election's node, or `None` for other data.
 pub fn term(data: &[u8]) -> Option<Fence> {
     std::str::from_utf8(data).ok()?.strip_prefix(PREFIX)?.parse().ok()
 }
 
-/// The state that the node's data names. Data that others wrote there is not overwritten.
+/// Parses the data of the election's node. Data that other programs wrote is an error, so that it is not
+/// overwritten.
 fn read(path: &str, data: &[u8]) -> Result<Record, Error> {
     if data.is_empty() {
         return Ok(Record::Blank);
     }
     if data.strip_prefix(PREFIX.as_bytes()) == Some(NONE.as_bytes()) {
-        return Ok(Record::Kept(None));
+        return Ok(Record::Term(None));
     }
-    term(data).map(|term| Record::Kept(Some(term))).ok_or_else(|| {
+    term(data).map(|term| Record::Term(Some(term))).ok_or_else(|| {
         let rule = "must hold nothing but the term of a leader, because a takeover delay is set";
         Error::invalid_input("campaign", format!("node {path:?} {rule}"))
     })
@@ -130,9 +139,9 @@ mod tests {
     #[test]
     fn a_term_is_read_as_it_is_written_and_foreign_data_is_refused() {
         assert_eq!(read("/e", b"").unwrap(), Record::Blank);
-        assert_eq!(read("/e", b"docent-term:none").unwrap(), Record::Kept(None));
+        assert_eq!(read("/e", b"docent-term:none").unwrap(), Record::Term(None));
         let term = Some("4294967301".parse().unwrap());
-        assert_eq!(read("/e", b"docent-term:4294967301").unwrap(), Record::Kept(term));
+        assert_eq!(read("/e", b"docent-term:4294967301").unwrap(), Record::Term(term));
         for foreign in [&b"docent-term:"[..], b"docent-term:7 ", b"7", b"none", b"\xff"] {
             let error = read("/e", foreign).unwrap_err().to_string();
             assert!(error.contains("\"/e\" must hold nothing but"), "{error}");

@@ -7,12 +7,12 @@ use tracing::{Span, field::Empty};
 static LEADER: Metric =
     Metric::gauge("docent_leader", MetricUnit::None, "1 while this candidate leads, else 0.");
 
-/// The gauge of the election that the user named so.
+/// Returns the gauge of the election with the metrics name `name`.
 pub(crate) fn leader(client: &Client, name: &str) -> Series {
     LEADER.series(client.label(), "election", name)
 }
 
-/// Span of one term of leadership. Where nobody listens it is none.
+/// Returns the span of one term of leadership; a disabled span if no subscriber is interested.
 pub(crate) fn term_span(client: &str, path: &str, fence: Fence) -> Span {
     tracing::info_span!(
         "term",

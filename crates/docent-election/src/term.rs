@@ -10,22 +10,22 @@ use tracing::Span;
 #[derive(Debug, Clone)]
 pub(crate) struct Share {
     pub(crate) hold: Arc<Hold>,
-    /// Cancelled when work under it must stop.
-    pub(crate) told: CancellationToken,
-    /// True when the term is written into the election's own node.
+    /// Token that is cancelled when the work of the term must stop.
+    pub(crate) stop_token: CancellationToken,
+    /// Whether the term is recorded in the election's own node.
     recorded: bool,
     span: Span,
 }
 
-/// One period of leadership, which ends with this.
+/// One term of leadership, which ends with this value.
 ///
 /// # On drop
-/// The leadership is given up, also when others share it.
+/// The leadership is given up, even if other handles share it.
 #[derive(Debug)]
 pub(crate) struct Term(Share);
 
 impl Share {
-    /// Span of the term.
+    /// Returns the span of the term.
     pub(crate) fn span(&self) -> &Span {
         &self.span
     }
@@ -33,11 +33,11 @@ impl Share {
 
 impl Term {
     pub(crate) fn new(hold: Arc<Hold>, recorded: bool, span: Span) -> Self {
-        let told = hold.token();
-        Self(Share { hold, told, recorded, span })
+        let stop_token = hold.token();
+        Self(Share { hold, stop_token, recorded, span })
     }
 
-    /// Another `Term` that ends the same term.
+    /// Creates another `Term` that ends the same term.
     pub(crate) fn of(share: Share) -> Self {
         Self(share)
     }
@@ -46,13 +46,13 @@ impl Term {
         &self.0
     }
 
-    /// Ends it, in a way that the next leader can tell from a loss, and waits until the node is gone.
+    /// Resigns, recording that the term was not lost, and waits until the leader's node is deleted.
     pub(crate) async fn resign(self) -> Result<(), Error> {
         let hold = &self.0.hold;
         if !self.0.recorded || !hold.is_held() {
             return hold.give_up().await;
         }
-        // Both are submitted at once, in this order.
+        // Both requests are submitted immediately, in this order.
         let cleared = Box::pin(takeover::clear(hold));
         join(cleared, async { hold.give_up().await }).await.1
     }

@@ -1,4 +1,4 @@
-//! Ways of an owner to a hold of a line. The locks differ in their lines only.
+//! Ways in which an owner gets a hold of a line. The locks differ only in their lines.
 
 use crate::error::after_wait;
 use crate::lock_hold::LockHold;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Line to acquire, or one side of it.
+/// One side of a lock that is to be acquired.
 #[derive(Clone)]
 pub(crate) struct LockSide {
     line: Line,
@@ -25,12 +25,12 @@ pub(crate) struct LockSide {
 }
 
 impl LockSide {
-    /// The line of a mutex, whose tickets the tasks of `cohort` share.
+    /// Creates the side of a mutex whose tickets are shared by the tasks of `cohort`.
     pub(crate) fn shared_in(cohort: &Arc<Cohort>, line: &Line) -> Self {
         Self { line: line.clone(), other: None, cohort: Some(Arc::clone(cohort)) }
     }
 
-    /// Takes a ticket and waits for its turn, or waits for a turn with one that is shared.
+    /// Takes a ticket and waits for its turn, or waits for a turn with a shared ticket.
     fn wait(&self, progress: Progress) -> BoxFuture<'static, Result<LockHold, AcquireError>> {
         let line = self.line.clone();
         match &self.cohort {
@@ -39,7 +39,7 @@ impl LockSide {
         }
     }
 
-    /// As [`wait`](Self::wait), if nobody is to be waited for.
+    /// Acquires as [`wait`](Self::wait) does, but fails if the lock is not free.
     fn attempt(&self, progress: Progress) -> BoxFuture<'static, Result<LockHold, AcquireError>> {
         let line = self.line.clone();
         match &self.cohort {
@@ -48,12 +48,12 @@ impl LockSide {
         }
     }
 
-    /// The side of the readers: a writer reads in its own place.
+    /// Creates the readers' side. An owner that already writes reads in its own place.
     pub(crate) fn shared(readers: &Line, writers: &Line) -> Self {
         Self { line: readers.clone(), other: Some(OtherSide::Admits(writers.key())), cohort: None }
     }
 
-    /// The side of the writers: a reader would wait for itself.
+    /// Creates the writers' side. An owner that already reads would wait for itself.
     pub(crate) fn exclusive(writers: &Line, readers: &Line) -> Self {
         Self { line: writers.clone(), other: Some(OtherSide::Deadlocks(readers.key())), cohort: None }
     }
@@ -65,35 +65,37 @@ impl From<Line> for LockSide {
     }
 }
 
-/// One more share in a hold, unless that is lost.
+/// Returns another share in a hold, unless the hold is lost.
 pub(crate) fn reentered<H: Deref<Target = Hold>>(hold: H) -> Result<H, Lost> {
     if planted!(ReentryNotBoundToGeneration) {
         return Ok(hold);
     }
-    // A share in a lost hold is worth nothing: somebody else may have the lock (decision 2).
+    // A share in a lost hold is worthless: another client may have the lock (decision 2).
     hold.check()?;
     Ok(hold)
 }
 
-/// Gives an attempt that waits for nobody the operation timeout. A refusal that is known by then is the
-/// result, also while it is still asked who holds it.
+/// Bounds an attempt that does not wait by the operation timeout. If the attempt has been refused when the
+/// timeout expires, the refusal is the result, even if the holder is still being looked up.
 pub(crate) fn in_time<'a, T: 'a>(
     line: &'a Line,
     progress: &'a Progress,
     attempt: impl Future<Output = Result<T, AcquireError>> + Send + 'a,
 ) -> impl Future<Output = Result<T, AcquireError>> + Send + 'a {
-    // Boxed before it is moved on: a future that is handed from one to the next has room in both.
+    // Boxed first, because a future that is moved into another future takes up space in both.
     let attempt = Box::pin(attempt);
     async move {
         let done = recipe::in_time(line.client(), "acquire", line.path(), attempt).await;
         match (done, progress.take_refusal()) {
-            (Err(AcquireError::Core(_)), Some(missed)) => Err(AcquireError::Busy(Box::new(missed))),
+            (Err(AcquireError::Core(_)), Some(not_acquired)) => {
+                Err(AcquireError::Busy(Box::new(not_acquired)))
+            }
             (done, _) => done,
         }
     }
 }
 
-/// Waits out what passes by itself, and returns any other error.
+/// Waits out a transient error, and returns any other error.
 pub(crate) async fn wait_out(line: &Line, error: AcquireError) -> Result<(), AcquireError> {
     match error {
         AcquireError::Core(error) => Ok(line.wait_out(error).await?),
@@ -101,9 +103,9 @@ pub(crate) async fn wait_out(line: &Line, error: AcquireError) -> Result<(), Acq
     }
 }
 
-/// The hold of `owner` on `side`, once it has it: re-entered, joined or acquired. Without an owner nobody can
-/// join, so that the acquire is not shared: a future that several may wait for wakes its own task at its end,
-/// for which tokio wakes another thread.
+/// Returns the hold of `owner` on `side`: re-entered, joined or newly acquired. Without an owner no other
+/// call can join, so the acquire is not shared. This avoids a cost: a shared future wakes its own task at its
+/// end, for which tokio wakes another thread.
 pub(crate) async fn enter(
     owner: Option<Owner>,
     side: LockSide,
@@ -120,43 +122,43 @@ async fn enter_as(owner: Owner, side: LockSide, progress: Progress) -> Result<Lo
     let key = line.key();
     let acquire = |writer: Option<LockHold>| match writer {
         None => side.wait(progress.clone()),
-        Some(writer) => read_beside(writer, line.clone(), true),
+        Some(writer) => enter_beside_writer(writer, line.clone(), true),
     };
-    // Waits after the failure of another call are on the heap, because they are rare.
+    // Waits after the failure of another call are boxed, because they are rare.
     loop {
         let (acquiring, joined) = match owner.enter(&key, other.as_ref(), acquire)? {
             Access::Held(hold) => return Ok(reentered(hold)?),
             Access::Joined(acquiring) => (acquiring, true),
             Access::Started(acquiring) => (acquiring, false),
             Access::After(acquiring) => match acquiring.await {
-                // That attempt was one that does not wait.
+                // The attempt may have been one that does not wait.
                 Err(error) => {
-                    Box::pin(after_another(line, error)).await?;
+                    Box::pin(after_failed_call(line, error)).await?;
                     continue;
                 }
-                // It is held until there is a hold beside it.
+                // The writer's hold is kept until there is a hold beside it.
                 Ok(_writer) => return Box::pin(enter_as(owner, side.clone(), progress.clone())).await,
             },
         };
         match acquiring.await {
-            // The joined attempt was one that does not wait.
-            Err(error) if joined => Box::pin(after_another(line, error)).await?,
+            // The joined attempt may have been one that does not wait.
+            Err(error) if joined => Box::pin(after_failed_call(line, error)).await?,
             result => return result,
         }
     }
 }
 
-/// Waits after the failure of an attempt that was another call's, and may have been one that neither waits
-/// for its turn nor for servers. Returns any error that waiting does not help against.
-async fn after_another(line: &Line, error: AcquireError) -> Result<(), AcquireError> {
+/// Waits after the failure of another call's attempt, which may have been one that waits neither for its turn
+/// nor for servers. Returns any error that waiting cannot fix.
+async fn after_failed_call(line: &Line, error: AcquireError) -> Result<(), AcquireError> {
     match error {
         AcquireError::Busy(_) => Ok(()),
         error => wait_out(line, error).await,
     }
 }
 
-/// A reader in the place of `writer`; through an outage of the servers if it `waits`.
-fn read_beside(
+/// Takes a reader's node in the place of `writer`. If `waits`, waits out an outage of the servers.
+fn enter_beside_writer(
     writer: LockHold,
     readers: Line,
     waits: bool,
@@ -174,7 +176,7 @@ fn read_beside(
     .boxed()
 }
 
-/// As [`enter`], if that is possible without waiting for others.
+/// Acquires as [`enter`] does, if that is possible without waiting.
 pub(crate) async fn try_enter(
     owner: Option<Owner>,
     side: LockSide,
@@ -184,18 +186,19 @@ pub(crate) async fn try_enter(
     let LockSide { line, other, .. } = &side;
     let acquire = |writer: Option<LockHold>| match writer {
         None => side.attempt(progress),
-        Some(writer) => read_beside(writer, line.clone(), false),
+        Some(writer) => enter_beside_writer(writer, line.clone(), false),
     };
     match owner.enter(&line.key(), other.as_ref(), acquire)? {
         Access::Held(hold) => Ok(reentered(hold)?),
-        // The owner itself is waiting for it, so it is not free.
+        // The owner itself is waiting for the lock, so the lock is not free.
         Access::Joined(_) | Access::After(_) => Err(AcquireError::busy(line.path())),
         Access::Started(acquiring) => acquiring.await,
     }
 }
 
-/// Gives an acquire of `target`, which records its `progress`, at most `timeout`. In the last part of it the
-/// servers are asked who is in the way: so an acquire that succeeds before that costs no request more.
+/// Bounds an acquire of `target`, which records its `progress`, by `timeout`. In the last part of the timeout
+/// the client asks the servers who holds the lock. An acquire that succeeds earlier therefore costs no extra
+/// request.
 pub(crate) fn with_timeout<T>(
     timeout: Duration,
     target: impl Into<Target>,
@@ -203,42 +206,44 @@ pub(crate) fn with_timeout<T>(
     acquire: impl Future<Output = Result<T, AcquireError>> + Send,
 ) -> impl Future<Output = Result<T, AcquireError>> + Send {
     let timeout = if planted!(TimeoutDoubled) { timeout * 2 } else { timeout };
-    // As in `in_time`.
+    // Boxed for the same reason as in `in_time`.
     let mut acquire = Box::pin(acquire);
     let (target, window) = (Box::new(target.into()), window(timeout));
     async move {
-        // Both parts have one end, also in a process that is paused between them.
+        // Both parts share one deadline, so a pause of the process between them does not extend it.
         let end = recipe::after(Instant::now(), timeout);
         if let Ok(done) = tokio::time::timeout_at(end - window, &mut acquire).await {
             return done;
         }
-        match tokio::time::timeout_at(end, beside(acquire, Box::pin(target.look(&progress)))).await {
+        match tokio::time::timeout_at(end, with_lookup(acquire, Box::pin(target.look_up_holder(&progress))))
+            .await
+        {
             Ok(done) => done,
-            Err(_) => Err(AcquireError::TimedOut(Box::new(target.missed(&progress, timeout, window)))),
+            Err(_) => Err(AcquireError::TimedOut(Box::new(target.not_acquired(&progress, timeout, window)))),
         }
     }
 }
 
-/// The result of `acquire`, which goes on beside `look`.
-async fn beside<T>(
+/// Runs `lookup` beside `acquire`, and returns the result of `acquire`.
+async fn with_lookup<T>(
     mut acquire: impl Future<Output = T> + Unpin,
-    look: impl Future<Output = ()> + Unpin,
+    lookup: impl Future<Output = ()> + Unpin,
 ) -> T {
     tokio::select! {
         biased;
         done = &mut acquire => return done,
-        () = look => {}
+        () = lookup => {}
     }
     acquire.await
 }
 
-/// Takes a ticket and waits for its turn; again, when the ticket is gone before that.
+/// Takes a ticket and waits for its turn. Takes another ticket if the ticket is deleted while waiting.
 pub(crate) async fn wait(line: Line, progress: Progress) -> Result<Hold, AcquireError> {
     progress.entered(&line);
-    Ok(line.acquire_telling(None, |ticket| progress.took(ticket)).await?)
+    Ok(line.acquire_notifying(None, |ticket| progress.took(ticket)).await?)
 }
 
-/// Takes a ticket only if it would not have to wait, and waits for nobody.
+/// Takes a ticket only if its turn would come immediately; never waits for other contenders.
 pub(crate) async fn try_line(line: Line, progress: Progress) -> Result<Hold, AcquireError> {
     in_time(&line, &progress, try_tickets(&line, &progress)).await
 }
@@ -246,13 +251,13 @@ pub(crate) async fn try_line(line: Line, progress: Progress) -> Result<Hold, Acq
 async fn try_tickets(line: &Line, progress: &Progress) -> Result<Hold, AcquireError> {
     loop {
         let ahead = line.ahead(None).await?;
-        if !ahead.is_nobody() {
-            let missed = NotAcquired { ahead: ahead.count(), ..NotAcquired::at(line.path()) };
-            return Err(progress.refuse(missed, line.holder(&ahead)).await);
+        if !ahead.is_empty() {
+            let not_acquired = NotAcquired { ahead: ahead.count(), ..NotAcquired::at(line.path()) };
+            return Err(progress.refuse(not_acquired, line.holder(&ahead)).await);
         }
         match line.take_ticket(None).await?.try_now().await {
             Ok(Some(hold)) => return Ok(hold),
-            // Somebody was faster. Its place is given up: there is nothing to ask any more.
+            // Another contender was faster. This ticket is being deleted, so the holder is not looked up.
             Ok(None) => return Err(AcquireError::busy(line.path())),
             Err(error) => {
                 if let Some(error) = after_wait(error) {
@@ -263,7 +268,7 @@ async fn try_tickets(line: &Line, progress: &Progress) -> Result<Hold, AcquireEr
     }
 }
 
-/// Gives up a share in a hold; the last one waits until its node is deleted.
+/// Gives up a share in a hold. The last share waits until the node is deleted.
 pub(crate) async fn release(hold: Arc<Hold>) -> Result<(), Error> {
     let still_held = hold.check_for("release");
     match Arc::into_inner(hold) {

@@ -2,34 +2,40 @@ use crate::NotAcquired;
 use docent_core::recipe::WaitError;
 use docent_core::{Error, Lost};
 
-/// Errors of acquiring a lock. Nothing of the attempt is left at the servers, or it is being removed.
+/// Error of acquiring a lock. After an error, the attempt leaves nothing at the servers, or what it left is
+/// being removed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum AcquireError {
-    /// Somebody holds it or waits for it (calls that begin with `try_` only).
+    /// Another client holds the lock or waits for it (only for calls whose name begins with `try_`).
     #[error("acquire {0}")]
     Busy(Box<NotAcquired>),
-    /// The time given was not enough (calls that end with `_timeout` only). It bounds the whole call, so that
-    /// nothing is waited for after it: the ticket is being removed. Its delete was submitted before this was
-    /// returned, so that it is ahead of all later requests of the client; a ticket whose create was not
-    /// answered yet is looked for and deleted in the background.
+    /// The timeout expired (only for calls whose name ends with `_timeout`). The timeout bounds the whole
+    /// call: it does not wait until the ticket is removed. The ticket's delete was submitted before this
+    /// error was returned and therefore precedes all later requests of the client. If the create of the
+    /// ticket was not answered yet, the ticket is looked up and deleted in the background.
     #[error("acquire {0}")]
     TimedOut(Box<NotAcquired>),
-    /// The owner holds the lock already, but that hold is lost: release it first.
-    #[error("acquire: the owner's hold cannot be re-entered: {0}")]
+    /// The owner already holds the lock, but that hold is lost. Release it first.
+    #[error("acquire: cannot re-enter the owner's hold: {0}")]
     Lost(#[from] Lost),
-    /// The owner reads, or waits to, and wants to write: it would wait for itself. Release the read lock
-    /// first, or write from the start and [`downgrade`](crate::WriteGuard::downgrade). Or it holds a
-    /// [`SharedMutex`](crate::SharedMutex), and wants to acquire a [`Mutex`](crate::Mutex) of the same path.
-    #[error("acquire: the owner has it in another way, or waits to, and would wait for itself")]
+    /// The owner would wait for itself, for one of two reasons:
+    ///
+    /// - It reads, or waits to read, and wants to write. Release the read lock first, or write from the start
+    ///   and [`downgrade`](crate::WriteGuard::downgrade).
+    /// - It holds a [`SharedMutex`](crate::SharedMutex) and wants to acquire a [`Mutex`](crate::Mutex) of the
+    ///   same path.
+    #[error(
+        "acquire: the owner already holds this lock in another mode, or waits for it, and would wait for itself"
+    )]
     WouldDeadlock,
-    /// The servers could not be reached or refused.
+    /// The servers could not be reached, or refused a request.
     #[error(transparent)]
     Core(#[from] Error),
 }
 
 impl AcquireError {
-    /// True when the same call may succeed later.
+    /// Returns whether the same call may succeed later.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Busy(_) | Self::TimedOut(_) => true,
@@ -38,13 +44,13 @@ impl AcquireError {
         }
     }
 
-    /// True when something may be left at the servers although it failed: it goes in the background, or with
-    /// the session.
+    /// Returns whether a failed call may have left something at the servers. Such leftovers are removed in
+    /// the background or with the session.
     pub fn may_have_applied(&self) -> bool {
         matches!(self, Self::Core(error) if error.may_have_applied())
     }
 
-    /// The path it is about, where the servers were asked.
+    /// Returns the path that the error concerns; `None` for `Lost` and `WouldDeadlock`.
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::Busy(missed) | Self::TimedOut(missed) => Some(missed.path()),
@@ -53,7 +59,7 @@ impl AcquireError {
         }
     }
 
-    /// Where it was not acquired and why, for `Busy` and `TimedOut`.
+    /// Returns details about which lock was not acquired and why, for `Busy` and `TimedOut`.
     pub fn not_acquired(&self) -> Option<&NotAcquired> {
         match self {
             Self::Busy(missed) | Self::TimedOut(missed) => Some(missed),
@@ -61,13 +67,13 @@ impl AcquireError {
         }
     }
 
-    /// `Busy` at `path`, of which nothing else is known.
+    /// Creates `Busy` for `path`, without further details.
     pub(crate) fn busy(path: &str) -> Self {
         Self::Busy(Box::new(NotAcquired::at(path)))
     }
 }
 
-/// `None` when the ticket is gone: then a new one is drawn.
+/// Returns `None` if the ticket was deleted: the caller then takes another ticket.
 pub(crate) fn after_wait(error: WaitError) -> Option<AcquireError> {
     match error {
         WaitError::Gone => None,

@@ -1,4 +1,4 @@
-//! Layouts of locks, for Docent's own crates. No promise is made for anything in here.
+//! Layouts of locks, for Docent's own crates only. Nothing in this module is covered by semantic versioning.
 
 pub use crate::barrier::READY;
 pub use crate::partition::identity as member_identity;

@@ -9,19 +9,19 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, Weak};
 
-/// Hold that the guards of one owner share. It ends with the last of them.
+/// Hold that the guards of one owner share. It ends with the last guard.
 #[derive(Clone)]
 pub(crate) enum LockHold {
     Own(Arc<Hold>),
-    /// A turn with a ticket that tasks share.
+    /// Turn with a ticket that several tasks share.
     Turn(Arc<Turn>),
 }
 
 impl LockHold {
-    /// The hold, for guards that count on its node.
+    /// Returns the hold, for guards that rely on its node.
     ///
     /// # Errors
-    /// `WouldDeadlock` for a turn: the next turn has the same node.
+    /// `WouldDeadlock` for a turn, because the next turn has the same node.
     pub(crate) fn own(self) -> Result<Arc<Hold>, AcquireError> {
         match self {
             Self::Own(hold) => Ok(hold),
@@ -36,7 +36,7 @@ impl LockHold {
         }
     }
 
-    /// Gives up a share in it. The last one waits until the node is deleted, unless another task has the next
+    /// Gives up one share. The last share waits until the node is deleted, unless another task has the next
     /// turn.
     pub(crate) async fn release(self) -> Result<(), Error> {
         let still_held = self.check_for("release");
@@ -79,7 +79,7 @@ impl Deref for LockHold {
     }
 }
 
-/// As [`LockHold`], which this does not keep from ending.
+/// Weak reference to a [`LockHold`], which does not keep the hold alive.
 pub(crate) enum WeakLockHold {
     Own(Weak<Hold>),
     Turn(Weak<Turn>),

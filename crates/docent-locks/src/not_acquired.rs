@@ -2,11 +2,11 @@ use docent_core::Participant;
 use std::fmt;
 use std::time::Duration;
 
-/// Account of a lock or permit that was not acquired: where that was, who was in the way, and whether servers
-/// answered at all.
+/// Details about a lock or permit that was not acquired: its path, its holder, and whether the servers
+/// answered.
 ///
-/// A service tells "somebody holds it" (409) from "nobody knows" (503) by
-/// [`servers_reachable`](Self::servers_reachable).
+/// Use [`servers_reachable`](Self::servers_reachable) to distinguish a lock that another client holds (HTTP
+/// status 409) from a lock whose state is unknown (503).
 #[derive(Debug, Clone)]
 pub struct NotAcquired {
     pub(crate) path: String,
@@ -14,12 +14,13 @@ pub struct NotAcquired {
     pub(crate) ahead: Option<usize>,
     pub(crate) holder: Option<Participant>,
     pub(crate) servers_reachable: bool,
-    /// False when the call ended before it had a ticket: then nothing says that another client is in the way.
+    /// Whether the call took a ticket. Without a ticket, the call cannot know that another client holds the
+    /// lock.
     pub(crate) queued: bool,
 }
 
 impl NotAcquired {
-    /// One of which nothing is known but that the servers, if they were asked, answered.
+    /// Creates an account with no details. It assumes that the servers, if they were asked, answered.
     pub(crate) fn at(path: &str) -> Self {
         Self {
             path: path.to_owned(),
@@ -31,33 +32,36 @@ impl NotAcquired {
         }
     }
 
-    /// The path of the lock or semaphore, as it was given; of several locks that of the one which was waited
-    /// for.
+    /// Returns the path of the lock or semaphore that was passed to its constructor. For several locks, this
+    /// is the path of the lock that the call was waiting for.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The time that was given; `None` for a call that does not wait.
+    /// Returns the timeout of the call, or `None` for a call that does not wait.
     pub fn timeout(&self) -> Option<Duration> {
         self.timeout
     }
 
-    /// Number of contenders that were ahead when the line was seen last, the holder included; for a semaphore
-    /// of those who waited for their turn. `None` without a place in the line, or when that is not known.
+    /// Returns the number of contenders ahead when the line was last read, including the holder. For a
+    /// semaphore, only contenders that wait for their turn count, not holders. Returns `None` if the call had
+    /// no place in the line or the number is unknown.
     pub fn ahead(&self) -> Option<usize> {
         self.ahead
     }
 
-    /// The holder as it was seen last, with its [identity](Participant::identity_text); for a semaphore that
-    /// of the permit that is out for longest. `None` when that is not known.
+    /// Returns the last known holder, with its [identity](Participant::identity_text). For a semaphore, this
+    /// is the holder of the permit that was acquired first. Returns `None` if the holder is unknown.
     pub fn holder(&self) -> Option<&Participant> {
         self.holder.as_ref()
     }
 
-    /// True when servers answered: somebody is in the way. False when they did not in the last quarter of the
-    /// time that was given, one second at most, or the client was not connected: then nobody knows.
+    /// Returns whether the servers answered. If they did, another client holds the lock or waits for it, or
+    /// the timeout was too short to take a ticket. Returns false if the client was not connected, or if no
+    /// server answered in the last quarter of the timeout (at most one second). The state of the lock is then
+    /// unknown.
     ///
-    /// Where less than a second was given it is true if the client was connected.
+    /// If the timeout was less than one second, a connected client suffices: the servers need not answer.
     pub fn servers_reachable(&self) -> bool {
         self.servers_reachable
     }
@@ -70,7 +74,7 @@ impl NotAcquired {
     }
 }
 
-/// A duration as people say it.
+/// Formats a duration roughly, for people.
 fn rough(time: Duration) -> String {
     match time.as_secs() {
         seconds @ 0..120 => format!("{seconds} s"),
@@ -84,13 +88,13 @@ impl fmt::Display for NotAcquired {
         write!(f, "{:?}: ", self.path)?;
         match self.timeout {
             Some(timeout) => write!(f, "not acquired in {timeout:?}: ")?,
-            None => f.write_str("it is not free: ")?,
+            None => f.write_str("not free: ")?,
         }
         let ahead = self.ahead.filter(|ahead| *ahead > 0).map(|ahead| format!("{ahead} ahead"));
         match (self.servers_reachable, self.holder_text(), ahead) {
-            (false, ..) => f.write_str("the servers were not reached"),
+            (false, ..) => f.write_str("no server answered"),
             (true, Some(holder), Some(ahead)) => write!(f, "{holder}, {ahead}"),
-            (true, Some(one), None) | (true, None, Some(one)) => f.write_str(&one),
+            (true, Some(detail), None) | (true, None, Some(detail)) => f.write_str(&detail),
             (true, None, None) if !self.queued => f.write_str("no ticket was taken in time"),
             (true, None, None) => f.write_str("another client holds it or waits for it"),
         }
@@ -102,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_duration_reads_as_people_say_it() {
+    fn a_duration_is_rounded_to_one_unit() {
         let texts = [119, 120, 7_199, 7_200].map(|seconds| rough(Duration::from_secs(seconds)));
         assert_eq!(texts, ["119 s", "2 min", "119 min", "2 h"]);
     }

@@ -8,14 +8,16 @@ use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// The identity that may re-enter a lock.
+/// Identity that may re-enter a lock.
 ///
-/// A task is not a thread: two branches of one `join!` run on the same thread and in the same task, and would
-/// both "re-enter" a lock that is meant to keep them apart. So the identity is explicit here. Without an
-/// owner each acquire is its own, and two of them exclude each other wherever they run.
+/// A task is not a thread. Two branches of one `join!` run on the same thread and in the same task, so both
+/// could "re-enter" a lock that is meant to keep them apart. Therefore the identity is explicit. Without an
+/// owner, every acquire is independent, and two acquires always exclude each other: a nested acquire waits
+/// forever, because its own task holds the lock.
 ///
-/// Inside a [`scope`](Self::scope) all branches are one owner, also those that run at the same time. A scope
-/// does not cross `spawn`: pass [`Owner::current`] on and use [`within`](Self::within).
+/// Inside a [`scope`](Self::scope) all branches have the same owner, including branches that run
+/// concurrently. A scope does not cross `spawn`: pass [`Owner::current`] to the spawned task and use
+/// [`within`](Self::within).
 ///
 /// Cheap to clone; clones are the same owner.
 #[derive(Clone)]
@@ -26,21 +28,21 @@ tokio::task_local! {
 }
 
 impl Owner {
-    /// A new identity, different from all others.
+    /// Creates a new identity, different from all others.
     pub fn new() -> Self {
         Self(Arc::default())
     }
 
-    /// The ambient owner, inside a scope.
+    /// Returns the ambient owner, or `None` outside a scope.
     pub fn current() -> Option<Self> {
         AMBIENT.try_with(Self::clone).ok()
     }
 
-    /// Runs `future` with an ambient owner, which every `acquire()` called in it uses: the owner of the scope
-    /// around this one if there is one, a new one otherwise.
+    /// Runs `future` with an ambient owner, which every `acquire()` inside the future uses. The ambient owner
+    /// is that of the enclosing scope, or a new owner if there is no enclosing scope.
     ///
     /// # Cancel safety
-    /// As cancel safe as `future`.
+    /// This method is cancel safe if `future` is.
     pub async fn scope<F: Future>(future: F) -> F::Output {
         match Self::current() {
             Some(owner) => owner.within(future).await,
@@ -48,20 +50,20 @@ impl Owner {
         }
     }
 
-    /// Runs `future` with this as the ambient owner.
+    /// Runs `future` with this owner as the ambient owner.
     ///
     /// # Cancel safety
-    /// As cancel safe as `future`.
+    /// This method is cancel safe if `future` is.
     pub async fn within<F: Future>(self, future: F) -> F::Output {
         AMBIENT.scope(self, future).await
     }
 
-    /// This owner's part in a line: its hold, or the acquire that is under way; else starts `acquire`, with
-    /// its hold on the other side where it has one. That side is seen in the same step, so that no task of
-    /// the owner comes in between.
+    /// Returns this owner's state in a line: its hold, or its acquire in progress. Otherwise starts `acquire`
+    /// and passes it the owner's hold on the other side, if there is one. Both sides are checked under one
+    /// lock, so no other task of the owner can interfere.
     ///
     /// # Errors
-    /// `WouldDeadlock`, or `Lost`, when its hold on the other side would make it wait for itself.
+    /// `WouldDeadlock` or `Lost` if the owner's hold on the other side would make it wait for itself.
     pub(crate) fn enter(
         &self,
         key: &LineKey,
@@ -69,16 +71,16 @@ impl Owner {
         acquire: impl FnOnce(Option<LockHold>) -> BoxFuture<'static, Result<LockHold, AcquireError>>,
     ) -> Result<Access, AcquireError> {
         let mut holds = self.0.lock();
-        if let Some(access) = found(&holds, key) {
+        if let Some(access) = access_to(&holds, key) {
             return Ok(access);
         }
-        let beside = match other {
+        let other_hold = match other {
             None => None,
-            Some(OtherSide::Deadlocks(other)) => match found(&holds, other) {
+            Some(OtherSide::Deadlocks(other)) => match access_to(&holds, other) {
                 None => None,
                 Some(access) => return Err(would_deadlock(access)),
             },
-            Some(OtherSide::Admits(other)) => match found(&holds, other) {
+            Some(OtherSide::Admits(other)) => match access_to(&holds, other) {
                 None => None,
                 Some(Access::Held(hold)) => Some(hold),
                 Some(Access::Joined(acquiring) | Access::Started(acquiring) | Access::After(acquiring)) => {
@@ -86,14 +88,14 @@ impl Owner {
                 }
             },
         };
-        Ok(Access::Started(self.start(&mut holds, key.clone(), acquire(beside))))
+        Ok(Access::Started(self.start(&mut holds, key.clone(), acquire(other_hold))))
     }
 
-    /// Makes `hold`, if nobody shares it, into one of the line `key`, unless there is one beside it already.
-    /// Tasks of the owner that come meanwhile find that under way.
+    /// Exchanges `hold`, if it is not shared, for a hold of the line `key`, unless the owner already has one
+    /// there. Other tasks of the owner meanwhile find the exchange as an acquire in progress.
     ///
     /// # Errors
-    /// The hold, when it is shared.
+    /// The hold, if it is shared.
     pub(crate) fn exchange(
         &self,
         key: LineKey,
@@ -102,8 +104,10 @@ impl Owner {
     ) -> Result<Exchange, Arc<Hold>> {
         let mut holds = self.0.lock();
         let hold = Arc::try_unwrap(hold)?;
-        Ok(match found(&holds, &key) {
-            Some(Access::Held(LockHold::Own(beside))) if beside.is_held() => Exchange::Beside(hold, beside),
+        Ok(match access_to(&holds, &key) {
+            Some(Access::Held(LockHold::Own(other_hold))) if other_hold.is_held() => {
+                Exchange::AlreadyHeld(hold, other_hold)
+            }
             _ => Exchange::Started(self.start(&mut holds, key, exchange(hold))),
         })
     }
@@ -115,7 +119,7 @@ impl Owner {
         acquire: BoxFuture<'static, Result<LockHold, AcquireError>>,
     ) -> Acquiring {
         if holds.len() == holds.capacity() {
-            // Ended holds are forgotten before the table would grow.
+            // Forgets ended holds before the table would grow.
             holds.retain(|_, slot| slot.is_live());
         }
         let acquiring = record(Arc::downgrade(&self.0), key.clone(), acquire).boxed().shared();
@@ -144,37 +148,37 @@ impl fmt::Debug for Owner {
     }
 }
 
-/// An acquire that several calls of one owner wait for. It goes on while one of them does.
+/// Acquire that several calls of one owner wait for. It continues while at least one of them waits.
 pub(crate) type Acquiring = Shared<Acquire>;
 
 type Acquire = BoxFuture<'static, Result<LockHold, AcquireError>>;
 
-/// Way of an owner to a hold of a line.
+/// Way in which an owner gets a hold of a line.
 pub(crate) enum Access {
     Held(LockHold),
     Joined(Acquiring),
     Started(Acquiring),
-    /// Once this acquire of the other side has ended.
+    /// After this acquire of the other side has ended.
     After(Acquiring),
 }
 
-/// Way of an owner from a hold on one side of a line to one on the other.
+/// Way in which an owner exchanges a hold on one side of a line for a hold on the other side.
 pub(crate) enum Exchange {
     Started(Acquiring),
-    /// The hold, and the one that its owner has beside it.
-    Beside(Hold, Arc<Hold>),
+    /// The hold, and the hold that its owner already has on the other side.
+    AlreadyHeld(Hold, Arc<Hold>),
 }
 
-/// Relation of a line's other side to the side that is entered.
+/// Relation of a line's other side to the side that is being entered.
 #[derive(Clone)]
 pub(crate) enum OtherSide {
-    /// An owner of that side may have this one beside it.
+    /// An owner that holds the other side may also hold this side.
     Admits(LineKey),
-    /// An owner of that side would wait for itself.
+    /// An owner that holds the other side would wait for itself.
     Deadlocks(LineKey),
 }
 
-/// Holds of an owner, and its acquires under way, by line.
+/// Holds and acquires in progress of an owner, by line.
 #[derive(Default)]
 struct Holds(Mutex<HashMap<LineKey, Slot>>);
 
@@ -197,8 +201,8 @@ impl Holds {
     }
 }
 
-/// The hold of a line, or the acquire that is under way and has not failed.
-fn found(holds: &HashMap<LineKey, Slot>, key: &LineKey) -> Option<Access> {
+/// Returns the hold of a line, or the acquire in progress that has not failed.
+fn access_to(holds: &HashMap<LineKey, Slot>, key: &LineKey) -> Option<Access> {
     let slot = holds.get(key)?;
     if let Some(hold) = slot.hold.as_ref().and_then(WeakLockHold::upgrade) {
         return Some(Access::Held(hold));
@@ -207,7 +211,7 @@ fn found(holds: &HashMap<LineKey, Slot>, key: &LineKey) -> Option<Access> {
     (!matches!(acquiring.peek(), Some(Err(_)))).then_some(Access::Joined(acquiring))
 }
 
-/// Error of an owner that would wait for what it has on the other side.
+/// Returns the error for an owner that would wait for its own hold on the other side.
 fn would_deadlock(other: Access) -> AcquireError {
     match other {
         Access::Held(hold) => hold.check().map_or_else(AcquireError::Lost, |()| AcquireError::WouldDeadlock),
@@ -215,7 +219,7 @@ fn would_deadlock(other: Access) -> AcquireError {
     }
 }
 
-/// Keeps the acquired hold for its owner.
+/// Records the acquired hold for its owner.
 async fn record(
     holds: Weak<Holds>,
     key: LineKey,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::BitOr;
 
-/// Permissions that an entry of an access control list gives.
+/// Permissions of an entry of an access control list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Permissions(pub i32);
 
@@ -20,10 +20,10 @@ impl Permissions {
     pub const DELETE: Self = Self(8);
     /// Change the access control list.
     pub const ADMIN: Self = Self(16);
-    /// Everything.
+    /// All operations.
     pub const ALL: Self = Self(31);
 
-    /// True when all of `other` is allowed.
+    /// Returns whether all permissions of `other` are included.
     pub fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
@@ -37,29 +37,31 @@ impl BitOr for Permissions {
     }
 }
 
-/// Entry of an access control list: a client, and the operations it may do.
+/// Entry of an access control list: a client and its permitted operations.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Acl {
-    /// The operations that it allows.
+    /// Operations that the entry permits.
     pub permissions: Permissions,
     /// Scheme by which `id` is checked: `world`, `auth`, `digest`, `ip`, `x509`, `sasl`.
     pub scheme: Cow<'static, str>,
-    /// The client it is for, in the terms of the scheme.
+    /// Identity of the client, in the format of the scheme.
     pub id: Cow<'static, str>,
 }
 
 impl Acl {
-    /// Everybody may do everything.
+    /// Returns a list that permits all operations to every client.
     pub fn open() -> Vec<Self> {
         vec![Self { permissions: Permissions::ALL, scheme: "world".into(), id: "anyone".into() }]
     }
 
-    /// A list of a request, as the real server reads it: null is the empty list, which it refuses too.
+    /// Reads the list of a request as the real server does: null becomes the empty list, which the server
+    /// refuses too.
     pub(crate) fn read_list(reader: &mut Reader) -> Result<Vec<Self>, DecodeError> {
         reader.list(Self::read_in_request).map(Option::unwrap_or_default)
     }
 
-    /// An entry of a request. Null is no scheme; the schemes that look at the id fail on a null one.
+    /// Reads an entry of a request. A null scheme becomes an empty one. A null id is an error for the schemes
+    /// that check the id.
     fn read_in_request(reader: &mut Reader) -> Result<Self, DecodeError> {
         let permissions = Permissions(reader.i32()?);
         let scheme = reader.optional_text()?.unwrap_or_default();
@@ -71,7 +73,7 @@ impl Acl {
     }
 }
 
-// The id of the scheme `digest` holds an unsalted hash of a password: it is never printed.
+// The id of the scheme `digest` contains an unsalted hash of a password, so it is never printed.
 impl fmt::Debug for Acl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Acl")

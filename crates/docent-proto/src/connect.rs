@@ -3,38 +3,41 @@ use crate::wire::{Reader, Record, Write};
 use bytes::{BufMut, Bytes};
 use std::fmt;
 
-/// The first frame of a client on a link: opens a session or attaches to one.
+/// First frame of a client on a connection, which opens a session or re-attaches to one.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ConnectRequest {
-    /// Newest transaction the client has seen; a server that is behind it refuses the link.
+    /// Latest transaction that the client has seen. A server that has not applied it yet refuses the
+    /// connection.
     pub last_zxid_seen: i64,
-    /// Session timeout asked for, in milliseconds.
+    /// Requested session timeout, in milliseconds.
     pub timeout_ms: i32,
-    /// Session to attach to; 0 opens a new one.
+    /// Session to re-attach to; 0 opens a new session.
     pub session_id: i64,
     /// Password of that session.
     pub password: Bytes,
-    /// True when a read-only server will do. `None` is not written: clients before 3.4 do not have the field.
+    /// Whether a read-only server is acceptable. `None` omits the field, which clients before 3.4 do not
+    /// have.
     pub read_only: Option<bool>,
 }
 
-/// The first frame of a server on a link.
+/// First frame of a server on a connection.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ConnectResponse {
-    /// Session timeout granted, in milliseconds; not positive when the session is gone.
+    /// Granted session timeout, in milliseconds; zero or negative if the session has expired.
     pub timeout_ms: i32,
-    /// The session; 0 when the one asked for is gone.
+    /// Id of the session; 0 if the requested session has expired.
     pub session_id: i64,
-    /// Password to attach to the session again.
+    /// Password for re-attaching to the session.
     pub password: Bytes,
-    /// True when the server is read-only. `None` is not written.
+    /// Whether the server is read-only. `None` omits the field.
     pub read_only: Option<bool>,
 }
 
 const PROTOCOL_VERSION: i32 = 0;
 
 impl ConnectRequest {
-    /// The request of a client that has seen nothing to open a session with this timeout, in milliseconds.
+    /// Creates a request for a new session with this timeout in milliseconds, from a client that has seen no
+    /// transaction.
     pub fn new_session(timeout_ms: i32) -> Self {
         Self {
             last_zxid_seen: 0,
@@ -101,7 +104,7 @@ fn read_read_only(
     if reader.is_empty() { Ok(None) } else { read(reader).map(Some) }
 }
 
-// The password of a session is all one needs to take it over or close it: it is never printed.
+// Anyone who knows the password of a session can take over or close the session, so it is never printed.
 impl fmt::Debug for ConnectRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ConnectRequest")

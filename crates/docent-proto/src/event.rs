@@ -5,11 +5,11 @@ use bytes::BufMut;
 /// Kind of change of a watched node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EventKind {
-    /// It was created.
+    /// The node was created.
     Created = 1,
-    /// It was deleted.
+    /// The node was deleted.
     Deleted = 2,
-    /// Its data was set, also when the new data equals the old.
+    /// The node's data was set, possibly to the same data.
     DataChanged = 3,
     /// A child was created or deleted.
     ChildrenChanged = 4,
@@ -27,7 +27,7 @@ impl EventKind {
     }
 }
 
-/// A notification that a watch fired.
+/// Notification that a watch fired.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct WatchEvent {
     /// Kind of change.
@@ -36,7 +36,7 @@ pub struct WatchEvent {
     pub path: String,
 }
 
-/// The keeper state that servers send with every event of a node: connected.
+/// Keeper state that servers send with every event of a node: connected.
 const SYNC_CONNECTED: i32 = 3;
 
 impl Record for WatchEvent {

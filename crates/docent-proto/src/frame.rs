@@ -2,26 +2,26 @@ use crate::DecodeError;
 use crate::wire::length;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-/// Cuts a stream of bytes into frames: a four-byte length, then that many bytes.
+/// Splits a stream of bytes into frames: a four-byte length, then that many bytes.
 ///
-/// Nothing is reserved for a frame that was only announced: memory grows as its bytes arrive.
+/// No memory is reserved when a frame is announced: memory grows as the frame's bytes arrive.
 #[derive(Debug, Clone, Copy)]
 pub struct Frames {
     limit: usize,
 }
 
 impl Frames {
-    /// Accepts frames of up to `limit` bytes.
+    /// Creates a splitter that accepts frames of up to `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Self { limit }
     }
 
-    /// Takes the next complete frame off the front of `received`, without its length; `None` when more bytes
-    /// are needed.
+    /// Removes the next complete frame from the front of `received`, and returns the frame without its
+    /// length. Returns `None` if more bytes are needed.
     ///
     /// # Errors
-    /// [`DecodeError::FrameLength`] when the announced length is negative or above the limit. The stream is
-    /// of no use after that, except to a caller that throws the length and so many bytes away.
+    /// [`DecodeError::FrameLength`] if the announced length is negative or above the limit. The stream is
+    /// unusable afterwards, unless the caller discards the length and the announced number of bytes.
     pub fn next(&self, received: &mut BytesMut) -> Result<Option<Bytes>, DecodeError> {
         let Some(mut prefix) = received.get(..4) else { return Ok(None) };
         let announced = prefix.get_i32();
@@ -37,7 +37,7 @@ impl Frames {
     }
 }
 
-/// Appends one frame to `out`: `body` writes the content, the length is filled in afterwards.
+/// Appends one frame to `out`: `body` writes the content, and the length is filled in afterwards.
 pub fn write_frame<B: BufMut + AsMut<[u8]>>(out: &mut B, body: impl FnOnce(&mut B)) {
     let start = out.as_mut().len();
     out.put_i32(0);

@@ -1,20 +1,22 @@
-/// Mode of a new node: how long it lives, and whether its name gets a number.
+/// Mode of a new node: its lifetime, and whether a number is appended to its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum CreateMode {
-    /// Until it is deleted.
+    /// The node exists until it is deleted.
     #[default]
     Persistent,
-    /// Until it is deleted or the session that created it ends. It cannot have children.
+    /// The node exists until it is deleted or the session that created it ends. It cannot have children.
     Ephemeral,
-    /// As `Persistent`; the parent's counter is appended to the name as ten digits.
+    /// Like `Persistent`; the parent's counter is appended to the name as ten digits.
     PersistentSequential,
-    /// As `Ephemeral`; the parent's counter is appended to the name as ten digits.
+    /// Like `Ephemeral`; the parent's counter is appended to the name as ten digits.
     EphemeralSequential,
-    /// Until it is deleted; the server deletes it some time after its last child went.
+    /// The node exists until it is deleted. The server deletes it some time after the deletion of its last
+    /// child.
     Container,
-    /// Until it is deleted or had neither a change nor a child for a given time. Off by default on servers.
+    /// The node exists until it is deleted, or until it has had neither a change nor a child for a given
+    /// time. Servers disable this mode by default.
     PersistentTtl,
-    /// As `PersistentTtl`; the parent's counter is appended to the name as ten digits.
+    /// Like `PersistentTtl`; the parent's counter is appended to the name as ten digits.
     PersistentSequentialTtl,
 }
 
@@ -29,27 +31,27 @@ impl CreateMode {
         Self::PersistentSequentialTtl,
     ];
 
-    /// The number that stands for the mode on the wire.
+    /// Returns the number of the mode on the wire.
     pub fn flags(self) -> i32 {
         self as i32
     }
 
-    /// The mode that `flags` stands for.
+    /// Returns the mode with the number `flags`.
     pub fn from_flags(flags: i32) -> Option<Self> {
         Self::ALL.get(usize::try_from(flags).ok()?).copied()
     }
 
-    /// True when the parent's counter is appended to the name.
+    /// Returns whether the parent's counter is appended to the name.
     pub fn is_sequential(self) -> bool {
         matches!(self, Self::PersistentSequential | Self::EphemeralSequential | Self::PersistentSequentialTtl)
     }
 
-    /// True when the node goes with its session.
+    /// Returns whether the node is deleted with its session.
     pub fn is_ephemeral(self) -> bool {
         matches!(self, Self::Ephemeral | Self::EphemeralSequential)
     }
 
-    /// True when the node goes after a given time without a change or child.
+    /// Returns whether the node is deleted after a given time without a change or child.
     pub fn has_ttl(self) -> bool {
         matches!(self, Self::PersistentTtl | Self::PersistentSequentialTtl)
     }

@@ -11,41 +11,41 @@ pub enum MultiOp {
     Create(Create),
     /// Delete a node.
     Delete {
-        /// The node.
+        /// Path of the node.
         path: String,
-        /// Version it must have; −1 for any.
+        /// Required version; −1 for any.
         version: i32,
     },
     /// Set a node's data.
     SetData {
-        /// The node.
+        /// Path of the node.
         path: String,
-        /// The data; `None` is null.
+        /// The new data; `None` is null.
         data: Option<Bytes>,
-        /// Version it must have; −1 for any.
+        /// Required version; −1 for any.
         version: i32,
     },
-    /// Check that a node exists with a version.
+    /// Check that a node exists and has a version.
     Check {
-        /// The node.
+        /// Path of the node.
         path: String,
-        /// Version it must have; −1 for any.
+        /// Required version; −1 for any.
         version: i32,
     },
     /// Read a node's data (only in a multi-read).
     GetData {
-        /// The node.
+        /// Path of the node.
         path: String,
     },
     /// List a node's children (only in a multi-read).
     GetChildren {
-        /// The node.
+        /// Path of the node.
         path: String,
     },
 }
 
 impl MultiOp {
-    /// The node it is about.
+    /// Returns the path of the operation's node.
     pub fn path(&self) -> &str {
         match self {
             Self::Create(create) => &create.path,
@@ -57,7 +57,7 @@ impl MultiOp {
         }
     }
 
-    /// Bytes it adds to a request: its fields and the header in front of it.
+    /// Returns the number of bytes that the operation adds to a request: its fields and its header.
     pub(crate) fn payload_len(&self) -> usize {
         const HEADER_AND_LENGTHS: usize = 32;
         HEADER_AND_LENGTHS
@@ -125,41 +125,40 @@ impl fmt::Debug for MultiOp {
     }
 }
 
-/// The result of one operation of a multi.
+/// Result of one operation of a multi.
 ///
-/// Most results take up nine bytes of a frame, so larger ones are on the heap.
+/// Most results take nine bytes of a frame, so larger ones are boxed.
 #[derive(Clone, PartialEq, Eq)]
 pub enum MultiResult {
     /// The node was created.
     Created {
-        /// Its path, with the number if it is sequential.
+        /// Path of the node, with the number if the mode is sequential.
         path: String,
-        /// Its stat, for the kinds of create that report it.
+        /// Stat of the node, for the kinds of create that return it.
         stat: Option<Box<Stat>>,
     },
     /// The node was deleted.
     Deleted,
     /// The data was set.
     Set(Box<Stat>),
-    /// The check held.
+    /// The check succeeded.
     Checked,
-    /// A node's data, as read.
+    /// Data of a node.
     Data {
         /// The data; `None` is null.
         data: Option<Bytes>,
-        /// The node's stat.
+        /// Stat of the node.
         stat: Box<Stat>,
     },
-    /// The children listed.
+    /// Names of the children.
     Children(Vec<String>),
-    /// The operation failed. In a multi of writes then none was applied: results before the failed one have
-    /// [`Code::OK`], results after it [`Code::RUNTIME_INCONSISTENCY`].
+    /// The operation failed. If an operation of a multi of writes fails, none is applied: the results before
+    /// it have [`Code::OK`], and the results after it [`Code::RUNTIME_INCONSISTENCY`].
     Failed(Code),
 }
 
 impl MultiResult {
-    /// Returns the index of the operation for which a multi was refused, and its code. `None` if the multi
-    /// was applied.
+    /// Returns the index and the code of the operation that failed. Returns `None` if the multi was applied.
     pub fn first_failure(results: &[Self]) -> Option<(usize, Code)> {
         results.iter().enumerate().find_map(|(index, result)| match result {
             Self::Failed(code) if *code != Code::OK => Some((index, *code)),
@@ -184,7 +183,7 @@ impl fmt::Debug for MultiResult {
     }
 }
 
-/// The type in front of a failed operation's result, and of the mark that ends a multi.
+/// Type in the header of a failed operation's result, and of the end of a multi.
 const NO_TYPE: i32 = -1;
 
 struct Header {
@@ -265,8 +264,8 @@ pub(crate) fn write_results(results: &[MultiResult], out: &mut impl BufMut) {
 }
 
 pub(crate) fn read_results(reader: &mut Reader) -> Result<Vec<MultiResult>, DecodeError> {
-    // A list that grew would have room for twice as many results, each several times larger than its bytes in
-    // the frame.
+    // A growing vector would reserve room for up to twice as many results, and each result is several times
+    // larger than its bytes in the frame.
     let mut results = Vec::with_capacity(count_results(reader.clone()));
     loop {
         let header = Header::read(reader)?;
@@ -277,7 +276,7 @@ pub(crate) fn read_results(reader: &mut Reader) -> Result<Vec<MultiResult>, Deco
     }
 }
 
-/// Number of results that can be read.
+/// Returns the number of results that can be read.
 fn count_results(mut reader: Reader) -> usize {
     let skip = || {
         let header = Header::read(&mut reader).ok().filter(|header| !header.done)?;

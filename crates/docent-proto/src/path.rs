@@ -1,19 +1,19 @@
-/// A path that breaks one of ZooKeeper's rules.
+/// Error of a path that breaks one of ZooKeeper's rules.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("path {path:?} {rule}")]
 pub struct InvalidPath {
     /// The path.
     pub path: String,
-    /// The rule it breaks, as the end of a sentence.
+    /// The broken rule, as the end of a sentence.
     pub rule: &'static str,
 }
 
-/// Checks `path` against ZooKeeper's rules: absolute, no empty, `.` or `..` segment, no trailing slash, and
-/// none of the characters that the server refuses (control characters, U+D800–F8FF, U+FFF0–FFFF and all
-/// beyond U+FFFF).
+/// Checks `path` against ZooKeeper's rules. It must be absolute, without an empty, `.` or `..` segment,
+/// without a trailing slash, and without the characters that the server refuses: control characters,
+/// U+D800–F8FF, U+FFF0–FFFF and all above U+FFFF.
 ///
 /// # Errors
-/// [`InvalidPath`] with the rule that is broken.
+/// [`InvalidPath`] with the broken rule.
 pub fn validate_path(path: &str) -> Result<(), InvalidPath> {
     match broken_rule(path) {
         None => Ok(()),
@@ -41,24 +41,24 @@ fn broken_rule(path: &str) -> Option<&'static str> {
     relative.chars().any(is_refused).then_some("must not contain a character that ZooKeeper refuses")
 }
 
-/// True when one look at the bytes shows that no rule is broken, as it does for most paths: printable ASCII,
-/// and no slash before another, before a dot or at the end.
+/// Returns whether a single pass over the bytes shows that the path is valid, which is so for most paths:
+/// printable ASCII, and no slash before another slash, before a dot or at the end.
 fn is_plain(relative: &str) -> bool {
     let mut last = b'/';
-    let no_doubt = relative.bytes().all(|byte| {
+    let is_plain = relative.bytes().all(|byte| {
         let begins_segment = std::mem::replace(&mut last, byte) == b'/';
         (b' '..=b'~').contains(&byte) && !(begins_segment && matches!(byte, b'/' | b'.'))
     });
-    no_doubt && last != b'/'
+    is_plain && last != b'/'
 }
 
-/// The server looks at UTF-16 units, so a character beyond U+FFFF is seen as two surrogates, which it
+/// The server checks UTF-16 units, so a character above U+FFFF counts as two surrogates, which the server
 /// refuses.
 fn is_refused(c: char) -> bool {
     matches!(c, '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..)
 }
 
-/// The path of the parent: `/` for a node at the top, `None` for the root itself.
+/// Returns the path of the parent: `/` for a top-level node, `None` for the root.
 ///
 /// ```
 /// assert_eq!(docent_proto::parent("/a/b"), Some("/a"));
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_that_the_server_takes_are_valid() {
+    fn paths_that_the_server_accepts_are_valid() {
         for path in ["/", "/a", "/a/b", "/a.b", "/...", "/a b", "/ä/日本"] {
             assert_eq!(validate_path(path), Ok(()), "{path}");
         }

@@ -5,14 +5,14 @@ use crate::{Acl, Code, DecodeError, Stat};
 use bytes::{BufMut, Bytes};
 use std::fmt;
 
-/// Header in front of every reply and watch event.
+/// Header of every reply and watch event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReplyHeader {
-    /// Number of the request answered, or one of [`xid`](crate::xid).
+    /// Number of the answered request, or one of [`xid`](crate::xid).
     pub xid: i32,
-    /// Newest transaction the server had applied; −1 in a watch event.
+    /// Latest transaction that the server had applied; −1 in a watch event.
     pub zxid: i64,
-    /// Result.
+    /// Result code.
     pub code: Code,
 }
 
@@ -28,12 +28,12 @@ impl Record for ReplyHeader {
     }
 }
 
-/// Identity that a server knows a client by.
+/// Identity by which a server knows a client.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ClientInfo {
-    /// Scheme by which it was proved: `ip`, `digest`, `super` and others.
+    /// Scheme by which the identity was proved: `ip`, `digest`, `super` and others.
     pub scheme: String,
-    /// The client's name in terms of the scheme, without secrets.
+    /// Name of the client, in the format of the scheme, without secrets.
     pub user: String,
 }
 
@@ -48,56 +48,56 @@ impl Record for ClientInfo {
     }
 }
 
-/// The body of a successful reply.
+/// Body of a successful reply.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Response {
-    /// Reply without a body: to delete, ping, auth, watches set again, checked and removed, close.
+    /// Reply without a body: to delete, ping, auth, set watches, check watches, remove watches and close.
     Empty,
     /// Reply to a create.
     Created {
-        /// The node's path, with the number if it is sequential.
+        /// Path of the node, with the number if the mode is sequential.
         path: String,
-        /// Its stat, for the kinds of create that report it.
+        /// Stat of the node, for the kinds of create that return it.
         stat: Option<Stat>,
     },
-    /// Reply to exists, set data, set access control list, and to a check by itself.
+    /// Reply to exists, set data, set access control list, and to a check outside a multi.
     Stat(Stat),
     /// Reply to get data, and to a change of the ensemble's members.
     Data {
         /// The data; `None` is null.
         data: Option<Bytes>,
-        /// The node's stat.
+        /// Stat of the node.
         stat: Stat,
     },
     /// Reply to get children.
     Children {
-        /// Names, in no order.
+        /// Names of the children, in no particular order.
         names: Vec<String>,
-        /// The node's stat, for the operation that reports it.
+        /// Stat of the node, for the operation that returns it.
         stat: Option<Stat>,
     },
     /// Reply to get access control list.
     Acl {
         /// The list.
         acl: Vec<Acl>,
-        /// The node's stat.
+        /// Stat of the node.
         stat: Stat,
     },
     /// Reply to sync.
     Synced {
-        /// The path that was sent.
+        /// Path of the request.
         path: String,
     },
     /// Reply to multi and multi-read: one result for each operation, in order.
     Multi(Vec<MultiResult>),
-    /// Reply to add watch: a second result, which servers set to [`Code::OK`].
+    /// Reply to add watch: a second result code, which servers set to [`Code::OK`].
     WatchAdded(Code),
-    /// Reply to a step of an authentication by SASL.
+    /// Reply to a step of a SASL authentication.
     Sasl {
-        /// The server's token; `None` is null.
+        /// Token of the server; `None` is null.
         token: Option<Bytes>,
     },
-    /// Reply to get ephemerals: paths, in no order.
+    /// Reply to get ephemerals: paths, in no particular order.
     Ephemerals(Vec<String>),
     /// Reply to get all children's number.
     Count(i32),
@@ -141,10 +141,10 @@ impl Response {
         }
     }
 
-    /// Reads the body of a successful reply to an `op`.
+    /// Reads the body of a successful reply to a request with the operation `op`.
     ///
     /// # Errors
-    /// When the bytes are not such a reply.
+    /// If the bytes are not such a reply.
     pub fn decode(op: OpCode, body: Bytes) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(body);
         let response = Self::read(op, &mut reader)?;

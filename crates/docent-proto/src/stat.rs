@@ -2,27 +2,27 @@ use crate::DecodeError;
 use crate::wire::{Reader, Record};
 use bytes::{Buf, BufMut};
 
-/// Bytes of a stat: six long fields, five short ones.
+/// Size of a stat in bytes: six long fields and five short ones.
 const SIZE: usize = 6 * 8 + 5 * 4;
 
-/// Metadata that the server keeps about a node.
+/// Metadata of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct Stat {
     /// Transaction that created the node.
     pub czxid: i64,
-    /// Transaction that last changed its data.
+    /// Transaction that last changed the node's data.
     pub mzxid: i64,
-    /// Creation time, in milliseconds since 1970 by the server's clock.
+    /// Time of the creation, in milliseconds since 1970 by the server's clock.
     pub ctime: i64,
-    /// Time of the last change of data, in milliseconds since 1970 by the server's clock.
+    /// Time of the last change of the data, in milliseconds since 1970 by the server's clock.
     pub mtime: i64,
-    /// Number of changes of data.
+    /// Number of changes of the data.
     pub version: i32,
     /// Number of changes of the set of children.
     pub cversion: i32,
     /// Number of changes of the access control list.
     pub aversion: i32,
-    /// Session that owns the node when it is ephemeral, else 0.
+    /// Session that owns the node if it is ephemeral; otherwise 0.
     pub ephemeral_owner: i64,
     /// Length of the data in bytes.
     pub data_length: i32,

@@ -2,8 +2,8 @@
 
 use std::str;
 
-/// Reads bytes as UTF-8 the way Java does: one U+FFFD stands for each sequence that is none. A surrogate,
-/// which Java recognises, is one such sequence, and not three as in Rust's standard library.
+/// Decodes bytes as UTF-8 like Java does: each invalid sequence becomes one U+FFFD. Java recognizes an
+/// encoded surrogate as one invalid sequence, whereas Rust's standard library counts three.
 ///
 /// ```
 /// assert_eq!(docent_proto::text_of(b"a\xff\xed\xa0\x80z"), "a\u{fffd}\u{fffd}z");
@@ -25,7 +25,7 @@ pub fn text_of(bytes: &[u8]) -> String {
     }
 }
 
-/// Length of the surrogate, or the part of one, at the front of `bytes`.
+/// Returns the length of the surrogate, or of a part of one, at the front of `bytes`.
 fn surrogate(bytes: &[u8]) -> Option<usize> {
     match bytes {
         [0xed, 0xa0..=0xbf, 0x80..=0xbf, ..] => Some(3),
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_text_is_replaced_as_java_does() {
+    fn invalid_text_is_replaced_as_in_java() {
         for (bytes, text) in [
             (&b"plain"[..], "plain"),
             ("ä\u{1f600}".as_bytes(), "ä\u{1f600}"),

@@ -4,7 +4,7 @@ use crate::DecodeError;
 use crate::text::text_of;
 use bytes::{Buf, BufMut, Bytes};
 
-/// A value that can be written to and read from the wire.
+/// Value that can be written to and read from the wire.
 pub trait Record: Sized {
     /// Appends the record to `out`.
     fn write(&self, out: &mut impl BufMut);
@@ -12,13 +12,13 @@ pub trait Record: Sized {
     /// Reads the record from the front of `reader`.
     ///
     /// # Errors
-    /// When the bytes are not such a record.
+    /// If the bytes are not such a record.
     fn read(reader: &mut Reader) -> Result<Self, DecodeError>;
 
-    /// Reads a record that takes up all of `bytes`.
+    /// Reads a record that consists of all `bytes`.
     ///
     /// # Errors
-    /// When the bytes are not such a record, or go on after it.
+    /// If the bytes are not such a record, or if bytes are left after it.
     fn decode(bytes: Bytes) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
         let record = Self::read(&mut reader)?;
@@ -34,25 +34,25 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Reads from the front of `bytes`.
+    /// Creates a reader of `bytes`.
     pub fn new(bytes: Bytes) -> Self {
         Self { bytes }
     }
 
-    /// The bytes that have not been read yet.
+    /// Returns the bytes that have not been read yet.
     pub fn into_rest(self) -> Bytes {
         self.bytes
     }
 
-    /// True when everything was read.
+    /// Returns whether all bytes were read.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Ends the reading.
+    /// Ends reading.
     ///
     /// # Errors
-    /// [`DecodeError::Trailing`] when bytes are left.
+    /// [`DecodeError::Trailing`] if bytes are left.
     pub fn finish(self) -> Result<(), DecodeError> {
         if self.bytes.is_empty() { Ok(()) } else { Err(DecodeError::Trailing(self.bytes.len())) }
     }
@@ -81,7 +81,7 @@ impl Reader {
         Ok(self.bytes.get_i64())
     }
 
-    /// The next `N` bytes.
+    /// Reads the next `N` bytes.
     pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
         self.need(N)?;
         let mut array = [0; N];
@@ -89,7 +89,7 @@ impl Reader {
         Ok(array)
     }
 
-    /// A length prefix: `None` for −1, which stands for null.
+    /// Reads a length prefix. Returns `None` for −1, which means null.
     fn length(&mut self) -> Result<Option<usize>, DecodeError> {
         let length = self.i32()?;
         match usize::try_from(length) {
@@ -108,31 +108,31 @@ impl Reader {
     pub(crate) fn string(&mut self) -> Result<String, DecodeError> {
         let length = self.length()?.ok_or(DecodeError::InvalidString)?;
         self.need(length)?;
-        // A copy of just these bytes: turned into a vector, the last slice of a frame would keep the frame's
-        // whole buffer.
+        // Copies only the string's bytes: converting the last slice of a frame into a vector would keep the
+        // whole buffer of the frame.
         let string = std::str::from_utf8(&self.bytes[..length]).map(str::to_owned);
         self.bytes.advance(length);
         string.map_err(|_| DecodeError::InvalidString)
     }
 
-    /// A boolean of a request, as the real server reads it: all but 0 is true.
+    /// Reads a boolean of a request as the real server does: every value except 0 is true.
     pub(crate) fn flag(&mut self) -> Result<bool, DecodeError> {
         self.need(1)?;
         Ok(self.bytes.get_u8() != 0)
     }
 
-    /// A string of a request that must not be null, as the real server reads it.
+    /// Reads a string of a request that must not be null, as the real server does.
     pub(crate) fn text(&mut self) -> Result<String, DecodeError> {
         self.optional_text()?.ok_or(DecodeError::InvalidString)
     }
 
-    /// A string of a request, as the real server reads it; `None` for null.
+    /// Reads a string of a request as the real server does. Returns `None` for null.
     pub(crate) fn optional_text(&mut self) -> Result<Option<String>, DecodeError> {
         Ok(self.buffer()?.map(|bytes| text_of(&bytes)))
     }
 
-    /// A vector of a request, as the real server reads it: `None` for null, and empty for any other count
-    /// below zero. Memory grows with the items that are there, and nothing is reserved.
+    /// Reads a vector of a request as the real server does. Returns `None` for null, and an empty vector for
+    /// any other negative count. Memory grows with the items that are present; nothing is reserved.
     pub(crate) fn list<T>(
         &mut self,
         mut item: impl FnMut(&mut Self) -> Result<T, DecodeError>,
@@ -143,7 +143,8 @@ impl Reader {
         }
     }
 
-    /// A counted vector; null reads as empty. Memory grows with the items that are there, not with the count.
+    /// Reads a counted vector; null becomes an empty vector. Memory grows with the items that are present,
+    /// not with the count.
     pub(crate) fn vec<T>(
         &mut self,
         mut item: impl FnMut(&mut Self) -> Result<T, DecodeError>,
@@ -188,8 +189,8 @@ pub(crate) trait Write: BufMut {
 
 impl<B: BufMut + ?Sized> Write for B {}
 
-/// A length as the wire holds it. Callers keep frames far below 2 GiB; a longer one cannot be expressed at
-/// all.
+/// Converts a length to its form on the wire. Callers keep frames far below 2 GiB; a longer length cannot be
+/// represented.
 pub(crate) fn length(value: usize) -> i32 {
-    i32::try_from(value).expect("nothing that fits in a frame is longer than i32::MAX")
+    i32::try_from(value).expect("a length inside a frame never exceeds i32::MAX")
 }

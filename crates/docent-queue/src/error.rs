@@ -1,52 +1,52 @@
 use docent_codec::CodecError;
 use docent_core::{Error, ErrorKind, Lost};
 
-/// Errors of putting items: nothing was put, except as [`Core`](Self::Core) says.
+/// Error of putting items. Nothing was put, unless [`may_have_applied`](Self::may_have_applied) returns true.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum PutError {
-    /// The queue has as many items as it may have.
-    #[error("put: the queue is full: {length} items are in it, and its capacity is {capacity}")]
+    /// The queue has reached its capacity.
+    #[error("put: the queue has no room: {length} items of at most {capacity}")]
     Full {
-        /// Number of items in it.
+        /// Number of items in the queue.
         length: usize,
-        /// Number of items it may have.
+        /// Maximum number of items in the queue.
         capacity: usize,
     },
-    /// The codec could not encode it.
-    #[error("put: the item cannot be encoded: {0}")]
+    /// The codec could not encode the item.
+    #[error("put: cannot encode the item: {0}")]
     Encode(CodecError),
-    /// The codec could not read what it encoded: no consumer could. A number that is not finite is one, in
-    /// JSON.
-    #[error("put: the item cannot be read back once it is encoded: {0}")]
+    /// The codec could not decode what it encoded, so no consumer could. An example is a number in JSON that
+    /// is not finite.
+    #[error("put: cannot decode the item after encoding it: {0}")]
     Unreadable(CodecError),
-    /// The numbers of the queue's items are nearly used up. [`Queue::reset`](crate::Queue::reset) once it is
-    /// empty.
-    #[error("put: the numbers of the queue's items are nearly used up")]
+    /// The sequence numbers of the queue's items are nearly used up. Call
+    /// [`Queue::reset`](crate::Queue::reset) once the queue is empty.
+    #[error("put: the sequence numbers of the queue's items are nearly used up")]
     SequenceExhausted,
-    /// Anything else, such as `TooLarge` for an item that does not fit into a request.
-    /// [`may_have_applied`](Error::may_have_applied) says whether the items may be in the queue.
+    /// Another error, such as `TooLarge` for an item that does not fit into a request.
+    /// [`may_have_applied`](Error::may_have_applied) returns whether the items may be in the queue.
     #[error(transparent)]
     Core(#[from] Error),
 }
 
 impl PutError {
-    /// True when the same call may succeed later without anything being changed by the caller.
+    /// Returns whether the same call may succeed later without any change by the caller.
     pub fn is_retryable(&self) -> bool {
         match self {
-            // Consumers make room.
+            // Consumers make room in the queue.
             Self::Full { .. } => true,
             Self::Encode(_) | Self::Unreadable(_) | Self::SequenceExhausted => false,
             Self::Core(error) => error.is_retryable(),
         }
     }
 
-    /// True when the items may be in the queue.
+    /// Returns whether the items may be in the queue.
     pub fn may_have_applied(&self) -> bool {
         matches!(self, Self::Core(error) if error.may_have_applied())
     }
 
-    /// The path that it is about, where that is known.
+    /// Returns the path that the error concerns, if it is known.
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::Core(error) => error.path(),
@@ -55,26 +55,26 @@ impl PutError {
     }
 }
 
-/// Errors of ending a delivery: acknowledging it, giving it back, rejecting it. It was not done, or may not
-/// have been.
+/// Error of ending a delivery: acknowledging it, giving it back or rejecting it. The operation failed, or its
+/// outcome is unknown.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum AckError {
-    /// The delivery was lost before anything was written: another consumer has the item, or will have it.
+    /// The delivery was lost before anything was written: another consumer has the item, or will get it.
     #[error("ack: {0}")]
     Lost(#[from] Lost),
-    /// The item for another queue could not be put: nothing was written.
-    #[error("ack: nothing was put, {0}")]
+    /// The item could not be put into the other queue, and nothing was written.
+    #[error("ack: cannot put the item into the other queue: {0}")]
     Put(PutError),
-    /// Anything else. [`may_have_applied`](Error::may_have_applied) says whether it may be done; if it is
-    /// not, the item is back in the queue.
+    /// Another error. [`may_have_applied`](Error::may_have_applied) returns whether the operation may have
+    /// been applied; if it was not, the item is back in the queue.
     #[error(transparent)]
     Core(Error),
 }
 
 impl AckError {
-    /// True when it was not done for a reason that time mends: the item is handed out again, and the same
-    /// call may succeed then. Not for a delivery that was lost.
+    /// Returns whether the operation failed for a transient reason. The item is then handed out again, and
+    /// the same call may succeed for its next delivery. False for a lost delivery.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Lost(_) => false,
@@ -83,12 +83,12 @@ impl AckError {
         }
     }
 
-    /// True when it may have been done.
+    /// Returns whether the operation may have been applied.
     pub fn may_have_applied(&self) -> bool {
         matches!(self, Self::Core(error) if error.may_have_applied())
     }
 
-    /// The path that it is about, where that is known.
+    /// Returns the path that the error concerns, if it is known.
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::Lost(_) => None,
@@ -107,36 +107,36 @@ impl From<Error> for AckError {
     }
 }
 
-/// Errors of looking at the next item. Looking changes nothing.
+/// Error of reading the next item, which changes nothing.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum PeekError {
-    /// It cannot be decoded; the consumers that take it leave it to others for a while, and then move it to
-    /// the dead letters.
-    #[error("peek: item {item:?} cannot be decoded: {detail}")]
+    /// The item cannot be decoded. A consumer that cannot decode an item leaves the item to other consumers
+    /// for a while, and then moves it to the dead letters.
+    #[error("peek: cannot decode item {item:?}: {detail}")]
     Undecodable {
-        /// The name of its node.
+        /// Name of the item's node.
         item: String,
-        /// The reason for which it cannot be decoded.
+        /// Reason for which the item cannot be decoded.
         detail: String,
     },
-    /// Anything else.
+    /// Another error.
     #[error(transparent)]
     Core(#[from] Error),
 }
 
 impl PeekError {
-    /// True when the same call may succeed later without anything being changed by the caller.
+    /// Returns whether the same call may succeed later without any change by the caller.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Core(error) if error.is_retryable())
     }
 
-    /// As the error of the read says, which writes nothing.
+    /// Returns whether a change may have been applied. False for every error of a read, which writes nothing.
     pub fn may_have_applied(&self) -> bool {
         matches!(self, Self::Core(error) if error.may_have_applied())
     }
 
-    /// The path that it is about, where that is known.
+    /// Returns the path that the error concerns, if it is known.
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::Core(error) => error.path(),

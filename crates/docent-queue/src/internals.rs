@@ -1,4 +1,4 @@
-//! Layout of a queue, for Docent's own crates. No promise is made for anything in here.
+//! Layout of a queue, for Docent's own crates only. Nothing in this module is covered by semantic versioning.
 
 pub use crate::consumer::{IDLE, LETTER};
 pub use crate::layout::{Head as LetterHead, ItemName, Turns, number};

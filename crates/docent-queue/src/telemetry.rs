@@ -1,4 +1,4 @@
-//! Queues as the core crate knows them, and their metrics and spans.
+//! The recipe kind of queues, and their metrics and spans.
 
 use docent_core::recipe::{Metric, MetricUnit, RecipeKind, Series, Stage};
 use docent_core::{Client, Fence};
@@ -20,7 +20,7 @@ static HEAD_AGE: Metric = Metric::gauge(
     "Age of the first item of the queue when this process saw it last.",
 );
 
-/// Gauges of the queue that the user named so.
+/// Gauges of the queue with the metrics name `name`.
 pub(crate) struct QueueGauges {
     depth: Series,
     head_age: Series,
@@ -34,7 +34,7 @@ impl QueueGauges {
         }
     }
 
-    /// There are so many items.
+    /// Records the number of items.
     pub(crate) fn depth(&self, items: usize) {
         self.depth.set(f64::from(u32::try_from(items).unwrap_or(u32::MAX)));
         if items == 0 {
@@ -42,7 +42,7 @@ impl QueueGauges {
         }
     }
 
-    /// The first item has been there since then.
+    /// Records since when the first item has been in the queue.
     pub(crate) fn head(&self, since: SystemTime) {
         self.head_age(SystemTime::now().duration_since(since).unwrap_or_default());
     }
@@ -52,7 +52,7 @@ impl QueueGauges {
     }
 }
 
-/// Span of a put of so many items. Where nobody listens it is none.
+/// Returns the span of a put of `items` items; a disabled span if no subscriber is interested.
 pub(crate) fn publish_span(client: &str, path: &str, items: usize) -> Span {
     tracing::info_span!(
         "publish",
@@ -66,7 +66,7 @@ pub(crate) fn publish_span(client: &str, path: &str, items: usize) -> Span {
     )
 }
 
-/// Span of an item from its hand-out to its end. Where nobody listens it is none.
+/// Returns the span of an item from its hand-out to its end; a disabled span if no subscriber is interested.
 pub(crate) fn delivery_span(
     client: &str,
     path: &str,

@@ -4,7 +4,7 @@ use crate::time::{Clock, millis, timeouts_ms};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Settings that a server is started with; see [`Builder`](crate::Builder) for the meaning of the fields.
+/// Settings of a server. See [`Builder`](crate::Builder) for the meaning of the fields.
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
     pub(crate) tick: Duration,
@@ -21,7 +21,7 @@ pub(crate) struct Config {
     pub(crate) words: Words,
 }
 
-/// Four-letter words that are answered.
+/// The four-letter words that the server answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Words {
     #[default]
@@ -30,12 +30,13 @@ pub(crate) enum Words {
 }
 
 impl Words {
-    /// The words of a list, in which `*` is all of them.
+    /// Creates the setting from a list of words, in which `*` means all words.
     pub(crate) fn listed(words: BTreeSet<String>) -> Self {
         if words.contains("*") { Self::All } else { Self::Only(words) }
     }
 
-    /// True for a word that is answered: `srvr` in each case, as ZooKeeper's own scripts need it.
+    /// Returns whether the server answers `word`. It always answers `srvr`, which ZooKeeper's own scripts
+    /// need.
     pub(crate) fn allow(&self, word: &str) -> bool {
         match self {
             Self::All => true,
@@ -44,11 +45,11 @@ impl Words {
     }
 }
 
-/// Digest of the user and password of the super user.
+/// Digest of the name and password of the super user.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct SuperUser(pub(crate) String);
 
-// An unsalted hash of a password is never printed.
+// The digest is an unsalted hash of a password, so it is never printed.
 impl std::fmt::Debug for SuperUser {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("SuperUser(..)")
@@ -75,12 +76,12 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Expiry is counted in whole ticks, so a tick is never shorter than a millisecond.
+    /// Returns the tick in milliseconds, at least 1, because expiry is counted in whole ticks.
     pub(crate) fn tick_ms(&self) -> i64 {
         millis(self.tick).max(1)
     }
 
-    /// The shortest and the longest session timeout granted at the start, in milliseconds.
+    /// Returns the initial minimum and maximum session timeout, in milliseconds.
     pub(crate) fn timeouts_ms(&self) -> (i32, i32) {
         match self.session_timeouts {
             Some((min, max)) => timeouts_ms(min, max),

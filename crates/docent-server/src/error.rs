@@ -2,16 +2,16 @@ use crate::KeepError;
 use std::io;
 use std::net::SocketAddr;
 
-/// Reason why a server does not listen.
+/// Error of starting, stopping or restarting a server's listener.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The address is not a loopback address, and the builder was not told to allow that.
+    /// The address is not a loopback address, and the builder does not allow remote clients.
     #[error(
-        "start: address {0} is not a loopback address: others could reach the server; allow_remote() permits it"
+        "start: {0} is not a loopback address, so other machines could reach the server; allow_remote() permits this"
     )]
     NotLoopback(SocketAddr),
-    /// The address cannot be listened on.
+    /// The server cannot listen on the address.
     #[error("start: cannot listen on {address}: {source}")]
     Bind {
         /// The address.
@@ -22,13 +22,13 @@ pub enum StartError {
     /// The file of [`Builder::keep`](crate::Builder::keep) cannot be used.
     #[error("start: {0}")]
     Keep(#[from] KeepError),
-    /// The server was stopped.
-    #[error("start: the server was stopped")]
+    /// The server has stopped.
+    #[error("start: the server has stopped")]
     Stopped,
 }
 
 impl StartError {
-    /// True when the same call may succeed later: an address may come free, and so may room for a file.
+    /// Returns whether a retry may succeed: an address may become free, and so may disk space.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Bind { .. } => true,
@@ -37,12 +37,12 @@ impl StartError {
         }
     }
 
-    /// Always false: a server that does not listen has done nothing.
+    /// Returns `false`: a server that does not listen has applied nothing.
     pub fn may_have_applied(&self) -> bool {
         false
     }
 
-    /// `None`: it is about no node.
+    /// Returns `None`: the error does not concern a node.
     pub fn path(&self) -> Option<&str> {
         None
     }

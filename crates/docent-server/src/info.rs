@@ -2,33 +2,33 @@ use bytes::Bytes;
 use docent_proto::{Acl, Stat};
 use std::time::Duration;
 
-/// A session as the server sees it.
+/// State of a session, as the server sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionInfo {
-    /// Its id.
+    /// The session id.
     pub id: i64,
-    /// The timeout granted.
+    /// The granted timeout.
     pub timeout: Duration,
-    /// True while it has a link, other than one of a follower that is cut off.
+    /// Whether the session has a link, other than a link to a follower that is cut off.
     pub attached: bool,
-    /// Its ephemeral nodes, in order.
+    /// Paths of the session's ephemeral nodes, in order.
     pub ephemerals: Vec<String>,
-    /// Watches that are set on its link.
+    /// Number of watches on the session's link.
     pub watches: usize,
-    /// Watch events that were sent to it since it was opened.
+    /// Number of watch events sent to the session since it was opened.
     pub events_sent: u64,
 }
 
-/// A node as the server keeps it.
+/// State of a node, as the server stores it.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NodeInfo {
-    /// Its data; `None` is null.
+    /// The data; `None` is null.
     pub data: Option<Bytes>,
-    /// Its stat.
+    /// The stat.
     pub stat: Stat,
-    /// Its access control list.
+    /// The access control list.
     pub acl: Vec<Acl>,
 }
 

@@ -1,47 +1,48 @@
 use bytes::Bytes;
 use std::time::Duration;
 
-/// One change that the server committed. A multi and the end of a session write several with the same zxid.
+/// One change that the server committed. A multi, or the end of a session, can record several changes with
+/// the same zxid.
 ///
-/// Only what changed something is listed. A write that failed, or only checked, takes up a number too and
-/// leaves a gap.
+/// The journal contains only actual changes. A write that failed, or that only checked something, uses up a
+/// zxid too and leaves a gap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Transaction {
-    /// Its number; it increases from transaction to transaction.
+    /// The transaction id, which increases from one transaction to the next.
     pub zxid: i64,
-    /// Time of the commit, in milliseconds since 1970 by the server's clock, rounded down; it never
+    /// Time of the commit by the server's clock, in milliseconds since 1970, rounded down. It never
     /// decreases. See [`Builder::clock`](crate::Builder::clock) for how it compares with other clocks.
     pub time_ms: i64,
-    /// The session that asked for it; 0 for the server itself, which deletes empty containers and
-    /// nodes whose time to live is over, or loses all.
+    /// The session that requested the change. It is 0 for the server itself, which deletes empty containers
+    /// and nodes whose time to live has passed, and which can lose all its state.
     pub session: i64,
-    /// The change that was made.
+    /// The kind of change.
     pub kind: TransactionKind,
-    /// The node it was done to; empty for sessions.
+    /// Path of the changed node; empty for a session.
     pub path: String,
-    /// The session that owns the node; 0 when it is not ephemeral.
+    /// The session that owns the node; 0 if the node is not ephemeral.
     pub owner: i64,
-    /// Data of the node from then on, if it was created or its data was set.
+    /// The new data of the node, if it was created or its data was set.
     pub data: Option<Bytes>,
 }
 
-/// Change that a [`Transaction`] made.
+/// Kind of change that a [`Transaction`] made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TransactionKind {
     /// A session was opened.
     #[non_exhaustive]
     SessionOpened {
-        /// The timeout granted.
+        /// The granted timeout.
         timeout: Duration,
     },
     /// A session ended. The deletions of its ephemeral nodes follow with the same zxid.
     #[non_exhaustive]
     SessionEnded {
-        /// Why.
+        /// Why the session ended.
         cause: EndCause,
-        /// The timeout that was granted last.
+        /// The last granted timeout.
         timeout: Duration,
     },
     /// A node was created.
@@ -51,13 +52,13 @@ pub enum TransactionKind {
     /// A node's data was set.
     #[non_exhaustive]
     DataSet {
-        /// Its version from then on.
+        /// The new data version.
         version: i32,
     },
     /// A node's access control list was set.
     #[non_exhaustive]
     AclSet {
-        /// Its version from then on.
+        /// The new version of the access control list.
         version: i32,
     },
 }
@@ -66,12 +67,12 @@ pub enum TransactionKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EndCause {
-    /// It was not heard of in time.
+    /// The server received nothing for the session within its timeout.
     Expired,
-    /// Its client closed it.
+    /// The client closed the session.
     Closed,
-    /// [`Server::expire`](crate::Server::expire) ended it.
+    /// [`Server::expire`](crate::Server::expire) ended the session.
     Forced,
-    /// [`Server::restart_empty`](crate::Server::restart_empty) lost it.
+    /// [`Server::restart_empty`](crate::Server::restart_empty) discarded the session.
     Lost,
 }

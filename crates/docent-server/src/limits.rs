@@ -1,90 +1,100 @@
 use std::time::Duration;
 
-/// Memory of a node without its bytes: its place in the tree and at its parent, with room for both to grow.
+/// Bytes of memory per node besides its contents: its entries in the tree and at its parent, with room to
+/// grow.
 pub(crate) const NODE: usize = 1 << 10;
 
-/// Memory of a session without its identities and ephemeral nodes.
+/// Bytes of memory per session besides its identities and ephemeral nodes.
 const SESSION: usize = 1 << 10;
 
-/// Memory of a link without what waits in it: its task, its socket, a buffer for each direction, and the
-/// small replies that wait behind a large one.
+/// Bytes of memory per link besides its queued data: its task, its socket, a buffer for each direction, and
+/// the small replies that are queued after a large one.
 const LINK: usize = 80 << 10;
 
-/// Bytes in front of a frame that hold its length.
+/// Bytes of the length prefix of a frame.
 pub(crate) const FRAME_LENGTH: usize = 4;
 
-/// Limits of the resources that clients may ask of a server. They are there so that no client can exhaust
-/// the process's memory: [`memory`](Self::memory) says how much a server with these limits holds at most.
+/// Limits on the resources that clients may use, so that no client can exhaust the memory of the process.
+/// [`memory`](Self::memory) returns the maximum memory of a server with these limits.
 ///
-/// Beyond a limit a request is answered with [`Code::QUOTA_EXCEEDED`](docent_proto::Code::QUOTA_EXCEEDED) and
+/// A request that exceeds a limit fails with [`Code::QUOTA_EXCEEDED`](docent_proto::Code::QUOTA_EXCEEDED) and
 /// changes nothing, unless the field says otherwise. Each refusal is logged as a warning with the name of the
-/// limit, its value and the value that was asked for: once a second for one link, and a hundred times for all
-/// of them.
+/// limit, its value and the requested value: at most once per second for each link, and 100 times per second
+/// for all links.
 ///
 /// The defaults are generous, for development on one machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Longest request in bytes; default 1 MiB − 1, which is ZooKeeper's `jute.maxbuffer`. A longer one
-    /// closes the link.
+    /// Maximum size of a request in bytes; default 1 MiB − 1, which is ZooKeeper's `jute.maxbuffer`. A larger
+    /// request closes the link.
     pub frame_bytes: usize,
-    /// Longest reply in bytes; default 64 MiB, never more than 1 GiB or half of what may wait in one link or
-    /// in all of them. Each name counts 32 bytes besides its length, and each result of a multi-read 81. A
-    /// longer one is refused, and the answer to a four-letter word cut off.
+    /// Maximum size of a reply in bytes; default 64 MiB. The effective limit never exceeds 1 GiB, nor half of
+    /// the bytes that may be queued in one link or in all links. Each name counts 32 bytes besides its
+    /// length, and each result of a multi-read 81 bytes. A larger reply is refused; the answer to a
+    /// four-letter word is truncated.
     pub reply_bytes: usize,
-    /// Links that are open at the same time; default 10,000. One more is closed, unless there is one without
-    /// a session: the oldest of those makes room.
+    /// Maximum number of open links; default 10,000. A further link replaces the oldest link without a
+    /// session. If every link has a session, the further link is closed.
     pub connections: usize,
-    /// Sessions that live at the same time; default 10,000. The link that asks for one more is closed.
+    /// Maximum number of live sessions; default 10,000. A link that requests a further session is closed.
     pub sessions: usize,
-    /// Nodes, without the root and those below `/zookeeper`; default 1,000,000. One more is refused.
+    /// Maximum number of nodes, not counting the root and those below `/zookeeper`; default 1,000,000.
+    /// Further nodes are refused.
     pub nodes: usize,
-    /// Bytes of all nodes together: data, access control lists other than the open one, and three times the
-    /// path, which is kept in so many places; default 512 MiB. Writes that need more are refused.
+    /// Maximum bytes of all nodes; default 512 MiB. It covers the data, access control lists other than the
+    /// open one, and three times the path, which is stored in three places. Writes that would exceed it are
+    /// refused.
     pub total_bytes: usize,
-    /// Bytes of one access control list, where each entry counts 128 besides its scheme and id; default 64
-    /// KiB. A longer one is refused.
+    /// Maximum bytes of an access control list; default 64 KiB. Each entry counts 128 bytes besides its
+    /// scheme and id. A larger list is refused.
     pub acl_bytes: usize,
-    /// Bytes of the identities of one link, each of which counts 128 besides its scheme and id; default 16
-    /// KiB. Credentials beyond that fail, which closes the link.
+    /// Maximum bytes of the identities of one link; default 16 KiB. Each identity counts 128 bytes besides
+    /// its scheme and id. Credentials that exceed the limit fail, which closes the link.
     pub auth_bytes_per_connection: usize,
-    /// Watches of one link, where one that stays counts twice; default 100,000. One more is refused.
+    /// Maximum number of watches of one link, where a persistent watch counts twice; default 100,000. Further
+    /// watches are refused.
     pub watches_per_connection: usize,
-    /// Bytes of the watches of one link, each of which counts 640 and twice its path; default 128 MiB.
-    /// Watches that need more are refused.
+    /// Maximum bytes of the watches of one link; default 128 MiB. Each watch counts 640 bytes and twice its
+    /// path. Watches that would exceed the limit are refused.
     pub watch_bytes_per_connection: usize,
-    /// Bytes of the watches of all links, counted likewise; default 512 MiB.
+    /// Maximum bytes of the watches of all links, counted in the same way; default 512 MiB.
     pub watch_bytes: usize,
-    /// Requests of one link that are not answered yet, or whose answers are not written; default 10,000.
-    /// Beyond that nothing more is read from the link until its client has read.
+    /// Maximum number of requests of one link that are unanswered, or whose replies are not written yet;
+    /// default 10,000. At the limit, the server stops reading from the link until its client has read
+    /// replies.
     pub requests_per_connection: usize,
-    /// Bytes of replies and events that wait until the client of one link reads, and of the request that is
-    /// coming in; default 128 MiB. Beyond that the link is closed. Only events reach this limit: once 256 KiB
-    /// wait, or one longer reply, nothing more is answered before the client has read.
+    /// Maximum bytes queued in one link; default 128 MiB. It covers replies and events that the client has
+    /// not read, and the request that is being received. A link that exceeds it is closed. Only events can
+    /// reach this limit: once 256 KiB, or one larger reply, are queued, the server answers no further request
+    /// until the client has read.
     pub queued_bytes_per_connection: usize,
-    /// The same bytes of all links together; default 512 MiB.
+    /// Maximum bytes queued in all links; default 512 MiB. It covers the same data as
+    /// `queued_bytes_per_connection`.
     ///
-    /// Replies may use half of them, and requests that are coming in a quarter. Beyond that no link is
-    /// closed: requests wait for their turn, except those whose reply has at most 16 KiB. Events may use a
-    /// quarter. They cannot wait, so beyond that the link with most of them is closed.
+    /// Replies may use half of the bytes, and requests that are being received a quarter. Beyond that, no
+    /// link is closed: requests wait for their turn, except those whose reply has at most 16 KiB. Events may
+    /// use a quarter. Because events cannot wait, the link with the most event bytes is closed beyond that.
     ///
     /// While requests wait, a link whose client has read nothing for a minute is closed.
     pub queued_bytes: usize,
-    /// Watch events of one transaction; default 1,000,000. The links that more would have to be told are
-    /// closed.
+    /// Maximum number of watch events of one transaction; default 1,000,000. Links that would need further
+    /// events are closed.
     pub events_per_transaction: usize,
-    /// Bytes of the messages that wait in all followers that are cut off and hold them, each of which counts
-    /// 512 besides its length; default 64 MiB. The link that sends one more is closed.
+    /// Maximum bytes of the messages held by all followers that are cut off; default 64 MiB. Each message
+    /// counts 512 bytes besides its length. A link that sends a further message is closed.
     pub held_bytes: usize,
-    /// Bytes of the trees that are kept for followers that lag, where each node counts 1 KiB besides its
-    /// bytes, and of the changes between them, each of which counts 128 besides its path and access control
-    /// list; default 512 MiB. Beyond that the oldest are dropped: the followers lag less.
+    /// Maximum bytes of the past trees that are kept for lagging followers, and of the changes between them;
+    /// default 512 MiB. In a tree, each node counts 1 KiB besides its bytes. A change counts 128 bytes
+    /// besides its path and access control list. Beyond the limit the oldest trees are dropped, so the
+    /// followers lag less.
     pub past_bytes: usize,
-    /// Bytes of the journal, if one is kept, where each entry counts 384 besides its path and data; default 1
-    /// GiB. Writes and new sessions are refused while there is only room for the ends of all sessions and
-    /// nodes that are there.
+    /// Maximum bytes of the journal, if one is kept; default 1 GiB. Each entry counts 384 bytes besides its
+    /// path and data. Writes and new sessions are refused once the remaining room is needed to record the end
+    /// of all existing sessions and nodes.
     pub journal_bytes: usize,
-    /// Time a new link has to open or attach to its session; default 10 s. After that it is closed.
+    /// Time in which a new link must open or resume a session; default 10 s. The link is closed after that
+    /// time.
     pub handshake: Duration,
 }
 
@@ -115,18 +125,19 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Bytes of memory that a server with these limits holds at most, whatever its clients do, what the
-    /// allocator cannot use between its pieces apart. It is the sum of:
-    /// - 1 KiB for each node and session, twice the bytes of all nodes, whose paths are told when a session
-    ///   ends, and the bytes of all watches;
-    /// - 80 KiB and the bytes of its identities for each link, and twice the bytes that wait in all links;
-    /// - for the one request that is worked on, 32 times the longest request, four times the longest reply,
-    ///   and 128 bytes for each event of a transaction;
-    /// - the bytes of the past, twice those of held messages, and the bytes of the journal.
+    /// Returns the maximum memory in bytes of a server with these limits, whatever its clients do. Memory
+    /// lost to fragmentation in the allocator is not included. The result is the sum of:
+    /// - 1 KiB for each node and session, and the bytes of all watches;
+    /// - twice the bytes of all nodes, because the end of a session creates events with their paths;
+    /// - 80 KiB and the bytes of its identities for each link, and twice the bytes queued in all links;
+    /// - for the one request that is being processed, 32 times the maximum request, four times the maximum
+    ///   reply, and 128 bytes for each event of a transaction;
+    /// - the bytes of past trees, twice those of held messages, and the bytes of the journal.
     ///
-    /// The last line is there only with followers and a [journal](crate::Builder::journal). A follower that
-    /// is cut off has one more copy of nodes, sessions and watches, a link whose transport has a fault 2 MiB,
-    /// and a server that starts with a [kept](crate::Builder::keep) state the whole file.
+    /// The last item applies only with followers and a [journal](crate::Builder::journal). Three cases need
+    /// further memory. A follower that is cut off has another copy of nodes, sessions and watches. A link
+    /// whose transport has a fault needs 2 MiB. A server that starts from a [kept](crate::Builder::keep)
+    /// state holds the whole file.
     ///
     /// ```
     /// use docent_server::Limits;
@@ -157,159 +168,161 @@ impl Limits {
         bytes.into_iter().fold(0, u64::saturating_add)
     }
 
-    /// The longest reply in bytes: what the wire can hold, and what may wait with room for another one.
+    /// Returns the effective maximum reply size in bytes. It is limited by the wire format, and by the
+    /// queues, which must have room for a second reply.
     pub(crate) fn longest_reply(&self) -> usize {
         let may_wait = self.queued_replies().min(self.queued_bytes_per_connection / 2);
         self.reply_bytes.min(1 << 30).min(may_wait)
     }
 
-    /// The longest request in bytes: one that could never be read as a whole is refused.
+    /// Returns the effective maximum request size in bytes. A request that could never be received as a whole
+    /// is refused.
     pub(crate) fn longest_request(&self) -> usize {
         self.frame_bytes.min(self.queued_requests().saturating_sub(FRAME_LENGTH))
     }
 
-    /// Bytes of the replies that wait in all links.
+    /// Returns the maximum bytes of replies queued in all links.
     pub(crate) fn queued_replies(&self) -> usize {
         self.queued_bytes / 2
     }
 
-    /// Bytes of the requests that are coming in over all links.
+    /// Returns the maximum bytes of requests that are being received on all links.
     pub(crate) fn queued_requests(&self) -> usize {
         self.queued_bytes / 4
     }
 
-    /// Bytes of the events that wait in all links.
+    /// Returns the maximum bytes of events queued in all links.
     pub(crate) fn queued_events(&self) -> usize {
         self.queued_bytes / 4
     }
 
-    /// Sets the longest request in bytes.
+    /// Sets the maximum size of a request in bytes.
     #[must_use]
     pub fn frame_bytes(mut self, bytes: usize) -> Self {
         self.frame_bytes = bytes;
         self
     }
 
-    /// Sets the longest reply in bytes.
+    /// Sets the maximum size of a reply in bytes.
     #[must_use]
     pub fn reply_bytes(mut self, bytes: usize) -> Self {
         self.reply_bytes = bytes;
         self
     }
 
-    /// Sets how many links may be open at the same time.
+    /// Sets the maximum number of open links.
     #[must_use]
     pub fn connections(mut self, count: usize) -> Self {
         self.connections = count;
         self
     }
 
-    /// Sets how many sessions may live at the same time.
+    /// Sets the maximum number of live sessions.
     #[must_use]
     pub fn sessions(mut self, count: usize) -> Self {
         self.sessions = count;
         self
     }
 
-    /// Sets how many nodes there may be.
+    /// Sets the maximum number of nodes.
     #[must_use]
     pub fn nodes(mut self, count: usize) -> Self {
         self.nodes = count;
         self
     }
 
-    /// Sets how many bytes all nodes may take up together.
+    /// Sets the maximum bytes of all nodes.
     #[must_use]
     pub fn total_bytes(mut self, bytes: usize) -> Self {
         self.total_bytes = bytes;
         self
     }
 
-    /// Sets how many bytes an access control list may take up.
+    /// Sets the maximum bytes of an access control list.
     #[must_use]
     pub fn acl_bytes(mut self, bytes: usize) -> Self {
         self.acl_bytes = bytes;
         self
     }
 
-    /// Sets how many bytes the identities of one link may take up.
+    /// Sets the maximum bytes of the identities of one link.
     #[must_use]
     pub fn auth_bytes_per_connection(mut self, bytes: usize) -> Self {
         self.auth_bytes_per_connection = bytes;
         self
     }
 
-    /// Sets how many watches one link may have.
+    /// Sets the maximum number of watches of one link.
     #[must_use]
     pub fn watches_per_connection(mut self, count: usize) -> Self {
         self.watches_per_connection = count;
         self
     }
 
-    /// Sets how many bytes the watches of one link may take up.
+    /// Sets the maximum bytes of the watches of one link.
     #[must_use]
     pub fn watch_bytes_per_connection(mut self, bytes: usize) -> Self {
         self.watch_bytes_per_connection = bytes;
         self
     }
 
-    /// Sets how many bytes the watches of all links may take up.
+    /// Sets the maximum bytes of the watches of all links.
     #[must_use]
     pub fn watch_bytes(mut self, bytes: usize) -> Self {
         self.watch_bytes = bytes;
         self
     }
 
-    /// Sets how many requests of one link may be under way.
+    /// Sets the maximum number of unanswered requests of one link.
     #[must_use]
     pub fn requests_per_connection(mut self, count: usize) -> Self {
         self.requests_per_connection = count;
         self
     }
 
-    /// Sets how many bytes may wait in one link.
+    /// Sets the maximum bytes queued in one link.
     #[must_use]
     pub fn queued_bytes_per_connection(mut self, bytes: usize) -> Self {
         self.queued_bytes_per_connection = bytes;
         self
     }
 
-    /// Sets how many bytes may wait in all links together.
+    /// Sets the maximum bytes queued in all links.
     #[must_use]
     pub fn queued_bytes(mut self, bytes: usize) -> Self {
         self.queued_bytes = bytes;
         self
     }
 
-    /// Sets how many events a transaction may have.
+    /// Sets the maximum number of watch events of one transaction.
     #[must_use]
     pub fn events_per_transaction(mut self, count: usize) -> Self {
         self.events_per_transaction = count;
         self
     }
 
-    /// Sets how many bytes may wait in followers that are cut off.
+    /// Sets the maximum bytes of messages held by followers that are cut off.
     #[must_use]
     pub fn held_bytes(mut self, bytes: usize) -> Self {
         self.held_bytes = bytes;
         self
     }
 
-    /// Sets how many bytes the trees of the past may take up, with the changes between them.
+    /// Sets the maximum bytes of past trees and the changes between them.
     #[must_use]
     pub fn past_bytes(mut self, bytes: usize) -> Self {
         self.past_bytes = bytes;
         self
     }
 
-    /// Sets how many bytes the journal may take up.
+    /// Sets the maximum bytes of the journal.
     #[must_use]
     pub fn journal_bytes(mut self, bytes: usize) -> Self {
         self.journal_bytes = bytes;
         self
     }
 
-    /// Sets how long a new link has to open or attach to its session.
+    /// Sets the time in which a new link must open or resume a session.
     #[must_use]
     pub fn handshake(mut self, time: Duration) -> Self {
         self.handshake = time;

@@ -1,5 +1,5 @@
-//! All that the server logs. A subscriber may block, for example on a pipe that no process reads. So nothing
-//! is logged while the ensemble is locked: entries are collected, and written once it is unlocked.
+//! All log events of the server. A subscriber may block, for example on a pipe that no process reads. Entries
+//! are therefore collected while the ensemble is locked, and written once it is unlocked.
 
 use crate::KeepError;
 use crate::state::Refusal;
@@ -7,27 +7,27 @@ use docent_proto::DecodeError;
 use std::io;
 use std::net::SocketAddr;
 
-/// Entry of the log.
+/// A log entry.
 #[derive(Debug)]
 pub(crate) enum Entry {
-    /// A client met a limit.
+    /// A client exceeded a limit.
     Refused { refusal: Refusal, peer: SocketAddr, session: Option<i64>, unsaid: u64 },
-    /// A client did not read, and others waited for the memory that its replies took up.
+    /// A client did not read its replies while other clients waited for the memory that they occupy.
     Stalled { peer: SocketAddr, session: Option<i64>, unsaid: u64 },
-    /// The operating system handed no link over.
+    /// The operating system failed to accept a connection.
     NotAccepted { error: io::Error, unsaid: u64 },
-    /// A client sent something other than a frame.
+    /// A client sent bytes that are not a valid frame.
     NoFrame(DecodeError),
-    /// A client asked for a session that it cannot have.
+    /// A client requested a session that it cannot have.
     NoSession(&'static str),
-    /// The process may open fewer files than there may be links.
+    /// The process may open fewer files than the server may have links.
     #[cfg(feature = "cli")]
     FewFiles { files: i64, links: usize },
-    /// A server stopped whose state could not be kept.
+    /// A server has stopped, and its state could not be saved.
     StateLost(KeepError),
 }
 
-/// Entries that are written when it is dropped.
+/// Log entries that are written when this value is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Log(Vec<Entry>);
 
@@ -45,31 +45,60 @@ impl Drop for Log {
 }
 
 impl Entry {
-    /// Writes the entry now. The ensemble must not be locked.
+    /// Writes the entry to the log. The ensemble must not be locked.
     pub(crate) fn write(self) {
         match self {
             Self::Refused { refusal: Refusal { rule, value, limit }, peer, session, unsaid } => {
                 let session = session.map(hex);
-                tracing::warn!(rule, value, limit, %peer, session, unsaid, "refused: over a limit");
+                // Event: A client exceeded a limit of the server. The server refused the request or closed
+                // the connection. The field `rule` names the limit, and `unsaid` counts warnings that were
+                // suppressed before this one.
+                // Action: If the client's demand is legitimate, raise the limit. Otherwise, find the client
+                // by its address in `peer` and fix it.
+                tracing::warn!(
+                    rule, value, limit, %peer, session, unsaid,
+                    "client exceeded a limit; refusing the request or closing the connection"
+                );
             }
             Self::Stalled { peer, session, unsaid } => {
                 let session = session.map(hex);
-                tracing::warn!(%peer, session, unsaid, "client reads nothing; closing its link for others");
+                // Event: A client has read no replies for a minute while requests of other clients wait for
+                // memory. The server closes its connection; the session continues until its timeout.
+                // Action: Find out why the client at the address in `peer` is stalled. If many clients need
+                // large replies at the same time, raise `queued_bytes`.
+                tracing::warn!(
+                    %peer, session, unsaid,
+                    "client does not read its replies while others wait for memory; closing its connection"
+                );
             }
             Self::NotAccepted { error, unsaid } => {
+                // Event: The operating system failed to accept a connection. The server retries after 50 ms.
+                // If the process has too many open files, the server also closes the oldest connection
+                // without a session.
+                // Action: If the error is about open files, raise the limit of the process (`ulimit -n`).
                 tracing::warn!(%error, unsaid, "cannot accept a connection; retrying");
             }
-            Self::NoFrame(error) => tracing::debug!(%error, "link closed"),
-            Self::NoSession(reason) => tracing::debug!(reason, "link refused"),
+            // Event: A client sent bytes that are not a valid request, or a request that is too long. The
+            // server closed the connection.
+            Self::NoFrame(error) => tracing::debug!(%error, "invalid request received; connection closed"),
+            // Event: A client asked for a session that this server cannot give it, for the reason in
+            // `reason`. The server closed the connection.
+            Self::NoSession(reason) => tracing::debug!(reason, "refused a session; connection closed"),
             #[cfg(feature = "cli")]
             Self::FewFiles { files, links } => {
+                // Event: The process may open fewer files than the server may have connections. Some clients
+                // may be unable to connect.
+                // Action: Raise the limit of open files (`ulimit -n`), or lower `--connections`.
                 tracing::warn!(
                     files,
                     links,
-                    "fewer open files than links are allowed; ulimit -n permits more"
+                    "the limit of open files is below the limit of connections; raise it with ulimit -n"
                 );
             }
-            Self::StateLost(error) => tracing::error!(%error, "the server stopped, and its state is lost"),
+            // Event: The server stopped, but could not save its state in its file. Changes since the server
+            // started are lost, and so are all sessions.
+            // Action: Fix the cause in `error`, such as a full disk, before the server is started again.
+            Self::StateLost(error) => tracing::error!(%error, "cannot save the state; latest changes lost"),
         }
     }
 }

@@ -1,4 +1,5 @@
-/// True where the defect with this name is planted: never in a normal build. `planted.rs` has the catalogue.
+/// Returns whether the named defect is planted; always `false` in a normal build. `planted.rs` has the
+/// catalogue.
 #[cfg(docent_planted)]
 macro_rules! planted {
     ($defect:ident) => {
@@ -6,7 +7,8 @@ macro_rules! planted {
     };
 }
 
-/// True where the defect with this name is planted: never in a normal build. `planted.rs` has the catalogue.
+/// Returns whether the named defect is planted; always `false` in a normal build. `planted.rs` has the
+/// catalogue.
 #[cfg(not(docent_planted))]
 macro_rules! planted {
     ($defect:ident) => {

@@ -1,4 +1,4 @@
-//! The embedded server as a program.
+//! The `docent-server` program.
 
 use std::process::ExitCode;
 

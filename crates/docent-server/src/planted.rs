@@ -1,26 +1,26 @@
-//! Defects that can be planted into this build, one at a time, to check that the comparison with a real
-//! server finds them, and the simulation those that its observers see. Some are found by a test of this
-//! crate, which is named.
+//! Defects that can be planted into this build, one at a time. They check that the comparison with a real
+//! server, and the observers of the simulation, find such defects. Some defects are found by a test of this
+//! crate, which the catalogue names.
 //!
-//! All of this exists only with `--cfg docent_planted`. A defect is chosen by [`plant`], or by its name in
-//! the environment variable `DOCENT_PLANTED`. The places in the code read `if planted!(WrongCversion)`.
+//! This module exists only with `--cfg docent_planted`. A defect is selected by [`plant`], or by its name in
+//! the environment variable `DOCENT_PLANTED`. The code contains each defect as `if planted!(WrongCversion)`.
 
 use std::env;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Variable with the name of the defect to plant.
+/// Environment variable with the name of the defect to plant.
 const VARIABLE: &str = "DOCENT_PLANTED";
 
-/// The variable was not read yet.
+/// Value of [`PLANTED`] before the variable is read.
 const UNREAD: usize = usize::MAX;
 
-/// Number of the defect in the catalogue, from 1; 0 for none.
+/// Number of the planted defect in the catalogue, from 1; 0 for none.
 static PLANTED: AtomicUsize = AtomicUsize::new(UNREAD);
 
-/// Declares the catalogue with its names, and the tests that find a defect.
+/// Declares the catalogue: the defects, their names, and the tests that find them.
 macro_rules! catalogue {
     ($($(#[$doc:meta])+ $defect:ident = $name:literal $(by $test:literal)?,)+) => {
-        /// A bug that somebody could have written.
+        /// A plausible programming error.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Planted {
@@ -28,18 +28,18 @@ macro_rules! catalogue {
         }
 
         impl Planted {
-            /// The whole catalogue.
+            /// All defects of the catalogue.
             pub const ALL: &[Self] = &[$(Self::$defect,)+];
 
-            /// Its name.
+            /// Returns the name of the defect.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$defect => $name,)+
                 }
             }
 
-            /// The test that finds it, as arguments of `cargo test`, the name last; `None` if a script or the
-            /// simulation does.
+            /// Returns the arguments of `cargo test` for the test that finds the defect, with the test's name
+            /// last; `None` if a script or the simulation finds it.
             pub const fn test(self) -> Option<&'static str> {
                 match self {
                     $(Self::$defect => catalogue!(@test $($test)?),)+
@@ -52,46 +52,46 @@ macro_rules! catalogue {
 }
 
 catalogue! {
-    /// The version of the set of children counts creates alone.
+    /// The version of the set of children only counts creates.
     WrongCversion = "wrong-cversion",
-    /// The transaction of a delete is not noted at the parent.
+    /// A delete is not recorded as the parent's last transaction.
     StalePzxid = "stale-pzxid",
-    /// A watch on the children of a node says nothing of the node's deletion.
+    /// A watch on the children of a node does not report the node's deletion.
     LostWatchOnDelete = "lost-watch-on-delete",
-    /// Operations of a multi before the one that failed are applied.
+    /// In a failed multi, operations before the one that failed are applied.
     WrongMultiRollback = "wrong-multi-rollback",
-    /// Watches that are removed stay.
+    /// Removed watches stay set.
     EventAfterRemoveWatches = "event-after-remove-watches",
-    /// A watch that came true once stays.
+    /// A one-shot watch stays set after it has fired.
     OneShotStays = "one-shot-stays",
-    /// Watches of a link that was lost stay for the next link of the session.
+    /// Watches of a lost link stay set for the next link of the session.
     WatchesOutliveLink = "watches-outlive-link",
-    /// Watches that are set again say nothing of a deletion.
+    /// Re-registered watches do not report a deletion.
     MissedDeletion = "missed-deletion",
     /// Data is set without permission.
     WriteWithoutPermission = "write-without-permission",
-    /// One node stays when its session ends.
+    /// One ephemeral node survives the end of its session.
     EphemeralOutlivesSession = "ephemeral-outlives-session",
-    /// The number of a sequential node counts the children that are there.
+    /// The number of a sequential node is the number of existing children.
     SequenceCountsChildren = "sequence-counts-children",
-    /// Events of a node are told to sessions that may not read it.
+    /// Events about a node are sent to sessions that may not read it.
     EventWithoutPermission = "event-without-permission",
-    /// A recursive watch says nothing of deletions further down than its node's grandchildren.
+    /// A recursive watch does not report deletions below its node's grandchildren.
     RecursiveMissesDeepDeletes = "recursive-misses-deep-deletes",
-    /// A persistent watch is gone once it came true.
+    /// A persistent watch is removed after it has fired once.
     PersistentFiresOnce = "persistent-fires-once",
-    /// Recursive watches are not set again.
+    /// Recursive watches are not re-registered.
     RecursiveNotSetAgain = "recursive-not-set-again",
-    /// A session that watches a node's data and its children is told twice of its deletion.
+    /// A session that watches a node's data and its children gets two events for its deletion.
     DeletionToldTwice = "deletion-told-twice",
-    /// The number of nodes below a node is that of its children.
+    /// The number of descendants of a node is the number of its children.
     ChildrenCountedAlone = "children-counted-alone",
-    /// The ephemeral nodes of the oldest session are listed as those of each.
+    /// Every session's list of ephemeral nodes is that of the oldest session.
     EphemeralsOfAnother = "ephemerals-of-another",
-    /// A file in which a server keeps its state is not locked.
+    /// The file in which a server stores its state is not locked.
     KeepFileUnlocked = "keep-file-unlocked"
         by "docent-server --test server keep::a_second_server_on_the_same_file_is_refused_until_the_first_has_stopped",
-    /// A link is closed if the replies in all links are too large, as if it could not wait.
+    /// A link is closed when the replies in all links are too large, although it could wait.
     ReadersExpelled = "readers-expelled"
         by "docent-server --test server limits::pressure::a_reply_waits_for_room_and_its_session_lives_meanwhile",
     /// A session expires while its request waits for other clients to read.
@@ -100,21 +100,21 @@ catalogue! {
     /// A thread that logs waits until standard error accepts the line.
     LogsWait = "logs-wait"
         by "docent-server --test server stderr::a_thousand_refused_frames_hang_no_client_when_standard_error_is_not_read",
-    /// Transaction numbers start above 2^53.
+    /// Transaction ids start above 2^53.
     ZxidsAboveDoubles = "zxids-above-doubles"
         by "docent-server --test server replaced::transactions_have_numbers_that_javascript_tells_apart",
 }
 
-/// Plants a defect in the place of the last one, in all servers of the process; `None` for no defect.
+/// Plants a defect in all servers of the process, in place of the previous one; `None` for no defect.
 pub fn plant(defect: Option<Planted>) {
     PLANTED.store(defect.map_or(0, number), Ordering::Relaxed);
 }
 
-/// True when this defect is planted.
+/// Returns whether this defect is planted.
 pub(crate) fn is(defect: Planted) -> bool {
     if PLANTED.load(Ordering::Relaxed) == UNREAD {
         let name = env::var(VARIABLE).unwrap_or_default();
-        // It may be a defect of the client's catalogue.
+        // The name may belong to the client's catalogue.
         plant(Planted::ALL.iter().copied().find(|defect| defect.name() == name));
     }
     PLANTED.load(Ordering::Relaxed) == number(defect)

@@ -6,42 +6,43 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use tokio::time::timeout;
 
-/// Most polls of a case.
+/// Maximum number of polls of a case.
 const MOST: usize = 1_000;
 
-/// Polls `future` each time the task is polled, at most `polls` times. Returns `None` if it is not done by
-/// then.
+/// Polls `future` each time the task is polled, at most `polls` times. Returns `None` if the future has not
+/// completed by that time.
 pub async fn poll_times<F: Future>(polls: usize, mut future: Pin<&mut F>) -> Option<F::Output> {
-    let mut left = polls;
+    let mut remaining = polls;
     poll_fn(|cx| {
-        if left == 0 {
+        if remaining == 0 {
             return Poll::Ready(None);
         }
-        left -= 1;
+        remaining -= 1;
         match future.as_mut().poll(cx) {
             Poll::Ready(output) => Poll::Ready(Some(output)),
-            Poll::Pending if left == 0 => Poll::Ready(None),
+            Poll::Pending if remaining == 0 => Poll::Ready(None),
             Poll::Pending => Poll::Pending,
         }
     })
     .await
 }
 
-/// Polls `future` each time the task is polled, at most `polls` times, and drops it then. Returns `None` if
-/// it is not done by then. Await it alone, because every poll of the task counts.
+/// Polls `future` each time the task is polled, at most `polls` times, and then drops it. Returns `None` if
+/// it has not completed. Await this function on its own, because every poll of the task counts.
 pub async fn abandon_at<F: Future>(polls: usize, future: F) -> Option<F::Output> {
     poll_times(polls, pin!(future)).await
 }
 
-/// Drops a future after each poll that leaves it pending. Returns the number of those polls.
+/// Drops a future after each poll that leaves it pending, to test what the future leaves behind. Returns the
+/// number of those polls.
 ///
-/// `case` gets the number of polls that it is to allow, from 1 on. It passes its future and this number to
-/// [`abandon_at`], checks what the dropped future has left, and returns whether the future was done. The
-/// next call allows one poll more, until the future is done.
+/// `case` is called with the number of polls to allow, starting at 1. It passes its future and this number to
+/// [`abandon_at`], checks what the dropped future has left behind, and returns whether the future completed.
+/// Each call allows one more poll, until the future completes.
 ///
 /// # Errors
-/// [`FailedRun`] with the number of polls if `case` returns an error, or has not ended after 60 s, for
-/// example because a ticket remained; also if the future is not done after 1,000 polls.
+/// [`FailedRun`] with the number of polls if `case` returns an error or does not finish within 60 s, for
+/// example because a ticket remains. Also if the future has not completed after 1,000 polls.
 ///
 /// # Cancel safety
 /// This function is as cancel safe as `case`.
@@ -75,12 +76,12 @@ pub async fn drop_at_each_poll<E: Into<Box<dyn Error + Send + Sync>>>(
     for polls in 1..=MOST {
         let failed = |source| FailedRun { run: format!("dropped after {polls} polls"), source };
         let done = timeout(LIMIT, case(polls)).await;
-        let done = done.map_err(|_| failed(format!("the case has not ended after {LIMIT:?}").into()))?;
+        let done = done.map_err(|_| failed(format!("the case did not finish within {LIMIT:?}").into()))?;
         if done.map_err(|error| failed(error.into()))? {
             return Ok(polls - 1);
         }
-        // A case that never waits would leave no time to others.
+        // A case that never waits would otherwise keep other tasks from running.
         tokio::task::yield_now().await;
     }
-    Err(FailedRun { run: "the case".to_owned(), source: format!("not done after {MOST} polls").into() })
+    Err(FailedRun { run: "the case".to_owned(), source: format!("not completed after {MOST} polls").into() })
 }

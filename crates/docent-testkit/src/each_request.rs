@@ -9,22 +9,22 @@ use std::time::Duration;
 use tokio::net::{ToSocketAddrs, lookup_host};
 use tokio::time::timeout;
 
-/// Limit for one run.
+/// Time limit of one run.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
-/// Most requests of a case.
+/// Maximum number of requests of a case.
 const MOST: usize = 1_000;
 
-/// How a link breaks at a request.
+/// Way in which a link breaks at a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LinkFault {
-    /// The link is reset before the server gets the request.
+    /// The link is reset before the server receives the request.
     Before,
-    /// The server applies the request. The link is reset instead of the reply.
+    /// The server applies the request, and the link is reset in place of the reply.
     After,
-    /// As `After`, and all sessions that came through the proxy of the run have ended before there is another
-    /// link.
+    /// Like `After`. In addition, all sessions that came through the run's proxy are ended before a new link
+    /// is possible.
     SessionEnd,
 }
 
@@ -54,22 +54,22 @@ pub struct FaultRun {
 }
 
 impl FaultRun {
-    /// The address for the client whose link breaks.
+    /// Returns the address for the client whose link breaks.
     pub fn connect_string(&self) -> String {
         self.link.connect_string()
     }
 
-    /// The proxy of that client. [`SessionEnd`](LinkFault::SessionEnd) [heals](FaultProxy::heal) it.
+    /// Returns the proxy of that client. [`SessionEnd`](LinkFault::SessionEnd) [heals](FaultProxy::heal) it.
     pub fn link(&self) -> &FaultProxy {
         &self.link
     }
 
-    /// The number of this run, from 0. Use it in paths, so that each run has nodes of its own.
+    /// Returns the number of this run, starting at 0. Use it in paths, so that each run has its own nodes.
     pub fn number(&self) -> usize {
         self.number
     }
 
-    /// How the link breaks.
+    /// Returns how the link breaks.
     pub fn fault(&self) -> LinkFault {
         self.fault
     }
@@ -88,7 +88,7 @@ impl fmt::Display for FaultRun {
     }
 }
 
-/// Tells of the run in which a case panicked.
+/// Prints the run in which a case panicked.
 impl Drop for FaultRun {
     fn drop(&mut self) {
         if thread::panicking() {
@@ -97,7 +97,7 @@ impl Drop for FaultRun {
     }
 }
 
-/// Error of a case that failed in one run of [`break_each_request`] or
+/// Error of a case that failed in a run of [`break_each_request`] or
 /// [`drop_at_each_poll`](crate::drop_at_each_poll).
 #[derive(Debug, thiserror::Error)]
 #[error("{run}: {source}")]
@@ -106,27 +106,26 @@ pub struct FailedRun {
     pub(crate) source: Box<dyn Error + Send + Sync>,
 }
 
-/// For each request that `case` sends and each [`LinkFault`], runs `case` and breaks the link at that
-/// request. The last runs have no fault. Returns the number of requests.
+/// Runs `case` for each request that it sends and each [`LinkFault`], and breaks the link at that request.
+/// The last runs have no fault. Returns the number of requests.
 ///
-/// The case connects its client to [`FaultRun::connect_string`], does what is to be tested, and checks the
-/// result. Requests are counted from the first one of the link. Pings are not counted, and neither is the
-/// handshake. The case should end what it began: requests that it leaves to the background may or may not be
-/// counted.
+/// The case connects its client to [`FaultRun::connect_string`], executes the operation to test, and checks
+/// the result. Requests are counted from the first one on the link, without pings and the handshake. The case
+/// should finish what it starts: requests that it leaves to the background may or may not be counted.
 ///
-/// A fault of a session's end is only carried out if the case waits for its requests: a case that returns
-/// before that leaves the session alone.
+/// The fault [`SessionEnd`](LinkFault::SessionEnd) requires a case that waits for its requests. If the case
+/// returns earlier, the session is not ended.
 ///
 /// # Errors
-/// [`FailedRun`] with the fault and the request if the case returns an error, or has not ended after 60 s;
-/// also if the case sends no request, or 1,000 or more, or if the server or a proxy cannot be reached. If it
-/// panics, the fault and the request are printed.
+/// [`FailedRun`] with the fault and the request if the case returns an error or does not finish within 60 s.
+/// Also if the case sends no request, or 1,000 or more, or if the server or a proxy cannot be reached. If the
+/// case panics, the fault and the request are printed.
 ///
 /// # Cancel safety
-/// This function is cancel safe: the run is dropped.
+/// This function is cancel safe. Cancelling it drops the current run.
 ///
 /// # Examples
-/// The limit is published whatever happens to the link:
+/// The limit is published no matter what happens to the link:
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -156,7 +155,7 @@ pub async fn break_each_request<E: Into<Box<dyn Error + Send + Sync>>>(
     let failed = |run: &dyn fmt::Display, source| FailedRun { run: run.to_string(), source };
     let address = match lookup_host(server).await.map(|mut addresses| addresses.next()) {
         Ok(Some(address)) => address,
-        Ok(None) => return Err(failed(&"the server", "its name has no address".into())),
+        Ok(None) => return Err(failed(&"the server", "its name does not resolve to an address".into())),
         Err(error) => return Err(failed(&"the server", error.into())),
     };
     let (mut request, mut number) = (1, 0);
@@ -170,7 +169,7 @@ pub async fn break_each_request<E: Into<Box<dyn Error + Send + Sync>>>(
             number += 1;
         }
         match request {
-            1 if !reached => return Err(failed(&"the case", "it sent no request over the link".into())),
+            1 if !reached => return Err(failed(&"the case", "it sent no request on the link".into())),
             _ if !reached => return Ok(request - 1),
             MOST => return Err(failed(&"the case", format!("it sent {MOST} requests or more").into())),
             _ => request += 1,
@@ -198,7 +197,7 @@ impl FaultRun {
         Self { link, fault, request, number, last, armed }
     }
 
-    /// Runs the `case`. True if it sent the request.
+    /// Runs the `case`. Returns whether it sent the request at which the link breaks.
     async fn run<E: Into<Box<dyn Error + Send + Sync>>>(
         &self,
         case: &impl AsyncFn(&Self) -> Result<(), E>,
@@ -214,7 +213,7 @@ impl FaultRun {
         tokio::select! {
             done = timeout(LIMIT, case(self)) => match done {
                 Ok(done) => done.map_err(Into::into)?,
-                Err(_) => return Err(format!("the case has not ended after {LIMIT:?}").into()),
+                Err(_) => return Err(format!("the case did not finish within {LIMIT:?}").into()),
             },
             failed = ending => failed?,
         }

@@ -5,22 +5,21 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::{ToSocketAddrs, lookup_host};
 
-/// Proxy on loopback between clients and one server, which breaks their links in the ways in which networks
-/// do.
+/// A proxy on loopback between clients and one server, which breaks their links as networks do.
 ///
-/// Give one client its own proxy, and its link alone is broken. A fault at a request, such as
-/// [`swallow_reply`](Self::swallow_reply), happens once; states such as [`black_hole`](Self::black_hole) last
-/// until [`heal`](Self::heal). Links with TLS are passed on, and can be delayed, silenced and cut; what is in
-/// them cannot be read, so that no request is found and no session is known.
+/// Give each client its own proxy, so that only its link is broken. A fault at a request, such as
+/// [`swallow_reply`](Self::swallow_reply), happens once. A state such as [`black_hole`](Self::black_hole)
+/// lasts until [`heal`](Self::heal). Links with TLS can be delayed, silenced and cut. However, their contents
+/// are encrypted, so no request triggers a fault and no session is known.
 ///
-/// At most 64 MiB wait in each direction of a link, then nothing more is read. Beside the ids and passwords
-/// of the sessions, nothing is kept of what went through.
+/// At most 64 MiB wait in each direction of a link; beyond that, nothing more is read. The proxy keeps the
+/// ids and passwords of sessions, but no other data.
 ///
 /// # On drop
-/// It listens no more and closes all its links.
+/// The proxy stops listening and closes all its links.
 ///
 /// # Examples
-/// The reply of a create is lost, and the lock is acquired all the same:
+/// The reply of a create is lost, and the lock is acquired nevertheless:
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -43,10 +42,10 @@ pub struct FaultProxy {
 }
 
 impl FaultProxy {
-    /// Listens on a free loopback port for clients of `server`, which need not run yet.
+    /// Listens on a free loopback port for clients of `server`, which need not be running yet.
     ///
     /// # Errors
-    /// When the server's name has no address, or no port is free.
+    /// If the server's name does not resolve to an address, or no port is free.
     ///
     /// # Cancel safety
     /// This function is cancel safe.
@@ -55,103 +54,107 @@ impl FaultProxy {
         Ok(Self { proxy: Proxy::start_untraced(address).await? })
     }
 
-    /// The address for clients: `host:port`.
+    /// Returns the address for clients: `host:port`.
     pub fn connect_string(&self) -> String {
         self.proxy.connect_string()
     }
 
-    /// The address it listens on. It stays the same over [`cut`](Self::cut) and [`heal`](Self::heal).
+    /// Returns the address that the proxy listens on. [`cut`](Self::cut) and [`heal`](Self::heal) do not
+    /// change it.
     pub fn address(&self) -> SocketAddr {
         self.proxy.address()
     }
 
-    /// Swallows the reply to the next request that is `operation` on the node `path` or one below it: the
-    /// server applies it, the client hears nothing more of it, and the link stays. The client gives the link
-    /// up once its read timeout is over.
+    /// Swallows the reply to the next request that is `operation` on the node `path` or on one below it. The
+    /// server applies the request, the client receives nothing more for it, and the link stays open. The
+    /// client drops the link after its read timeout.
     ///
-    /// Paths are the server's, with the client's namespace.
+    /// Paths are the server's paths, which include the client's namespace.
     pub fn swallow_reply(&self, operation: Operation, path: &str) -> Armed {
         self.proxy.add(below(operation, path).swallow_reply())
     }
 
-    /// Resets the link in place of the reply to the next such request, as
-    /// [`swallow_reply`](Self::swallow_reply) finds it: the server applies it, and the client cannot know.
+    /// Resets the link in place of the reply to the next request, selected as by
+    /// [`swallow_reply`](Self::swallow_reply). The server applies the request, and the client cannot know the
+    /// outcome.
     pub fn break_after(&self, operation: Operation, path: &str) -> Armed {
         self.proxy.add(below(operation, path).reset_after())
     }
 
-    /// Resets the link in place of the next such request, as [`swallow_reply`](Self::swallow_reply) finds it:
-    /// the server does not get it, and the client cannot know.
+    /// Resets the link in place of forwarding the next request, selected as by
+    /// [`swallow_reply`](Self::swallow_reply). The server does not receive the request, and the client cannot
+    /// know the outcome.
     pub fn break_before(&self, operation: Operation, path: &str) -> Armed {
         self.proxy.add(below(operation, path).reset_before())
     }
 
-    /// As [`break_after`](Self::break_after), and new links are reset, too, until [`heal`](Self::heal).
+    /// Does the same as [`break_after`](Self::break_after), and also resets new links until
+    /// [`heal`](Self::heal).
     pub fn cut_after(&self, operation: Operation, path: &str) -> Armed {
         self.proxy.add(below(operation, path).cut_after())
     }
 
-    /// Delays all that comes in from now on, each way by `delay`, without reordering it.
+    /// Delays all data that arrives from now on by `delay`, in both directions, without reordering it.
     pub fn delay(&self, delay: Duration) {
         self.proxy.set_delay(Direction::ToServer, delay);
         self.proxy.set_delay(Direction::ToClient, delay);
     }
 
-    /// Swallows everything in both directions. Links stay open, and new ones can be made but lead nowhere.
+    /// Swallows everything in both directions. Links stay open, and new links can be opened but never get an
+    /// answer.
     pub fn black_hole(&self) {
         self.proxy.blackhole();
     }
 
-    /// Resets the links there are. New ones pass. The links are gone when this returns.
+    /// Resets the open links, and waits until they are closed. New links pass.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: the links are closed all the same.
+    /// This method is cancel safe. The links are closed in any case.
     pub async fn reset(&self) {
         self.proxy.reset().await;
     }
 
-    /// Resets all links and refuses new ones until [`heal`](Self::heal). The links are gone when this
-    /// returns.
+    /// Resets all links, refuses new ones until [`heal`](Self::heal), and waits until the links are closed.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: the links are closed all the same.
+    /// This method is cancel safe. The links are closed in any case.
     pub async fn cut(&self) {
         self.proxy.cut().await;
     }
 
-    /// Ends black hole, cut and delay. What was swallowed stays lost, and faults that wait for a request go
-    /// on waiting.
+    /// Ends a black hole, a cut or a delay. Swallowed data stays lost, and faults that wait for a request
+    /// stay armed.
     ///
     /// # Errors
-    /// When another process has taken the port meanwhile.
+    /// If another process has taken the port in the meantime.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: heal again.
+    /// This method is cancel safe. If it is cancelled, call it again to complete the repair.
     pub async fn heal(&self) -> io::Result<()> {
         self.proxy.heal().await
     }
 
-    /// Ends a session that was opened or attached to through this proxy, as expiry does: its ephemeral nodes
-    /// are gone when this returns. It works on any server, and past the proxy's own faults.
+    /// Ends a session that was opened or attached through this proxy, as an expiry does, and waits until its
+    /// ephemeral nodes are deleted. It works with any server, and bypasses the proxy's own faults.
     ///
     /// # Errors
-    /// When the session did not come through this proxy, or the server cannot be reached or does not end it
-    /// within 30 s.
+    /// If the session did not come through this proxy, the server is unreachable, or the server does not end
+    /// the session within 30 s.
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: the session may have ended, or live on for up to 10 s.
+    /// This method is *not* cancel safe: the session may have ended, or continue for up to 10 s.
     pub async fn expire(&self, session_id: i64) -> Result<(), ExpireError> {
-        // On the heap: it is a whole session, and stands in the futures of whoever calls it.
+        // Boxed because the future contains a whole session, and would make the caller's future large.
         Box::pin(self.proxy.expire_session(session_id)).await
     }
 }
 
 impl FaultProxy {
-    /// Ends all sessions that came through.
+    /// Ends all sessions that came through the proxy.
     pub(crate) async fn expire_all(&self) -> Result<(), ExpireError> {
         for session in self.proxy.sessions().ids() {
             match self.expire(session).await {
-                // One that has ended before.
+                // The session has ended before.
                 Ok(()) | Err(ExpireError::Unknown(_)) => {}
                 Err(error) => return Err(error),
             }
@@ -164,7 +167,7 @@ impl FaultProxy {
     }
 }
 
-/// The first request of a kind about a node at `path` or below it.
+/// Selects the first request of a kind about a node at `path` or below it.
 fn below(operation: Operation, path: &str) -> On {
     let path = path.to_owned();
     Rule::on_any().when(move |request| operation.is_meant(&path, request))

@@ -2,17 +2,17 @@ use crate::{NotMet, eventually};
 use docent_core::{Client, Error, ErrorKind};
 use std::time::Duration;
 
-/// Digits that servers put behind the name of a node with a number.
+/// Number of digits that servers append to the name of a sequential node.
 const DIGITS: usize = 10;
 
-/// Waits until exactly `count` contenders are in the line at `path`, those who hold counted, and returns
-/// their nodes' names in the order of their numbers.
+/// Waits until the line at `path` has exactly `count` contenders, including holders. Returns the names of
+/// their nodes, ordered by sequence number.
 ///
-/// The path is that of the mutex, the readers' and writers' lock or the election as `client` sees it; of a
-/// semaphore it is the folder `leases` below its path. Children without a number do not count.
+/// The path is that of the mutex, the read-write lock or the election as `client` sees it. For a semaphore,
+/// use the folder `leases` below its path. Children without a sequence number do not count.
 ///
 /// # Errors
-/// [`NotMet`] once `limit` is over, with the names seen last or the error of the last read.
+/// [`NotMet`] after `limit`, with the last names seen or the error of the last read.
 ///
 /// # Cancel safety
 /// This function is cancel safe.
@@ -42,12 +42,12 @@ pub async fn in_line(
     count: usize,
     limit: Duration,
 ) -> Result<Vec<String>, NotMet> {
-    let look = async || contenders(client, path).await;
-    let seen = eventually(limit, look, |seen| matches!(seen, Ok(names) if names.len() == count)).await?;
+    let check = async || contenders(client, path).await;
+    let seen = eventually(limit, check, |seen| matches!(seen, Ok(names) if names.len() == count)).await?;
     Ok(seen.unwrap_or_default())
 }
 
-/// The children with a number, by their numbers; none where there is no line.
+/// Returns the children with a sequence number, in order; none if the folder does not exist.
 async fn contenders(client: &Client, path: &str) -> Result<Vec<String>, Error> {
     let mut names = match client.children(path).await {
         Ok(children) => children.names,

@@ -1,4 +1,4 @@
-//! Engine of the kit, for Docent's own suites. No promise is made for anything in here.
+//! Implementation of the test kit, for Docent's own test suites. Nothing in this module is stable.
 
 pub use crate::each_poll::poll_times;
 pub use crate::net::{Net, NetListener, NetStream};

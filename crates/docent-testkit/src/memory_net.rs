@@ -8,24 +8,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::io::{DuplexStream, duplex};
 use tokio::sync::mpsc;
 
-/// Bytes of one direction of a link that wait to be read.
+/// Maximum number of unread bytes in one direction of a link.
 const BUFFER: usize = 64 << 10;
-/// Links that wait to be accepted.
+/// Maximum number of links that wait to be accepted.
 const BACKLOG: usize = 128;
-/// First of the ports that are given out.
+/// First port that is assigned.
 const FIRST_PORT: u16 = 2181;
 
-/// Network in memory, for the embedded server, its followers and their clients in one runtime: with it they
-/// run under tokio's paused time, where a minute passes as soon as everybody waits.
+/// A network in memory for the embedded server, its followers and their clients in one runtime. They can then
+/// run under tokio's paused time, in which a minute passes as soon as all tasks wait.
 ///
-/// Over sockets paused time would run ahead of the bytes. Handles are cheap to clone and stand for the same
-/// network; networks know nothing of each other.
+/// With real sockets, paused time would advance before the bytes arrive. Clones of a value refer to the same
+/// network. Different networks are not connected.
 ///
 /// # On drop
-/// Links and listeners live on with their ends.
+/// Links and listeners live as long as their ends.
 ///
 /// # Examples
-/// A session expires, in no time:
+/// A session expires without taking real time:
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
@@ -52,12 +52,12 @@ type Accepted = (DuplexStream, SocketAddr);
 
 #[derive(Default)]
 struct Listening {
-    /// Ports given out.
+    /// Number of ports assigned.
     ports: u16,
     links: HashMap<SocketAddr, mpsc::Sender<Accepted>>,
 }
 
-/// Listener of a [`MemoryNet`].
+/// A listener of a [`MemoryNet`].
 #[derive(Debug)]
 pub struct MemoryListener {
     address: SocketAddr,
@@ -65,12 +65,12 @@ pub struct MemoryListener {
 }
 
 impl MemoryNet {
-    /// A network on which nobody listens yet.
+    /// Creates a network without listeners.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Settings of a client on this network that goes by tokio's clock, as paused time needs it.
+    /// Returns a builder for a client on this network that uses tokio's clock, which paused time requires.
     pub fn client(&self, connect_string: impl AsRef<str>) -> ClientBuilder {
         Client::builder(connect_string).transport(self.clone()).clock(TokioClock::new())
     }
@@ -79,13 +79,13 @@ impl MemoryNet {
         self.listening.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An address for a server that does not listen yet.
+    /// Assigns an address to a server that does not listen yet.
     pub(crate) fn claim(&self) -> io::Result<SocketAddr> {
         let port = self.listening().port().ok_or(io::ErrorKind::AddrInUse)?;
         Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
     }
 
-    /// An address for port 0, and the given one else.
+    /// Listens on `address`. Port 0 is replaced by a free port.
     pub(crate) fn listen(&self, mut address: SocketAddr) -> io::Result<MemoryListener> {
         let mut listening = self.listening();
         if address.port() == 0 {
@@ -110,7 +110,8 @@ impl MemoryNet {
 }
 
 impl Listening {
-    /// The next port. After the last one they begin anew: only listeners must differ.
+    /// Assigns the next free port. After the last port, the search continues from the first, because only
+    /// listeners must differ.
     fn port(&mut self) -> Option<u16> {
         for _ in FIRST_PORT..=u16::MAX {
             let port = FIRST_PORT.checked_add(self.ports).unwrap_or(FIRST_PORT);
@@ -138,7 +139,7 @@ impl Listener for MemoryListener {
     async fn accept(&mut self) -> io::Result<Accepted> {
         match self.links.recv().await {
             Some(link) => Ok(link),
-            // The network is gone, and nobody can dial any more.
+            // The network has been dropped, so no client can connect any more.
             None => std::future::pending().await,
         }
     }
@@ -154,7 +155,7 @@ impl Transport for MemoryNet {
             let host = match server.host.as_str() {
                 "localhost" => Ok(Ipv4Addr::LOCALHOST.into()),
                 host => {
-                    host.parse().map_err(|_| io::Error::other(format!("{host:?} is no address in memory")))
+                    host.parse().map_err(|_| io::Error::other(format!("{host:?} is neither localhost nor an IP address, and memory networks resolve no other names")))
                 }
             };
             Ok(vec![SocketAddr::new(host?, server.port)])

@@ -1,4 +1,4 @@
-//! Ways to a server: by TCP on loopback, or in memory.
+//! Networks to a server: TCP on loopback, or in memory.
 
 use crate::{MemoryListener, MemoryNet, Port};
 use docent_core::{Client, ClientBuilder};
@@ -10,10 +10,10 @@ use tokio::io::DuplexStream;
 use tokio::net::TcpStream;
 use tokio_util::either::Either;
 
-/// Link of either network.
+/// A link of either network.
 pub type NetStream = Either<TcpStream, DuplexStream>;
 
-/// Network on which servers, proxies and clients of a test meet.
+/// The network that the servers, proxies and clients of a test share.
 #[derive(Debug, Clone, Default)]
 pub enum Net {
     /// TCP on loopback, in real time.
@@ -23,24 +23,24 @@ pub enum Net {
     Memory(MemoryNet),
 }
 
-/// Address that stays the same while nobody listens on it.
+/// An address that stays reserved while nothing listens on it.
 #[derive(Debug)]
 pub(crate) enum Place {
     Loopback(Port),
     Memory(MemoryNet, SocketAddr),
 }
 
-/// Listener of either network.
+/// A listener of either network.
 #[derive(Debug)]
 pub enum NetListener {
-    /// By TCP.
+    /// TCP.
     Loopback(Listening),
     /// In memory.
     Memory(MemoryListener),
 }
 
 impl Net {
-    /// Settings of a client on this network that connects to `connect_string`.
+    /// Returns a builder for a client on this network that connects to `connect_string`.
     pub fn client_builder(&self, connect_string: impl AsRef<str>) -> ClientBuilder {
         match self {
             Self::Loopback => Client::builder(connect_string),
@@ -51,7 +51,7 @@ impl Net {
     /// Listens on a free address.
     ///
     /// # Errors
-    /// When there is none.
+    /// If no address is free.
     pub async fn listen(&self) -> io::Result<NetListener> {
         self.bind((Ipv4Addr::LOCALHOST, 0).into()).await
     }
@@ -67,8 +67,8 @@ impl Net {
         }
     }
 
-    /// Time that a proxy takes for each frame. In memory it is the least that tokio's timers can wait:
-    /// otherwise paused time would not go on while a test asks the same question again and again.
+    /// Returns the time that a proxy takes for each frame. In memory, this is the shortest time that tokio's
+    /// timers support. Otherwise paused time would not advance while a test polls in a loop.
     pub(crate) fn latency(&self) -> Duration {
         match self {
             Self::Loopback => Duration::ZERO,
@@ -133,7 +133,8 @@ impl Listener for NetListener {
     }
 }
 
-/// Has a link end in a reset, not in an orderly end, when it is dropped. In memory the other end cannot tell.
+/// Makes a link end with a reset instead of an orderly close when it is dropped. In memory, the other end
+/// cannot distinguish the two.
 pub(crate) fn reset_on_drop(stream: &NetStream) {
     if let Either::Left(stream) = stream {
         let _ = stream.set_zero_linger();

@@ -2,42 +2,43 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Property of the digest of the user that may do everything.
+/// System property with the digest of the super user.
 const SUPER_DIGEST: &str = "zookeeper.DigestAuthenticationProvider.superDigest";
 
-/// Settings of a server, a [`RealServer`](crate::RealServer) or an embedded one.
+/// Settings of a server, either a [`RealServer`](crate::RealServer) or an embedded one.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ServerOptions {
-    /// The server's tick, which rounds the end of sessions. Default: 200 ms.
+    /// Tick of the server, the unit of session expiry. Default: 200 ms.
     pub tick: Duration,
-    /// Shortest session timeout it grants. Default: 400 ms.
+    /// Minimum session timeout. Default: 400 ms.
     pub min_session_timeout: Duration,
-    /// Longest session timeout it grants. Default: 60 s.
+    /// Maximum session timeout. Default: 60 s.
     pub max_session_timeout: Duration,
-    /// Takes nodes with a time to live. Default: false, as real servers come.
+    /// Whether clients may create nodes with a time to live. Default: `false`, as in ZooKeeper.
     pub extended_types: bool,
-    /// Digest of a user that may do everything, as `user:` and the SHA-1 of `user:password` in Base64.
-    /// Default: none.
+    /// Digest of the super user, who passes all access checks: `user:` and the SHA-1 of `user:password` in
+    /// Base64. Default: none.
     pub super_digest: Option<String>,
-    /// Pause between its looks for empty containers and dead nodes with a time to live. Default: 200 ms.
+    /// Interval at which the server deletes empty containers and nodes whose time to live has passed.
+    /// Default: 200 ms.
     pub container_check_interval: Duration,
-    /// A real server listens on one more port, for TLS; the properties say with which keys. Default: false.
+    /// Whether a real server also listens on a TLS port. The properties name the keys. Default: `false`.
     pub secure_port: bool,
-    /// Number of silent ticks after which the leader of an ensemble and its followers give each other up.
-    /// Default: 10.
+    /// Number of silent ticks after which the leader of an ensemble and a follower drop each other. Default:
+    /// 10.
     pub sync_limit: u32,
-    /// The embedded server says in the header of an event which transaction it is of, as ZooKeeper does from
-    /// 3.9 on; a real one does what its version does. Default: true where the environment variable
-    /// `DOCENT_EMBEDDED_AS` is `3.9`.
+    /// Whether the header of an event from the embedded server contains the transaction that caused it, as in
+    /// ZooKeeper 3.9 and later. A real server does what its version does. Default: `true` if the environment
+    /// variable `DOCENT_EMBEDDED_AS` is `3.9`.
     pub zxid_in_events: bool,
-    /// The Java process of a real server has the JVM's own settings, but for its largest heap, 1 GiB, in
-    /// place of small ones that start quickly. Default: false.
+    /// Whether the Java process of a real server runs with the JVM's default settings and a maximum heap of 1
+    /// GiB, instead of small settings that start quickly. Default: `false`.
     pub long_lived: bool,
-    /// Folder in which a real server gets a folder of its own for data, configuration and log. Default: that
-    /// of the system for temporary files.
+    /// Folder in which a real server creates its own folder for data, configuration and log. Default: the
+    /// system's folder for temporary files.
     pub parent_folder: Option<PathBuf>,
-    /// More system properties of the Java process of a real server. Default: none.
+    /// Further system properties for the Java process of a real server. Default: none.
     pub properties: Vec<(String, String)>,
 }
 
@@ -68,7 +69,7 @@ impl ServerOptions {
         self
     }
 
-    /// Sets the range of session timeouts it grants.
+    /// Sets the minimum and maximum session timeout.
     #[must_use]
     pub fn session_timeouts(mut self, shortest: Duration, longest: Duration) -> Self {
         (self.min_session_timeout, self.max_session_timeout) = (shortest, longest);
@@ -138,7 +139,7 @@ impl ServerOptions {
         self
     }
 
-    /// The configuration file.
+    /// Returns the contents of the configuration file.
     pub(crate) fn config(&self, address: SocketAddr, secure: Option<SocketAddr>, data: &Path) -> String {
         let plain = format!(
             "tickTime={}\ndataDir={}\nclientPort={}\nclientPortAddress={}\nminSessionTimeout={}\n\
@@ -163,9 +164,9 @@ impl ServerOptions {
         }
     }
 
-    /// The arguments of the Java process that come before the class.
+    /// Returns the arguments of the Java process before the class name.
     pub(crate) fn java_arguments(&self) -> Vec<String> {
-        // Made for a short life: a small heap, a quick start, nothing written outside the server's folder.
+        // Settings for a short run: a small heap, a quick start, and no files outside the server's folder.
         let short = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"];
         let settings: &[&str] = if self.long_lived { &["-Xmx1g", "-XX:-UsePerfData"] } else { &short };
         let mut arguments: Vec<String> = settings.iter().map(ToString::to_string).collect();

@@ -1,4 +1,4 @@
-//! Loopback ports that stay ours while nothing listens on them.
+//! Loopback ports that stay reserved while nothing listens on them.
 
 use docent_server::{Bind, Listening, Server, StartError, TcpBind};
 use std::collections::hash_map::RandomState;
@@ -8,22 +8,23 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Ports below the range from which systems mostly take those of outgoing connections: a kept port there is
-/// in nobody's way.
+/// Range of ports that are claimed. Most systems choose the ports of outgoing connections above this range,
+/// so a claimed port conflicts with none of them.
 const RANGE: std::ops::Range<u16> = 15_000..31_000;
 const ATTEMPTS: usize = 200;
 
-/// Loopback port for TCP that no other test and no outgoing connection takes: neither before its server
-/// listens, nor while that is down. Connections to it are refused then. The server may be another process.
+/// A TCP port on loopback that no other test and no outgoing connection can take, neither before its server
+/// listens nor while the server is down. In the meantime, connections to it are refused. The server may be
+/// another process.
 ///
-/// A socket for UDP with the same number stands for the claim. That is exclusive between processes too, takes
-/// nothing away from the server, and goes with the process however that ends.
+/// The claim is a UDP socket with the same port number. It is exclusive among processes, does not disturb the
+/// server, and ends with the process in any case.
 ///
-/// A process takes a port again only after all others, because clients of an earlier server may still dial
-/// it.
+/// A process reuses a port only after it has used all others, because clients of an earlier server may still
+/// try to connect.
 ///
 /// # On drop
-/// Others may take it, once no server listens on it.
+/// Others may take the port once no server listens on it.
 ///
 /// # Examples
 /// A service starts before its server does:
@@ -47,10 +48,10 @@ pub struct Port {
 }
 
 impl Port {
-    /// Takes a port that nothing listens on, of those from 15000 to 30999.
+    /// Claims a port between 15000 and 30999 that nothing listens on.
     ///
     /// # Errors
-    /// When no free one was found.
+    /// If no free port was found.
     pub fn claim() -> io::Result<Self> {
         let mut last = io::Error::from(io::ErrorKind::AddrInUse);
         for _ in 0..ATTEMPTS {
@@ -65,25 +66,25 @@ impl Port {
     fn claim_number(number: u16) -> io::Result<Self> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, number));
         let claim = UdpSocket::bind(address)?;
-        // A process that knows nothing of claims may listen there.
+        // A process that does not use claims may listen on the port.
         Ok(Self { address, bind: TcpBind::keep(address)?, _claim: claim })
     }
 
-    /// The address of a server on this port.
+    /// Returns the address of a server on this port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The address for clients: `host:port`.
+    /// Returns the address for clients: `host:port`.
     pub fn connect_string(&self) -> String {
         self.address.to_string()
     }
 
-    /// Starts an embedded server on it, with the defaults. Another one can be had by
-    /// [`Server::builder`] and [`address`](Self::address).
+    /// Starts an embedded server with default settings on this port. For other settings, use
+    /// [`Server::builder`] with [`address`](Self::address).
     ///
     /// # Errors
-    /// When another one listens on it.
+    /// If another server listens on the port.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -91,20 +92,20 @@ impl Port {
         Box::pin(Server::builder().port(self.address.port()).start()).await
     }
 
-    /// Listens on it, until the returned listener is dropped.
+    /// Listens on the port until the returned listener is dropped.
     ///
     /// # Errors
-    /// When another one listens on it.
+    /// If another process listens on the port.
     #[doc(hidden)]
     pub async fn listen(&self) -> io::Result<Listening> {
         self.bind.bind(self.address).await
     }
 }
 
-/// The next number: each process begins at a random one, and has them all before one comes again. One does
-/// not lie beside the next: others may have taken many in a row.
+/// Returns the next port number. Each process starts at a random one, and uses all of them before it repeats
+/// one. Successive numbers are not adjacent, because other processes may have taken many adjacent ports.
 fn next_number() -> u16 {
-    /// Prime to the number of ports.
+    /// Coprime to the number of ports.
     const STEP: u64 = 7_919;
     static NEXT: LazyLock<AtomicU64> =
         LazyLock::new(|| AtomicU64::new(RandomState::new().hash_one(std::process::id()) >> 1));
@@ -119,7 +120,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     #[test]
-    fn a_claimed_port_is_nobody_elses_though_nothing_listens_on_it() {
+    fn a_claimed_port_is_exclusive_although_nothing_listens_on_it() {
         let port = Port::claim().unwrap();
         let number = port.address().port();
         assert_eq!(Port::claim_number(number).unwrap_err().kind(), io::ErrorKind::AddrInUse);
@@ -139,7 +140,7 @@ mod tests {
     fn outgoing_connections_take_no_claimed_port() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let connect = || TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        // The system takes ports for the same destination one after the other, and leaves some out.
+        // For one destination, the system assigns ports in sequence and skips some.
         let first = connect().local_addr().unwrap().port();
         let claims: Vec<_> =
             (1..150).filter_map(|n| Port::claim_number(first.checked_add(2 * n)?).ok()).collect();

@@ -12,45 +12,46 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{ToSocketAddrs, lookup_host};
 
 const FRAME_LIMIT: usize = 64 << 20;
-/// Everything a test waits for on a loopback link comes sooner than this.
+/// Time limit for everything that a test waits for on a loopback link.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Reason why a [`RawClient`] failed.
+/// Error of a [`RawClient`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RawError {
-    /// The link.
+    /// The link failed.
     #[error("link failed: {0}")]
     Io(#[from] io::Error),
     /// The server sent something that is not a reply.
-    #[error("reply could not be read: {0}")]
+    #[error("cannot decode the reply: {0}")]
     Decode(#[from] DecodeError),
-    /// The session asked for was not opened through a proxy that shares the record.
+    /// The requested session was not opened through a proxy that shares the record.
     #[error("session {0:#x} was not opened through this proxy")]
     Unknown(i64),
-    /// The session asked for is gone.
-    #[error("session {0:#x} is gone")]
+    /// The requested session has expired.
+    #[error("session {0:#x} has expired")]
     Gone(i64),
     /// The server refused the request.
     #[error("request failed: {0}")]
     Refused(Code),
 }
 
-/// Reply of a server.
+/// A server's reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// Its header.
+    /// The header.
     pub header: ReplyHeader,
-    /// The body, when the header says success.
+    /// The body, if the header reports success.
     pub response: Option<Response>,
-    /// The frame as it came, without its length.
+    /// The frame as received, without its length prefix.
     pub frame: Bytes,
 }
 
-/// A bare client for tests: one session on one link. It does only what it is told: no pings, no retries.
+/// A bare client for tests, with one session on one link. It sends only what it is asked to send: no pings,
+/// no retries.
 ///
 /// # On drop
-/// The link is closed, the session lives until it times out.
+/// The link is closed, and the session continues until it times out.
 #[derive(Debug)]
 pub struct RawClient {
     stream: NetStream,
@@ -66,7 +67,7 @@ impl RawClient {
     /// Opens a session on loopback.
     ///
     /// # Errors
-    /// When the link fails.
+    /// If the link fails.
     pub async fn open(server: impl ToSocketAddrs, timeout: Duration) -> Result<Self, RawError> {
         Self::attach(server, &new_session(timeout)).await
     }
@@ -74,24 +75,24 @@ impl RawClient {
     /// Opens a session on a network.
     ///
     /// # Errors
-    /// When the link fails.
+    /// If the link fails.
     pub async fn open_on(net: &Net, server: SocketAddr, timeout: Duration) -> Result<Self, RawError> {
         Self::attach_on(net, server, &new_session(timeout)).await
     }
 
-    /// Sends `connect` as the first frame on loopback: opens a session or attaches to one.
+    /// Opens a session on loopback or attaches to one, with `connect` as the first frame.
     ///
     /// # Errors
-    /// [`RawError::Gone`] when the session to attach to is gone.
+    /// [`RawError::Gone`] if the session to attach to has expired.
     pub async fn attach(server: impl ToSocketAddrs, connect: &ConnectRequest) -> Result<Self, RawError> {
         let address = lookup_host(server).await?.next().ok_or(io::ErrorKind::AddrNotAvailable);
         Self::attach_on(&Net::Loopback, address.map_err(io::Error::from)?, connect).await
     }
 
-    /// As [`attach`](Self::attach), on a network.
+    /// Does the same as [`attach`](Self::attach), on a network.
     ///
     /// # Errors
-    /// As [`attach`](Self::attach).
+    /// See [`attach`](Self::attach).
     pub async fn attach_on(
         net: &Net,
         server: SocketAddr,
@@ -119,15 +120,15 @@ impl RawClient {
         if client.session.timeout_ms <= 0 { Err(RawError::Gone(connect.session_id)) } else { Ok(client) }
     }
 
-    /// The server's answer to the handshake: session, password, timeout.
+    /// Returns the server's answer to the handshake: session, password and timeout.
     pub fn session(&self) -> &ConnectResponse {
         &self.session
     }
 
-    /// Sends requests in one write, without waiting. Returns the number of the last.
+    /// Sends requests in one write, without waiting. Returns the xid of the last one.
     ///
     /// # Errors
-    /// When the link fails.
+    /// If the link fails.
     pub async fn send(&mut self, requests: impl IntoIterator<Item = Request>) -> Result<i32, RawError> {
         let mut out = BytesMut::new();
         let mut last = 0;
@@ -140,10 +141,10 @@ impl RawClient {
         Ok(last)
     }
 
-    /// Waits for the next reply. Watch events that come before it are kept for [`event`](Self::event).
+    /// Waits for the next reply. Watch events that arrive before it are kept for [`event`](Self::event).
     ///
     /// # Errors
-    /// When the link fails, which includes that nothing comes for 30 s.
+    /// If the link fails, or nothing arrives for 30 s.
     pub async fn reply(&mut self) -> Result<Reply, RawError> {
         loop {
             let frame = self.frame().await?;
@@ -156,7 +157,7 @@ impl RawClient {
     /// Sends a request and waits for its reply, whatever its result.
     ///
     /// # Errors
-    /// When the link fails.
+    /// If the link fails.
     pub async fn ask(&mut self, request: Request) -> Result<Reply, RawError> {
         let number = self.send([request]).await?;
         loop {
@@ -170,7 +171,7 @@ impl RawClient {
     /// Sends a request and waits for its success.
     ///
     /// # Errors
-    /// [`RawError::Refused`] when the server refuses it.
+    /// [`RawError::Refused`] if the server refuses the request.
     pub async fn call(&mut self, request: Request) -> Result<Response, RawError> {
         let reply = self.ask(request).await?;
         reply.response.ok_or(RawError::Refused(reply.header.code))
@@ -179,7 +180,7 @@ impl RawClient {
     /// Waits for the next watch event.
     ///
     /// # Errors
-    /// When the link fails, which includes that nothing comes for 30 s.
+    /// If the link fails, or nothing arrives for 30 s.
     pub async fn event(&mut self) -> Result<WatchEvent, RawError> {
         loop {
             if let Some(event) = self.events.pop_front() {
@@ -190,15 +191,15 @@ impl RawClient {
         }
     }
 
-    /// The events that came before the last reply and that nobody has waited for.
+    /// Removes and returns the events that arrived before the last reply and were not yet returned.
     pub fn take_events(&mut self) -> Vec<WatchEvent> {
         self.events.drain(..).collect()
     }
 
-    /// Sends `body` as one frame, whatever it holds. The answer is for [`frame`](Self::frame).
+    /// Sends `body` as one frame, whatever its contents. Use [`frame`](Self::frame) to receive the answer.
     ///
     /// # Errors
-    /// When the link fails.
+    /// If the link fails.
     pub async fn send_frame(&mut self, body: &[u8]) -> Result<(), RawError> {
         let mut out = BytesMut::new();
         write_frame(&mut out, |out| out.extend_from_slice(body));
@@ -208,15 +209,15 @@ impl RawClient {
     /// Ends the session.
     ///
     /// # Errors
-    /// When the link fails before the server said so.
+    /// If the link fails before the server confirms the end.
     pub async fn close(mut self) -> Result<(), RawError> {
         self.call(Request::CloseSession).await.map(|_| ())
     }
 
-    /// Waits for the next frame, whatever it is, without its length.
+    /// Waits for the next frame of any kind, and returns it without its length prefix.
     ///
     /// # Errors
-    /// When the link fails, which includes that nothing comes for 30 s.
+    /// If the link fails, or nothing arrives for 30 s.
     pub async fn frame(&mut self) -> Result<Bytes, RawError> {
         loop {
             if let Some(frame) = self.frames.next(&mut self.received)? {
@@ -243,7 +244,7 @@ impl RawClient {
         }
     }
 
-    /// The reply that `frame` is; `None` for a watch event, which is kept.
+    /// Decodes a reply. Returns `None` for a watch event, which is kept.
     fn understand(&mut self, frame: Bytes) -> Result<Option<Reply>, RawError> {
         let mut body = frame.clone();
         let header = ReplyHeader::decode(body.split_to(HEADER.min(body.len())))?;
@@ -251,16 +252,16 @@ impl RawClient {
             self.events.push_back(WatchEvent::decode(body)?);
             return Ok(None);
         }
-        let asked = self.pending.iter().position(|(number, _)| *number == header.xid);
-        let Some((_, op)) = asked.and_then(|index| self.pending.remove(index)) else {
-            return Err(io::Error::other(format!("reply {} answers no request", header.xid)).into());
+        let index = self.pending.iter().position(|(number, _)| *number == header.xid);
+        let Some((_, op)) = index.and_then(|index| self.pending.remove(index)) else {
+            return Err(io::Error::other(format!("reply with xid {} answers no request", header.xid)).into());
         };
         let response = if header.code == Code::OK { Some(Response::decode(op, body)?) } else { None };
         Ok(Some(Reply { header, response, frame }))
     }
 }
 
-/// Bytes of a [`ReplyHeader`].
+/// Size of a [`ReplyHeader`] in bytes.
 const HEADER: usize = 16;
 
 fn new_session(timeout: Duration) -> ConnectRequest {

@@ -27,7 +27,7 @@ pub use queue::{Delivery, Queue, SimpleQueue};
 #[doc(no_inline)]
 pub use transport::Tls;
 
-/// The client, its settings and its state, and the error of its operations.
+/// The client, its settings, its state, and the error of its operations.
 ///
 /// Guides: [a service's life](https://github.com/docent-rs/docent/blob/main/docs/guide/service.md),
 /// [connection state and retries](https://github.com/docent-rs/docent/blob/main/docs/guide/retries.md),
@@ -40,7 +40,7 @@ pub mod client {
     };
 }
 
-/// Locks: a mutex, readers and a writer, permits, several at once, and barriers.
+/// Locks: mutexes, read/write locks, semaphores, several locks at a time, and barriers.
 ///
 /// Guide: [locks](https://github.com/docent-rs/docent/blob/main/docs/guide/locks.md).
 pub mod locks {
@@ -57,8 +57,8 @@ pub mod election {
     pub use docent_election::*;
 }
 
-/// What the guards of locks, elections and queues have in common: whether they still hold, their fences, and
-/// the reasons for which they are lost.
+/// What the guards of locks, elections and queues have in common: whether they are still held, their fences,
+/// and the reasons for a loss.
 ///
 /// Guides: [guarantees](https://github.com/docent-rs/docent/blob/main/docs/guide/guarantees.md), [the failure
 /// model](https://github.com/docent-rs/docent/blob/main/docs/guide/failure-model.md), [fencing a
@@ -67,14 +67,14 @@ pub mod guard {
     pub use docent_core::{Fence, Guard, Held, Lost, LostReason, ParseFenceError};
 }
 
-/// Queues: one with acknowledgements and dead letters, and the simple one of ZooKeeper's documentation.
+/// Queues: one with acknowledgements and dead letters, and the simple queue of ZooKeeper's documentation.
 ///
 /// Guide: [queue](https://github.com/docent-rs/docent/blob/main/docs/guide/queue.md).
 pub mod queue {
     pub use docent_queue::*;
 }
 
-/// Service discovery: registry, live views of services, and membership of groups.
+/// Service discovery: a registry, live views of services, and membership of groups.
 ///
 /// Guides: [discovery](https://github.com/docent-rs/docent/blob/main/docs/guide/discovery.md),
 /// [membership](https://github.com/docent-rs/docent/blob/main/docs/guide/membership.md).
@@ -88,14 +88,15 @@ pub mod discovery {
     pub use docent_discovery::{AttemptPolicy, Balanced, CallError, Discovered, Outcome, RetryBudget};
 }
 
-/// Configuration that is followed live, shared values and counters.
+/// Configuration with live updates, shared values and counters.
 ///
 /// Guide: [configuration](https://github.com/docent-rs/docent/blob/main/docs/guide/config.md).
 pub mod config {
     pub use docent_config::*;
 }
 
-/// Recipes as they stand: holders, waiters, leaders, queues and services below any path, whoever wrote them.
+/// The current state of recipes below any path, whichever client created them: holders, waiters, leaders,
+/// queues and services.
 ///
 /// Guide: [observability](https://github.com/docent-rs/docent/blob/main/docs/guide/observability.md).
 #[cfg(feature = "inspect")]
@@ -104,8 +105,8 @@ pub mod inspect {
     pub use docent_inspect::*;
 }
 
-/// Nodes of the tree: their data, status, children and permissions, transactions over several of them, and
-/// nodes that are kept present.
+/// Nodes of the tree: their data, status, children and permissions, transactions on several nodes, and kept
+/// nodes.
 ///
 /// Guides: [security](https://github.com/docent-rs/docent/blob/main/docs/guide/security.md), [the failure
 /// model](https://github.com/docent-rs/docent/blob/main/docs/guide/failure-model.md).
@@ -118,7 +119,7 @@ pub mod node {
     };
 }
 
-/// Nodes, children and trees kept in memory, and streams of watched nodes.
+/// Nodes, children and trees cached in memory, and streams of watched nodes.
 ///
 /// Guide: [how it works](https://github.com/docent-rs/docent/blob/main/docs/guide/how-it-works.md).
 pub mod cache {
@@ -128,7 +129,7 @@ pub mod cache {
     };
 }
 
-/// Tickets, holds, claims and kept nodes, for authors of recipes of their own.
+/// Tickets, holds, claims and kept nodes, for authors of custom recipes.
 ///
 /// Guide: [write a recipe](https://github.com/docent-rs/docent/blob/main/docs/guide/write-a-recipe.md).
 pub mod recipe {
@@ -137,14 +138,14 @@ pub mod recipe {
     pub use docent_core::{Participant, Role};
 }
 
-/// Clocks that leases are counted by, the check of the machine's clock, and durations as settings have them.
+/// Clocks for leases, the check of the machine's clock, and durations in the format of settings.
 ///
 /// Guide: [the failure model](https://github.com/docent-rs/docent/blob/main/docs/guide/failure-model.md).
 pub mod time {
     pub use docent_core::{BootClock, Clock, ClockCheck, Timestamp, TokioClock, parse_duration};
 }
 
-/// Transports that reach the servers: TCP, TLS, or one of the application's own.
+/// Transports to the servers: TCP, TLS, or a custom one.
 ///
 /// Guide: [security](https://github.com/docent-rs/docent/blob/main/docs/guide/security.md).
 pub mod transport {
@@ -156,24 +157,24 @@ pub mod transport {
 
 /// The embedded server, for development and tests.
 ///
-/// It is a single node in memory: production means a ZooKeeper ensemble. Guide: [getting
+/// The server is a single node in memory; use a ZooKeeper ensemble in production. Guide: [getting
 /// started](https://github.com/docent-rs/docent/blob/main/docs/guide/start.md).
 #[cfg(feature = "server")]
 pub mod server {
     pub use docent_server::*;
 }
 
-/// Faults for the tests of services: broken links, late servers, paused time, a real ZooKeeper, and waits
-/// with a bound.
+/// Faults for the tests of services: broken connections, slow servers, paused time, a real ZooKeeper, and
+/// waits with a time limit.
 ///
-/// It belongs among the `dev-dependencies`. Guide: [testing your
+/// Use it as one of the `dev-dependencies`. Guide: [testing your
 /// service](https://github.com/docent-rs/docent/blob/main/docs/guide/testing.md).
 #[cfg(feature = "testkit")]
 pub mod testkit {
     pub use docent_testkit::*;
 }
 
-/// The guides, whose code is compiled with the tests of the documentation.
+/// The guides, whose code is compiled with the documentation tests.
 #[cfg(doctest)]
 mod guides {
     #[doc = include_str!("../../../docs/guide/config.md")]

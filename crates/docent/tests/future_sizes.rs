@@ -1,5 +1,5 @@
-//! Sizes of the futures that users await: they are moved when they are spawned, and each is a part of the
-//! future that awaits it.
+//! Sizes of the futures that users await. A future is moved when it is spawned, and is a part of the future
+//! that awaits it.
 
 use docent::config::{SharedCount, SharedValue, TypedNode};
 use docent::locks::{MultiLock, SharedLimit};
@@ -11,20 +11,20 @@ use docent::{
 };
 use std::time::Duration;
 
-/// Most bytes of a recipe's future, and of a client's request.
+/// Maximum sizes in bytes of the future of a recipe, and of a request of a client.
 const RECIPE: usize = 1_024;
 const REQUEST: usize = 1_024;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Sizes of futures by what makes them, which are not awaited.
+/// Sizes of futures, by the expressions that create them. The futures are not awaited.
 macro_rules! sizes {
     ($($future:expr),+ $(,)?) => {
         [$((stringify!($future), size_of_val(&$future))),+]
     };
 }
 
-/// Fails where one is larger than `most`; prints all of them.
+/// Prints all sizes, and fails if one is larger than `most`.
 fn check(sizes: &[(&str, usize)], most: usize) {
     for (future, size) in sizes {
         println!("{size:6} {future}");
@@ -33,7 +33,7 @@ fn check(sizes: &[(&str, usize)], most: usize) {
     assert!(large.is_empty(), "larger than {most} bytes: {large:?}");
 }
 
-/// Never connects.
+/// Creates a client that never connects.
 fn client() -> Result<Client, Error> {
     Client::builder("127.0.0.1:1").build()
 }
@@ -93,7 +93,7 @@ async fn futures_of_locks_and_elections_are_small() -> Result<(), Error> {
     Ok(())
 }
 
-/// Guards exist only once they were acquired, from a server.
+/// Guards exist only after they were acquired from a server.
 #[tokio::test]
 async fn futures_of_guards_are_small() -> Result<(), Box<dyn std::error::Error>> {
     let server = Server::start().await?;

@@ -1,4 +1,4 @@
-//! A caller that balances over the copies, and asks another one where that does no harm.
+//! A caller that balances over the copies, and retries with another copy if that is safe.
 
 use axum::body::Bytes;
 use axum::http::{HeaderName, Method, Request, Response, StatusCode, header};
@@ -17,32 +17,32 @@ use std::time::Duration;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, ServiceExt};
 
-/// Header with the name of the copy that answers.
+/// Header with the name of the answering copy.
 pub const COPY: HeaderName = HeaderName::from_static("x-copy");
 
-/// Longest wait for one copy. A change waits for a lock there.
-const LOOK: Duration = Duration::from_millis(500);
-const CHANGE: Duration = Duration::from_secs(3);
+/// Maximum wait for one copy. A change waits for a lock there.
+const READ_TIMEOUT: Duration = Duration::from_millis(500);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Request that can be sent again: it changes nothing, or is known again by its id.
+/// Request that may be sent again: it changes nothing, or is recognized by its id.
 #[derive(Debug, Clone)]
 pub struct Call {
     /// `GET`, or `PUT` with a body.
     pub method: Method,
     /// Path and query.
     pub path: String,
-    /// JSON, or nothing.
+    /// JSON, or empty.
     pub body: Bytes,
 }
 
 /// Result of a call.
 #[derive(Debug)]
 pub struct Answer {
-    /// Status of the answer; `None` when no copy gave one.
+    /// Status of the answer; `None` if no copy answered.
     pub status: Option<StatusCode>,
-    /// Name of the copy that gave it.
+    /// Name of the copy that answered.
     pub copy: Option<String>,
-    /// Number of copies that were asked.
+    /// Number of copies that were called.
     pub attempts: u32,
 }
 
@@ -50,36 +50,36 @@ type Http = legacy::Client<HttpConnector, Full<Bytes>>;
 type Sent = Request<Full<Bytes>>;
 type Copies = BoxCloneSyncService<Sent, Response<Incoming>, BoxError>;
 
-/// Asks copies of the shop.
+/// Caller of the shop's copies.
 #[derive(Debug, Clone)]
 pub struct Caller {
     shops: Service<()>,
-    look: Copies,
-    change: Copies,
+    reads: Copies,
+    writes: Copies,
 }
 
-/// Counts the attempts of a request that carries it.
+/// Counter of the attempts of the request that carries it.
 #[derive(Debug, Clone, Default)]
 struct Attempts(Arc<AtomicU32>);
 
 impl Caller {
-    /// Begins to follow the copies, and waits until it knows them.
+    /// Starts to follow the copies, and waits until it knows them.
     ///
     /// # Errors
-    /// When the servers do not tell.
+    /// If the servers do not return the list of copies.
     pub async fn open(client: &Client) -> Result<Self, Error> {
-        // One that stands still has more in flight from request to request, and is asked less.
+        // A stalled copy accumulates requests in flight, so it gets fewer new ones.
         let shops = Registry::new(client, "/services")?.service_builder("shop");
         let shops = shops.policy(PickPolicy::PowerOfTwo).open().await?;
-        Ok(Self { look: copies(&shops, LOOK), change: copies(&shops, CHANGE), shops })
+        Ok(Self { reads: copies(&shops, READ_TIMEOUT), writes: copies(&shops, WRITE_TIMEOUT), shops })
     }
 
-    /// The copies that it knows.
+    /// Returns the known copies.
     pub fn shops(&self) -> &Service<()> {
         &self.shops
     }
 
-    /// Asks one copy, and others if it does not answer.
+    /// Calls one copy, and others if it does not answer.
     pub async fn call(&self, call: &Call) -> Answer {
         let attempts = Attempts::default();
         let request = Request::builder()
@@ -88,28 +88,28 @@ impl Caller {
             .header(header::CONTENT_TYPE, "application/json")
             .extension(attempts.clone())
             .body(Full::new(call.body.clone()))
-            .expect("paths of calls are paths");
-        let copies = if call.method == Method::GET { &self.look } else { &self.change };
+            .expect("the path of a call is a valid path");
+        let copies = if call.method == Method::GET { &self.reads } else { &self.writes };
         let response = copies.clone().oneshot(request).await.ok();
         let copy = response.as_ref().and_then(|response| response.headers().get(COPY)?.to_str().ok());
         let (status, copy) = (response.as_ref().map(Response::status), copy.map(str::to_owned));
         if let Some(response) = response {
-            // A connection is used again once its response was read.
-            let _ = tokio::time::timeout(LOOK, response.into_body().collect()).await;
+            // A connection is reused only after its response was read.
+            let _ = tokio::time::timeout(READ_TIMEOUT, response.into_body().collect()).await;
         }
         Answer { status, copy, attempts: attempts.0.load(Ordering::Relaxed) }
     }
 }
 
-/// All copies as one service, which learns who fails.
+/// Returns all copies as one service, which learns which copies fail.
 fn copies(shops: &Service<()>, patience: Duration) -> Copies {
     let http: Http = legacy::Client::builder(TokioExecutor::new()).build_http();
     let balanced = shops
         .balanced(move |copy| ready(copy.uri().map(|uri| Copy { uri, http: http.clone() })))
-        // Orders have an id by which they are known again.
+        // Orders have an id by which they are recognized.
         .retry_if(|request: &Sent| request.method().is_idempotent())
         .classify(|answer| match answer {
-            // Whoever answers is alive, also when it refuses.
+            // Any copy that answers is alive, even if it refuses the request.
             Ok(_) => Outcome::Succeeded,
             Err(error) if error.is_connect() => Outcome::Unsent,
             Err(_) => Outcome::Failed,
@@ -139,7 +139,7 @@ impl tower::Service<Sent> for Copy {
             attempts.0.fetch_add(1, Ordering::Relaxed);
         }
         let uri = format!("{}{}", self.uri, request.uri());
-        *request.uri_mut() = uri.parse().expect("a path after an authority");
+        *request.uri_mut() = uri.parse().expect("an authority followed by a path is a valid URI");
         self.http.request(request)
     }
 }

@@ -1,4 +1,4 @@
-//! The show: copies and servers come and go, and the caller says what it saw.
+//! The show: copies and servers fail and return, and the caller reports what it observed.
 
 use crate::fleet::Launch;
 use crate::policy::{self, Policy};
@@ -18,15 +18,16 @@ const COPIES: [&str; 3] = ["a", "b", "c"];
 /// Settings of the show.
 #[derive(Debug, Clone, Args)]
 pub struct Show {
-    /// Folder for the database and the copies' logs, which are kept. Default: one that is removed.
+    /// Folder for the database and the copies' logs, which are kept [default: a temporary folder, which is
+    /// removed]
     #[arg(long)]
     pub folder: Option<PathBuf>,
 }
 
-/// Shows everything. Ctrl-C ends the copies, too.
+/// Runs all scenes. Ctrl-C ends the copies as well.
 ///
 /// # Errors
-/// When something that it shows does not hold.
+/// If anything that the show demonstrates does not hold.
 pub async fn run(show: Show) -> anyhow::Result<()> {
     let own = tempfile::tempdir()?;
     let folder = show.folder.unwrap_or_else(|| own.path().to_owned());
@@ -41,18 +42,18 @@ pub async fn run(show: Show) -> anyhow::Result<()> {
 }
 
 async fn scenes(servers: &Servers, launch: Launch) -> anyhow::Result<()> {
-    println!("three copies open, and a caller sends 100 requests a second:");
+    println!("three copies start, and a caller sends 100 requests per second:");
     let mut stage = Stage::set(launch, &COPIES).await?.under_traffic();
     let ((), calm) = stage.during(sleep(MOMENT)).await;
     println!("  {calm}");
-    ensure!(calm.by.len() == COPIES.len(), "not everybody had a turn");
+    ensure!(calm.by.len() == COPIES.len(), "a copy received no requests");
     follow_policy(&stage).await?;
     kill(&mut stage).await?;
     freeze(&stage).await?;
     restart(servers, &stage).await?;
     drain(&mut stage).await?;
     clean_up(stage).await?;
-    println!("everything held");
+    println!("all checks passed");
     Ok(())
 }
 
@@ -60,39 +61,41 @@ async fn follow_policy(stage: &Stage) -> anyhow::Result<()> {
     let policy = policy::config(&stage.client)?;
     policy.publish(&Policy { most_per_order: 1, ..Policy::default() }).await?;
     let ((), report) = stage.during(async {}).await;
-    println!("an operator allows one of a kind in an order; the copies follow while they work:\n  {report}");
+    println!(
+        "an operator limits orders to one of each item; the copies apply the change while they serve:\n  {report}"
+    );
     Ok(())
 }
 
 async fn kill(stage: &mut Stage) -> anyhow::Result<()> {
     let leader = leader(stage).await?;
-    println!("{leader}, which restocks, is killed (SIGKILL):");
-    let (moment, until_gone) = stage.kill(&leader).await?;
-    println!("  the second after: {moment}");
-    println!("  until its session ended: {until_gone}");
-    // Orders may have to wait for the lock that the copy held, until its session ends.
+    println!("{leader}, the leader that restocks, is killed (SIGKILL):");
+    let (moment, until_removed) = stage.kill(&leader).await?;
+    println!("  in the second after the kill: {moment}");
+    println!("  until its session expired: {until_removed}");
+    // Orders may have to wait for the lock that the copy held, until its session expires.
     ensure!(moment.failed_reads * 100 <= moment.requests, "too many reads failed");
     stage.open(&leader).await?;
-    println!("  {} restocks; {leader} is started again", self::leader(stage).await?);
+    println!("  {} now restocks; {leader} was restarted", self::leader(stage).await?);
     Ok(())
 }
 
-/// The copy that leads, once one does.
+/// Returns the name of the leading copy, once there is one.
 async fn leader(stage: &Stage) -> anyhow::Result<String> {
     let leader = restock::election(&stage.client, "caller")?.wait_for_leader().await?;
     Ok(leader.id)
 }
 
 async fn freeze(stage: &Stage) -> anyhow::Result<()> {
-    println!("b stands still (SIGSTOP) until its session has ended, then goes on (SIGCONT):");
+    println!("b is suspended (SIGSTOP) until its session has expired, and then resumed (SIGCONT):");
     let report = stage.freeze("b").await?;
-    println!("  until it is back: {report}");
+    println!("  until b serves again: {report}");
     Ok(())
 }
 
 async fn restart(servers: &Servers, stage: &Stage) -> anyhow::Result<()> {
     let Some(server) = &servers.embedded else {
-        println!("the servers are not ours to restart: left out");
+        println!("skipped the restart of the servers, which were not started by this program");
         return Ok(());
     };
     let outage = async {
@@ -102,15 +105,15 @@ async fn restart(servers: &Servers, stage: &Stage) -> anyhow::Result<()> {
     };
     let (done, report) = stage.during(outage).await;
     done?;
-    println!("the servers are away for {MOMENT:?}, and come back:\n  {report}");
+    println!("the servers are down for {MOMENT:?}, and return:\n  {report}");
     Ok(())
 }
 
 async fn drain(stage: &mut Stage) -> anyhow::Result<()> {
     println!("c is asked to stop (SIGTERM):");
-    let (said, report) = stage.drain("c").await?;
-    println!("  {report}\n  {said}");
-    ensure!(report.failed() == 0, "a drain cost requests");
+    let (last_line, report) = stage.drain("c").await?;
+    println!("  {report}\n  {last_line}");
+    ensure!(report.failed() == 0, "requests failed during the drain");
     Ok(())
 }
 

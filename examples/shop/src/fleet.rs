@@ -11,47 +11,48 @@ use std::process::{ExitStatus, Stdio};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-/// How copies are started.
+/// Settings with which copies are started.
 #[derive(Debug, Clone)]
 pub struct Launch {
-    /// This program.
+    /// Path of this program.
     pub program: PathBuf,
-    /// Their servers.
+    /// Servers that the copies use.
     pub coordination: Coordination,
-    /// Folder for their database and their logs.
+    /// Folder for the copies' database and logs.
     pub folder: PathBuf,
 }
 
 impl Launch {
-    /// File of the database.
+    /// Returns the file of the database.
     pub fn database(&self) -> PathBuf {
         self.folder.join("shop.db")
     }
 
-    /// File of a copy's log, which is kept when it is started again.
+    /// Returns the log file of a copy, which is kept when the copy is restarted.
     pub fn log(&self, name: &str) -> PathBuf {
         self.folder.join(format!("{name}.log"))
     }
 }
 
-/// A copy that runs.
+/// A running copy.
 ///
 /// # On drop
-/// It is killed. When this process is, the copy's leash ends, and it stops by itself.
+/// The copy is killed. If this process is killed, the copy's standard input ends, and the copy stops on its
+/// own.
 #[derive(Debug)]
 pub struct Copy {
     name: String,
     child: Child,
-    said: Lines<BufReader<ChildStdout>>,
+    lines: Lines<BufReader<ChildStdout>>,
     address: SocketAddr,
-    _leash: ChildStdin,
+    _input: ChildStdin,
 }
 
 impl Copy {
     /// Starts a copy, and waits until it listens.
     ///
     /// # Errors
-    /// When it does not, with its log.
+    /// If the copy does not listen; the error contains its log.
     pub async fn start(launch: &Launch, name: &str) -> anyhow::Result<Self> {
         let log = File::options().create(true).append(true).open(launch.log(name))?;
         let mut child = Command::new(&launch.program)
@@ -64,36 +65,36 @@ impl Copy {
             .stderr(log)
             .kill_on_drop(true)
             .spawn()?;
-        let leash = child.stdin.take().context("a copy has no standard input")?;
-        let mut said = BufReader::new(child.stdout.take().context("a copy has no standard output")?).lines();
-        let Some(line) = said.next_line().await? else {
+        let input = child.stdin.take().context("a copy has no standard input")?;
+        let mut lines = BufReader::new(child.stdout.take().context("a copy has no standard output")?).lines();
+        let Some(line) = lines.next_line().await? else {
             return Err(anyhow!("{name} did not start:\n{}", fs::read_to_string(launch.log(name))?));
         };
         let address = line.rsplit(' ').next().unwrap_or_default().parse().context(line.clone())?;
-        Ok(Self { name: name.to_owned(), child, said, address, _leash: leash })
+        Ok(Self { name: name.to_owned(), child, lines, address, _input: input })
     }
 
-    /// Where it listens.
+    /// Returns the address on which the copy listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Sends it a signal.
+    /// Sends a signal to the copy.
     ///
     /// # Errors
-    /// When it has ended.
+    /// If the copy has ended.
     pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
         let id = self.child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
         Ok(kill_process(id.with_context(|| format!("{} has ended", self.name))?, signal)?)
     }
 
-    /// Waits until it has ended. Returns the last line that it said, and how it ended.
+    /// Waits until the copy has ended. Returns the last line of its output, and its exit status.
     ///
     /// # Errors
-    /// When it cannot be waited for.
+    /// If waiting for the process fails.
     pub async fn ended(mut self) -> anyhow::Result<(Option<String>, ExitStatus)> {
         let mut last = None;
-        while let Some(line) = self.said.next_line().await? {
+        while let Some(line) = self.lines.next_line().await? {
             last = Some(line);
         }
         Ok((last, self.child.wait().await?))
@@ -108,12 +109,12 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// No copies yet.
+    /// Creates a fleet without copies.
     pub fn new(launch: Launch) -> Self {
         Self { launch, copies: BTreeMap::new() }
     }
 
-    /// How they are started.
+    /// Returns the settings with which the copies are started.
     pub fn launch(&self) -> &Launch {
         &self.launch
     }
@@ -121,7 +122,7 @@ impl Fleet {
     /// Starts a copy.
     ///
     /// # Errors
-    /// As [`Copy::start`].
+    /// Those of [`Copy::start`].
     pub async fn open(&mut self, name: &str) -> anyhow::Result<SocketAddr> {
         let copy = Copy::start(&self.launch, name).await?;
         let address = copy.address();
@@ -129,44 +130,44 @@ impl Fleet {
         Ok(address)
     }
 
-    /// A copy that runs.
+    /// Returns a running copy.
     ///
     /// # Errors
-    /// When there is none of this name.
+    /// If there is no copy of this name.
     pub fn copy(&self, name: &str) -> anyhow::Result<&Copy> {
-        self.copies.get(name).with_context(|| format!("{name} is not open"))
+        self.copies.get(name).with_context(|| format!("{name} is not running"))
     }
 
-    /// Kills a copy, in a way that it cannot notice.
+    /// Kills a copy, without giving it a chance to react.
     ///
     /// # Errors
-    /// When it has ended.
+    /// If the copy has ended.
     pub async fn kill(&mut self, name: &str) -> anyhow::Result<()> {
         self.copy(name)?.signal(Signal::KILL)?;
         self.take(name)?.ended().await?;
         Ok(())
     }
 
-    /// Asks a copy to stop (SIGTERM), waits until it did, and returns what it said last.
+    /// Asks a copy to stop (SIGTERM), waits until it has ended, and returns the last line of its output.
     ///
     /// # Errors
-    /// When it ends otherwise.
+    /// If the copy does not end successfully.
     pub async fn stop(&mut self, name: &str) -> anyhow::Result<String> {
         self.copy(name)?.signal(Signal::TERM)?;
         self.ended(name).await
     }
 
-    /// Waits until a copy that was asked to stop did, and returns what it said last.
+    /// Waits until a copy that was asked to stop has ended, and returns the last line of its output.
     ///
     /// # Errors
-    /// When it ends otherwise.
+    /// If the copy does not end successfully.
     pub async fn ended(&mut self, name: &str) -> anyhow::Result<String> {
-        let (said, status) = self.take(name)?.ended().await?;
+        let (last_line, status) = self.take(name)?.ended().await?;
         ensure!(status.success(), "{name} ended with {status}");
-        said.with_context(|| format!("{name} said nothing"))
+        last_line.with_context(|| format!("{name} printed nothing"))
     }
 
     fn take(&mut self, name: &str) -> anyhow::Result<Copy> {
-        self.copies.remove(name).with_context(|| format!("{name} is not open"))
+        self.copies.remove(name).with_context(|| format!("{name} is not running"))
     }
 }

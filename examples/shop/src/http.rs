@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 type Shared = State<Arc<Shop>>;
 
-/// All routes. Those that do work are bounded, so that probes are answered also under overload.
+/// Returns all routes. Routes that do work are limited, so that probes are answered even under overload.
 pub fn router(shop: Arc<Shop>) -> Router {
     let work = Router::new()
         .route("/stock/{item}", get(stock))
@@ -28,11 +28,11 @@ pub fn router(shop: Arc<Shop>) -> Router {
     work.merge(probes).with_state(shop)
 }
 
-/// Refuses at once what would only wait.
+/// Refuses a request immediately if it would have to wait.
 async fn bounded(State(shop): Shared, request: Request, next: Next) -> Response {
     let mut response = match shop.places.try_acquire() {
         Ok(_place) => next.run(request).await,
-        Err(_) => refusal(StatusCode::TOO_MANY_REQUESTS, "too much to do"),
+        Err(_) => refusal(StatusCode::TOO_MANY_REQUESTS, "too many requests"),
     };
     response.headers_mut().extend(HeaderValue::from_str(&shop.name).map(|name| (COPY, name)));
     response
@@ -55,7 +55,7 @@ async fn order(State(shop): Shared, Path(id): Path<String>, Json(order): Json<Or
     }
 }
 
-/// 503 is for what may go better elsewhere or later, 4xx for what will not.
+/// Maps an error to a response: 503 for errors that may not occur elsewhere or later, 4xx for all others.
 fn refused(error: &OrderError) -> Response {
     let status = match error {
         OrderError::TooMany(_) => StatusCode::UNPROCESSABLE_ENTITY,
@@ -77,8 +77,9 @@ fn failure(error: &StockError) -> Response {
     refusal(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string())
 }
 
-/// Ready from the first request to the beginning of the drain. An outage of the servers is told, and decides
-/// nothing: a copy that can still answer should not be taken away because all its neighbours cannot, either.
+/// Reports ready from the first request until the drain begins. An outage of the servers is reported but does
+/// not change the status: a copy that can still answer should not be removed only because all copies are
+/// affected.
 async fn ready(State(shop): Shared) -> Response {
     let status = if shop.is_open() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, Json(shop.readiness())).into_response()

@@ -1,14 +1,14 @@
-//! A shop in three copies, from start to stop: registration, readiness, drain, a job of the leader, followed
+//! A shop in three copies, from start to stop: registration, readiness, drain, a job for the leader, live
 //! configuration, and a lock around writes to a database that refuses old fences.
 //!
 //! ```text
 //! cargo run --bin shop
 //! ```
 //!
-//! The files to copy from: [`service`] is the life of one copy, [`http`] answers requests, [`orders`] takes
+//! Copy from these files: [`service`] is the life of one copy, [`http`] answers requests, [`orders`] takes
 //! the lock, [`stock`] is the database that checks fences, [`restock`] is the leader's job, and [`caller`]
-//! balances over the copies. The rest is the stage: [`fleet`] are the processes, [`traffic`] the requests,
-//! [`stage`] the mishaps, and [`demo`] tells of them.
+//! balances over the copies. The other files run the show: [`fleet`] starts the processes, [`traffic`] sends
+//! the requests, [`stage`] causes the failures, and [`demo`] reports them.
 
 pub mod caller;
 pub mod demo;

@@ -1,15 +1,15 @@
-//! The shop: `shop` shows it, `shop serve` is one copy.
+//! The shop: `shop` runs the show, `shop serve` runs one copy.
 
 use clap::{Parser, Subcommand};
 use docent_shop::demo::{self, Show};
 use docent_shop::service;
 use docent_shop::settings::Settings;
 
-/// Three copies of a shop, and a caller that balances over them. One copy is killed, one stands still, the
-/// servers restart, one copy drains; the caller says what it saw.
+/// Three copies of a shop, and a caller that balances over them. One copy is killed, one is suspended, the
+/// servers restart, one copy drains; the caller reports what it observed.
 ///
-/// It starts a server of its own. DOCENT_CONNECT=host:port makes it use a real ensemble; a tickTime of 2 s is
-/// assumed there.
+/// The example starts its own server. DOCENT_CONNECT=host:port makes it use a real ensemble, for which it
+/// assumes a tickTime of 2 s.
 #[derive(Debug, Parser)]
 #[command(name = "shop", disable_help_subcommand = true)]
 struct Cli {
@@ -21,7 +21,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Role {
-    /// One copy, until SIGTERM.
+    /// Run one copy, until SIGTERM
     Serve(Settings),
 }
 

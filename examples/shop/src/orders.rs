@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Longest wait for the lock. Callers get an answer while they still listen.
+/// Maximum wait for the lock, so that callers get an answer before their own timeout.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Body of a request.
@@ -16,36 +16,36 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct Order {
     /// Name of the item.
     pub item: String,
-    /// How many of it.
+    /// Ordered quantity of the item.
     pub quantity: u32,
 }
 
 /// Answer to an order.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Receipt {
-    /// The order.
+    /// Id of the order.
     pub id: String,
-    /// Name of the copy that took it.
+    /// Name of the copy that took the order.
     pub copy: String,
-    /// False when it was booked before.
+    /// Whether the order was booked by this request; false if it had been booked before.
     pub is_new: bool,
-    /// Fence under which it was booked.
+    /// Fence under which the order was booked.
     pub fence: u64,
 }
 
-/// Errors of an order.
+/// Error of an order.
 #[derive(Debug, thiserror::Error)]
 pub enum OrderError {
-    /// The policy allows so many.
-    #[error("at most {0} in one order")]
+    /// The quantity exceeds the policy's limit.
+    #[error("an order may contain at most {0}")]
     TooMany(u32),
-    /// The lock was not had.
+    /// The lock could not be acquired.
     #[error(transparent)]
     Acquire(#[from] AcquireError),
-    /// The lock was lost on the way.
+    /// The lock was lost meanwhile.
     #[error(transparent)]
     Lost(#[from] Lost),
-    /// The stock refused.
+    /// The stock refused the order.
     #[error(transparent)]
     Stock(#[from] StockError),
 }
@@ -56,11 +56,11 @@ impl From<Error> for OrderError {
     }
 }
 
-/// The lock around all writes to an item. A charge cannot be rolled back with a database's transaction, so
-/// that one lock goes around both.
+/// Returns the lock around all writes to an item. A charge cannot be rolled back with a database's
+/// transaction, so one lock covers both.
 ///
 /// # Errors
-/// When the item's name is none for a node.
+/// If the item's name is not a valid name of a node.
 pub fn lock_of(shop: &Shop, item: &str) -> Result<Mutex, Error> {
     Mutex::new(&shop.client, &format!("/locks/{item}"))
 }
@@ -68,8 +68,8 @@ pub fn lock_of(shop: &Shop, item: &str) -> Result<Mutex, Error> {
 /// Charges and books an order.
 ///
 /// # Errors
-/// [`OrderError`]. After [`OrderError::Lost`] it may be charged; sent again under the same id it is not
-/// booked twice.
+/// [`OrderError`]. After [`OrderError::Lost`] the order may have been charged; if it is sent again with the
+/// same id, it is not booked twice.
 pub async fn place(shop: &Shop, id: &str, order: &Order) -> Result<Receipt, OrderError> {
     let most = shop.policy.current().most_per_order;
     if order.quantity > most {
@@ -77,12 +77,12 @@ pub async fn place(shop: &Shop, id: &str, order: &Order) -> Result<Receipt, Orde
     }
     let lock = lock_of(shop, &order.item)?;
     let guard = lock.acquire_timeout(PATIENCE).await?;
-    // Dropped as soon as the lock is lost. A write that is under way in the database by then goes on: it is
-    // there that the fence decides.
+    // Dropped as soon as the lock is lost. A write that is already running in the database continues; there
+    // the fence decides.
     let work = charge_and_book(shop, lock.path(), guard.fence(), id, order);
     let is_new = guard.run(work).await??;
     let receipt = Receipt { id: id.into(), copy: shop.name.clone(), is_new, fence: guard.fence().as_u64() };
-    // The order is booked, whatever becomes of the release: it goes on in the background.
+    // The order is booked, whatever the outcome of the release, which continues in the background.
     drop(guard);
     Ok(receipt)
 }
@@ -94,7 +94,7 @@ async fn charge_and_book(
     id: &str,
     order: &Order,
 ) -> Result<bool, StockError> {
-    // Stands for a request to whoever charges cards, which takes the id, too.
+    // Simulates a request to a payment provider, which also receives the id.
     sleep(Duration::from_millis(shop.policy.current().charge_ms)).await;
     let Order { item, quantity } = order.clone();
     let booking = Booking { id: id.to_owned(), item, quantity, copy: shop.name.clone() };

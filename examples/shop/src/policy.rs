@@ -1,18 +1,19 @@
-//! Terms of sale, which operators change while the shop is open: a configuration that is followed.
+//! Terms of sale, which operators change while the shop is open: a configuration with live updates.
 
 use docent::{Client, Config, Error};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Longest wait for the published policy at the start. Then the default holds until there is one.
+/// Maximum wait for the published policy at the start. After that, the default is used until the policy
+/// arrives.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Terms of sale.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Policy {
-    /// Most of an item in one order.
+    /// Maximum quantity of an item in one order.
     pub most_per_order: u32,
-    /// How long it takes to charge a card, in milliseconds.
+    /// Time for charging a card, in milliseconds.
     pub charge_ms: u64,
     /// Level to which the leader fills up the stock.
     pub restock_to: u32,
@@ -24,10 +25,10 @@ impl Default for Policy {
     }
 }
 
-/// The policy's configuration, for those who publish it and those who follow it.
+/// Returns the policy's configuration, for publishers and subscribers.
 ///
 /// # Errors
-/// None, but for a mistake in the path.
+/// Only if the path is invalid, which would be a programming error.
 pub fn config(client: &Client) -> Result<Config<Policy>, Error> {
     Config::builder(client, "/config/policy")
         .validate(|policy: &Policy| match policy.most_per_order {

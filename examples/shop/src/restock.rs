@@ -6,36 +6,38 @@ use docent::{Client, Election, Error, Leadership};
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// The item that never runs out.
+/// Item that never runs out.
 pub const ITEM: &str = "tea";
 
-/// How often the leader looks.
+/// Time between two checks by the leader.
 const PERIOD: Duration = Duration::from_millis(500);
 
-/// The election of who restocks.
+/// Returns the election that determines which copy restocks.
 ///
 /// # Errors
-/// When the name is none for a node.
+/// If the name is empty.
 pub fn election(client: &Client, name: &str) -> Result<Election, Error> {
     Election::builder(client, "/election/restock").id(name).build()
 }
 
-/// The work of one term. It is dropped when the leadership is lost, and called again in the next term.
+/// Does the work of one term. The future is dropped when the leadership is lost, and created again in the
+/// next term.
 ///
 /// # Errors
-/// None that the next look might not mend: those are logged. An error here would end the run.
+/// None: errors are logged, because the next check may succeed, and an error here would end the run.
 pub async fn work(shop: &Shop, leadership: Leadership) -> anyhow::Result<()> {
-    tracing::info!(fence = %leadership.fence(), "restocks from now on");
+    tracing::info!(fence = %leadership.fence(), "elected as the leader; restocking");
     loop {
-        if let Err(error) = look(shop).await {
-            tracing::warn!(%error, "cannot restock now");
+        if let Err(error) = check(shop).await {
+            tracing::warn!(%error, "cannot restock; trying again at the next check");
         }
         sleep(PERIOD).await;
     }
 }
 
-/// Leading says who looks, and saves the others the work. Two writers are kept apart by the item's lock.
-async fn look(shop: &Shop) -> anyhow::Result<()> {
+/// Checks the level and fills up the stock. The election only saves the other copies this work; the item's
+/// lock keeps two writers apart.
+async fn check(shop: &Shop) -> anyhow::Result<()> {
     let full = shop.policy.current().restock_to;
     if shop.stock.level(ITEM).await? > full / 2 {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The servers of a show: those that `DOCENT_CONNECT` names, or one that lives in this process.
+//! Servers of a show: those that `DOCENT_CONNECT` names, or an embedded server in this process.
 
 use crate::settings::Coordination;
 use docent::server::Server;
@@ -11,20 +11,20 @@ const VARIABLE: &str = "DOCENT_CONNECT";
 /// Servers to run on.
 #[derive(Debug)]
 pub struct Servers {
-    /// How they are reached.
+    /// Settings of the servers.
     pub coordination: Coordination,
-    /// The one that can be stopped.
+    /// The embedded server, which the show can stop.
     pub embedded: Option<Server>,
 }
 
 impl Servers {
-    /// Starts a server unless the variable names some.
+    /// Starts an embedded server unless the variable names servers.
     ///
     /// # Errors
-    /// When the variable is no text, or no server can be started.
+    /// If the variable is not valid Unicode, or the embedded server cannot be started.
     pub async fn from_env() -> anyhow::Result<Self> {
         match env::var(VARIABLE) {
-            // A client cannot ask for the tick: this is what ZooKeeper's sample configuration has.
+            // A client cannot query the tick, so this uses the value of ZooKeeper's sample configuration.
             Ok(connect) => Ok(Self::with(connect, Duration::from_secs(2), Duration::from_secs(8), None)),
             Err(VarError::NotPresent) => {
                 let tick = Duration::from_millis(200);
@@ -43,7 +43,7 @@ impl Servers {
         }
     }
 
-    /// One line about them, for people.
+    /// Returns a description of the servers in one line.
     pub fn description(&self) -> String {
         let Coordination { connect, session_timeout, tick, .. } = &self.coordination;
         match self.embedded {
@@ -55,7 +55,7 @@ impl Servers {
     }
 }
 
-/// A path that no other run uses.
+/// Returns a path that no other run uses.
 fn own_path() -> String {
     let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     format!("/docent-shop-{}-{:x}", process::id(), since_epoch.as_millis())

@@ -23,33 +23,33 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// Longest time from SIGTERM to the end of the session. With the last requests it is well below the 30 s
-/// after which Kubernetes kills.
+/// Maximum time from SIGTERM to the end of the session. Together with the last requests it is well below the
+/// 30 s after which Kubernetes kills a container.
 const DEADLINE: Duration = Duration::from_secs(8);
 
-/// Time for requests that are under way, and for callers that have not heard yet.
+/// Time for in-flight requests, and for callers that have not learned of the drain yet.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// Longest time for requests that came last.
+/// Maximum time for the last requests.
 const LAST_REQUESTS: Duration = Duration::from_secs(1);
 
-/// Most requests at the same time; more are refused.
+/// Maximum number of concurrent requests; further ones are refused.
 const PLACES: usize = 200;
 
 /// State of a copy, which its parts share.
 #[derive(Debug)]
 pub struct Shop {
-    /// The copy's name.
+    /// Name of the copy.
     pub name: String,
-    /// Its session.
+    /// Client with the copy's session.
     pub client: Client,
-    /// Its database.
+    /// Database of the stock.
     pub stock: Stock,
-    /// Its terms of sale.
+    /// Terms of sale.
     pub policy: Subscription<Policy>,
-    /// Places for requests.
+    /// Permits for concurrent requests.
     pub places: Semaphore,
-    /// Its counts and times.
+    /// Metrics of the copy.
     pub metrics: PrometheusHandle,
     registration: Registration,
     election: Election,
@@ -59,13 +59,13 @@ pub struct Shop {
 impl Shop {
     async fn open(settings: &Settings, address: SocketAddr) -> anyhow::Result<Arc<Self>> {
         let metrics = telemetry::install()?;
-        // Does not wait for the servers: a copy starts also while they are away.
+        // Does not wait for the servers: a copy starts even during an outage.
         let client = settings.coordination.client(&settings.name).build()?;
         let policy = policy::config(&client)?.subscribe().await?;
         let stock = Stock::open(&settings.database)?;
         let election = restock::election(&client, &settings.name)?;
         let instance = Instance::new("shop", address.ip().to_string(), address.port()).id(&settings.name);
-        // The socket listens already. From here on callers may pick this copy.
+        // The socket is already listening. From here on callers may pick this copy.
         let registration =
             Registry::builder(&client, "/services").drain(DRAIN).build()?.announce(instance)?;
         Ok(Arc::new(Self {
@@ -81,12 +81,12 @@ impl Shop {
         }))
     }
 
-    /// True until it drains.
+    /// Returns true until the copy drains.
     pub fn is_open(&self) -> bool {
         !self.draining.load(Ordering::Relaxed)
     }
 
-    /// How it stands, for `/readyz`.
+    /// Returns the state of the copy, for `/readyz`.
     pub fn readiness(&self) -> Value {
         json!({
             "copy": self.name,
@@ -103,47 +103,48 @@ impl Shop {
 /// Runs a copy from start to stop.
 ///
 /// # Errors
-/// When it cannot start, or a part of it fails.
+/// If the copy cannot start, or a part of it fails.
 pub async fn run(settings: Settings) -> anyhow::Result<()> {
-    // First of all, so that a SIGTERM during the start does not just end the process.
+    // Installed first, so that a SIGTERM during the start does not simply end the process.
     let terminate = signal(SignalKind::terminate())?;
     if settings.leash {
         wake_at_the_end_of_the_launcher()?;
     }
     let listener = TcpListener::bind(settings.listen).await?;
     let shop = Shop::open(&settings, listener.local_addr()?).await?;
-    say(format_args!("{} serves on {}", shop.name, listener.local_addr()?));
+    print_line(format_args!("{} serves on {}", shop.name, listener.local_addr()?));
     let closing = CancellationToken::new();
     let mut serving = tokio::spawn(serve(listener, Arc::clone(&shop), closing.clone()));
     let mut leading = tokio::spawn(lead(Arc::clone(&shop), closing.clone()));
 
     tokio::select! {
-        () = asked_to_stop(terminate, settings.leash) => {}
+        () = stop_requested(terminate, settings.leash) => {}
         ended = &mut serving => ended??,
         ended = &mut leading => ended??,
     }
     shop.draining.store(true, Ordering::Relaxed);
-    // Nobody picks it any more, it resigns, and its session ends. Requests are answered meanwhile.
+    // Callers no longer pick this copy, it resigns, and its session ends. Meanwhile requests are still
+    // answered.
     let report = shop.client.shutdown(DEADLINE).await;
     closing.cancel();
     let _ = timeout(LAST_REQUESTS, async { tokio::join!(serving, leading) }).await;
-    say(format_args!("{} has stopped, leaving {}", shop.name, left(&report)));
+    print_line(format_args!("{} has stopped, leaving {}", shop.name, remaining_nodes(&report)));
     Ok(())
 }
 
-/// Nodes that stay until the session ends, as the servers were not there to be told.
-fn left(report: &ShutdownReport) -> String {
+/// Returns the nodes that stay until the session expires, because the servers could not be reached.
+fn remaining_nodes(report: &ShutdownReport) -> String {
     let nodes: Vec<_> = report.left.iter().map(|node| node.path.as_str()).collect();
     if nodes.is_empty() { "nothing".to_owned() } else { nodes.join(", ") }
 }
 
-/// Answers requests until `closing`, and finishes those that are under way.
+/// Answers requests until `closing`, and completes in-flight requests.
 async fn serve(listener: TcpListener, shop: Arc<Shop>, closing: CancellationToken) -> anyhow::Result<()> {
     let closing = closing.cancelled_owned();
     axum::serve(listener, http::router(shop)).with_graceful_shutdown(closing).await.context("serving")
 }
 
-/// Stands for leader until `closing`, and works in each term. Outages are waited out.
+/// Campaigns until `closing`, and works in each term. Outages are waited out.
 async fn lead(shop: Arc<Shop>, closing: CancellationToken) -> anyhow::Result<()> {
     let work = |leadership| {
         let shop = Arc::clone(&shop);
@@ -152,16 +153,16 @@ async fn lead(shop: Arc<Shop>, closing: CancellationToken) -> anyhow::Result<()>
     shop.election.run(work).until(closing.cancelled()).await.context("leading")
 }
 
-/// Resolves at SIGTERM, and with a leash at the end of standard input.
-async fn asked_to_stop(mut terminate: Signal, leash: bool) {
+/// Resolves on SIGTERM and, with `leash`, at the end of the standard input.
+async fn stop_requested(mut terminate: Signal, leash: bool) {
     tokio::select! {
-        _ = terminate.recv() => tracing::info!("asked to stop"),
-        () = input_ends(), if leash => tracing::info!("its leash is gone"),
+        _ = terminate.recv() => tracing::info!("received SIGTERM; stopping"),
+        () = input_ends(), if leash => tracing::info!("the launcher closed the standard input; stopping"),
     }
 }
 
-/// Lets a copy that stands still (SIGSTOP) go on when the process that started it ends, also by SIGKILL: then
-/// it notices the end of its leash.
+/// Makes the kernel resume a suspended copy (SIGSTOP) when the process that started it ends, even by SIGKILL.
+/// The copy then notices the end of its standard input.
 #[cfg(target_os = "linux")]
 fn wake_at_the_end_of_the_launcher() -> anyhow::Result<()> {
     Ok(rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::CONT))?)
@@ -172,7 +173,7 @@ fn wake_at_the_end_of_the_launcher() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A thread of its own reads: the runtime would wait for one of its own when it is shut down.
+/// Reads in a dedicated thread: the runtime would wait for one of its own threads at shutdown.
 async fn input_ends() {
     let (ended, end) = oneshot::channel();
     thread::spawn(move || {
@@ -182,7 +183,7 @@ async fn input_ends() {
     let _ = end.await;
 }
 
-/// Tells the process that started it, if that still listens.
-fn say(what: impl Display) {
+/// Prints a line for the process that started this one, if that process still reads it.
+fn print_line(what: impl Display) {
     let _ = writeln!(std::io::stdout(), "{what}");
 }

@@ -7,19 +7,19 @@ use std::num::ParseIntError;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How servers are reached, and how soon they end the session of a client that is silent.
+/// Address of the servers, and how soon they expire the session of a silent client.
 #[derive(Debug, Clone, Args)]
 pub struct Coordination {
-    /// Where the servers are.
+    /// Connect string of the servers
     #[arg(long)]
     pub connect: String,
-    /// Path below which the shop keeps everything.
+    /// Path below which the shop stores everything
     #[arg(long, default_value = "/shop")]
     pub namespace: String,
-    /// Session timeout that a client asks for.
+    /// Session timeout that a client requests
     #[arg(long = "session-ms", value_parser = millis, default_value = "20000")]
     pub session_timeout: Duration,
-    /// The servers' `tickTime`.
+    /// The servers' `tickTime`
     #[arg(long = "tick-ms", value_parser = millis, default_value = "2000")]
     pub tick: Duration,
 }
@@ -27,19 +27,19 @@ pub struct Coordination {
 /// Settings of one copy.
 #[derive(Debug, Clone, Args)]
 pub struct Settings {
-    /// Its servers.
+    /// Settings of the servers.
     #[command(flatten)]
     pub coordination: Coordination,
-    /// Its name: the same again when it is started again.
+    /// Name of the copy, which stays the same when the copy is restarted
     #[arg(long)]
     pub name: String,
-    /// Where it listens. Port 0 is any free one.
+    /// Address to listen on; port 0 selects a free port
     #[arg(long, default_value = "127.0.0.1:0")]
     pub listen: SocketAddr,
-    /// File of the database.
+    /// File of the database
     #[arg(long)]
     pub database: PathBuf,
-    /// Ends when its standard input does, so that it never outlives a process that started it.
+    /// Stop at the end of the standard input, so that the copy never outlives the process that started it
     #[arg(long)]
     pub leash: bool,
 }
@@ -49,7 +49,8 @@ fn millis(text: &str) -> Result<Duration, ParseIntError> {
 }
 
 impl Coordination {
-    /// A client of these servers. Its operations give up before a caller would.
+    /// Returns a builder for a client of these servers. Its operations time out before a caller's request
+    /// would.
     pub fn client(&self, identity: &str) -> ClientBuilder {
         Client::builder(&self.connect)
             .namespace(&self.namespace)
@@ -59,7 +60,7 @@ impl Coordination {
             .identity(identity)
     }
 
-    /// These settings as arguments of a process.
+    /// Returns these settings as arguments of a process.
     pub fn arguments(&self) -> [String; 8] {
         let millis = |time: Duration| time.as_millis().to_string();
         [

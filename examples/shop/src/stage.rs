@@ -1,4 +1,4 @@
-//! Mishaps of copies while requests go on.
+//! Failures of copies during traffic.
 
 use crate::caller::Caller;
 use crate::fleet::{Fleet, Launch};
@@ -13,29 +13,29 @@ use std::future::Future;
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// Time after a mishap in which callers notice most of it.
+/// Time after a failure in which callers notice most of its effects.
 pub const MOMENT: Duration = Duration::from_secs(1);
 
-/// Longer than a session needs to end and another one to begin.
+/// Longer than a session needs to expire and another one to begin.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Copies that are open, and requests to them.
+/// Running copies, and requests to them.
 #[derive(Debug)]
 pub struct Stage {
-    /// The processes.
+    /// Processes of the copies.
     pub fleet: Fleet,
-    /// Session of the caller.
+    /// Client of the caller.
     pub client: Client,
-    /// Asks the copies.
+    /// Caller of the copies.
     pub caller: Caller,
     traffic: Option<Traffic>,
 }
 
 impl Stage {
-    /// Opens copies, and waits until the caller knows all of them.
+    /// Starts copies, and waits until the caller knows all of them.
     ///
     /// # Errors
-    /// When a copy does not start.
+    /// If a copy does not start.
     pub async fn set(launch: Launch, names: &[&str]) -> anyhow::Result<Self> {
         Stock::open(&launch.database())?;
         let client = launch.coordination.client("caller").connect().await?;
@@ -45,18 +45,18 @@ impl Stage {
             fleet.open(name).await?;
         }
         let known = |shops: &Instances<()>| names.iter().all(|name| shops.get(name).is_some());
-        until(&caller, known).await.context("the copies do not register")?;
+        until(&caller, known).await.context("the copies did not register in time")?;
         Ok(Self { fleet, client, caller, traffic: None })
     }
 
-    /// Begins to send requests.
+    /// Starts to send requests.
     #[must_use]
     pub fn under_traffic(mut self) -> Self {
         self.traffic = Some(Traffic::start(self.caller.clone()));
         self
     }
 
-    /// Report of the requests that began in a time that is over.
+    /// Returns a report of the requests that began in a past period.
     async fn report(&self, from: Instant, to: Instant) -> Report {
         match &self.traffic {
             Some(traffic) => traffic.report(from, to).await,
@@ -64,7 +64,7 @@ impl Stage {
         }
     }
 
-    /// Report of the requests that begin while `work` is done, and at least for a [`MOMENT`].
+    /// Returns a report of the requests that begin while `work` is running, and at least for one [`MOMENT`].
     pub async fn during<T>(&self, work: impl Future<Output = T>) -> (T, Report) {
         let from = Instant::now();
         let done = work.await;
@@ -72,57 +72,57 @@ impl Stage {
         (done, self.report(from, Instant::now()).await)
     }
 
-    /// Kills a copy. Returns reports of the moment after that, and of the time until it was known to be gone.
+    /// Kills a copy. Returns reports of the moment after the kill, and of the time until the copy left the
+    /// list.
     ///
     /// # Errors
-    /// When it was not open, or stays known.
+    /// If the copy was not running, or stays in the list.
     pub async fn kill(&mut self, name: &str) -> anyhow::Result<(Report, Report)> {
         let from = Instant::now();
         self.fleet.kill(name).await?;
-        self.until_gone(name).await?;
+        self.until_removed(name).await?;
         sleep_until(from + MOMENT).await;
         let moment = self.report(from, from + MOMENT).await;
         Ok((moment, self.report(from, Instant::now()).await))
     }
 
-    /// Stops a copy's process (SIGSTOP) until its session has ended, then lets it go on, until it is known
-    /// again.
+    /// Suspends a copy's process (SIGSTOP) until its session has expired, then resumes it, and waits until it
+    /// is in the list again.
     ///
-    /// # Errors
-    /// When it was not open, or does not come back.
+    /// If the copy was not running, or does not return to the list.
     pub async fn freeze(&self, name: &str) -> anyhow::Result<Report> {
         self.freeze_for(name, Duration::ZERO).await
     }
 
-    /// As [`freeze`](Self::freeze), for at least so long.
+    /// Suspends a copy like [`freeze`](Self::freeze), for at least the time `least`.
     ///
     /// # Errors
-    /// As [`freeze`](Self::freeze).
+    /// Those of [`freeze`](Self::freeze).
     pub async fn freeze_for(&self, name: &str, least: Duration) -> anyhow::Result<Report> {
         let from = Instant::now();
         self.fleet.copy(name)?.signal(Signal::STOP)?;
-        self.until_gone(name).await?;
+        self.until_removed(name).await?;
         sleep_until(from + least).await;
         self.fleet.copy(name)?.signal(Signal::CONT)?;
         self.until_known(name).await?;
         Ok(self.report(from, Instant::now()).await)
     }
 
-    /// Asks a copy to stop (SIGTERM). Returns its last line, and a report.
+    /// Asks a copy to stop (SIGTERM). Returns the last line of its output, and a report.
     ///
     /// # Errors
-    /// When it was not open, or fails.
+    /// If the copy was not running, or fails.
     pub async fn drain(&mut self, name: &str) -> anyhow::Result<(String, Report)> {
         let from = Instant::now();
-        let said = self.fleet.stop(name).await?;
+        let last_line = self.fleet.stop(name).await?;
         sleep_until(from + MOMENT).await;
-        Ok((said, self.report(from, Instant::now()).await))
+        Ok((last_line, self.report(from, Instant::now()).await))
     }
 
     /// Starts a copy, and waits until the caller knows it.
     ///
     /// # Errors
-    /// When it does not start.
+    /// If the copy does not start.
     pub async fn open(&mut self, name: &str) -> anyhow::Result<()> {
         self.fleet.open(name).await?;
         self.until_known(name).await
@@ -131,19 +131,19 @@ impl Stage {
     /// Waits until the caller knows a copy.
     ///
     /// # Errors
-    /// When that takes too long.
+    /// If this takes too long.
     pub async fn until_known(&self, name: &str) -> anyhow::Result<()> {
         let known = |shops: &Instances<()>| shops.get(name).is_some();
-        until(&self.caller, known).await.with_context(|| format!("{name} does not register"))
+        until(&self.caller, known).await.with_context(|| format!("{name} did not register in time"))
     }
 
-    /// Waits until the caller does not know a copy any more.
+    /// Waits until the caller no longer knows a copy.
     ///
     /// # Errors
-    /// When that takes too long.
-    pub async fn until_gone(&self, name: &str) -> anyhow::Result<()> {
-        let gone = |shops: &Instances<()>| shops.get(name).is_none();
-        until(&self.caller, gone).await.with_context(|| format!("{name} stays registered"))
+    /// If this takes too long.
+    pub async fn until_removed(&self, name: &str) -> anyhow::Result<()> {
+        let is_removed = |shops: &Instances<()>| shops.get(name).is_none();
+        until(&self.caller, is_removed).await.with_context(|| format!("{name} is still registered"))
     }
 }
 

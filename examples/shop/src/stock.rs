@@ -1,11 +1,11 @@
-//! The stock in SQLite, which refuses writers whose lock has passed on.
+//! The stock in SQLite, which refuses writers that have lost their lock to a later holder.
 
 use docent::Fence;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// `fences` has the highest fence that wrote to a resource so far.
+/// The table `fences` contains the highest fence that has written to a resource.
 const SCHEMA: &str = "
     PRAGMA journal_mode = WAL;
     CREATE TABLE IF NOT EXISTS fences (resource TEXT PRIMARY KEY, fence INTEGER NOT NULL) STRICT;
@@ -14,7 +14,7 @@ const SCHEMA: &str = "
         id TEXT PRIMARY KEY, item TEXT NOT NULL, quantity INTEGER NOT NULL, copy TEXT NOT NULL
     ) STRICT;";
 
-/// Enters a fence: changes one row, or none where a higher one has written.
+/// Records a fence: changes one row, or none if a higher fence has written.
 const ENTER: &str = "
     INSERT INTO fences (resource, fence) VALUES (?1, ?2)
     ON CONFLICT (resource) DO UPDATE SET fence = excluded.fence WHERE fences.fence <= excluded.fence";
@@ -22,23 +22,23 @@ const ENTER: &str = "
 /// An order to book, and the copy that books it.
 #[derive(Debug, Clone)]
 pub struct Booking {
-    /// Made by the caller: an order that is sent again is booked once.
+    /// Id chosen by the caller: an order that is sent again is booked once.
     pub id: String,
     /// Name of the item.
     pub item: String,
-    /// How many of it.
+    /// Ordered quantity of the item.
     pub quantity: u32,
     /// Name of the copy.
     pub copy: String,
 }
 
-/// Errors of the stock.
+/// Error of the stock.
 #[derive(Debug, thiserror::Error)]
 pub enum StockError {
-    /// Somebody with a higher fence has written since: the lock has passed on.
-    #[error("fence {0} is lower than one that has written")]
+    /// A holder with a higher fence has written since, so the lock has passed on.
+    #[error("fence {0} is lower than the fence of an earlier write")]
     Stale(Fence),
-    /// There is not enough of it.
+    /// The stock of the item is too low.
     #[error("sold out")]
     SoldOut,
     /// The database failed.
@@ -51,17 +51,17 @@ pub enum StockError {
 pub struct Stock(Arc<Mutex<Connection>>);
 
 impl Stock {
-    /// Opens the database, and makes its tables where there are none.
+    /// Opens the database, and creates missing tables.
     ///
     /// # Errors
-    /// When the file cannot be opened.
+    /// If the file cannot be opened.
     pub fn open(path: &Path) -> Result<Self, StockError> {
         let database = Connection::open(path)?;
         database.execute_batch(SCHEMA)?;
         Ok(Self(Arc::new(Mutex::new(database))))
     }
 
-    /// How many of an item there are.
+    /// Returns the level of an item.
     ///
     /// # Errors
     /// [`StockError::Database`].
@@ -74,13 +74,13 @@ impl Stock {
         .await
     }
 
-    /// Books an order under the lock of `resource`. False when it was booked before.
+    /// Books an order under the lock of `resource`. Returns false if the order was booked before.
     ///
     /// # Errors
     /// [`StockError`].
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: the order may be booked all the same, unless its fence is old.
+    /// This method is *not* cancel safe: the order may be booked nevertheless, unless its fence is outdated.
     pub async fn book(&self, resource: &str, fence: Fence, order: Booking) -> Result<bool, StockError> {
         self.write(resource, fence, move |transaction| {
             let Booking { id, item, quantity, copy } = order;
@@ -103,7 +103,8 @@ impl Stock {
     /// [`StockError`].
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: it may be filled all the same, unless its fence is old.
+    /// This method is *not* cancel safe: the item may be filled up nevertheless, unless its fence is
+    /// outdated.
     pub async fn fill(&self, resource: &str, fence: Fence, item: &str, to: u32) -> Result<(), StockError> {
         let item = item.to_owned();
         self.write(resource, fence, move |transaction| {
@@ -114,7 +115,7 @@ impl Stock {
         .await
     }
 
-    /// Names of the copies that booked an order, once for each time: never more than once.
+    /// Returns the names of the copies that booked an order, one entry for each booking: never more than one.
     ///
     /// # Errors
     /// [`StockError::Database`].
@@ -127,7 +128,7 @@ impl Stock {
         .await
     }
 
-    /// Fence and writes in one transaction: either both, or neither.
+    /// Records the fence and applies the writes in one transaction: either both or neither.
     async fn write<T: Send + 'static>(
         &self,
         resource: &str,
@@ -147,13 +148,13 @@ impl Stock {
         .await
     }
 
-    /// SQLite waits for disks and other processes: not on a thread of the runtime.
+    /// Runs `work` outside the runtime's threads, because SQLite waits for disks and other processes.
     async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, StockError> + Send + 'static,
     ) -> Result<T, StockError> {
         let database = Arc::clone(&self.0);
         let work = move || work(&mut database.lock().unwrap_or_else(PoisonError::into_inner));
-        tokio::task::spawn_blocking(work).await.expect("the work does not panic, and is not aborted")
+        tokio::task::spawn_blocking(work).await.expect("the work neither panics nor is aborted")
     }
 }

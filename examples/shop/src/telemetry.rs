@@ -10,14 +10,14 @@ use tracing_subscriber::filter::LevelFilter;
 /// Upper bounds of histograms, in seconds.
 const BUCKETS: [f64; 8] = [0.001, 0.005, 0.02, 0.1, 0.5, 2.0, 10.0, 60.0];
 
-/// How often the recorder puts its samples together, also when nobody asks for them.
+/// Interval at which the recorder aggregates its samples, even if they are not queried.
 const UPKEEP: Duration = Duration::from_secs(5);
 
-/// Logs to stderr, at the level `info` unless `RUST_LOG` says otherwise, and records metrics. Call it before
-/// a client is built: that one tells its metrics to the recorder that is there by then.
+/// Logs to stderr, at the level `info` unless `RUST_LOG` selects another, and records metrics. Must be called
+/// before a client is built, because the client uses the recorder that is installed at that time.
 ///
 /// # Errors
-/// When `RUST_LOG` asks for something that cannot be understood, or there is a recorder already.
+/// If the value of `RUST_LOG` is invalid, or a recorder is already installed.
 pub fn install() -> anyhow::Result<PrometheusHandle> {
     let filter = EnvFilter::builder().with_default_directive(LevelFilter::INFO.into()).from_env();
     let filter = filter.context("RUST_LOG")?;

@@ -1,4 +1,4 @@
-//! A hundred requests a second, and reports of them.
+//! A hundred requests per second, and reports of them.
 
 use crate::caller::{Answer, Call, Caller};
 use crate::orders::Order;
@@ -14,7 +14,7 @@ use tokio::time::{Instant, interval, sleep};
 
 const PERIOD: Duration = Duration::from_millis(10);
 
-/// Every tenth request is an order, the others look at the stock.
+/// Every tenth request is an order; the others read the stock.
 const ORDER: usize = 10;
 
 /// One request.
@@ -22,35 +22,35 @@ const ORDER: usize = 10;
 struct Seen {
     at: Instant,
     is_order: bool,
-    /// `None` while it is under way.
+    /// `None` while the request is in flight.
     end: Option<End>,
 }
 
 #[derive(Debug, Clone)]
 struct End {
     took: Duration,
-    /// Status of the answer; 0 when there was none.
+    /// Status of the answer; 0 if there was none.
     status: u16,
     copy: Option<String>,
     attempts: u32,
 }
 
-/// Report of the requests of some time.
+/// Report of the requests in a period.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
-    /// All of them.
+    /// Number of all requests.
     pub requests: usize,
-    /// Requests of the stock's level that nobody answered well.
+    /// Number of reads of the stock's level that no copy answered successfully.
     pub failed_reads: usize,
-    /// Those of `requests` that are orders.
+    /// Number of orders among `requests`.
     pub orders: usize,
     /// Orders that were not booked, by status.
     pub failed_orders: BTreeMap<u16, usize>,
-    /// Requests for which more than one copy was asked.
+    /// Number of requests for which more than one copy was called.
     pub retried: usize,
-    /// The one that took longest.
+    /// Duration of the slowest request.
     pub slowest: Duration,
-    /// Answers of each copy.
+    /// Number of answers of each copy.
     pub by: BTreeMap<String, usize>,
 }
 
@@ -62,14 +62,14 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Begins to send.
+    /// Starts to send requests.
     pub fn start(caller: Caller) -> Self {
         let seen = Arc::default();
         let sending = tokio::spawn(send(caller, Arc::clone(&seen)));
         Self { seen, sending }
     }
 
-    /// Report of the requests that began in a time that is over, once all of them have ended.
+    /// Returns a report of the requests that began in a past period, once all of them have ended.
     pub async fn report(&self, from: Instant, to: Instant) -> Report {
         loop {
             let of_then: Vec<_> =
@@ -100,21 +100,21 @@ async fn send(caller: Caller, seen: Arc<Mutex<Vec<Seen>>>) {
 
 async fn one(caller: Caller, seen: Arc<Mutex<Vec<Seen>>>, number: usize, is_order: bool) {
     let start = Instant::now();
-    let answer = caller.call(&if is_order { order(number) } else { look() }).await;
+    let answer = caller.call(&if is_order { order(number) } else { read_stock() }).await;
     let Answer { status, copy, attempts } = answer;
     let status = status.map_or(0, |status| status.as_u16());
     locked(&seen)[number].end = Some(End { took: start.elapsed(), status, copy, attempts });
 }
 
-/// A look at the stock.
-pub fn look() -> Call {
+/// Returns a read of the stock.
+pub fn read_stock() -> Call {
     Call { method: Method::GET, path: format!("/stock/{ITEM}"), body: Bytes::new() }
 }
 
-/// An order, with an id that makes it safe to send again.
+/// Returns an order, with an id that makes it safe to send again.
 pub fn order(number: usize) -> Call {
     let order = Order { item: ITEM.to_owned(), quantity: 1 };
-    let body = serde_json::to_vec(&order).expect("an order has no maps with odd keys").into();
+    let body = serde_json::to_vec(&order).expect("an order has no maps, so JSON can represent it").into();
     Call { method: Method::PUT, path: format!("/orders/{number}"), body }
 }
 
@@ -142,7 +142,7 @@ impl Report {
         report
     }
 
-    /// Requests of both kinds that did not go well.
+    /// Returns the number of failed requests of both kinds.
     pub fn failed(&self) -> usize {
         self.failed_reads + self.failed_orders.values().sum::<usize>()
     }
@@ -160,7 +160,7 @@ impl fmt::Display for Report {
         if !failed_orders.is_empty() {
             write!(f, " {failed_orders:?}")?;
         }
-        write!(f, "; {retried} asked again; slowest {} ms; answered by", slowest.as_millis())?;
+        write!(f, "; {retried} retried; slowest {} ms; answered by", slowest.as_millis())?;
         by.iter().try_for_each(|(copy, count)| write!(f, " {copy} {count}"))
     }
 }

@@ -1,6 +1,6 @@
-//! Writers whose lock has passed on write nothing.
+//! Writers that have lost their lock to a later holder write nothing.
 
-use crate::scene::{Scene, ask, soon, until};
+use crate::scene::{Scene, send, soon, until};
 use docent::{Fence, Mutex};
 use docent_battery::{Backend, both_backends_in_real_time};
 use docent_shop::caller::Call;
@@ -25,8 +25,11 @@ async fn a_fence_below_one_that_has_written_is_refused_and_nothing_is_written() 
     let late = one.book("/locks/tea", fence(7), booking("2", "a")).await;
     assert!(matches!(late, Err(StockError::Stale(stale)) if stale == fence(7)), "{late:?}");
     assert!(one.booked("2").await.unwrap().is_empty() && one.level("tea").await.unwrap() == 9);
-    // The holder writes on, and what was refused does not count as written.
-    assert!(!other.book("/locks/tea", fence(9), booking("1", "b")).await.unwrap(), "it is booked");
+    // The holder can continue to write, and the refused write is not counted.
+    assert!(
+        !other.book("/locks/tea", fence(9), booking("1", "b")).await.unwrap(),
+        "the order was already booked"
+    );
     assert!(matches!(one.fill("/locks/tea", fence(8), "tea", 99).await, Err(StockError::Stale(_))));
     // Fences of another path are not compared with these.
     one.fill("/locks/coffee", fence(1), "coffee", 5).await.unwrap();
@@ -34,10 +37,10 @@ async fn a_fence_below_one_that_has_written_is_refused_and_nothing_is_written() 
         .book("/locks/coffee", fence(1), Booking { item: "coffee".into(), quantity: 6, ..booking("3", "a") })
         .await;
     assert!(matches!(sold_out, Err(StockError::SoldOut)), "{sold_out:?}");
-    assert!(one.booked("3").await.unwrap().is_empty(), "neither half of it is written");
+    assert!(one.booked("3").await.unwrap().is_empty(), "neither the fence nor the order was written");
 }
 
-/// Waits until a copy holds the lock of the tea.
+/// Waits until a copy holds the lock of the item `tea`.
 async fn until_it_holds(stage: &Stage, name: &str) {
     let lock = Mutex::new(&stage.client, "/locks/tea").unwrap();
     until(async || {
@@ -48,12 +51,12 @@ async fn until_it_holds(stage: &Stage, name: &str) {
 }
 
 both_backends_in_real_time! {
-    async fn a_copy_that_stood_still_with_the_lock_books_nothing_once_another_has_it(backend: Backend) {
+    async fn a_copy_that_was_stopped_with_the_lock_books_nothing_once_another_has_it(backend: Backend) {
         let scene = Scene::set(backend).await;
         let stage = scene.stage(&["a", "b"]).await;
         let stock = Stock::open(&scene.launch().database()).unwrap();
         let policy = policy::config(&stage.client).unwrap();
-        // Long enough to be stopped in between.
+        // Long enough to suspend the process in between.
         policy.publish(&Policy { charge_ms: 1_000, ..Policy::default() }).await.unwrap();
         let (a, b) = (stage.fleet.copy("a").unwrap(), stage.fleet.copy("b").unwrap());
         until(async || stock.level("tea").await.unwrap() > 0).await;
@@ -61,21 +64,21 @@ both_backends_in_real_time! {
             until(async || crate::scene::readiness(copy).await["policy"]["charge_ms"] == 1_000).await;
         }
         let call = order(1);
-        let late = async { ask(a, &call).await };
+        let late = async { send(a, &call).await };
         let meanwhile = async {
             until_it_holds(&stage, "a").await;
             a.signal(Signal::STOP).unwrap();
-            stage.until_gone("a").await.unwrap();
-            let (status, said) = ask(b, &Call { path: "/orders/2".to_owned(), ..call.clone() }).await;
-            assert_eq!(status, 201, "{said}");
+            stage.until_removed("a").await.unwrap();
+            let (status, body) = send(b, &Call { path: "/orders/2".to_owned(), ..call.clone() }).await;
+            assert_eq!(status, 201, "{body}");
             a.signal(Signal::CONT).unwrap();
         };
-        let ((status, said), ()) = soon(async { tokio::join!(late, meanwhile) }).await;
-        assert_eq!(status, 503, "{said}");
+        let ((status, body), ()) = soon(async { tokio::join!(late, meanwhile) }).await;
+        assert_eq!(status, 503, "{body}");
         assert!(stock.booked("1").await.unwrap().is_empty());
         assert_eq!(stock.booked("2").await.unwrap(), ["b"]);
-        // Sent again it is booked once.
-        assert_eq!(ask(b, &call).await.0, 201);
+        // An order that is sent again is booked once.
+        assert_eq!(send(b, &call).await.0, 201);
         assert_eq!(stock.booked("1").await.unwrap(), ["b"]);
     }
 }

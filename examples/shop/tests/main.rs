@@ -1,7 +1,7 @@
-//! The shop and its callers while copies and servers come and go, on the embedded server and on a real
-//! ZooKeeper. Copies are processes; they end with the test, however that does.
+//! The shop and its callers while copies and servers fail and return, on the embedded server and on a real
+//! ZooKeeper. Copies are processes, which end with the test in any case.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod fence;
 mod life;

@@ -1,4 +1,5 @@
-//! Copies that die, stand still or drain, and servers that go away, under a hundred requests a second.
+//! Copies that crash, are suspended or drain, and servers that become unavailable, under a hundred requests
+//! per second.
 
 use crate::scene::{Scene, patiently, readiness, soon, until};
 use docent_battery::{Backend, both_backends_in_real_time};
@@ -10,16 +11,17 @@ use tokio::time::sleep;
 
 const COPIES: [&str; 3] = ["a", "b", "c"];
 
-/// At most one request in a hundred failed. Orders do not count that waited too long or found nothing left: a
-/// copy that was killed may hold the lock until its session ends, and nobody restocks meanwhile.
+/// Asserts that at most one request in a hundred failed. Orders that waited too long or found the item sold
+/// out do not count: a killed copy may hold the lock until its session expires, and no copy restocks
+/// meanwhile.
 #[track_caller]
 fn one_in_a_hundred(report: &Report) {
-    assert!(report.requests >= 50, "hardly anybody asked: {report}");
+    assert!(report.requests >= 50, "too few requests: {report}");
     let waited: usize = [409, 503].iter().filter_map(|status| report.failed_orders.get(status)).sum();
     assert!((report.failed() - waited) * 100 <= report.requests, "{report}");
 }
 
-/// True once a copy has its second session, and is ready.
+/// Returns whether a copy has its second session, and is ready.
 async fn is_ready_again(copy: &Copy) -> bool {
     let readiness = readiness(copy).await;
     readiness["servers"]["connection"]["generation"] == 2 && readiness["ready"] == true
@@ -29,24 +31,24 @@ both_backends_in_real_time! {
     async fn a_killed_copy_costs_callers_at_most_one_request_in_a_hundred(backend: Backend) {
         let scene = Scene::set(backend).await;
         let mut stage = scene.stage(&COPIES).await.under_traffic();
-        let (moment, until_gone) = soon(stage.kill("a")).await.unwrap();
+        let (moment, until_removed) = soon(stage.kill("a")).await.unwrap();
         one_in_a_hundred(&moment);
-        one_in_a_hundred(&until_gone);
+        one_in_a_hundred(&until_removed);
         assert!(!moment.by.contains_key("a"), "{moment}");
     }
 
-    async fn a_copy_that_stands_still_for_longer_than_its_session_comes_back(backend: Backend) {
+    async fn a_copy_that_was_stopped_beyond_its_session_recovers(backend: Backend) {
         let scene = Scene::set(backend).await;
         let stage = scene.stage(&COPIES).await.under_traffic();
         let copy = stage.fleet.copy("b").unwrap();
         assert_eq!(readiness(copy).await["servers"]["connection"]["generation"], 1);
         let report = soon(stage.freeze("b")).await.unwrap();
-        // An order may have to wait for the lock that the copy had when it was stopped.
+        // An order may have to wait for the lock that the copy held when it was suspended.
         assert!(report.failed_reads * 100 <= report.requests, "{report}");
         until(async || is_ready_again(copy).await).await;
     }
 
-    async fn servers_that_restart_cost_callers_nothing(backend: Backend) {
+    async fn a_restart_of_the_servers_costs_callers_no_request(backend: Backend) {
         let scene = Scene::set(backend).await;
         let stage = scene.stage(&COPIES).await.under_traffic();
         let restart = async {
@@ -62,30 +64,31 @@ both_backends_in_real_time! {
         assert!(report.failed_orders.keys().all(|status| *status == 503), "{report}");
     }
 
-    async fn a_copy_that_drains_costs_callers_nothing(backend: Backend) {
+    async fn a_draining_copy_costs_callers_no_request(backend: Backend) {
         let scene = Scene::set(backend).await;
         let mut stage = scene.stage(&COPIES).await.under_traffic();
-        let (said, report) = soon(stage.drain("c")).await.unwrap();
+        let (last_line, report) = soon(stage.drain("c")).await.unwrap();
         assert_eq!(report.failed(), 0, "{report}");
-        assert_eq!(said, "c has stopped, leaving nothing", "{}", scene.log("c"));
+        assert_eq!(last_line, "c has stopped, leaving nothing", "{}", scene.log("c"));
         assert!(report.requests >= 50, "{report}");
     }
 }
 
 #[tokio::test]
-async fn a_copy_with_the_default_session_that_stands_still_for_32_seconds_is_counted_and_bounded() {
-    const STILL: Duration = Duration::from_secs(32);
+async fn a_copy_with_the_default_session_that_is_stopped_for_32_seconds_is_counted_and_bounded() {
+    const STOPPED: Duration = Duration::from_secs(32);
     let scene = Scene::with_sessions(Backend::Embedded, Duration::from_secs(20)).await;
     let stage = scene.stage(&COPIES).await.under_traffic();
-    let report = patiently(stage.freeze_for("b", STILL)).await.unwrap();
-    // A hundred requests a second; a machine that is busy sends fewer.
+    let report = patiently(stage.freeze_for("b", STOPPED)).await.unwrap();
+    // A hundred requests per second; a busy machine sends fewer.
     assert!(report.requests >= 500, "{report}");
     assert!(report.failed_reads * 100 <= report.requests, "{report}");
-    // Orders may have to wait for the lock that the copy had when it was stopped, until its session ends.
+    // Orders may have to wait for the lock that the copy held when it was suspended, until its session
+    // expires.
     assert!(report.failed_orders.keys().all(|status| [0, 409, 503].contains(status)), "{report}");
     assert!(report.failed() * 10 <= report.requests, "{report}");
     let copy = stage.fleet.copy("b").unwrap();
     until(async || is_ready_again(copy).await).await;
     let log = scene.log("b");
-    assert!(log.contains("cause=\"the servers ended it: this process stood still\""), "{log}");
+    assert!(log.contains("cause=\"the session expired while this process was paused or blocked\""), "{log}");
 }

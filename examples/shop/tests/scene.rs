@@ -9,16 +9,16 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Session timeout of the copies: short, and more than a busy machine needs.
+/// Session timeout of the copies: short, but longer than a busy machine needs.
 pub(crate) const SESSION: Duration = Duration::from_secs(3);
 
 /// Name of the program under test.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_shop");
 
-/// Longer than anything a test waits for.
+/// Longer than anything that a test waits for.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Servers, and a folder for the copies. Drop the copies first.
+/// Servers, and a folder for the copies. The copies must be dropped first.
 pub(crate) struct Scene {
     pub(crate) server: TestServer,
     pub(crate) folder: TempDir,
@@ -30,7 +30,7 @@ impl Scene {
         Self::with_sessions(backend, SESSION).await
     }
 
-    /// As `set`, with another session timeout.
+    /// Creates a scene like `set`, with another session timeout.
     pub(crate) async fn with_sessions(backend: Backend, session: Duration) -> Self {
         let options = ServerOptions::default().session_timeouts(SESSION, session);
         let server = backend.start_own_with(options).await;
@@ -47,28 +47,28 @@ impl Scene {
         Launch { program: PROGRAM.into(), coordination, folder: self.folder.path().to_owned() }
     }
 
-    /// Copies that are open.
+    /// Starts copies.
     pub(crate) async fn stage(&self, names: &[&str]) -> Stage {
         soon(Stage::set(self.launch(), names)).await.unwrap()
     }
 
-    /// The log of a copy.
+    /// Returns the log of a copy.
     pub(crate) fn log(&self, name: &str) -> String {
         std::fs::read_to_string(self.launch().log(name)).unwrap()
     }
 }
 
-/// Waits for `future`, but not for ever.
+/// Waits for `future`, with a time limit.
 pub(crate) async fn soon<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(PATIENCE, future).await.expect("it is done well before the test's patience ends")
+    tokio::time::timeout(PATIENCE, future).await.expect("the future finishes within the time limit")
 }
 
-/// As `soon`, for what takes its time.
+/// Waits like `soon`, with a longer limit.
 pub(crate) async fn patiently<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(PATIENCE * 3, future).await.expect("it is done well before the test's patience ends")
+    tokio::time::timeout(PATIENCE * 3, future).await.expect("the future finishes within the time limit")
 }
 
-/// Waits until `holds`, which is asked again and again.
+/// Waits until `holds` returns true, calling it repeatedly.
 pub(crate) async fn until(mut holds: impl AsyncFnMut() -> bool) {
     soon(async {
         while !holds().await {
@@ -78,8 +78,8 @@ pub(crate) async fn until(mut holds: impl AsyncFnMut() -> bool) {
     .await;
 }
 
-/// Status and body that one copy answers, whatever a caller would think of it.
-pub(crate) async fn ask(copy: &Copy, call: &Call) -> (u16, String) {
+/// Returns the status and the body of one copy's answer, without the caller's classification.
+pub(crate) async fn send(copy: &Copy, call: &Call) -> (u16, String) {
     let Call { method, path, body, .. } = call;
     let mut link = TcpStream::connect(copy.address()).await.unwrap();
     let head = format!(
@@ -93,13 +93,13 @@ pub(crate) async fn ask(copy: &Copy, call: &Call) -> (u16, String) {
     (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
 }
 
-/// Answer to a request without a body.
+/// Returns the answer to a request without a body.
 pub(crate) async fn get(copy: &Copy, path: &str) -> (u16, String) {
-    let call = Call { path: path.to_owned(), ..docent_shop::traffic::look() };
-    ask(copy, &call).await
+    let call = Call { path: path.to_owned(), ..docent_shop::traffic::read_stock() };
+    send(copy, &call).await
 }
 
-/// The answer of a copy's `/readyz`.
+/// Returns the answer of a copy's `/readyz`.
 pub(crate) async fn readiness(copy: &Copy) -> Value {
     serde_json::from_str(&get(copy, "/readyz").await.1).unwrap()
 }

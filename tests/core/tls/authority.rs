@@ -3,7 +3,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, 
 /// Authority that issues certificates.
 pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
 
-/// When a certificate is valid.
+/// Validity period of a certificate.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Validity {
     Now,
@@ -29,7 +29,7 @@ impl Authority {
         self.0.pem()
     }
 
-    /// A certificate for DNS names and IP addresses.
+    /// Issues a certificate for DNS names and IP addresses.
     pub(crate) fn issue(&self, names: &[&str], validity: Validity) -> Issued {
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();
         let mut params = CertificateParams::new(names.clone()).unwrap();

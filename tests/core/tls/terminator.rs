@@ -10,7 +10,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion};
 
-/// Takes TLS from clients that show a certificate, and passes on the plain bytes. Ends when dropped.
+/// Accepts TLS from clients with a certificate and forwards the plain bytes. Stops when dropped.
 pub(super) struct Terminator {
     address: SocketAddr,
     task: JoinHandle<()>,
@@ -30,7 +30,7 @@ impl Terminator {
             while let Ok((client, _)) = listener.accept().await {
                 let acceptor = acceptor.clone();
                 tokio::spawn(async move {
-                    // A client that is refused, or refuses, is gone.
+                    // A client that is refused, or refuses, has disconnected.
                     let Ok(mut client) = acceptor.accept(client).await else { return };
                     let mut server = TcpStream::connect(server).await.unwrap();
                     let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;

@@ -2,7 +2,7 @@ use anyhow::{Context, Result, bail};
 use docent_differential::Campaign;
 use std::path::PathBuf;
 
-/// Command line.
+/// The parsed command line.
 #[derive(Debug)]
 pub(crate) struct Arguments {
     pub(crate) task: Task,
@@ -10,17 +10,17 @@ pub(crate) struct Arguments {
 
 #[derive(Debug)]
 pub(crate) enum Task {
-    /// Scripts one after the other.
+    /// Runs scripts one after the other.
     Run(Campaign),
-    /// The records of the script of a seed.
+    /// Shows the records of the script of a seed.
     Show(u64),
-    /// The script of a seed.
+    /// Prints the script of a seed.
     Print(u64),
-    /// The records of a script in a file.
+    /// Shows the records of a script in a file.
     File(PathBuf),
-    /// The records of the kept scripts, anew.
+    /// Records the kept scripts again.
     Record,
-    /// Every planted defect, until a script finds it.
+    /// Plants every defect, one after the other, until a script detects it.
     Planted(Campaign),
 }
 
@@ -41,7 +41,7 @@ impl Arguments {
                 "--record" => task = Some(Task::Record),
                 "--real-twice" => campaign.real_twice = true,
                 "--planted" => planted = true,
-                _ => bail!("argument {argument:?} is not known"),
+                _ => bail!("unknown argument {argument:?}"),
             }
         }
         let otherwise = if planted { Task::Planted(campaign) } else { Task::Run(campaign) };

@@ -9,42 +9,43 @@ use anyhow::{Context, Result};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use std::time::{Duration, Instant};
 
-/// Scripts after which both servers are started anew: what scripts leave behind stays in their memory.
+/// Number of scripts after which both servers are restarted, because everything that scripts leave behind
+/// stays in their memory.
 const ROUND: u64 = 4_000;
-/// Pause between two lines that say how far it is.
+/// Pause between two progress lines.
 const PROGRESS: Duration = Duration::from_secs(15);
 
-/// Scripts to run.
+/// The scripts of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Campaign {
-    /// Seed of the first script; each of the others has the next number.
+    /// Seed of the first script. The seeds of the other scripts follow.
     pub seed: u64,
     /// Number of scripts.
     pub scripts: u64,
-    /// Scripts under way at the same time.
+    /// Number of scripts that run at the same time.
     pub at_once: usize,
-    /// Compares the real server with itself.
+    /// Whether to compare the real server with itself.
     pub real_twice: bool,
-    /// Failures after which no more scripts are begun.
+    /// Number of failures after which no more scripts begin.
     pub failures: usize,
 }
 
-/// Script that shows a difference.
+/// A script that shows a difference.
 #[derive(Debug)]
 pub struct Failure {
     /// Seed of the script.
     pub seed: u64,
-    /// The shortest part of it that was found to show a difference.
+    /// The shortest part of the script that was found to show a difference.
     pub script: Vec<Step>,
     /// The difference that this part shows.
     pub difference: Difference,
 }
 
 impl Campaign {
-    /// Runs the scripts on servers of its own. The failures are shrunk.
+    /// Runs the scripts on dedicated servers, and shrinks the failures.
     ///
     /// # Errors
-    /// When a server cannot be started or is silent.
+    /// Returns an error if a server cannot be started or does not reply.
     pub async fn run(&self) -> Result<Vec<Failure>> {
         let (started, mut shown) = (Instant::now(), Instant::now());
         let (mut failures, mut done, mut coverage) = (Vec::new(), 0, Coverage::default());
@@ -75,7 +76,7 @@ impl Campaign {
     /// Runs the scripts on these servers until one fails.
     ///
     /// # Errors
-    /// When a server is silent.
+    /// Returns an error if a server does not reply.
     pub async fn first_failure(&self, servers: &Servers) -> Result<Option<Failure>> {
         let mut results = self.scripts_on(servers, self.seed, self.scripts);
         while let Some((_, found)) = results.try_next().await? {
@@ -98,7 +99,7 @@ impl Campaign {
     }
 }
 
-/// The record of the real server, and the failure if there is one.
+/// Runs the script of a seed. Returns the record of the real server, and the failure if there is one.
 async fn try_seed(servers: &Servers, seed: u64) -> Result<(Record, Option<Failure>)> {
     let script = generate(seed);
     let (real, embedded) = servers.records(&script).await.with_context(|| format!("seed {seed}"))?;

@@ -1,50 +1,52 @@
 use crate::run::Record;
 use std::fmt;
 
-/// Difference between the servers that is meant to be.
+/// A difference between the servers that is intended.
 #[derive(Debug)]
 pub struct Allowed {
-    /// Reason why the embedded server does otherwise.
+    /// Why the embedded server behaves differently.
     pub reason: &'static str,
-    /// True for the lines of the real server and of the embedded one that differ so.
+    /// Returns true if this reason explains the difference between a line of the real server and one of the
+    /// embedded server.
     applies: fn(&str, &str) -> bool,
 }
 
-/// Every difference that is meant to be.
+/// Every intended difference.
 pub const ALLOWED: &[Allowed] = &[
     Allowed {
-        reason: "the real server writes a character beyond U+FFFF of a path as two surrogates, which is no UTF-8, and \
-                 which no client can read; no node has such a path, so that only watches on missing nodes tell of it",
+        reason: "the real server writes characters beyond U+FFFF in paths as two surrogates, which is not \
+                 UTF-8, and which no client can read; no node has such a path, so only watches on missing \
+                 nodes report one",
         applies: |real, embedded| real.replace(SURROGATES, "") == embedded.replace(BEYOND, ""),
     },
     Allowed {
-        reason: "the real server sends what it had done of a multi behind the code that says that it failed as a \
-                 whole; no client reads a body behind an error",
+        reason: "the real server sends the partial results of a failed multi after the error code of the \
+                 whole multi; no client reads a body after an error",
         applies: |real, embedded| embedded.contains(" -5 ") && without_rest(real) == without_rest(embedded),
     },
 ];
 
-/// A line without the bytes that are no part of a reply.
+/// A line without the bytes that do not belong to a reply.
 fn without_rest(line: &str) -> &str {
     line.split(" rest=").next().unwrap_or(line)
 }
 
-/// Character beyond U+FFFF that paths of scripts have, as it is shown where surrogates were sent for it.
+/// The character beyond U+FFFF in paths of scripts, as it appears if a server sent surrogates for it.
 const SURROGATES: &str = "\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}";
 const BEYOND: &str = "\u{1f600}";
 
 /// The first difference between two records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// The step that both did.
+    /// The step, which is the same in both records.
     pub step: String,
-    /// Line of the real server; empty where it said nothing more.
+    /// Line of the real server; empty if its record has ended.
     pub real: String,
-    /// Line of the embedded server; empty where it said nothing more.
+    /// Line of the embedded server; empty if its record has ended.
     pub embedded: String,
 }
 
-/// Compares what a real server and the embedded one did.
+/// Compares the records of a real server and of the embedded one.
 pub fn compare(real: &Record, embedded: &Record) -> Option<Difference> {
     let (mut left, mut right) = (real.lines(), embedded.lines());
     let mut step = "";

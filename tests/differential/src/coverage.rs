@@ -3,16 +3,16 @@ use crate::script::Operation;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Number of replies of each operation, and of events of each kind, that a server gave to scripts.
+/// Number of replies to each operation, and of events of each kind, that a server sent to scripts.
 #[derive(Debug, Clone, Default)]
 pub struct Coverage {
-    /// Successes and failures by operation.
+    /// Successes and failures, by operation.
     replies: BTreeMap<String, (u64, u64)>,
     events: BTreeMap<String, u64>,
 }
 
 impl Coverage {
-    /// Counts what a record shows.
+    /// Counts the replies and events of a record.
     pub fn add(&mut self, record: &Record) {
         for line in record.lines() {
             let mut words = line.split_whitespace().skip(1);

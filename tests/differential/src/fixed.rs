@@ -9,21 +9,21 @@ use std::path::{Path, PathBuf};
 /// Line between a script and the record of the real server.
 const BETWEEN: &str = "---";
 
-/// Script that is kept, with what a real server did.
+/// A script that is kept in a file, with the record of a real server.
 #[derive(Debug)]
 pub struct Fixed {
-    /// The file.
+    /// Path of the file.
     pub file: PathBuf,
     /// The script.
     pub script: Vec<Step>,
-    /// Record of a real server; empty where none was made.
+    /// Record of a real server; empty if the file has none.
     pub expected: Record,
 }
 
-/// All scripts that are kept, in the order of their names.
+/// Reads all kept scripts, in the order of their names.
 ///
 /// # Errors
-/// When one cannot be read.
+/// Returns an error if a file cannot be read.
 pub fn fixed_scripts() -> Result<Vec<Fixed>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts");
     let mut files: Vec<PathBuf> =
@@ -43,7 +43,7 @@ impl Fixed {
     /// Runs the script on a server.
     ///
     /// # Errors
-    /// When it cannot be reached or is silent.
+    /// Returns an error if the server is unreachable or does not reply.
     pub async fn run(&self, address: SocketAddr) -> Result<Record> {
         record(&self.script, address).await
     }
@@ -51,7 +51,7 @@ impl Fixed {
     /// Replaces the record in the file.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn keep(&self, record: &Record) -> Result<()> {
         let text = fs::read_to_string(&self.file)?;
         let (script, _) = parts(&text);

@@ -1,10 +1,11 @@
-//! The same scripts on the embedded server and on a real ZooKeeper, with everything that they answer
-//! compared.
+//! Runs the same scripts on the embedded server and on a real ZooKeeper, and compares everything that the
+//! servers send.
 //!
-//! A script is a list of steps of up to four sessions: requests of every kind, good and bad, links that are
-//! lost, sessions that end. A run writes down all that comes back, in a form that is the same on every server
-//! that does the same: times are left out, transactions are numbered in the order of the script's own,
-//! sessions by their place in the script. So two servers differ where two records do.
+//! A script is a list of steps of up to four sessions: valid and invalid requests of every kind, lost links,
+//! and sessions that end. A run records everything that a server sends, in a form that is the same for every
+//! server with the same behaviour. Times are omitted. Transactions are numbered in the order of the script's
+//! own transactions, and sessions by their position in the script. So two servers behave differently if their
+//! records differ.
 
 mod campaign;
 mod compare;

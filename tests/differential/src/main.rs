@@ -1,4 +1,4 @@
-//! Runs of generated scripts on both servers; `cargo xtask differential` builds and calls it.
+//! Runs generated scripts on both servers. `cargo xtask differential` builds and calls this program.
 
 mod arguments;
 mod planted;
@@ -46,7 +46,7 @@ fn report(failure: &Failure) {
     print!("{}{}", print(&failure.script), failure.difference);
 }
 
-/// Prints what both servers do.
+/// Prints the records of both servers.
 async fn show(script: &str) -> Result<()> {
     let script = parse(script.split("\n---\n").next().unwrap_or_default())?;
     let (real, embedded) = Servers::start().await?.records(&script).await?;
@@ -57,7 +57,7 @@ async fn show(script: &str) -> Result<()> {
     }
 }
 
-/// Replaces the records of the kept scripts by those of a real server.
+/// Replaces the records of the kept scripts with those of a real server.
 async fn record() -> Result<()> {
     let server = real().await?;
     for fixed in fixed_scripts()? {

@@ -1,10 +1,11 @@
 use anyhow::Result;
 use docent_differential::Campaign;
 
-/// Plants one defect after the other into the embedded server, until a script finds it, and prints a table.
+/// Plants one defect after the other into the embedded server, each until a script detects it, and prints a
+/// table.
 ///
 /// # Errors
-/// When one is not found, or the build has none.
+/// Returns an error if a defect is not detected.
 #[cfg(docent_planted)]
 pub(crate) async fn run(campaign: Campaign) -> Result<()> {
     use docent_differential::Servers;
@@ -22,7 +23,7 @@ pub(crate) async fn run(campaign: Campaign) -> Result<()> {
             Some(failure) => {
                 plant(None);
                 let otherwise = servers.difference(&failure.script).await?;
-                anyhow::ensure!(otherwise.is_none(), "seed {} differs without a defect, too", failure.seed);
+                anyhow::ensure!(otherwise.is_none(), "seed {} also differs without a defect", failure.seed);
                 let step = failure.difference.step.trim_start_matches("> ");
                 println!("| {} | {} | {} | `{step}` |", defect.name(), failure.seed, failure.script.len());
                 found += 1;
@@ -35,9 +36,9 @@ pub(crate) async fn run(campaign: Campaign) -> Result<()> {
     Ok(())
 }
 
-/// Defects are planted only into builds with `--cfg docent_planted`.
+/// Fails, because defects are planted only into builds with `--cfg docent_planted`.
 #[cfg(not(docent_planted))]
 #[expect(clippy::unused_async, reason = "the other one waits")]
 pub(crate) async fn run(_campaign: Campaign) -> Result<()> {
-    anyhow::bail!("defects are planted only into builds with --cfg docent_planted")
+    anyhow::bail!("--planted needs a build with --cfg docent_planted")
 }

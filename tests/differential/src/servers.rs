@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Unit in which sessions expire, and pause between looks for containers: short, because scripts wait for
+/// Unit of session expiry, and pause between checks of containers. It is short, because scripts wait for
 /// both.
 const TICK: Duration = Duration::from_millis(100);
 const TIMEOUTS: (Duration, Duration) = (Duration::from_millis(400), Duration::from_secs(120));
@@ -21,14 +21,14 @@ static ROOTS: AtomicU64 = AtomicU64::new(0);
 #[derive(Debug)]
 pub struct Servers {
     real: RealServer,
-    /// `None` where the real server is compared with itself.
+    /// `None` if the real server is compared with itself.
     embedded: Option<Server>,
 }
 
 /// Starts a real server for scripts.
 ///
 /// # Errors
-/// When ZooKeeper is not installed or does not come up.
+/// Returns an error if ZooKeeper is not installed or does not start.
 pub async fn real() -> Result<RealServer> {
     let options = ServerOptions::default()
         .tick(TICK)
@@ -42,7 +42,7 @@ pub async fn real() -> Result<RealServer> {
 /// Starts an embedded server for scripts.
 ///
 /// # Errors
-/// When no port is free.
+/// Returns an error if no port is free.
 pub async fn embedded() -> Result<Server> {
     let server = Server::builder()
         .tick(TICK)
@@ -54,7 +54,7 @@ pub async fn embedded() -> Result<Server> {
     Ok(server.start().await?)
 }
 
-/// A path that no other run of this process has its nodes at. All are of one length.
+/// A root path that no other run of this process uses. All roots have the same length.
 fn root() -> String {
     format!("/d{:08}", ROOTS.fetch_add(1, Ordering::Relaxed))
 }
@@ -62,41 +62,42 @@ fn root() -> String {
 /// Runs a script on the server at `address`.
 ///
 /// # Errors
-/// When the server cannot be reached or is silent.
+/// Returns an error if the server is unreachable or does not reply.
 pub(crate) async fn record(script: &[Step], address: SocketAddr) -> Result<Record> {
     run(script, address, &root()).await
 }
 
 impl Servers {
-    /// Starts both.
+    /// Starts both servers.
     ///
     /// # Errors
-    /// When one of them does not come up.
+    /// Returns an error if a server does not start.
     pub async fn start() -> Result<Self> {
         Ok(Self { real: real().await?, embedded: Some(embedded().await?) })
     }
 
-    /// Starts a real server alone, to be compared with itself: scripts for which that differs say nothing.
+    /// Starts only a real server, to compare it with itself. Scripts for which its own records differ mean
+    /// nothing.
     ///
     /// # Errors
-    /// When it does not come up.
+    /// Returns an error if the server does not start.
     pub async fn start_real() -> Result<Self> {
         Ok(Self { real: real().await?, embedded: None })
     }
 
-    /// Starts another embedded server in the place of the last one.
+    /// Replaces the embedded server with a new one.
     ///
     /// # Errors
-    /// When no port is free.
+    /// Returns an error if no port is free.
     pub async fn renew_embedded(&mut self) -> Result<()> {
         self.embedded = Some(embedded().await?);
         Ok(())
     }
 
-    /// The records of a script: of the real server, and of the embedded one.
+    /// Runs a script on both servers, and returns the records of the real and of the embedded server.
     ///
     /// # Errors
-    /// When one of them cannot be reached or is silent.
+    /// Returns an error if a server is unreachable or does not reply.
     pub async fn records(&self, script: &[Step]) -> Result<(Record, Record)> {
         let real = record(script, self.real.address());
         let embedded = record(script, self.embedded.as_ref().map_or(self.real.address(), Server::local_addr));
@@ -104,10 +105,10 @@ impl Servers {
         Ok((real?, embedded?))
     }
 
-    /// The first difference between the two that a script shows.
+    /// Runs a script on both servers, and returns the first difference.
     ///
     /// # Errors
-    /// As [`records`](Self::records).
+    /// See [`records`](Self::records).
     pub async fn difference(&self, script: &[Step]) -> Result<Option<Difference>> {
         let (real, embedded) = self.records(script).await?;
         Ok(compare(&real, &embedded))

@@ -2,11 +2,11 @@ use crate::compare::Difference;
 use crate::script::{Action, Step};
 use crate::servers::Servers;
 
-/// Runs that the shrinking of one script may take.
+/// Maximum number of runs for shrinking one script.
 const RUNS: usize = 400;
 
-/// Makes a script that shows a difference shorter, as long as it shows any: steps are left out, many at a
-/// time at first, then operations of multis.
+/// Shortens a script that shows a difference, as long as the script still shows one. Removes steps, many at a
+/// time at first, and then operations of multis.
 pub async fn shrink(servers: &Servers, script: Vec<Step>, difference: Difference) -> (Vec<Step>, Difference) {
     let mut shrinking = Shrinking { servers, script, difference, runs: 0 };
     let mut size = shrinking.script.len() / 2;
@@ -27,14 +27,14 @@ struct Shrinking<'a> {
 }
 
 impl Shrinking<'_> {
-    /// Leaves out `size` steps wherever it can; true when it could.
+    /// Removes `size` steps wherever the difference remains. Returns true if some steps were removed.
     async fn without_steps(&mut self, size: usize) -> bool {
         let (mut at, mut shorter) = (0, false);
         while at < self.script.len() {
             let mut candidate = self.script.clone();
             let end = after(&candidate, at + size);
             candidate.drain(at..end);
-            let splits = matches!(&self.script[at].action, Action::Gone(_));
+            let splits = matches!(&self.script[at].action, Action::AwaitDeleted(_));
             if !splits && self.adopt(candidate).await {
                 shorter = true;
             } else {
@@ -44,7 +44,7 @@ impl Shrinking<'_> {
         shorter
     }
 
-    /// Leaves out single operations of multis.
+    /// Removes single operations of multis.
     async fn without_parts(&mut self) {
         for step in 0..self.script.len() {
             let mut part = 0;
@@ -71,11 +71,11 @@ impl Shrinking<'_> {
     }
 }
 
-/// The end of a piece that is left out: a wait for a node to go stays with the step before it, without which
-/// the node would go at any time.
+/// The end of a piece that is removed. A wait for a deletion stays with the step before it, because without
+/// that step the deletion could happen at any time.
 fn after(script: &[Step], end: usize) -> usize {
     match script.get(end) {
-        Some(Step { action: Action::Gone(_), .. }) => end + 1,
+        Some(Step { action: Action::AwaitDeleted(_), .. }) => end + 1,
         _ => end.min(script.len()),
     }
 }

@@ -4,15 +4,15 @@ use std::process::{Command as Plain, Stdio};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-/// Process with a copy of the service `orders`, which is killed when this is dropped.
+/// A process with a copy of the service `orders`. It is killed on drop.
 pub(super) struct Copy {
     process: Child,
     input: ChildStdin,
-    said: Lines<BufReader<ChildStdout>>,
+    lines: Lines<BufReader<ChildStdout>>,
 }
 
 impl Copy {
-    /// Starts one that answers after so many milliseconds, and waits until it is registered.
+    /// Starts a copy that answers after `delay` milliseconds, and waits until it is registered.
     pub(super) async fn start(server: &TestServer, id: &str, kind: &str, delay: u64) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_copy"));
         command.args([&server.connect_string(), server.root()]);
@@ -21,12 +21,12 @@ impl Copy {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut process = command.spawn().unwrap();
         let (input, output) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
-        let mut copy = Self { process, input, said: BufReader::new(output).lines() };
-        assert_eq!(copy.says().await.as_deref(), Some("ready"));
+        let mut copy = Self { process, input, lines: BufReader::new(output).lines() };
+        assert_eq!(copy.next_line().await.as_deref(), Some("ready"));
         copy
     }
 
-    /// Three copies: `a`, `b` and `c`.
+    /// Starts three copies: `a`, `b` and `c`.
     pub(super) async fn three(server: &TestServer, kind: &str) -> [Self; 3] {
         [
             Self::start(server, "a", kind, 0).await,
@@ -35,26 +35,26 @@ impl Copy {
         ]
     }
 
-    async fn says(&mut self) -> Option<String> {
-        soon(self.said.next_line()).await.unwrap()
+    async fn next_line(&mut self) -> Option<String> {
+        soon(self.lines.next_line()).await.unwrap()
     }
 
-    /// Ends it as a crash does (SIGKILL).
+    /// Kills the process with SIGKILL, as a crash would.
     pub(super) fn kill(&mut self) {
         self.process.start_kill().unwrap();
     }
 
-    /// Waits until its process has ended.
+    /// Waits until the process has exited.
     pub(super) async fn ended(&mut self) {
         soon(self.process.wait()).await.unwrap();
     }
 
-    /// Stops it in its tracks (SIGSTOP): its connections stay open, and nothing is answered.
+    /// Stops the process with SIGSTOP: its connections stay open, but no request is answered.
     pub(super) fn freeze(&self) {
         self.signal("-STOP");
     }
 
-    /// Lets it go on (SIGCONT).
+    /// Resumes the process with SIGCONT.
     pub(super) fn thaw(&self) {
         self.signal("-CONT");
     }
@@ -64,10 +64,10 @@ impl Copy {
         assert!(Plain::new("kill").args([signal, &pid]).status().unwrap().success());
     }
 
-    /// Has it leave in order, and waits until its process has ended.
+    /// Drains the copy, and waits until its process has exited.
     pub(super) async fn drain(mut self) {
         self.input.write_all(b"drain\n").await.unwrap();
-        assert_eq!(self.says().await.as_deref(), Some("drained"));
+        assert_eq!(self.next_line().await.as_deref(), Some("drained"));
         self.ended().await;
     }
 }

@@ -1,8 +1,8 @@
-//! Copies in processes of their own that are killed, stopped, drained or slow, under 200 requests a second.
+//! Copies in separate processes that are killed, stopped, drained or slow, at 200 requests per second.
 
 use super::copies::Copy;
 use super::load::send;
-use super::scene::{Kind, asker, until_answered_by};
+use super::scene::{Kind, caller, until_answered_by};
 use crate::scene::{registry, until_ids};
 use docent::discovery::{OutlierPolicy, PickPolicy};
 use docent::{Client, Service};
@@ -13,7 +13,7 @@ use tokio::time::sleep;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Longer than a sound copy takes.
+/// Longer than a healthy copy takes.
 const LONG: Duration = SECOND;
 
 async fn view(client: &Client, policy: PickPolicy, outlier_policy: OutlierPolicy) -> Service<String> {
@@ -26,23 +26,23 @@ async fn killed(backend: Backend, protocol: &str) {
     let client = connect(&server).await;
     let [mut a, mut b, _c] = Copy::three(&server, protocol).await;
     let view = view(&client, PickPolicy::default(), OutlierPolicy::default()).await;
-    let ask = asker(&view, protocol, Kind::Safe, 10 * SECOND);
-    let (before, ()) = send(&ask, sleep(SECOND)).await;
+    let call = caller(&view, protocol, Kind::Safe, 10 * SECOND);
+    let (before, ()) = send(&call, sleep(SECOND)).await;
     assert_eq!((before.failed().len(), before.answers().len()), (0, 3), "{before:?}");
-    let (after, ()) = send(&ask, async {
+    let (after, ()) = send(&call, async {
         a.kill();
         sleep(SECOND).await;
     })
     .await;
-    assert_eq!(view.instances().len(), 3, "it is shown until its session expires");
+    assert_eq!(view.instances().len(), 3, "the instance is shown until its session expires");
     after.check();
     assert!(after.longer_than(LONG) * 100 <= after.ends.len());
-    // Requests that must not be done twice go to another copy, too, once nobody can have taken them.
-    let ask = asker(&view, protocol, Kind::Unsafe, 10 * SECOND);
-    until_answered_by(&ask, "b").await;
+    // Even requests that must not be repeated are sent to another copy, if no copy can have received them.
+    let call = caller(&view, protocol, Kind::Unsafe, 10 * SECOND);
+    until_answered_by(&call, "b").await;
     b.kill();
     b.ended().await;
-    let (after, ()) = send(&ask, sleep(SECOND)).await;
+    let (after, ()) = send(&call, sleep(SECOND)).await;
     after.check();
     assert_eq!(after.answers().into_keys().collect::<Vec<_>>(), ["c"]);
 }
@@ -52,14 +52,14 @@ async fn drained(backend: Backend, protocol: &str) {
     let client = connect(&server).await;
     let [a, _b, _c] = Copy::three(&server, protocol).await;
     let view = view(&client, PickPolicy::default(), OutlierPolicy::default()).await;
-    let ask = asker(&view, protocol, Kind::Unsafe, 10 * SECOND);
-    until_answered_by(&ask, "a").await;
-    let (requests, ()) = send(&ask, a.drain()).await;
-    // Few go to it before the view knows, or none.
-    let others = requests.answers().into_keys().filter(|id| *id != "a").count();
-    assert_eq!((requests.failed().len(), others), (0, 2), "{requests:?}");
+    let call = caller(&view, protocol, Kind::Unsafe, 10 * SECOND);
+    until_answered_by(&call, "a").await;
+    let (requests, ()) = send(&call, a.drain()).await;
+    // Before the view reports the drain, at most a few requests are sent to `a`.
+    let from_other_copies = requests.answers().into_keys().filter(|id| *id != "a").count();
+    assert_eq!((requests.failed().len(), from_other_copies), (0, 2), "{requests:?}");
     until_ids(&view, &["b", "c"]).await;
-    let (after, ()) = send(&ask, sleep(SECOND / 2)).await;
+    let (after, ()) = send(&call, sleep(SECOND / 2)).await;
     assert_eq!((after.failed().len(), after.answers().len()), (0, 2), "{after:?}");
 }
 
@@ -69,19 +69,20 @@ async fn stopped(backend: Backend, protocol: &str) {
     let [a, _b, _c] = Copy::three(&server, protocol).await;
     let view = view(&client, PickPolicy::default(), OutlierPolicy::default().period(3 * SECOND)).await;
     let timeout = SECOND / 2;
-    let ask = asker(&view, protocol, Kind::Safe, timeout);
-    until_answered_by(&ask, "a").await;
-    let (during, ()) = send(&ask, async {
+    let call = caller(&view, protocol, Kind::Safe, timeout);
+    until_answered_by(&call, "a").await;
+    let (during, ()) = send(&call, async {
         a.freeze();
         sleep(5 * SECOND).await;
     })
     .await;
     during.check();
-    // Those that went to it before the first of them ran out of time, and a trial for each probation.
+    // The slow requests are those sent to `a` before the first of them timed out, and one trial per
+    // probation.
     let slow = during.longer_than(timeout);
     assert!(slow * 10 < during.ends.len(), "{slow} of {}", during.ends.len());
     a.thaw();
-    soon(until_answered_by(&ask, "a")).await;
+    soon(until_answered_by(&call, "a")).await;
 }
 
 async fn slow(backend: Backend, protocol: &str) {
@@ -92,16 +93,16 @@ async fn slow(backend: Backend, protocol: &str) {
         Copy::start(&server, "b", protocol, 0).await,
         Copy::start(&server, "c", protocol, 0).await,
     ];
-    // By what is in flight.
+    // The picks depend on the requests in flight.
     let by_load = view(&client, PickPolicy::PowerOfTwo, OutlierPolicy::default()).await;
-    let ask = asker(&by_load, protocol, Kind::Unsafe, 10 * SECOND);
-    let (requests, ()) = send(&ask, sleep(2 * SECOND)).await;
+    let call = caller(&by_load, protocol, Kind::Unsafe, 10 * SECOND);
+    let (requests, ()) = send(&call, sleep(2 * SECOND)).await;
     let of_slow = requests.answers()["a"];
     assert!(requests.failed().is_empty() && of_slow * 5 < requests.ends.len(), "{:?}", requests.answers());
-    // By the time that an attempt takes.
+    // The picks depend on the duration of attempts.
     let by_time = view(&client, PickPolicy::default(), OutlierPolicy::default()).await;
-    let ask = asker(&by_time, protocol, Kind::Safe, SECOND / 2);
-    let (requests, ()) = send(&ask, sleep(2 * SECOND)).await;
+    let call = caller(&by_time, protocol, Kind::Safe, SECOND / 2);
+    let (requests, ()) = send(&call, sleep(2 * SECOND)).await;
     requests.check();
     assert!(!requests.answers().contains_key("a"), "{:?}", requests.answers());
     assert!(requests.longer_than(SECOND / 2) * 4 < requests.ends.len());
@@ -116,27 +117,27 @@ both_backends_in_real_time! {
         killed(backend, "grpc").await;
     }
 
-    async fn a_copy_that_drains_costs_http_nothing(backend: Backend) {
+    async fn a_draining_copy_costs_http_no_request(backend: Backend) {
         drained(backend, "http").await;
     }
 
-    async fn a_copy_that_drains_costs_grpc_nothing(backend: Backend) {
+    async fn a_draining_copy_costs_grpc_no_request(backend: Backend) {
         drained(backend, "grpc").await;
     }
 
-    async fn a_copy_that_stands_still_is_set_aside_by_http_and_comes_back(backend: Backend) {
+    async fn a_stopped_copy_is_set_aside_by_http_and_readmitted(backend: Backend) {
         stopped(backend, "http").await;
     }
 
-    async fn a_copy_that_stands_still_is_set_aside_by_grpc_and_comes_back(backend: Backend) {
+    async fn a_stopped_copy_is_set_aside_by_grpc_and_readmitted(backend: Backend) {
         stopped(backend, "grpc").await;
     }
 
-    async fn a_slow_copy_gets_less_by_http(backend: Backend) {
+    async fn a_slow_copy_receives_fewer_requests_by_http(backend: Backend) {
         slow(backend, "http").await;
     }
 
-    async fn a_slow_copy_gets_less_by_grpc(backend: Backend) {
+    async fn a_slow_copy_receives_fewer_requests_by_grpc(backend: Backend) {
         slow(backend, "grpc").await;
     }
 }

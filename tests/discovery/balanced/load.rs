@@ -4,18 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-/// One request: the id of the copy that answered, or the error.
-pub(super) type Ask = Arc<dyn Fn() -> BoxFuture<'static, Result<String, String>> + Send + Sync>;
+/// Sends one request, and returns the id of the copy that answered, or the error.
+pub(super) type Caller = Arc<dyn Fn() -> BoxFuture<'static, Result<String, String>> + Send + Sync>;
 
-/// Requests of a while, by when they were sent.
+/// Requests of a period, in the order in which they were sent.
 #[derive(Debug)]
 pub(super) struct Requests {
-    /// How long each took, and its end.
+    /// Duration and outcome of each request.
     pub(super) ends: Vec<(Duration, Result<String, String>)>,
 }
 
-/// Sends 200 requests a second, whether they are answered or not, until `during` is over; waits for all.
-pub(super) async fn send<T>(ask: &Ask, during: impl Future<Output = T>) -> (Requests, T) {
+/// Sends 200 requests per second, whether or not they are answered, until `during` ends. Waits for all of
+/// them.
+pub(super) async fn send<T>(call: &Caller, during: impl Future<Output = T>) -> (Requests, T) {
     let mut under_way = Vec::new();
     let mut beat = interval(Duration::from_millis(5));
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -24,10 +25,10 @@ pub(super) async fn send<T>(ask: &Ask, during: impl Future<Output = T>) -> (Requ
         tokio::select! {
             result = &mut during => break result,
             _ = beat.tick() => {
-                let ask = ask();
+                let call = call();
                 under_way.push(tokio::spawn(async move {
                     let sent = Instant::now();
-                    let end = ask.await;
+                    let end = call.await;
                     (sent.elapsed(), end)
                 }));
             }
@@ -42,7 +43,7 @@ impl Requests {
         self.ends.iter().filter_map(|(_, end)| end.as_ref().err()).collect()
     }
 
-    /// Number of answers by the copies' ids.
+    /// Number of answers by each copy's id.
     pub(super) fn answers(&self) -> BTreeMap<&str, usize> {
         let mut answers = BTreeMap::new();
         for id in self.ends.iter().filter_map(|(_, end)| end.as_ref().ok()) {
@@ -51,12 +52,12 @@ impl Requests {
         answers
     }
 
-    /// Number of requests that took longer.
+    /// Number of requests that took longer than `time`.
     pub(super) fn longer_than(&self, time: Duration) -> usize {
         self.ends.iter().filter(|(took, _)| *took > time).count()
     }
 
-    /// Fails when more than one request in a hundred failed.
+    /// Fails if more than one request in a hundred failed.
     pub(super) fn check(&self) {
         let failed = self.failed();
         assert!(failed.len() * 100 <= self.ends.len(), "of {}: {failed:?}", self.ends.len());

@@ -1,4 +1,4 @@
-//! Requests that are sent by `pick`, and teach it.
+//! Requests that are sent with `pick` and report their outcomes to the view.
 
 mod calls;
 mod copies;

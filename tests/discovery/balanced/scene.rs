@@ -1,4 +1,4 @@
-use super::load::Ask;
+use super::load::Caller;
 use docent::discovery::{AttemptPolicy, Outcome};
 use docent::{Instance, Service};
 use futures_util::FutureExt;
@@ -14,7 +14,7 @@ use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 use tower::ServiceExt;
 
-/// Requests that may be done twice, and those that may not.
+/// Whether a request may be repeated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Kind {
     Safe,
@@ -25,8 +25,8 @@ fn policy(timeout: Duration) -> AttemptPolicy {
     AttemptPolicy::default().timeout(timeout)
 }
 
-/// Requests by HTTP or gRPC to the copies that a view shows.
-pub(super) fn asker(view: &Service<String>, protocol: &str, kind: Kind, timeout: Duration) -> Ask {
+/// Returns a function that sends HTTP or gRPC requests to the copies of a view.
+pub(super) fn caller(view: &Service<String>, protocol: &str, kind: Kind, timeout: Duration) -> Caller {
     match protocol {
         "http" => http(view, kind, timeout),
         _ => grpc(view, kind, timeout),
@@ -35,7 +35,7 @@ pub(super) fn asker(view: &Service<String>, protocol: &str, kind: Kind, timeout:
 
 type Get = Request<Empty<Bytes>>;
 
-/// A client of hyper's, which connects by itself, to one instance.
+/// Connects to one instance with a hyper client, which establishes its connections on its own.
 async fn connect(
     instance: Arc<Instance<String>>,
 ) -> Result<
@@ -43,14 +43,15 @@ async fn connect(
     Infallible,
 > {
     let client = Client::builder(TokioExecutor::new()).build_http();
-    let uri = instance.uri().expect("it has an address");
+    let uri = instance.uri().expect("the instance has an address");
     Ok(tower::service_fn(move |mut request: Get| {
-        *request.uri_mut() = format!("{uri}{}", request.uri().path()).parse().expect("both are parts of one");
+        *request.uri_mut() =
+            format!("{uri}{}", request.uri().path()).parse().expect("the parts form a valid URI");
         client.request(request)
     }))
 }
 
-fn http(view: &Service<String>, kind: Kind, timeout: Duration) -> Ask {
+fn http(view: &Service<String>, kind: Kind, timeout: Duration) -> Caller {
     let orders = view
         .balanced(connect)
         .attempt_policy(policy(timeout))
@@ -73,7 +74,7 @@ fn http(view: &Service<String>, kind: Kind, timeout: Duration) -> Ask {
     })
 }
 
-fn grpc(view: &Service<String>, kind: Kind, timeout: Duration) -> Ask {
+fn grpc(view: &Service<String>, kind: Kind, timeout: Duration) -> Caller {
     let channel = view
         .channel()
         .attempt_policy(policy(timeout))
@@ -90,7 +91,7 @@ fn grpc(view: &Service<String>, kind: Kind, timeout: Duration) -> Ask {
     })
 }
 
-/// Waits until a request was answered by `id`.
-pub(super) async fn until_answered_by(ask: &Ask, id: &str) {
-    while ask().await.as_deref() != Ok(id) {}
+/// Sends requests until `id` answers one.
+pub(super) async fn until_answered_by(call: &Caller, id: &str) {
+    while call().await.as_deref() != Ok(id) {}
 }

@@ -21,7 +21,7 @@ impl Keeps for Member {
         Membership::new(client, "/other")?.join(name, "").await
     }
 
-    /// A list of somebody who did not join shows it, or will.
+    /// Waits until another client's list shows the member.
     async fn verify(&self, client: &Client) -> Result<(), Error> {
         let members = group(client).members().await?;
         let mut changes = members.changes();

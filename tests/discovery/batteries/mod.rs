@@ -1,5 +1,5 @@
-//! Kept announcements under the batteries of faults. The battery of losses is about guards: a kept node comes
-//! back instead.
+//! Kept announcements under the batteries of faults. The battery of losses is for guards and does not apply,
+//! because a kept node is re-created instead.
 
 mod memberships;
 mod registrations;
@@ -11,18 +11,18 @@ use docent_proto::OpCode;
 use docent_tests::{contenders, own_nodes};
 use std::marker::PhantomData;
 
-/// A handle that keeps an ephemeral node of a given name.
+/// A handle that keeps an ephemeral node with a given name.
 trait Keeps: Sized {
-    /// Where these nodes are.
+    /// Folder of these nodes.
     const FOLDER: &str;
 
-    /// Keeps a node of this name.
+    /// Starts to keep a node with this name.
     async fn keep(client: &Client, name: &str) -> Result<Self, Error>;
 
-    /// Keeps a node of this name elsewhere.
+    /// Starts to keep a node with this name in another folder.
     async fn keep_other(client: &Client, name: &str) -> Result<Self, Error>;
 
-    /// Asks the servers whether it is there.
+    /// Asks the servers whether the node exists.
     async fn verify(&self, client: &Client) -> Result<(), Error>;
 
     fn is_present(&self) -> bool;
@@ -33,13 +33,13 @@ trait Keeps: Sized {
     async fn give_up(self) -> Result<(), Error>;
 }
 
-/// Processes that all want the same name: each waits for its predecessor.
+/// Processes that all want the same name. Each waits for its predecessor.
 struct Keeping<K>(PhantomData<K>);
 
 struct Process<K> {
     client: Client,
     namespace: String,
-    /// Sees to it that the session has its witness, which is made once and has no part in the test.
+    /// Ensures that the session has its witness, which is created once and is not part of the test.
     _other: K,
 }
 
@@ -64,7 +64,7 @@ impl<K: Keeps> Recipe for Keeping<K> {
         K::FOLDER
     }
 
-    /// True when it looked at its predecessor's node, and watches that.
+    /// Returns true if the contender has read its predecessor's node and watches it.
     fn waits(&self, trace: &[Traced]) -> bool {
         trace.iter().any(|frame| frame.is_reply(OpCode::GetData)) && unanswered(trace) == 0
     }
@@ -92,7 +92,7 @@ impl<K: Keeps> Contender for Process<K> {
         held.handle.give_up().await
     }
 
-    /// It is kept anew, in another session.
+    /// Waits until the node is kept by another session.
     async fn lost(&self, held: &Kept<K>) {
         self.client.state().wait_for(|connection| connection.generation > held.generation).await;
     }

@@ -1,4 +1,4 @@
-//! Joining and leaving, and obstacles to them.
+//! Joining, leaving, and obstacles to both.
 
 use super::{GROUP, group, ids, next};
 use crate::{builder, connect};
@@ -34,7 +34,7 @@ both_backends! {
         drop(two);
         assert_eq!(next(&mut changes).await, "-two");
         assert!(members.get("two").is_none() && members.current().is_empty());
-        // It can be joined again, also by the same client at once.
+        // The name can be joined again immediately, even by the same client.
         let two = soon(group(&other).join("two", "again")).await.unwrap();
         assert_eq!(next(&mut changes).await, "+two=again");
         drop(two);
@@ -47,14 +47,14 @@ both_backends! {
         let predecessor = soon(group(&before).join("one", "old")).await.unwrap();
         let after = connect(&server).await;
         let joining = tokio::spawn({ let group = group(&after); async move { group.join("one", "new").await } });
-        // It looks, finds the other, and waits.
+        // The successor finds its predecessor's node, and waits.
         let sessions = server.front();
         soon(async { while sessions.trace().iter().filter(|frame| frame.is_reply(OpCode::Create2)).count() < 2 {
             docent_tests::pause().await;
         } }).await;
         assert_eq!(watcher.get(predecessor.path()).await.unwrap().data, "old");
         assert!(!joining.is_finished());
-        // It crashes at last.
+        // Finally the predecessor crashes.
         server.expire(before.session_id().unwrap()).await.unwrap();
         soon(before.close()).await;
         let successor = soon(joining).await.unwrap().unwrap();
@@ -62,17 +62,17 @@ both_backends! {
         assert_eq!((node.data, node.stat.owner), ("new".into(), after.session_id()));
     }
 
-    async fn a_node_of_another_that_stays_is_an_error_and_is_left_alone(backend: Backend) {
+    async fn a_persisting_node_of_another_member_is_an_error_and_is_not_deleted(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
         let client = builder(&server, server.connect_string()).session_timeout(SHORT_SESSION).connect().await.unwrap();
-        let theirs = soon(group(&other).join("one", "theirs")).await.unwrap();
+        let foreign = soon(group(&other).join("one", "theirs")).await.unwrap();
         let error = soon(group(&client).join("one", "mine")).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NodeExists);
         assert!(error.to_string().contains(&format!("{:#x}", other.session_id().unwrap())), "{error}");
-        assert_eq!(other.get(theirs.path()).await.unwrap().data, "theirs");
-        soon(theirs.leave()).await.unwrap();
-        // Nothing of the attempt is left, to take it over by surprise.
+        assert_eq!(other.get(foreign.path()).await.unwrap().data, "theirs");
+        soon(foreign.leave()).await.unwrap();
+        // Nothing of the failed attempt is left that could later create the node.
         assert!(other.exists("/cluster/hosts/one").await.unwrap().is_none());
         other.create("/cluster/hosts/two", "", CreateMode::Persistent).await.unwrap();
         assert_eq!(soon(group(&client).join("two", "")).await.unwrap_err().kind(), ErrorKind::NodeExists);
@@ -81,12 +81,12 @@ both_backends! {
     async fn a_client_joins_once_with_an_id(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
-        let mine = group(&client);
-        let one = soon(mine.join("one", "1")).await.unwrap();
-        assert_eq!(soon(mine.join("one", "2")).await.unwrap_err().kind(), ErrorKind::AlreadyRegistered);
+        let own_group = group(&client);
+        let one = soon(own_group.join("one", "1")).await.unwrap();
+        assert_eq!(soon(own_group.join("one", "2")).await.unwrap_err().kind(), ErrorKind::AlreadyRegistered);
         assert_eq!(soon(group(&client).join("one", "2")).await.unwrap_err().kind(), ErrorKind::AlreadyRegistered);
-        assert_eq!((one.data(), ids(&soon(mine.members()).await.unwrap())), ("1".into(), "one".into()));
-        let two = soon(mine.join("two", "2")).await.unwrap();
+        assert_eq!((one.data(), ids(&soon(own_group.members()).await.unwrap())), ("1".into(), "one".into()));
+        let two = soon(own_group.join("two", "2")).await.unwrap();
         assert_eq!((one.id(), two.id()), ("one", "two"));
     }
 
@@ -106,7 +106,7 @@ both_backends! {
         let error = soon(group(&small).join("large", vec![0; 20_000])).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TooLarge, "{error}");
         assert!(client.exists(&format!("{GROUP}/large")).await.unwrap().is_none(), "nothing was stored");
-        // A member keeps its earlier data, and says why.
+        // The member keeps its earlier data, and reports the error.
         let mut member = soon(group(&small).join("small", "1")).await.unwrap();
         member.set_data(vec![0; 20_000]);
         soon(async { while !matches!(member.changed().await, Some(Presence::Failing(error)) if error.kind() == ErrorKind::TooLarge) {} }).await;

@@ -1,4 +1,4 @@
-//! Lists and changes that readers of a group are given.
+//! Lists and changes as seen by readers of a group.
 
 use super::{GROUP, group, ids, next, until, until_present};
 use crate::{builder, connect};
@@ -11,7 +11,7 @@ use futures_util::StreamExt;
 use futures_util::future::try_join_all;
 
 both_backends! {
-    async fn a_member_comes_back_in_a_new_session_and_others_are_told(backend: Backend) {
+    async fn a_member_rejoins_in_a_new_session_and_other_members_see_it(backend: Backend) {
         let server = backend.start().await;
         let (client, watcher) = (connect(&server).await, connect(&server).await);
         let members = soon(group(&watcher).members()).await.unwrap();
@@ -21,7 +21,7 @@ both_backends! {
         server.expire(client.session_id().unwrap()).await.unwrap();
         assert_eq!(next(&mut changes).await, "-one");
         assert_eq!(next(&mut changes).await, "+one=1");
-        // Its data follows, also when it was changed while no server could be reached.
+        // The data is updated, even if it was changed while no server was reachable.
         member.set_data("2");
         assert_eq!(next(&mut changes).await, "one=2");
         watcher.delete(member.path(), None).await.unwrap();
@@ -30,18 +30,18 @@ both_backends! {
         assert_eq!(members.get("one").unwrap().data, "2");
     }
 
-    async fn a_lost_link_removes_nobody(backend: Backend) {
+    async fn a_lost_link_removes_no_member(backend: Backend) {
         let server = backend.start().await;
         let (proxy, other) = (server.proxy().await, connect(&server).await);
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
-        let theirs = soon(group(&other).join("theirs", "1")).await.unwrap();
-        let mine = group(&client);
-        let members = soon(mine.members()).await.unwrap();
-        let me = soon(mine.join("mine", "1")).await.unwrap();
+        let foreign = soon(group(&other).join("theirs", "1")).await.unwrap();
+        let own_group = group(&client);
+        let members = soon(own_group.members()).await.unwrap();
+        let me = soon(own_group.join("mine", "1")).await.unwrap();
         let mut changes = members.changes();
-        let mut told = [next(&mut changes).await, next(&mut changes).await];
-        told.sort();
-        assert_eq!(told, ["+mine=1", "+theirs=1"]);
+        let mut reported = [next(&mut changes).await, next(&mut changes).await];
+        reported.sort();
+        assert_eq!(reported, ["+mine=1", "+theirs=1"]);
         for _ in 0..3 {
             proxy.cut().await;
             soon(async { while !members.is_stale() { docent_tests::pause().await; } }).await;
@@ -52,7 +52,7 @@ both_backends! {
             soon(async { while members.is_stale() { docent_tests::pause().await; } }).await;
             me.set_data("1");
         }
-        theirs.set_data("2");
+        foreign.set_data("2");
         loop {
             match next(&mut changes).await.as_str() {
                 "theirs=2" => break,
@@ -62,7 +62,7 @@ both_backends! {
         assert_eq!(ids(&members), "mine theirs");
     }
 
-    async fn anything_below_the_group_is_a_member_and_nothing_deeper(backend: Backend) {
+    async fn every_child_of_the_group_is_a_member_and_nothing_deeper(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         other.create(&format!("{GROUP}/by-hand/deeper"), "", CreateMode::Persistent).await.unwrap();
@@ -77,35 +77,35 @@ both_backends! {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let _one = soon(group(&other).join("one", "1")).await.unwrap();
-        let mine = group(&client);
-        let lists = [soon(mine.members()).await.unwrap(), soon(mine.members()).await.unwrap()];
+        let own_group = group(&client);
+        let lists = [soon(own_group.members()).await.unwrap(), soon(own_group.members()).await.unwrap()];
         let mut changes = lists[0].changes();
         assert_eq!(next(&mut changes).await, "+one=1");
         drop(lists);
         other.sync("/").await.unwrap();
         drop(changes);
-        // The member itself watches its node.
+        // One watch remains, which belongs to the member itself.
         soon(async { while server.as_embedded().is_some_and(|server| server.watch_count() > 1) { client.sync("/").await.unwrap(); } }).await;
-        let members = soon(mine.members()).await.unwrap();
+        let members = soon(own_group.members()).await.unwrap();
         let mut changes = members.changes();
-        let me = soon(mine.join("me", "")).await.unwrap();
+        let me = soon(own_group.join("me", "")).await.unwrap();
         soon(client.close()).await;
         while soon(changes.next()).await.is_some() {}
         assert!(members.is_stale() && matches!(me.presence(), Presence::Closed));
-        assert_eq!(soon(mine.members()).await.unwrap_err().kind(), ErrorKind::Closed);
-        assert_eq!(soon(mine.join("two", "")).await.unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(soon(own_group.members()).await.unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(soon(own_group.join("two", "")).await.unwrap_err().kind(), ErrorKind::Closed);
         soon(async { while other.exists(&format!("{GROUP}/me")).await.unwrap().is_some() {} }).await;
     }
 
-    async fn many_members_are_all_seen(backend: Backend) {
+    async fn hundreds_of_members_are_all_listed(backend: Backend) {
         const MEMBERS: usize = 200;
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let members = soon(group(&other).members()).await.unwrap();
-        let mine = group(&client);
+        let own_group = group(&client);
         let mut joined = Vec::new();
         for number in 0..MEMBERS {
-            joined.push(soon(mine.join(&format!("member-{number:03}"), number.to_string())).await.unwrap());
+            joined.push(soon(own_group.join(&format!("member-{number:03}"), number.to_string())).await.unwrap());
         }
         soon(async { while members.current().len() < MEMBERS { docent_tests::pause().await; } }).await;
         server.front().add(Rule::on(OpCode::GetChildren2).reset_after());
@@ -122,29 +122,29 @@ both_backends! {
         } }).await;
     }
 
-    async fn a_reader_that_was_too_slow_is_told_the_difference(backend: Backend) {
+    async fn a_slow_reader_receives_the_difference(backend: Backend) {
         const PASSERS_BY: usize = 1_100;
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let members = soon(group(&client).members()).await.unwrap();
         let mut changes = members.changes();
-        let gone = soon(group(&other).join("gone", "")).await.unwrap();
-        let _stays = soon(group(&other).join("stays", "")).await.unwrap();
-        // One listing may show both, in no order.
-        let mut came = [next(&mut changes).await, next(&mut changes).await];
-        came.sort_unstable();
-        assert_eq!(came, ["+gone=", "+stays="]);
+        let leaving = soon(group(&other).join("gone", "")).await.unwrap();
+        let _staying = soon(group(&other).join("stays", "")).await.unwrap();
+        // One listing may report both members, in any order.
+        let mut initial = [next(&mut changes).await, next(&mut changes).await];
+        initial.sort_unstable();
+        assert_eq!(initial, ["+gone=", "+stays="]);
         let path = |number| format!("{GROUP}/{number}");
-        let come = (0..PASSERS_BY).map(|number| { let path = path(number); let other = &other; async move {
+        let arrivals = (0..PASSERS_BY).map(|number| { let path = path(number); let other = &other; async move {
             other.create(&path, "", CreateMode::Ephemeral).await
         } });
-        soon(try_join_all(come)).await.unwrap();
+        soon(try_join_all(arrivals)).await.unwrap();
         soon(async { while members.current().len() < PASSERS_BY + 2 { docent_tests::pause().await; } }).await;
-        let go = (0..PASSERS_BY).map(|number| { let path = path(number); let other = &other; async move {
+        let departures = (0..PASSERS_BY).map(|number| { let path = path(number); let other = &other; async move {
             other.delete(&path, None).await
         } });
-        soon(try_join_all(go)).await.unwrap();
-        soon(gone.leave()).await.unwrap();
+        soon(try_join_all(departures)).await.unwrap();
+        soon(leaving.leave()).await.unwrap();
         until(&members, "stays").await;
         assert_eq!(next(&mut changes).await, "-gone");
     }

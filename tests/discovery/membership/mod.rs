@@ -1,4 +1,4 @@
-//! Groups: their members, and the readers that are told of them.
+//! Groups: their members, and the readers that are notified of them.
 
 mod join;
 mod lists;
@@ -15,7 +15,7 @@ pub(crate) fn group(client: &Client) -> Membership {
     Membership::new(client, GROUP).unwrap()
 }
 
-/// The next that is told, in short.
+/// Returns the next change, abbreviated.
 pub(super) async fn next(changes: &mut MemberChanges) -> String {
     loop {
         match soon(changes.next()).await.expect("the client is open") {
@@ -45,7 +45,7 @@ pub(super) async fn until(members: &Members, wanted: &str) {
     .await;
 }
 
-/// Waits until the node of a member belongs to the present session of its client.
+/// Waits until a member's node belongs to the current session of its client.
 pub(super) async fn until_present(client: &Client, other: &Client, path: &str) {
     soon(async {
         loop {

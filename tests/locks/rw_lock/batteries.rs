@@ -1,4 +1,4 @@
-//! Both guards stand the batteries of faults.
+//! Both guards survive the batteries of faults.
 
 use crate::contender::{Kind, Locks};
 use docent_battery::{Backend, battery, both_backends};
@@ -8,12 +8,12 @@ fn writers() -> Locks {
     Locks::of(Kind::Write)
 }
 
-/// Readers, each after a writer that came first.
+/// Readers, each behind a writer that comes first.
 fn readers() -> Locks {
     Locks::with_first(Kind::Write, Kind::Read)
 }
 
-/// Writers who become readers, among such. The next writer waits for the reader.
+/// Writers that become readers, among contenders of the same kind. The next writer waits for the reader.
 fn downgraded() -> Locks {
     Locks::of(Kind::Downgraded)
 }
@@ -31,7 +31,7 @@ both_backends! {
         battery::close(&downgraded(), &backend.start().await).await;
     }
 
-    async fn a_lost_downgraded_lock_is_known_to_be_in_time_and_for_good(backend: Backend) {
+    async fn the_loss_of_a_downgraded_lock_is_noticed_in_time_and_is_final(backend: Backend) {
         battery::loss(&downgraded(), &backend.start().await).await;
     }
 
@@ -59,11 +59,11 @@ both_backends! {
         battery::close(&readers(), &backend.start().await).await;
     }
 
-    async fn a_lost_write_lock_is_known_to_be_in_time_and_for_good(backend: Backend) {
+    async fn the_loss_of_a_write_lock_is_noticed_in_time_and_is_final(backend: Backend) {
         battery::loss(&writers(), &backend.start().await).await;
     }
 
-    async fn a_lost_read_lock_is_known_to_be_before_a_writer_holds_and_for_good(backend: Backend) {
+    async fn the_loss_of_a_read_lock_is_noticed_before_a_writer_holds_and_is_final(backend: Backend) {
         // The reader comes first here, and a writer waits for it.
         battery::loss(&Locks::with_first(Kind::Read, Kind::Write), &backend.start().await).await;
     }

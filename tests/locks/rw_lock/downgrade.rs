@@ -1,4 +1,4 @@
-//! A writer that steps down keeps its place.
+//! A writer that is downgraded keeps its place.
 
 use super::until_in_line;
 use crate::{builder, connect};
@@ -28,11 +28,11 @@ both_backends! {
         assert_eq!(read.fence(), Some(fence));
         assert_ne!(read.path(), path);
         let number = |path: &str| path[path.len() - 10..].to_owned();
-        assert_eq!(number(&read.path()), number(&path), "it has the writer's number");
+        assert_eq!(number(&read.path()), number(&path), "the reader must have the writer's number");
         let other = soon(reader).await.unwrap().unwrap();
         assert!(other.is_held() && read.is_held());
         soon(read.verify()).await.unwrap();
-        assert!(!token.is_cancelled(), "to step down is no loss");
+        assert!(!token.is_cancelled(), "a downgrade is not a loss");
         soon(read.release()).await.unwrap();
         assert!(!token.is_cancelled());
         drop(other);
@@ -59,7 +59,7 @@ both_backends! {
         assert_eq!(line.iter().map(|p| (p.role, p.holds)).collect::<Vec<_>>(), [
             (Role::Shared, true), (Role::Exclusive, false), (Role::Shared, false),
         ]);
-        // The writer finds the reader in the place of the writer's node.
+        // The next writer finds the reader in the place of the downgraded writer's node.
         assert!(read.is_held() && !writer.is_finished() && !late.is_finished());
         soon(read.release()).await.unwrap();
         let next = soon(writer).await.unwrap().unwrap();
@@ -72,28 +72,28 @@ both_backends! {
     async fn a_writer_that_reads_and_then_drops_its_write_lock_steps_down_as_by_downgrade(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
-        let (lock, theirs) = (RwLock::new(&client, "/lock").unwrap(), RwLock::new(&other, "/lock").unwrap());
+        let (lock, peer) = (RwLock::new(&client, "/lock").unwrap(), RwLock::new(&other, "/lock").unwrap());
         for drops in [true, false] {
             let owner = Owner::new();
             let written = soon(lock.write_as(&owner)).await.unwrap();
             let (fence, number) = (written.fence(), written.path()[written.path().len() - 10..].to_owned());
-            let reading = tokio::spawn(theirs.read());
+            let reading = tokio::spawn(peer.read());
             until_in_line(&lock, 2).await;
-            let writing = tokio::spawn(theirs.write());
+            let writing = tokio::spawn(peer.write());
             until_in_line(&lock, 3).await;
             let read = soon(lock.read_as(&owner)).await.unwrap();
             assert!(read.path().ends_with(&number) && read.path() != written.path());
-            assert!(!reading.is_finished(), "the writer is there");
+            assert!(!reading.is_finished(), "the writer still holds");
             match drops {
                 true => drop(written),
                 false => soon(written.release()).await.unwrap(),
             }
             let their_read = soon(reading).await.unwrap().unwrap();
             assert!(read.is_held() && their_read.is_held());
-            assert_eq!(read.fence(), Some(fence), "it is the writer's");
+            assert_eq!(read.fence(), Some(fence), "expected the writer's fence");
             soon(their_read.release()).await.unwrap();
             soon(read.verify()).await.unwrap();
-            assert!(!writing.is_finished(), "a reader is there");
+            assert!(!writing.is_finished(), "a reader still holds");
             assert!(matches!(soon(lock.write_as(&owner)).await, Err(AcquireError::WouldDeadlock)));
             soon(read.release()).await.unwrap();
             let next = soon(writing).await.unwrap().unwrap();
@@ -103,7 +103,7 @@ both_backends! {
         }
     }
 
-    async fn a_writer_with_a_reader_in_it_writes_again_and_steps_down_to_that_reader(backend: Backend) {
+    async fn a_writer_with_a_nested_reader_writes_again_and_steps_down_to_that_reader(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let lock = RwLock::new(&client, "/lock").unwrap();
@@ -122,15 +122,15 @@ both_backends! {
         let read = soon(written.downgrade()).await.unwrap();
         assert_eq!(read.path(), nested.path());
         until_in_line(&lock, 1).await;
-        let _theirs = soon(RwLock::new(&other, "/lock").unwrap().read()).await.unwrap();
+        let _peer_guard = soon(RwLock::new(&other, "/lock").unwrap().read()).await.unwrap();
         drop(nested);
         assert!(read.is_held() && !token.is_cancelled());
         other.delete(&read.path(), None).await.unwrap();
         assert_eq!(soon(read.lost()).await, LostReason::NodeDeleted);
-        assert!(token.is_cancelled(), "a token of the writer tells of it");
+        assert!(token.is_cancelled(), "the writer's token must be cancelled");
     }
 
-    async fn a_reader_in_a_writer_outlives_it_when_that_is_lost(backend: Backend) {
+    async fn a_reader_in_a_writer_outlives_the_loss_of_the_writer(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let lock = RwLock::new(&client, "/lock").unwrap();
@@ -141,9 +141,9 @@ both_backends! {
         assert_eq!(soon(written.lost()).await, LostReason::NodeDeleted);
         assert!(nested.is_held() && !nested.token().is_cancelled());
         soon(nested.verify()).await.unwrap();
-        let theirs = RwLock::new(&other, "/lock").unwrap();
-        assert!(matches!(soon(theirs.try_write()).await, Err(AcquireError::Busy(_))));
-        drop(soon(theirs.try_read()).await.unwrap());
+        let peer = RwLock::new(&other, "/lock").unwrap();
+        assert!(matches!(soon(peer.try_write()).await, Err(AcquireError::Busy(_))));
+        drop(soon(peer.try_read()).await.unwrap());
         drop(written);
         soon(nested.release()).await.unwrap();
         until_in_line(&lock, 0).await;
@@ -154,8 +154,8 @@ both_backends! {
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
         let lock = RwLock::new(&client, "/lock").unwrap();
-        let made = || Rule::on(OpCode::Multi).path(|path| path.contains("__READ__"));
-        for rule in [made().reset_before(), made().reset_after()] {
+        let read_tickets = || Rule::on(OpCode::Multi).path(|path| path.contains("__READ__"));
+        for rule in [read_tickets().reset_before(), read_tickets().reset_after()] {
             let owner = Owner::new();
             let written = soon(lock.write_as(&owner)).await.unwrap();
             let lost = proxy.add(rule);
@@ -194,11 +194,11 @@ both_backends! {
             soon(written.release()).await.unwrap();
             until_in_line(&lock, 0).await;
             if done { return; }
-            assert!(polls < 20, "it ends at some time");
+            assert!(polls < 20, "too many polls");
         }
     }
 
-    async fn the_readers_node_is_there_before_the_writers_goes(backend: Backend) {
+    async fn the_readers_node_exists_before_the_writers_node_is_deleted(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let written = soon(RwLock::new(&client, "/lock").unwrap().write()).await.unwrap();
@@ -244,7 +244,7 @@ both_backends! {
         until_in_line(&lock, 0).await;
     }
 
-    async fn a_token_of_the_writer_tells_of_the_loss_of_the_reader(backend: Backend) {
+    async fn a_token_of_the_writer_is_cancelled_by_the_loss_of_the_reader(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let written = soon(RwLock::new(&client, "/lock").unwrap().write()).await.unwrap();
@@ -255,7 +255,7 @@ both_backends! {
         assert!(token.is_cancelled() && read.token().is_cancelled());
     }
 
-    async fn a_writer_with_other_guards_does_not_step_down_and_they_go_on(backend: Backend) {
+    async fn a_writer_with_other_guards_does_not_step_down_and_they_stay_valid(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let lock = RwLock::new(&client, "/lock").unwrap();
@@ -268,27 +268,27 @@ both_backends! {
         assert_eq!(soon(lock.participants()).await.unwrap()[0].role, Role::Exclusive);
     }
 
-    async fn one_that_steps_down_stays_a_contender_also_where_markers_end_with_a_digit(backend: Backend) {
+    async fn a_writer_that_steps_down_stays_a_contender_even_if_markers_end_with_a_digit(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let sides = |client| Line::sides(client, "/lock", &KIND, "w2", "r2").unwrap();
         let (writers, readers) = sides(&client);
         let read = soon(soon(writers.acquire(None)).await.unwrap().downgrade(&readers)).await.unwrap();
         assert!(read.is_held());
-        // The writer's node goes in the background.
+        // The writer's node is deleted in the background.
         until(async || child_count(&other, "/lock").await == 1).await;
         let ticket = soon(sides(&other).0.take_ticket(None)).await.unwrap();
         assert_eq!(ticket.ahead(), Some(1));
         assert!(soon(ticket.try_now()).await.unwrap().is_none(), "a writer holds beside the reader");
     }
 
-    async fn a_claim_is_in_no_line_to_step_down_in(backend: Backend) {
+    async fn a_claim_cannot_step_down(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         client.create("/item", "", CreateMode::Persistent).await.unwrap();
         let wanted = ClaimRequest { claim: "/item/claim".to_owned(), node: "/item".to_owned(), handed_out: true, beside_curator: false };
         let ClaimResult::All(mut claims) = soon(claim_all(&client, &[wanted], &KIND, "take")).await.unwrap() else {
-            panic!("nobody else claims it")
+            panic!("no other client claims the item")
         };
         let (claim, _) = claims.remove(0);
         let (_, readers) = Line::sides(&client, "/lock", &KIND, "w-", "r-").unwrap();
@@ -297,7 +297,7 @@ both_backends! {
         assert!(error.to_string().contains("must be in a line"), "{error}");
     }
 
-    /// The next lent hold would be exclusive, and the reader hold beside it.
+    /// The next lent hold would be exclusive and coexist with the reader.
     async fn a_lent_hold_does_not_step_down(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
@@ -305,7 +305,7 @@ both_backends! {
         let hold = soon(writers.acquire(None)).await.unwrap();
         let lent = hold.lend(Duration::ZERO);
         let refused = [soon(lent.beside(&readers)).await, soon(lent.downgrade(&readers)).await];
-        assert!(hold.may_be_lent_again() && hold.lend(Duration::ZERO).is_held(), "the hold is not affected");
+        assert!(hold.may_be_lent_again() && hold.lend(Duration::ZERO).is_held(), "the hold is unaffected");
         for refused in refused {
             let error = refused.expect_err("a reader holds beside the next lent hold");
             assert_eq!(error.kind(), ErrorKind::InvalidInput);
@@ -315,14 +315,14 @@ both_backends! {
     }
 }
 
-/// Polls again once something happened; true when it was done.
+/// Polls again after an event. Returns true if the future completed.
 async fn poll_once_more<F: Future>(mut future: std::pin::Pin<&mut F>) -> bool {
-    let mut left = 2;
+    let mut remaining = 2;
     std::future::poll_fn(|cx| {
-        left -= 1;
+        remaining -= 1;
         match future.as_mut().poll(cx) {
             Poll::Ready(_) => Poll::Ready(true),
-            Poll::Pending if left == 0 => Poll::Ready(false),
+            Poll::Pending if remaining == 0 => Poll::Ready(false),
             Poll::Pending => Poll::Pending,
         }
     })

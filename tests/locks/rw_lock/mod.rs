@@ -11,7 +11,7 @@ mod wake;
 use docent::RwLock;
 use docent_tests::soon;
 
-/// Waits until so many are in the line.
+/// Waits until that many tickets are in the line.
 pub(crate) async fn until_in_line(lock: &RwLock, count: usize) {
     soon(async {
         while lock.participants().await.unwrap().len() != count {

@@ -1,4 +1,5 @@
-//! Others in the line: Curator's readers and writers, foreign children, revocation, numbers near their end.
+//! Other clients in the line: Curator's readers and writers, foreign children, revocation, numbers near the
+//! end of the counter.
 
 use super::until_in_line;
 use crate::{builder, connect};
@@ -11,13 +12,13 @@ use docent_tests::soon;
 const ID: &str = "_c_9a794062-0b31-421c-9cfe-0699f14437da-";
 const OTHER_ID: &str = "_c_0a794062-0b31-421c-9cfe-0699f14437da-";
 
-/// A node as Curator creates it; its path.
+/// Creates a node as Curator does and returns its path.
 async fn create(client: &Client, name: &str, mode: CreateMode) -> String {
     client.create(&format!("/lock/{name}"), "127.0.0.1", mode).await.unwrap().path
 }
 
 both_backends! {
-    async fn names_are_curators(backend: Backend) {
+    async fn names_match_curators_format(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let lock = RwLock::new(&client, "/lock").unwrap();
@@ -41,10 +42,10 @@ both_backends! {
         let (client, curator) = (connect(&server).await, connect(&server).await);
         let lock = RwLock::new(&client, "/lock").unwrap();
         let read = create(&curator, &format!("{ID}__READ__"), CreateMode::EphemeralSequential).await;
-        let ours = soon(lock.read()).await.unwrap();
+        let reading = soon(lock.read()).await.unwrap();
         let writer = tokio::spawn(lock.write());
         until_in_line(&lock, 3).await;
-        drop(ours);
+        drop(reading);
         until_in_line(&lock, 2).await;
         assert!(!writer.is_finished());
         curator.delete(&read, None).await.unwrap();
@@ -68,19 +69,19 @@ both_backends! {
         until_in_line(&lock, 2).await;
         let writer = tokio::spawn(lock.write());
         until_in_line(&lock, 3).await;
-        // Curator's reader has the number of its writer, and both are there for a while.
+        // Curator's reader has its writer's number, and both nodes exist for a while.
         let number = &write[write.len() - 10..];
         let read = create(&curator, &format!("{OTHER_ID}__READ__{number}"), CreateMode::Ephemeral).await;
         curator.delete(&write, None).await.unwrap();
         let reader = soon(reader).await.unwrap().unwrap();
         soon(reader.release()).await.unwrap();
         until_in_line(&lock, 2).await;
-        assert!(!writer.is_finished(), "it overtook a reader that was a writer");
+        assert!(!writer.is_finished(), "the writer overtook a downgraded writer");
         curator.delete(&read, None).await.unwrap();
         let _ = soon(writer).await.unwrap().unwrap();
     }
 
-    async fn kazoos_readers_and_writers_are_waited_for_where_they_are_told_of(backend: Backend) {
+    async fn kazoos_readers_and_writers_are_waited_for_if_configured_as_neighbours(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let lock = RwLock::builder(&client, "/lock").neighbour_writers("__lock__").neighbour_readers("__rlock__");
@@ -91,7 +92,7 @@ both_backends! {
         let waiting = tokio::spawn(lock.write());
         until_in_line(&lock, 3).await;
         soon(read.release()).await.unwrap();
-        assert!(!waiting.is_finished(), "their reader is there");
+        assert!(!waiting.is_finished(), "the other client's reader still holds");
         let writer = create(&other, &kazoo("lock"), CreateMode::EphemeralSequential).await;
         assert!(matches!(soon(lock.try_read()).await, Err(AcquireError::Busy(_))));
         let reading = tokio::spawn(lock.read());
@@ -101,12 +102,12 @@ both_backends! {
         other.delete(&reader, None).await.unwrap();
         soon(soon(waiting).await.unwrap().unwrap().release()).await.unwrap();
         until_in_line(&lock, 2).await;
-        assert!(!reading.is_finished(), "their writer is there");
+        assert!(!reading.is_finished(), "the other client's writer still holds");
         other.delete(&writer, None).await.unwrap();
         drop(soon(reading).await.unwrap().unwrap());
     }
 
-    async fn foreign_children_are_nobody(backend: Backend) {
+    async fn foreign_children_are_ignored(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         for name in ["foo", "__WRIT__", "__READ__abc", "x-lock-0000000000", "x-__WRIT__000000000", "-0000000001"] {
@@ -117,22 +118,22 @@ both_backends! {
         soon(soon(lock.try_read()).await.unwrap().release()).await.unwrap();
     }
 
-    async fn readers_and_writers_are_asked_to_leave_and_may_go_on(backend: Backend) {
+    async fn revoked_readers_and_writers_may_keep_the_lock(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
-        let (lock, theirs) = (RwLock::new(&client, "/lock").unwrap(), RwLock::new(&other, "/lock").unwrap());
+        let (lock, peer) = (RwLock::new(&client, "/lock").unwrap(), RwLock::new(&other, "/lock").unwrap());
         let read = soon(lock.read()).await.unwrap();
-        let place = soon(theirs.participants()).await.unwrap().remove(0);
-        soon(theirs.revoke(&place)).await.unwrap();
+        let participant = soon(peer.participants()).await.unwrap().remove(0);
+        soon(peer.revoke(&participant)).await.unwrap();
         assert_eq!(other.get(&read.path()).await.unwrap().data, "__REVOKE__");
         soon(read.revoked()).await;
         assert!(read.is_held());
         soon(read.release()).await.unwrap();
         let written = soon(lock.write()).await.unwrap();
-        soon(theirs.revoke(&soon(theirs.participants()).await.unwrap()[0])).await.unwrap();
+        soon(peer.revoke(&soon(peer.participants()).await.unwrap()[0])).await.unwrap();
         soon(written.revoked()).await;
         assert!(written.is_held());
-        assert_eq!(soon(theirs.revoke(&place)).await.unwrap_err().kind(), ErrorKind::NoNode);
+        assert_eq!(soon(peer.revoke(&participant)).await.unwrap_err().kind(), ErrorKind::NoNode);
     }
 
     async fn contenders_near_the_end_of_the_counter_are_ordered_by_creation(backend: Backend) {
@@ -145,11 +146,11 @@ both_backends! {
         create(&other, &format!("{OTHER_ID}__WRIT__-2147483648"), CreateMode::Ephemeral).await;
         assert!(!reader.is_finished());
         other.delete(&earlier, None).await.unwrap();
-        // The later one is not waited for, although its number is lower.
+        // The waiter does not wait for the later node, although its number is lower.
         assert!(soon(reader).await.unwrap().unwrap().is_held());
     }
 
-    async fn near_the_end_of_the_counter_one_that_steps_down_while_others_look_is_not_overtaken(backend: Backend) {
+    async fn near_the_end_of_the_counter_a_writer_that_steps_down_during_listings_is_not_overtaken(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
@@ -158,22 +159,23 @@ both_backends! {
         let writer = tokio::spawn(RwLock::new(&client, "/lock").unwrap().write());
         let watches = |trace: &[Traced]| trace.iter().filter(|frame| frame.is_reply(OpCode::SetWatches)).count();
         soon(proxy.until(|trace| watches(trace) == 1)).await;
-        // From now on order is that of creation, for which each contender is asked after a listing.
+        // From now on, contenders are ordered by creation, for which the waiter reads each of them after a
+        // listing.
         create(&other, &format!("{OTHER_ID}__WRIT__-2147483648"), CreateMode::Ephemeral).await;
         let full = server.path(write.trim_start_matches('/'));
-        let asked = proxy.add(Rule::on(OpCode::Exists).path(move |path| path == full).hold());
-        // A change on another link than the one its watches were set on makes it look at the line again.
+        let lookups = proxy.add(Rule::on(OpCode::Exists).path(move |path| path == full).hold());
+        // A change on another link than that of its watches makes the waiter list the line again.
         proxy.reset().await;
         soon(proxy.until(|trace| watches(trace) == 2)).await;
         other.set(&write, "", None).await.unwrap();
-        soon(asked.fired()).await;
+        soon(lookups.fired()).await;
         let number = &write[write.len() - 10..];
         let read = create(&other, &format!("{OTHER_ID}__READ__{number}"), CreateMode::Ephemeral).await;
         other.delete(&write, None).await.unwrap();
         proxy.heal().await.unwrap();
-        // It waits for the reader in the writer's place.
+        // The writer waits for the reader in the other writer's place.
         soon(proxy.until(|trace| watches(trace) == 3)).await;
-        assert!(!writer.is_finished(), "it holds beside a reader");
+        assert!(!writer.is_finished(), "the writer holds beside a reader");
         other.delete(&read, None).await.unwrap();
         assert!(soon(writer).await.unwrap().unwrap().is_held());
     }

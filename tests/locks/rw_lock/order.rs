@@ -1,4 +1,4 @@
-//! Many readers or one writer, nobody starved, no wake-up of those whom a release does not concern.
+//! Many readers or one writer, no starvation, and no unnecessary wake-ups at a release.
 
 use super::until_in_line;
 use crate::{builder, connect};
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 const CONTENDERS: usize = 8;
 
-/// Holders that are inside, as the process knows it.
+/// Holders that are inside, as the process counts them.
 #[derive(Default)]
 struct Inside {
     readers: AtomicUsize,
@@ -56,7 +56,7 @@ both_backends! {
         let server = backend.start().await;
         let clients = join_all((0..CONTENDERS).map(|_| connect(&server))).await;
         let inside = Arc::new(Inside::default());
-        // Curator's test has as many.
+        // Curator's test has the same number.
         let rounds = if backend == Backend::Embedded { 100 } else { 40 };
         let work = clients.iter().enumerate().map(|(n, client)| {
             let (lock, inside) = (RwLock::new(client, "/lock").unwrap(), inside.clone());
@@ -75,7 +75,7 @@ both_backends! {
         assert!(fences.windows(2).all(|pair| pair[0] < pair[1]), "fences do not increase");
     }
 
-    async fn what_was_just_dropped_is_free_for_a_try_that_follows(backend: Backend) {
+    async fn a_try_right_after_a_drop_succeeds(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let lock = RwLock::new(&client, "/lock").unwrap();
@@ -109,7 +109,7 @@ both_backends! {
         let written = soon(writer).await.unwrap().unwrap();
         let line = soon(lock.participants()).await.unwrap();
         assert_eq!(line.iter().map(|p| p.role).collect::<Vec<_>>(), [Role::Exclusive, Role::Shared]);
-        assert!(!second.is_finished(), "it came after the writer");
+        assert!(!second.is_finished(), "the reader joined after the writer");
         soon(written.release()).await.unwrap();
         let _ = soon(second).await.unwrap().unwrap();
     }
@@ -127,7 +127,7 @@ both_backends! {
     async fn a_release_wakes_the_readers_right_behind_a_writer_and_the_last_reader_one_writer(backend: Backend) {
         let server = backend.start().await;
         let written = soon(RwLock::new(&connect(&server).await, "/lock").unwrap().write()).await.unwrap();
-        // In line: two readers, a writer, a reader, each with a link of its own.
+        // In line: two readers, a writer, a reader, each on its own link.
         let waiters = join_all((0..4).map(|_| Waiter::new(&server))).await;
         let mut readers = Vec::new();
         for waiter in &waiters[..2] {
@@ -138,24 +138,23 @@ both_backends! {
         waiters[2].waits().await;
         let last = tokio::spawn(waiters[3].lock.read());
         waiters[3].waits().await;
-        let woken = |path: &str| waiters.iter().map(|waiter| waiter.was_told_of(path)).collect::<Vec<_>>();
+        let woken = |path: &str| waiters.iter().map(|waiter| waiter.was_woken_by(path)).collect::<Vec<_>>();
 
-        let gone = written.path();
+        let released = written.path();
         soon(written.release()).await.unwrap();
         let mut guards = Vec::new();
         for reader in readers {
             guards.push(soon(reader).await.unwrap().unwrap());
         }
-        // The last reader asks then whether the other writer ahead is left.
-        assert_eq!(woken(&gone), [true, true, false, true]);
+        // The last reader then checks whether the other writer ahead still exists.
+        assert_eq!(woken(&released), [true, true, false, true]);
         let (second, first) = (guards.pop().unwrap(), guards.pop().unwrap());
         let (second_path, first_path) = (second.path(), first.path());
         soon(first.release()).await.unwrap();
         assert!(!writer.is_finished() && !last.is_finished());
         soon(second.release()).await.unwrap();
         let written = soon(writer).await.unwrap().unwrap();
-        // A reader is told of its own end, too.
-        // The writer looks ahead: one reader is left.
+        // A reader also receives its own node's event. The writer looks ahead: one reader remains.
         assert_eq!(woken(&first_path)[1..], [false, true, false]);
         assert_eq!(woken(&second_path)[2..], [true, false]);
         assert!(!last.is_finished());
@@ -163,7 +162,7 @@ both_backends! {
         let _ = soon(last).await.unwrap().unwrap();
     }
 
-    async fn participants_are_listed_with_their_roles_and_all_who_hold(backend: Backend) {
+    async fn participants_are_listed_with_their_roles_and_all_holders(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let lock = RwLock::new(&client, "/lock").unwrap();
@@ -185,7 +184,7 @@ both_backends! {
         assert!(line[0].holds && line[0].role == Role::Exclusive && line[0].fence == written.fence());
     }
 
-    async fn a_try_takes_what_is_free_and_writes_nothing_for_what_is_not(backend: Backend) {
+    async fn a_try_takes_a_free_lock_and_writes_nothing_for_a_held_one(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let lock = RwLock::new(&client, "/lock").unwrap();
@@ -233,7 +232,7 @@ both_backends! {
 
 type Waiting<G> = JoinHandle<Result<G, AcquireError>>;
 
-/// In line: a reader who holds, a writer and another reader who wait.
+/// In line: a reader that holds the lock, a waiting writer and another waiting reader.
 async fn reader_writer_reader(lock: &RwLock) -> (ReadGuard, Waiting<WriteGuard>, Waiting<ReadGuard>) {
     let first = soon(lock.read()).await.unwrap();
     let writer = tokio::spawn(lock.write());
@@ -243,7 +242,7 @@ async fn reader_writer_reader(lock: &RwLock) -> (ReadGuard, Waiting<WriteGuard>,
     (first, writer, second)
 }
 
-/// One with a link of its own.
+/// A waiter with its own link.
 struct Waiter {
     lock: RwLock,
     proxy: Proxy,
@@ -257,13 +256,13 @@ impl Waiter {
         Self { lock: RwLock::new(&client, "/lock").unwrap(), proxy, root: server.root().to_owned() }
     }
 
-    /// Waits until it watches its own node and one ahead.
+    /// Waits until the waiter watches its own node and one node ahead.
     async fn waits(&self) {
         let set = |trace: &[Traced]| trace.iter().any(|frame| frame.is_reply(OpCode::SetWatches));
         soon(self.proxy.until(set)).await;
     }
 
-    fn was_told_of(&self, path: &str) -> bool {
+    fn was_woken_by(&self, path: &str) -> bool {
         let full = format!("{}{path}", self.root);
         let trace = self.proxy.trace();
         trace.iter().any(|f| f.kind == FrameKind::Event && f.path.as_ref() == Some(&full))

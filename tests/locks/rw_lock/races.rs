@@ -1,4 +1,4 @@
-//! Tasks of one owner that come to both sides of a lock at the same time.
+//! Tasks of one owner that use both sides of a lock at the same time.
 
 use super::until_in_line;
 use crate::{builder, connect};
@@ -9,7 +9,7 @@ use docent_proto::OpCode;
 use docent_tests::soon;
 use tokio::task::JoinHandle;
 
-/// A writer that is stepping down: its request is held back until the proxy heals.
+/// A writer that is being downgraded. Its request is held until the proxy heals.
 struct StepDown {
     proxy: Proxy,
     lock: RwLock,
@@ -34,7 +34,7 @@ impl StepDown {
 }
 
 both_backends! {
-    async fn an_owner_that_waits_to_read_and_wants_to_write_is_told_at_once(backend: Backend) {
+    async fn an_owner_that_waits_to_read_and_wants_to_write_fails_immediately(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let lock = RwLock::new(&client, "/lock").unwrap();
@@ -45,15 +45,15 @@ both_backends! {
         assert!(matches!(soon(lock.write_as(&owner)).await, Err(AcquireError::WouldDeadlock)));
         let tried = soon(owner.clone().within(async { lock.try_write().await })).await;
         assert!(matches!(tried, Err(AcquireError::WouldDeadlock)));
-        assert_eq!(soon(lock.participants()).await.unwrap().len(), 2, "no ticket was taken");
-        // Once it waits no more it may write.
+        assert_eq!(soon(lock.participants()).await.unwrap().len(), 2, "a ticket was taken");
+        // After its read was cancelled, the owner may write.
         reading.abort();
         assert!(soon(reading).await.unwrap_err().is_cancelled());
         soon(foreign.release()).await.unwrap();
         let _ = soon(lock.write_as(&owner)).await.unwrap();
     }
 
-    async fn an_owner_that_waits_to_write_reads_by_that(backend: Backend) {
+    async fn an_owner_that_waits_to_write_reads_with_the_write_lock(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let lock = RwLock::new(&client, "/lock").unwrap();
@@ -72,7 +72,7 @@ both_backends! {
         assert!(read.is_held());
     }
 
-    async fn both_sides_asked_for_at_once_by_one_owner_never_wait_for_each_other(backend: Backend) {
+    async fn both_sides_requested_at_once_by_one_owner_never_wait_for_each_other(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let lock = RwLock::new(&client, "/lock").unwrap();
@@ -98,11 +98,11 @@ both_backends! {
         let down = soon(stepping).await.unwrap().unwrap();
         let read = soon(reading).await.unwrap().unwrap();
         assert_eq!(read.path(), down.path());
-        assert_eq!(read.fence(), Some(fence), "it is the writer's place");
+        assert_eq!(read.fence(), Some(fence), "the reader must have the writer's place");
         until_in_line(&lock, 1).await;
     }
 
-    async fn one_that_joined_a_writer_stepping_down_reads_though_that_gives_up(backend: Backend) {
+    async fn a_call_that_joined_a_downgrade_reads_although_the_downgrade_is_cancelled(backend: Backend) {
         let server = backend.start().await;
         let StepDown { proxy, lock, owner, fence, stepping } = StepDown::begin(&server).await;
         let mut reading = Box::pin(lock.read_as(&owner));

@@ -1,4 +1,4 @@
-//! A holder may come in again; a reader must not wait to write.
+//! A holder may re-enter; a reader must not wait to write.
 
 use super::until_in_line;
 use crate::connect;
@@ -18,11 +18,11 @@ both_backends! {
         let nested = soon(lock.read_as(&owner)).await.unwrap();
         assert_eq!(again.fence(), written.fence());
         assert_eq!(nested.fence(), Some(written.fence()));
-        assert_eq!(soon(lock.participants()).await.unwrap().len(), 2, "as Curator has it");
+        assert_eq!(soon(lock.participants()).await.unwrap().len(), 2, "expected two nodes, as in Curator");
         soon(written.release()).await.unwrap();
-        assert!(matches!(soon(lock.try_read()).await, Err(AcquireError::Busy(_))), "it writes on");
+        assert!(matches!(soon(lock.try_read()).await, Err(AcquireError::Busy(_))), "the writer still holds");
         soon(again.release()).await.unwrap();
-        // The reader has the writer's place until it goes, and lets others read.
+        // The reader keeps the writer's place until its release, and admits other readers.
         assert!(nested.is_held());
         assert!(matches!(soon(lock.try_write()).await, Err(AcquireError::Busy(_))));
         drop(soon(lock.try_read()).await.unwrap());
@@ -48,7 +48,7 @@ both_backends! {
         })).await;
     }
 
-    async fn an_owner_that_reads_and_wants_to_write_is_told_at_once_and_nothing_is_sent(backend: Backend) {
+    async fn an_owner_that_reads_and_wants_to_write_fails_immediately_without_a_request(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let lock = RwLock::new(&client, "/lock").unwrap();
@@ -59,8 +59,8 @@ both_backends! {
         assert!(error.to_string().contains("would wait for itself"));
         let tried = soon(owner.clone().within(async { lock.try_write().await })).await;
         assert!(matches!(tried, Err(AcquireError::WouldDeadlock)));
-        assert_eq!(soon(lock.participants()).await.unwrap().len(), 1, "no ticket was taken");
-        // Once it does not read any more it may write.
+        assert_eq!(soon(lock.participants()).await.unwrap().len(), 1, "a ticket was taken");
+        // After it has stopped reading, the owner may write.
         soon(read.release()).await.unwrap();
         let _ = soon(lock.write_as(&owner)).await.unwrap();
     }
@@ -74,7 +74,7 @@ both_backends! {
         let again = soon(lock.read_as(&owner)).await.unwrap();
         assert_eq!(again.path(), read.path());
         assert!(read.fence().is_some());
-        assert_eq!(again.fence(), read.fence(), "it is the writer's place, however the owner came to it");
+        assert_eq!(again.fence(), read.fence(), "the reader must have the writer's place in any case");
         assert!(matches!(soon(lock.write_as(&owner)).await, Err(AcquireError::WouldDeadlock)));
     }
 

@@ -1,4 +1,4 @@
-//! Readers that a writer lets in do not list the line, and cost no more than their number.
+//! Readers that a writer admits do not list the line, and their cost grows only with their number.
 
 use super::until_in_line;
 use crate::connect;
@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 
 const READERS: usize = 24;
 
-/// Readers of one client that wait, once all of them watch.
+/// Waiting readers of one client, after all of them have set their watches.
 async fn waiting(
     server: &TestServer,
     client: &Client,
@@ -22,7 +22,7 @@ async fn waiting(
     let before = count(&server.front().trace(), OpCode::SetWatches);
     let readers: Vec<_> = (0..READERS).map(|_| tokio::spawn(lock.read())).collect();
     until_in_line(&lock, ahead + READERS).await;
-    // Each watches one ahead and its own node, by one request.
+    // Each reader watches one node ahead and its own node with one request.
     let watches = |trace: &[Traced]| count(trace, OpCode::SetWatches) >= before + READERS;
     soon(server.front().until(watches)).await;
     for _ in 0..3 {
@@ -31,12 +31,12 @@ async fn waiting(
     readers
 }
 
-/// Number of replies to such requests.
+/// Number of replies to requests of the kind `op`.
 fn count(trace: &[Traced], op: OpCode) -> usize {
     trace.iter().filter(|frame| frame.is_reply(op)).count()
 }
 
-/// Waits until all read; returns what was sent and received for that.
+/// Waits until all readers have the lock. Returns the frames sent and received for that.
 async fn let_in(
     server: &TestServer,
     before: usize,
@@ -79,7 +79,7 @@ both_backends! {
         assert_eq!(count(&trace, OpCode::GetChildren2), 0);
     }
 
-    async fn readers_behind_several_writers_ask_for_those_alone_and_wait_for_each(backend: Backend) {
+    async fn readers_behind_several_writers_watch_only_those_and_wait_for_each(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let lock = RwLock::new(&other, "/lock").unwrap();
@@ -95,16 +95,16 @@ both_backends! {
         for _ in 0..3 {
             client.sync("/").await.unwrap();
         }
-        assert!(readers.iter().all(|reader| !reader.is_finished()), "a writer holds, and one is behind it");
-        // The nearest one gives up, which tells the readers nothing yet.
+        assert!(readers.iter().all(|reader| !reader.is_finished()), "a writer holds, and another one waits");
+        // The nearest writer gives up, of which the readers are not notified yet.
         third.abort();
         until_in_line(&lock, 1 + READERS).await;
         assert!(readers.iter().all(|reader| !reader.is_finished()), "a writer holds");
         soon(second.release()).await.unwrap();
         let trace = let_in(&server, before, readers).await;
-        assert!(count(&trace, OpCode::SetWatches) >= READERS, "each asks once for the other two");
+        assert!(count(&trace, OpCode::SetWatches) >= READERS, "each reader must watch the other two writers");
         let of_readers = trace.iter().filter(|frame| frame.link != 1 && frame.is_reply(OpCode::GetChildren2));
-        // The second writer looked at the line for itself, before it held.
+        // The second writer listed the line for itself before it held the lock.
         assert!(of_readers.count() <= 1);
     }
 
@@ -119,7 +119,7 @@ both_backends! {
         let lock = RwLock::new(&client, "/lock").unwrap();
         let reader = tokio::spawn(lock.read());
         until_in_line(&lock, 41).await;
-        // The last, one in the middle, and then all but the first.
+        // Deletes the last writer, one in the middle, and then all but the first.
         for leaves in [39, 20] {
             curator.delete(&writers.remove(leaves), None).await.unwrap();
         }

@@ -1,4 +1,4 @@
-//! A permit stands the batteries of faults.
+//! A permit survives the batteries of faults.
 
 use crate::contender::{Kind, Locks};
 use docent_battery::{Backend, battery, both_backends};
@@ -16,7 +16,7 @@ both_backends! {
         battery::close(&Locks::of(Kind::Permit), &backend.start().await).await;
     }
 
-    async fn a_lost_permit_is_known_to_be_in_time_and_for_good(backend: Backend) {
+    async fn the_loss_of_a_permit_is_noticed_in_time_and_is_final(backend: Backend) {
         battery::loss(&Locks::of(Kind::Permit), &backend.start().await).await;
     }
 

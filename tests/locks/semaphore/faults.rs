@@ -1,4 +1,4 @@
-//! Nodes and sessions that are deleted or lost while somebody waits.
+//! Nodes that are deleted, and sessions that are lost, while a client waits.
 
 use super::until_participants;
 use crate::{builder, connect};
@@ -23,7 +23,7 @@ both_backends! {
         assert!(permit.is_held());
     }
 
-    async fn a_waiter_whose_turn_is_deleted_begins_again_and_leaves_no_orphan(backend: Backend) {
+    async fn a_waiter_whose_turn_is_deleted_starts_again_and_leaves_no_orphan(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let semaphore = Semaphore::new(&client, "/semaphore", 1).unwrap();
@@ -36,7 +36,7 @@ both_backends! {
         until_participants(&semaphore, 0).await;
     }
 
-    async fn a_try_whose_draw_was_not_answered_gets_its_permit_all_the_same(backend: Backend) {
+    async fn a_try_whose_draw_reply_is_lost_still_gets_its_permit(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
@@ -51,15 +51,15 @@ both_backends! {
         }
     }
 
-    async fn a_try_whose_ticket_is_deleted_looks_again(backend: Backend) {
+    async fn a_try_whose_ticket_is_deleted_checks_again(backend: Backend) {
         let server = backend.start().await;
         let (proxy, other) = (server.proxy().await, connect(&server).await);
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
         let semaphore = Semaphore::new(&client, "/semaphore", 1).unwrap();
         other.create("/semaphore/leases", "", CreateMode::Persistent).await.unwrap();
         let lost = proxy.add(Rule::on(OpCode::Create2).path(|path| path.contains("/leases/")).reset_after());
-        // One listing before the ticket is drawn, one with it, one that finds it, and one that shows its
-        // place.
+        // The listings are: one before the ticket is drawn, one with it, one that finds it, and one that
+        // shows its place.
         let listed = Rule::on(OpCode::GetChildren2).path(|path| path.ends_with("/leases")).nth(4);
         let listed = proxy.add(listed.hold());
         let trying = tokio::spawn(semaphore.try_acquire());
@@ -84,7 +84,7 @@ both_backends! {
         let _ = soon(waiting).await.unwrap().unwrap();
     }
 
-    async fn holders_and_waiters_go_on_after_the_server_was_restarted(backend: Backend) {
+    async fn holders_and_waiters_continue_after_a_server_restart(backend: Backend) {
         let server = backend.start_own().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let held = soon(Semaphore::new(&other, "/semaphore", 1).unwrap().acquire()).await.unwrap();
@@ -93,14 +93,14 @@ both_backends! {
         until_second_lease(&semaphore).await;
         server.stop().await;
         server.start_again().await;
-        // It may be lost by now; then it says so.
+        // The permit may already be lost. Then the release reports it.
         let _ = soon(held.release()).await;
         drop(soon(waiting).await.unwrap().unwrap());
         until_participants(&semaphore, 0).await;
     }
 }
 
-/// The holder of the only permit, and a waiter for it with a ticket of this name.
+/// Returns the holder of the only permit, a waiter for it, and the name of the waiter's ticket.
 async fn holder_and_waiter(
     semaphore: &Semaphore,
 ) -> (Permit, JoinHandle<Result<Permit, AcquireError>>, String) {
@@ -110,7 +110,7 @@ async fn holder_and_waiter(
     (held, waiting, ticket)
 }
 
-/// Waits until somebody waits with a ticket for a permit; its name.
+/// Waits until a client waits with a ticket for a permit, and returns the ticket's name.
 async fn until_second_lease(semaphore: &Semaphore) -> String {
     soon(async {
         loop {

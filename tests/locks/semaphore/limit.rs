@@ -24,7 +24,7 @@ both_backends! {
         assert_eq!(soon(limit.get()).await.unwrap(), 3);
     }
 
-    async fn lowering_the_limit_takes_no_permit_and_lets_nobody_in_before_enough_are_back(backend: Backend) {
+    async fn lowering_the_limit_revokes_no_permit_and_admits_no_waiter_before_enough_are_released(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let limit = SharedLimit::new(&client, "/limit", 3).unwrap();
@@ -39,7 +39,7 @@ both_backends! {
         assert!(one.is_held() && !waiter.is_finished());
         soon(one.release()).await.unwrap();
         let _ = soon(waiter).await.unwrap().unwrap();
-        // With 0 everybody waits until it is raised.
+        // With a limit of 0, every acquire waits until the limit is raised.
         soon(limit.set(0)).await.unwrap();
         let waiter = tokio::spawn(semaphore.acquire());
         until_participants(&semaphore, 1).await;
@@ -63,13 +63,13 @@ both_backends! {
         assert_eq!(soon(limit.get()).await.unwrap(), 7);
     }
 
-    async fn a_permit_that_comes_free_after_the_limit_was_lowered_lets_nobody_in(backend: Backend) {
+    async fn a_permit_released_after_the_limit_was_lowered_admits_no_waiter(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let limit = SharedLimit::new(&client, "/limit", 1).unwrap();
         let semaphore = Semaphore::with_limit(&client, "/semaphore", &limit).unwrap();
         let lease = |n: usize| format!("/semaphore/leases/_c_9a794062-0b31-421c-9cfe-0699f14437d{n}-lease-");
-        // Which of the two a waiter hears of first is for chance to say.
+        // A waiter may learn of either change first.
         for _ in 0..10 {
             soon(limit.set(2)).await.unwrap();
             let mut out = Vec::new();
@@ -82,10 +82,10 @@ both_backends! {
             soon(both.commit()).await.unwrap();
             until_participants(&semaphore, 2).await;
             for _ in 0..5 {
-                // Behind all that the waiter sends.
+                // The sync follows everything that the waiter sends.
                 soon(client.sync("/")).await.unwrap();
             }
-            assert!(!waiter.is_finished(), "two permits are out, the limit is 1");
+            assert!(!waiter.is_finished(), "two permits are in use, but the limit is 1");
             other.delete(&out[1], None).await.unwrap();
             soon(soon(waiter).await.unwrap().unwrap().release()).await.unwrap();
         }

@@ -1,4 +1,4 @@
-//! Many permits at once: what they cost, and limits that are too low for them.
+//! Many permits in one acquire: their cost, and limits that are too low for them.
 
 use super::until_participants;
 use crate::{builder, connect};
@@ -12,24 +12,24 @@ use std::time::Duration;
 
 const LONG_SESSION: Duration = Duration::from_secs(60);
 
-/// Checks that an acquire ended with an error about its numbers.
+/// Checks that an acquire failed with an error about its numbers.
 fn is_invalid<T: Debug>(acquired: Result<T, AcquireError>, texts: &[&str]) {
-    let Err(AcquireError::Core(error)) = acquired else { panic!("it was accepted: {acquired:?}") };
-    says(&error, texts);
+    let Err(AcquireError::Core(error)) = acquired else { panic!("expected an error: {acquired:?}") };
+    assert_message(&error, texts);
 }
 
-fn says(error: &Error, texts: &[&str]) {
+fn assert_message(error: &Error, texts: &[&str]) {
     assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
     let missing = texts.iter().find(|text| !error.to_string().contains(**text));
     assert!(missing.is_none(), "{missing:?} in {error}");
 }
 
-/// Number of requests of such a kind.
+/// Number of requests of the kind `op`.
 fn count(trace: &[Traced], op: OpCode) -> usize {
     trace.iter().filter(|frame| frame.is_request(op)).count()
 }
 
-/// Names of those who have a ticket for a permit.
+/// Names of the tickets for permits.
 async fn leases(client: &Client) -> usize {
     match client.children("/semaphore/leases").await {
         Ok(children) => children.names.len(),
@@ -38,10 +38,10 @@ async fn leases(client: &Client) -> usize {
 }
 
 both_backends! {
-    async fn many_permits_are_made_in_a_few_requests_and_cost_a_share_each(backend: Backend) {
+    async fn many_permits_are_taken_in_a_few_requests(backend: Backend) {
         const PERMITS: usize = 2_500;
         let server = backend.start().await;
-        // A slow server takes a while to delete so many nodes.
+        // A slow server needs a while to delete that many nodes.
         let settings = builder(&server, server.connect_string()).session_timeout(LONG_SESSION);
         let client = settings.connect().await.unwrap();
         let semaphore = Semaphore::new(&client, "/semaphore", 5_000).unwrap();
@@ -58,7 +58,7 @@ both_backends! {
         assert_eq!(turns.count(), 1);
         assert!(count(&trace, OpCode::Multi) <= 8, "{}", count(&trace, OpCode::Multi));
         assert!(count(&trace, OpCode::GetChildren2) <= 2);
-        // A holder watches each of its nodes, which nobody waits for.
+        // A holder watches each of its nodes, and no caller awaits those replies.
         assert!(trace.iter().filter(|frame| frame.is_request(OpCode::GetData)).count() <= PERMITS + 3);
         let bytes: usize = trace.iter().map(|frame| frame.length).sum();
         assert!(bytes < PERMITS * 1_500, "{bytes} bytes");
@@ -67,32 +67,32 @@ both_backends! {
         assert_eq!(leases(&client).await, 0);
     }
 
-    async fn more_permits_than_the_shared_limit_are_refused_before_anything_is_made(backend: Backend) {
+    async fn more_permits_than_the_shared_limit_are_refused_before_any_node_is_created(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let limit = SharedLimit::new(&client, "/limit", 4).unwrap();
         let semaphore = Semaphore::with_limit(&client, "/semaphore", &limit).unwrap();
         for permits in [5, 500, u32::MAX] {
-            let asked = permits.to_string();
-            is_invalid(soon(semaphore.acquire_many(permits)).await, &[&asked, "at most the semaphore's 4", "/limit"]);
-            is_invalid(soon(semaphore.try_acquire_many(permits)).await, &[&asked, "at most the semaphore's 4"]);
+            let number = permits.to_string();
+            is_invalid(soon(semaphore.acquire_many(permits)).await, &[&number, "at most the semaphore's 4", "/limit"]);
+            is_invalid(soon(semaphore.try_acquire_many(permits)).await, &[&number, "at most the semaphore's 4"]);
         }
-        assert!(client.exists("/semaphore").await.unwrap().is_none(), "something was made");
+        assert!(client.exists("/semaphore").await.unwrap().is_none(), "a node was created");
     }
 
-    async fn one_that_a_lowered_limit_cannot_satisfy_is_told_and_starves_nobody(backend: Backend) {
+    async fn a_waiter_that_a_lowered_limit_cannot_satisfy_fails_and_starves_no_other(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let limit = SharedLimit::new(&client, "/limit", 4).unwrap();
         let semaphore = Semaphore::with_limit(&client, "/semaphore", &limit).unwrap();
-        let theirs = Semaphore::with_limit(&other, "/semaphore", &limit).unwrap();
+        let peer = Semaphore::with_limit(&other, "/semaphore", &limit).unwrap();
         let one = soon(semaphore.acquire()).await.unwrap();
-        // The first in the line wants all four; behind it are one that wants three, and one that wants one.
+        // The first waiter wants all four permits. Behind it, one waiter wants three, and one wants one.
         let all = tokio::spawn(semaphore.acquire_many(4));
         until(async || leases(&client).await == 5).await;
-        let three = tokio::spawn(theirs.acquire_many(3));
+        let three = tokio::spawn(peer.acquire_many(3));
         until_participants(&semaphore, 6).await;
-        let last = tokio::spawn(theirs.acquire());
+        let last = tokio::spawn(peer.acquire());
         until_participants(&semaphore, 7).await;
         soon(limit.set(2)).await.unwrap();
         is_invalid(soon(all).await.unwrap(), &["permits 4", "the semaphore's 2", "/limit"]);
@@ -103,7 +103,7 @@ both_backends! {
         until_participants(&semaphore, 0).await;
     }
 
-    async fn a_limit_of_none_makes_all_wait_and_those_who_want_many_make_nothing(backend: Backend) {
+    async fn with_a_limit_of_zero_all_callers_wait_and_create_no_permits(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let limit = SharedLimit::new(&client, "/limit", 0).unwrap();
@@ -123,13 +123,13 @@ both_backends! {
         assert_eq!(soon(waiting).await.unwrap().unwrap().permits(), 300);
     }
 
-    async fn a_fixed_limit_is_kept_at_the_node_and_another_one_is_an_error_that_names_both(backend: Backend) {
+    async fn a_fixed_limit_is_stored_in_the_node_and_another_one_is_an_error_that_names_both(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let four = Semaphore::new(&client, "/semaphore", 4).unwrap();
         let five = Semaphore::new(&other, "/semaphore", 5).unwrap();
         let held = soon(four.acquire()).await.unwrap();
-        assert_eq!(client.get("/semaphore").await.unwrap().data, "4", "as kazoo writes it");
+        assert_eq!(client.get("/semaphore").await.unwrap().data, "4", "the limit must be stored as in kazoo");
         for _ in 0..2 {
             is_invalid(soon(five.acquire()).await, &["5", "4", "\"/semaphore\""]);
             is_invalid(soon(five.try_acquire()).await, &["5", "4", "\"/semaphore\""]);
@@ -144,11 +144,11 @@ both_backends! {
         soon(five.reset()).await.unwrap();
         assert!(client.exists("/semaphore").await.unwrap().is_none());
         soon(soon(five.acquire_many(5)).await.unwrap().release()).await.unwrap();
-        // One that was used before looks at the node each time.
+        // A semaphore that was used before reads the node each time.
         is_invalid(soon(four.acquire()).await, &["4", "5", "\"/semaphore\""]);
     }
 
-    async fn two_limits_that_come_at_once_are_never_both_used(backend: Backend) {
+    async fn two_limits_set_concurrently_are_never_both_used(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         for round in 0..10 {
@@ -161,22 +161,22 @@ both_backends! {
         }
     }
 
-    async fn what_others_keep_at_the_node_is_left_alone(backend: Backend) {
+    async fn foreign_data_in_the_node_is_not_changed(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         client.create("/semaphore", "127.0.0.1", CreateMode::Persistent).await.unwrap();
         let semaphore = Semaphore::new(&client, "/semaphore", 4).unwrap();
         soon(soon(semaphore.acquire()).await.unwrap().release()).await.unwrap();
         assert_eq!(client.get("/semaphore").await.unwrap().data, "127.0.0.1");
-        // Kazoo's limit counts, and a shared one is compared with nothing.
+        // Kazoo's limit applies, and a shared limit is not compared with anything.
         client.set("/semaphore", "3", None).await.unwrap();
         is_invalid(soon(semaphore.acquire()).await, &["4", "3"]);
         let limit = SharedLimit::new(&client, "/limit", 4).unwrap();
         let shared = Semaphore::builder(&client, "/semaphore").limit(&limit).build().unwrap();
         soon(soon(shared.acquire_many(4)).await.unwrap().release()).await.unwrap();
         let refused = Semaphore::builder(&client, "/semaphore").build().unwrap_err();
-        says(&refused, &["permits"]);
-        says(&Semaphore::builder(&client, "/semaphore").permits(0).build().unwrap_err(), &["permits 0 must be at least 1"]);
+        assert_message(&refused, &["permits"]);
+        assert_message(&Semaphore::builder(&client, "/semaphore").permits(0).build().unwrap_err(), &["permits 0 must be at least 1"]);
     }
 
     async fn many_permits_whose_reply_is_lost_are_found_or_undone(backend: Backend) {
@@ -187,8 +187,8 @@ both_backends! {
         let semaphore = Semaphore::new(&client, "/semaphore", PERMITS).unwrap();
         drop(soon(semaphore.acquire()).await.unwrap());
         until_participants(&semaphore, 0).await;
-        let made = || Rule::on(OpCode::Multi).path(|path| path.ends_with("-lease-"));
-        for rule in [made().reset_before(), made().reset_after(), made().nth(2).reset_before(), made().nth(2).reset_after()] {
+        let lease_creates = || Rule::on(OpCode::Multi).path(|path| path.ends_with("-lease-"));
+        for rule in [lease_creates().reset_before(), lease_creates().reset_after(), lease_creates().nth(2).reset_before(), lease_creates().nth(2).reset_after()] {
             let lost = proxy.add(rule);
             let permit = soon(semaphore.acquire_many(PERMITS)).await.unwrap();
             soon(lost.fired()).await;
@@ -198,8 +198,8 @@ both_backends! {
             soon(permit.release()).await.unwrap();
             until(async || leases(&client).await == 0).await;
         }
-        // Dropped with the reply on its way.
-        let lost = proxy.add(made().nth(2).swallow_reply());
+        // The acquire is dropped while the reply is in flight.
+        let lost = proxy.add(lease_creates().nth(2).swallow_reply());
         let waiting = tokio::spawn(semaphore.acquire_many(PERMITS));
         soon(lost.fired()).await;
         waiting.abort();

@@ -10,7 +10,7 @@ mod order;
 use docent::Semaphore;
 use docent_tests::soon;
 
-/// Waits until so many take part.
+/// Waits until there are that many participants.
 async fn until_participants(semaphore: &Semaphore, count: usize) {
     soon(async {
         while semaphore.participants().await.unwrap().len() != count {

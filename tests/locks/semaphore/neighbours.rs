@@ -1,4 +1,4 @@
-//! Curator's permits are counted, and foreign children are not.
+//! Curator's permits count, and foreign children do not.
 
 use super::until_participants;
 use crate::connect;
@@ -9,7 +9,7 @@ use docent_tests::soon;
 const ID: &str = "_c_9a794062-0b31-421c-9cfe-0699f14437da-";
 
 both_backends! {
-    async fn names_and_folders_are_curators(backend: Backend) {
+    async fn names_and_folders_match_curators_format(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let semaphore = Semaphore::new(&client, "/semaphore", 1).unwrap();

@@ -1,4 +1,4 @@
-//! Never more than the limit, first come first served, all or none, three wake-ups at most.
+//! Never more than the limit, first come first served, all or none, at most three wake-ups.
 
 use super::until_participants;
 use crate::{builder, connect};
@@ -32,9 +32,9 @@ both_backends! {
                     let permit = semaphore.acquire_many(permits).await.unwrap();
                     assert_eq!(permit.permits(), permits as usize);
                     let now = out.fetch_add(permits, Ordering::SeqCst) + permits;
-                    assert!(now <= LIMIT, "{now} permits are out");
+                    assert!(now <= LIMIT, "{now} permits are in use");
                     most.fetch_max(now, Ordering::SeqCst);
-                    // Long enough for others to come.
+                    // Long enough for other tasks to acquire permits.
                     semaphore.participants().await.unwrap();
                     permit.verify().await.unwrap();
                     assert!(permit.is_held());
@@ -48,7 +48,7 @@ both_backends! {
         until_participants(&semaphore(&clients[0]), 0).await;
     }
 
-    async fn waiters_are_served_in_the_order_they_came_also_those_who_want_many(backend: Backend) {
+    async fn waiters_are_served_in_order_of_arrival_including_large_requests(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let semaphore = semaphore(&client);
@@ -56,7 +56,7 @@ both_backends! {
         let rest = soon(semaphore.acquire_many(LIMIT - 1)).await.unwrap();
         let served = Arc::new(StdMutex::new(Vec::new()));
         let mut waiters = Vec::new();
-        // The client that wants all of them has three tickets once it is its turn, each waiter behind it has
+        // When its turn comes, the client that wants all permits has three tickets. Each waiter behind it has
         // one.
         for (n, (permits, participants)) in [(LIMIT, 6), (1, 7), (1, 8)].into_iter().enumerate() {
             let (acquire, served) = (semaphore.acquire_many(permits), served.clone());
@@ -67,7 +67,7 @@ both_backends! {
             }));
             until_participants(&semaphore, participants).await;
         }
-        // A permit comes free; it is kept for the first in the line, which wants all.
+        // A permit becomes available and is reserved for the first waiter, which wants all of them.
         soon(one.release()).await.unwrap();
         until_participants(&semaphore, 7).await;
         assert!(served.lock().unwrap().is_empty());
@@ -77,7 +77,7 @@ both_backends! {
         assert_eq!(served.lock().unwrap().len(), 3);
     }
 
-    async fn a_release_wakes_the_one_that_has_the_turn_and_nobody_beyond_the_next_two(backend: Backend) {
+    async fn a_release_wakes_the_waiter_with_the_turn_and_at_most_the_next_two(backend: Backend) {
         let server = backend.start().await;
         let holder = connect(&server).await;
         let semaphore = Semaphore::new(&holder, "/semaphore", 1).unwrap();
@@ -98,8 +98,8 @@ both_backends! {
         soon(held.release()).await.unwrap();
         let (_, first, _) = &mut waiters[0];
         let permit = soon(first).await.unwrap().unwrap();
-        // The second waiter has the turn now, and the one behind it looks ahead; nobody else was told of
-        // anything.
+        // The second waiter now has the turn, and the one behind it looks ahead. No other waiter received an
+        // event.
         until_participants(&semaphore, 6).await;
         for (n, (proxy, task, _)) in waiters[1..].iter().enumerate() {
             assert!(!task.is_finished());
@@ -110,7 +110,7 @@ both_backends! {
         for (_, task, _) in &waiters[1..] { task.abort(); }
     }
 
-    async fn a_waiter_that_crashes_blocks_nobody_for_longer_than_its_session(backend: Backend) {
+    async fn a_waiter_that_crashes_blocks_no_client_longer_than_its_session(backend: Backend) {
         let server = backend.start().await;
         let (holder, crashing, last) = (connect(&server).await, connect(&server).await, connect(&server).await);
         let held = soon(semaphore(&holder).acquire_many(LIMIT)).await.unwrap();
@@ -136,7 +136,7 @@ both_backends! {
         let _ = soon(waiting).await.unwrap().unwrap();
     }
 
-    async fn what_was_just_dropped_is_free_for_a_try_that_follows(backend: Backend) {
+    async fn a_try_right_after_a_drop_succeeds(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         for round in 0..20 {
@@ -175,7 +175,7 @@ both_backends! {
         assert_eq!((held.paths().len(), last.paths().len()), (2, 1));
     }
 
-    async fn a_try_for_what_is_not_free_writes_nothing(backend: Backend) {
+    async fn a_try_for_unavailable_permits_writes_nothing(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let semaphore = semaphore(&client);
@@ -187,14 +187,14 @@ both_backends! {
         drop(held);
     }
 
-    async fn participants_are_listed_with_those_who_hold_first(backend: Backend) {
+    async fn participants_are_listed_holders_first(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let semaphore = Semaphore::new(&client, "/semaphore", 1).unwrap();
         assert_eq!(soon(semaphore.participants()).await.unwrap(), []);
         let held = soon(semaphore.acquire()).await.unwrap();
-        let theirs = Semaphore::new(&other, "/semaphore", 1).unwrap();
-        let next = tokio::spawn(theirs.acquire());
+        let peer = Semaphore::new(&other, "/semaphore", 1).unwrap();
+        let next = tokio::spawn(peer.acquire());
         until_participants(&semaphore, 2).await;
         let last = tokio::spawn(semaphore.acquire());
         until_participants(&semaphore, 3).await;
@@ -207,20 +207,20 @@ both_backends! {
         last.abort();
     }
 
-    async fn a_holder_is_asked_for_its_permit_and_may_keep_it(backend: Backend) {
+    async fn a_revoked_holder_may_keep_its_permit(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
-        let (ours, theirs) = (semaphore(&client), semaphore(&other));
-        let held = soon(ours.acquire_many(LIMIT)).await.unwrap();
-        let waiting = tokio::spawn(ours.acquire());
-        until_participants(&theirs, 4).await;
-        let behind = tokio::spawn(ours.acquire());
-        until_participants(&theirs, 5).await;
-        let all = soon(theirs.participants()).await.unwrap();
-        soon(theirs.revoke(&all[1])).await.unwrap();
+        let (own, peer) = (semaphore(&client), semaphore(&other));
+        let held = soon(own.acquire_many(LIMIT)).await.unwrap();
+        let waiting = tokio::spawn(own.acquire());
+        until_participants(&peer, 4).await;
+        let behind = tokio::spawn(own.acquire());
+        until_participants(&peer, 5).await;
+        let all = soon(peer.participants()).await.unwrap();
+        soon(peer.revoke(&all[1])).await.unwrap();
         soon(held.revoked()).await;
         assert!(held.is_held());
-        let error = soon(theirs.revoke(&all[4])).await.unwrap_err();
+        let error = soon(peer.revoke(&all[4])).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert!(error.to_string().contains(&all[4].name) && error.to_string().contains("must have a permit"));
         waiting.abort();

@@ -12,7 +12,7 @@ use futures_util::poll;
 use std::time::Duration;
 
 both_backends! {
-    async fn a_loss_reaches_the_holder_and_the_others_take_a_new_ticket_at_once(backend: Backend) {
+    async fn a_loss_reaches_the_holder_and_the_waiting_tasks_take_a_new_ticket_immediately(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let mutex = shared(&client, 9);
@@ -21,11 +21,11 @@ both_backends! {
         other.delete(&first.path(), None).await.unwrap();
         assert_eq!(soon(first.lost()).await, LostReason::NodeDeleted);
         assert!(!first.is_held() && first.token().is_cancelled() && first.reenter().is_err());
-        // It is not waited for.
+        // The next task does not wait until the lost guard is dropped.
         let second = soon(waiting.remove(0)).await.unwrap().unwrap();
         assert!(second.is_held() && second.fence() > first.fence() && second.fence().turn() == 0);
         drop(first);
-        assert!(second.is_held(), "the end of a turn that was lost changes nothing");
+        assert!(second.is_held(), "the end of a lost turn must not affect the next");
         let session = client.session_id().unwrap();
         server.expire(session).await.unwrap();
         assert_eq!(soon(second.lost()).await, LostReason::SessionExpired);
@@ -36,7 +36,7 @@ both_backends! {
         assert_eq!(soon(waiting.remove(0)).await.unwrap().unwrap().fence().turn(), 1);
     }
 
-    async fn a_token_tells_of_no_loss_after_the_end_of_its_turn(backend: Backend) {
+    async fn a_token_is_not_cancelled_by_a_loss_after_its_turn(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let mutex = shared(&client, 9);
@@ -54,11 +54,11 @@ both_backends! {
         let server = backend.start().await;
         let client = connect(&server).await;
         let guard = soon(shared(&client, 9).acquire()).await.unwrap();
-        // The transaction keeps the state of the turn.
+        // The transaction keeps the state of the turn alive.
         let (token, _late) = (guard.token(), guard.transaction());
         soon(guard.release()).await.unwrap();
         until_empty(&client).await;
-        assert!(!token.is_cancelled(), "a release is no loss");
+        assert!(!token.is_cancelled(), "a release is not a loss");
     }
 
     async fn a_lent_hold_ends_with_the_hold_that_lent_it(backend: Backend) {
@@ -71,13 +71,13 @@ both_backends! {
         assert!(hold.is_held() && hold.may_be_lent_again());
         let second = hold.lend(Duration::ZERO);
         let third = hold.lend(Duration::ZERO);
-        assert!(!second.is_held() && third.is_held(), "one is lent at a time");
+        assert!(!second.is_held() && third.is_held(), "only one may be lent at a time");
         assert_eq!(soon(second.lost()).await, LostReason::Released);
         let token = third.token();
         soon(hold.release()).await.unwrap();
-        assert!(!third.is_held() && token.is_cancelled(), "its node is gone");
+        assert!(!third.is_held() && token.is_cancelled(), "the hold was released");
         assert_eq!(soon(third.lost()).await, LostReason::Released);
-        // One that is lent by a lost hold is lost from the beginning.
+        // A turn that a lost hold lends is lost from the start.
         let hold = soon(line.acquire(None)).await.unwrap();
         server.expire(client.session_id().unwrap()).await.unwrap();
         soon(hold.lost()).await;
@@ -97,7 +97,7 @@ both_backends! {
         let place = guard.path();
         drop(guard);
         other.delete(&place, None).await.unwrap();
-        // The other one draws as soon as the loss is known.
+        // The next task draws as soon as the loss is known.
         let guard = soon(next).await.unwrap().unwrap();
         assert!(guard.fence().turn() == 0 && guard.path() != place);
         assert!(poll!(late.as_mut()).is_pending());
@@ -106,7 +106,7 @@ both_backends! {
         assert!(late.is_held() && late.path() != place);
     }
 
-    async fn a_client_that_shuts_down_passes_nothing_on(backend: Backend) {
+    async fn a_client_that_shuts_down_passes_no_ticket_on(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let mutex = shared(&client, 9);
@@ -116,7 +116,7 @@ both_backends! {
         soon(guard.revoked()).await;
         drop(guard);
         for waiter in waiting {
-            let Err(AcquireError::Core(error)) = soon(waiter).await.unwrap() else { panic!("it has a turn") };
+            let Err(AcquireError::Core(error)) = soon(waiter).await.unwrap() else { panic!("got a turn") };
             assert_eq!(error.kind(), ErrorKind::Closed);
         }
         soon(shutdown).await.unwrap();
@@ -131,7 +131,7 @@ both_backends! {
         let close = tokio::spawn(async move { client.close().await });
         assert_eq!(soon(guard.lost()).await, LostReason::Closed);
         for waiter in soon(join_all(waiting)).await {
-            let Err(AcquireError::Core(error)) = waiter.unwrap() else { panic!("it has a turn") };
+            let Err(AcquireError::Core(error)) = waiter.unwrap() else { panic!("got a turn") };
             assert_eq!(error.kind(), ErrorKind::Closed);
         }
         drop(guard);

@@ -7,7 +7,7 @@ use docent::Mutex;
 use docent::locks::AcquireError;
 use docent_battery::{Backend, both_backends};
 use docent_proto::OpCode;
-use docent_tests::{as_it_goes_on, soon};
+use docent_tests::{soon, while_progressing};
 use futures_util::future::try_join_all;
 use futures_util::poll;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 both_backends! {
-    async fn a_draw_goes_on_after_the_end_of_the_runtime_that_began_it(backend: Backend) {
+    async fn a_draw_continues_after_its_runtime_was_shut_down(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let held = soon(Mutex::new(&other, "/lock").unwrap().acquire()).await.unwrap();
@@ -49,7 +49,7 @@ both_backends! {
         assert!(poll!(leaves.as_mut()).is_pending());
         let next = waiters(&mutex, 1).await.remove(0);
         drop(guard);
-        // It has its turn by now, and does not know.
+        // The task already has its turn but does not know yet.
         drop(leaves);
         let guard = soon(next).await.unwrap().unwrap();
         assert_eq!(guard.fence().turn(), 2);
@@ -57,7 +57,7 @@ both_backends! {
         until_empty(&client).await;
     }
 
-    async fn the_draw_of_a_task_that_leaves_goes_on_for_the_next(backend: Backend) {
+    async fn the_next_task_continues_the_draw_of_a_cancelled_task(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let held = soon(Mutex::new(&other, "/lock").unwrap().acquire()).await.unwrap();
@@ -67,18 +67,18 @@ both_backends! {
         let place = client.children("/lock").await.unwrap().names.into_iter().max_by_key(|name| {
             name.rsplit('-').next().map(str::to_owned)
         });
-        let mut others = waiters(&mutex, 2).await;
+        let mut waiting = waiters(&mutex, 2).await;
         first.abort();
         let _ = first.await;
         drop(held);
-        let guard = soon(others.remove(0)).await.unwrap().unwrap();
-        assert!(guard.path().ends_with(&place.unwrap()), "the place in the line is kept");
-        others.remove(0).abort();
+        let guard = soon(waiting.remove(0)).await.unwrap().unwrap();
+        assert!(guard.path().ends_with(&place.unwrap()), "the place in the line must be kept");
+        waiting.remove(0).abort();
         drop(guard);
         until_empty(&client).await;
     }
 
-    async fn who_gives_up_the_draw_of_a_task_that_left_is_told_how_many_are_ahead(backend: Backend) {
+    async fn a_timed_out_task_that_continued_a_draw_reports_the_contenders_ahead(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let held = soon(Mutex::new(&other, "/lock").unwrap().acquire()).await.unwrap();
@@ -89,13 +89,13 @@ both_backends! {
         assert!(poll!(gives_up.as_mut()).is_pending());
         first.abort();
         let _ = first.await;
-        let Err(AcquireError::TimedOut(missed)) = soon(gives_up).await else { panic!("it is held") };
+        let Err(AcquireError::TimedOut(missed)) = soon(gives_up).await else { panic!("not refused") };
         assert_eq!(missed.ahead(), Some(1));
         drop(held);
         until_empty(&client).await;
     }
 
-    async fn tasks_that_come_and_leave_at_any_moment_leave_nothing(backend: Backend) {
+    async fn tasks_that_arrive_and_leave_at_any_moment_leave_no_node(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let mutex = shared(&client, 4);
@@ -124,37 +124,37 @@ both_backends! {
             })
         });
         let storm: Vec<_> = storm.collect();
-        let theirs = Mutex::new(&other, "/lock").unwrap();
-        let beside = tokio::spawn(async move {
+        let peer = Mutex::new(&other, "/lock").unwrap();
+        let peer_task = tokio::spawn(async move {
             for _ in 0..5 {
-                theirs.acquire().await.unwrap().release().await.unwrap();
+                peer.acquire().await.unwrap().release().await.unwrap();
             }
         });
-        as_it_goes_on(|| done.load(Ordering::SeqCst), try_join_all(storm)).await.unwrap();
-        soon(beside).await.unwrap();
+        while_progressing(|| done.load(Ordering::SeqCst), try_join_all(storm)).await.unwrap();
+        soon(peer_task).await.unwrap();
         until_empty(&client).await;
         let _ = soon(mutex.try_acquire()).await.unwrap();
     }
 
-    async fn who_tries_or_gives_up_is_told_of_the_task_that_holds_it(backend: Backend) {
+    async fn a_failed_try_or_timeout_names_the_task_that_holds_the_lock(backend: Backend) {
         let server = backend.start().await;
         let client = builder(&server, server.connect_string()).identity("host-7").connect().await.unwrap();
         let mutex = shared(&client, 9);
         let guard = soon(mutex.try_acquire()).await.unwrap();
         let before = requests(&server);
-        let Err(AcquireError::Busy(missed)) = soon(mutex.try_acquire()).await else { panic!("it is held") };
+        let Err(AcquireError::Busy(missed)) = soon(mutex.try_acquire()).await else { panic!("not refused") };
         assert_eq!(missed.holder().unwrap().identity_text().as_deref(), Some("host-7"));
         assert_eq!((missed.ahead(), missed.path()), (Some(1), "/lock"));
         let Err(AcquireError::TimedOut(missed)) = soon(mutex.acquire_timeout(Duration::from_secs(1))).await else {
-            panic!("it is held");
+            panic!("not refused");
         };
         assert_eq!(missed.holder().unwrap().identity_text().as_deref(), Some("host-7"));
         assert!(missed.servers_reachable());
         let creates = server.front().trace().iter().filter(|frame| frame.is_request(OpCode::Create2)).count();
-        assert!(creates <= 2 && requests(&server) - before <= 8, "they ask, and write nothing");
+        assert!(creates <= 2 && requests(&server) - before <= 8, "the attempts must not write");
         drop(guard);
         drop(soon(mutex.try_acquire()).await.unwrap());
-        // Of two the one that only tries does not keep the other waiting.
+        // A task that only tries does not keep a waiting task from drawing.
         let held = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
         let (tried, waits) = (tokio::spawn(mutex.try_acquire()), tokio::spawn(mutex.acquire()));
         assert!(matches!(soon(tried).await.unwrap(), Err(AcquireError::Busy(_))));

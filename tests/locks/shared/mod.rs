@@ -18,12 +18,12 @@ use tokio::task::JoinHandle;
 
 type Waiting = JoinHandle<Result<SharedMutexGuard, AcquireError>>;
 
-/// The mutex at `/lock`, whose tickets are passed on so many times, however long that takes.
+/// The mutex at `/lock`, whose tickets are passed on up to `limit` times, however long that takes.
 fn shared(client: &Client, limit: u32) -> SharedMutex {
     SharedMutex::builder(client, "/lock").limit(limit).share_for(PATIENCE * 10).build().unwrap()
 }
 
-/// Tasks that wait one behind the other.
+/// Starts tasks that wait one behind the other.
 async fn waiters(mutex: &SharedMutex, count: usize) -> Vec<Waiting> {
     let polled = Arc::new(AtomicUsize::new(0));
     let wait = |_| {

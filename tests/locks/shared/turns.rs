@@ -1,4 +1,4 @@
-//! Turns that tasks have with one ticket.
+//! Turns of tasks that share one ticket.
 
 use super::{Waiting, nodes, requests, shared, until_empty, waiters};
 use crate::connect;
@@ -7,7 +7,7 @@ use docent::locks::{AcquireError, Owner, SharedMutex, TurnFence};
 use docent::{CreateMode, Mutex};
 use docent_battery::{Backend, both_backends};
 use docent_proto::OpCode;
-use docent_tests::{as_it_goes_on, soon};
+use docent_tests::{soon, while_progressing};
 use futures_util::future::try_join_all;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex as StdMutex};
@@ -40,17 +40,17 @@ both_backends! {
         });
         let tasks: Vec<_> = tasks.collect();
         drop(guard);
-        as_it_goes_on(|| fences.lock().unwrap().len(), try_join_all(tasks)).await.unwrap();
+        while_progressing(|| fences.lock().unwrap().len(), try_join_all(tasks)).await.unwrap();
         let fences = fences.lock().unwrap().clone();
         assert_eq!(fences.len(), 1_001);
         assert!(fences.is_sorted() && fences.windows(2).all(|pair| pair[0] < pair[1]), "fences do not increase");
-        // A heartbeat may come in between, and the ticket's delete comes at the end. A task that comes when
-        // the others have ended may take another ticket.
+        // A heartbeat may be sent meanwhile, and the ticket's delete is sent at the end. A task that arrives
+        // after the others have ended may draw another ticket.
         let cost = requests(&server) - before;
         assert!(cost <= 12, "{cost} requests");
     }
 
-    async fn tasks_have_their_turns_in_the_order_in_which_they_came(backend: Backend) {
+    async fn tasks_have_their_turns_in_order_of_arrival(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let mutex = shared(&client, 100);
@@ -67,22 +67,22 @@ both_backends! {
                 })
             }));
         }
-        assert_eq!(nodes(&client).await, 1, "who waits behind another has no node");
+        assert_eq!(nodes(&client).await, 1, "a task that waits for a turn must not have a node");
         guard.release().await.unwrap();
         soon(try_join_all(waiting)).await.unwrap();
         assert_eq!(*served.lock().unwrap(), (0..10).map(|n| (n, n + 1)).collect::<Vec<_>>());
-        assert_eq!(nodes(&client).await, 0, "the last release waits for the node's end");
+        assert_eq!(nodes(&client).await, 0, "the last release must delete the node");
     }
 
-    async fn after_the_limit_others_in_the_line_have_their_turn(backend: Backend) {
+    async fn after_the_limit_other_clients_in_the_line_have_their_turn(backend: Backend) {
         const LIMIT: u32 = 3;
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let mutex = shared(&client, LIMIT);
         let guard = soon(mutex.acquire()).await.unwrap();
-        let theirs = Mutex::new(&other, "/lock").unwrap();
-        let theirs_waits = tokio::spawn(theirs.acquire());
-        until_waiting(&theirs, 2).await;
+        let peer = Mutex::new(&other, "/lock").unwrap();
+        let peer_waits = tokio::spawn(peer.acquire());
+        until_waiting(&peer, 2).await;
         let order = Arc::new(StdMutex::new(vec![guard.fence()]));
         let note = |waiter: Waiting| {
             let order = order.clone();
@@ -94,17 +94,17 @@ both_backends! {
         };
         let waiting: Vec<_> = waiters(&mutex, 6).await.into_iter().map(note).collect();
         drop(guard);
-        let theirs = soon(theirs_waits).await.unwrap().unwrap();
-        assert_eq!(order.lock().unwrap().len(), 1 + LIMIT as usize, "turns before the other's");
-        order.lock().unwrap().push(theirs.fence().into());
-        theirs.release().await.unwrap();
+        let peer = soon(peer_waits).await.unwrap().unwrap();
+        assert_eq!(order.lock().unwrap().len(), 1 + LIMIT as usize, "too many turns before the other client");
+        order.lock().unwrap().push(peer.fence().into());
+        peer.release().await.unwrap();
         soon(try_join_all(waiting)).await.unwrap();
         let order = order.lock().unwrap().clone();
         assert_eq!(order.iter().map(|fence| fence.turn()).collect::<Vec<_>>(), [0, 1, 2, 3, 0, 0, 1, 2]);
         assert!(order.windows(2).all(|pair| pair[0] < pair[1]), "fences do not increase: {order:?}");
     }
 
-    async fn after_its_time_a_ticket_is_not_passed_on(backend: Backend) {
+    async fn a_ticket_is_not_passed_on_after_its_maximum_time(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let builder = SharedMutex::builder(&client, "/lock").limit(100);
@@ -120,7 +120,7 @@ both_backends! {
         }
     }
 
-    async fn handles_of_one_path_and_settings_share_tickets_and_others_take_part_in_the_line(backend: Backend) {
+    async fn handles_with_equal_path_and_settings_share_tickets_and_other_handles_join_the_line(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let guard = soon(shared(&client, 9).acquire()).await.unwrap();
@@ -134,12 +134,12 @@ both_backends! {
         assert_eq!(second.fence().turn(), 1);
         drop(second);
         assert_eq!(soon(other).await.unwrap().unwrap().fence().turn(), 0);
-        // Nothing is left of them: the next ones begin anew.
+        // Nothing of the turns remains: the next task draws another ticket.
         until_empty(&client).await;
         let _ = soon(shared(&client, 9).acquire()).await.unwrap();
     }
 
-    async fn an_owner_re_enters_its_turn_and_is_told_where_it_would_wait_for_itself(backend: Backend) {
+    async fn an_owner_re_enters_its_turn_and_gets_an_error_if_it_would_wait_for_itself(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let (mutex, owner) = (shared(&client, 9), Owner::new());
@@ -157,20 +157,20 @@ both_backends! {
         let guard = soon(next).await.unwrap().unwrap();
         assert_eq!(guard.fence().turn(), 1);
         drop(guard);
-        // The other way round it is the same hold, whose fence has no turn but the first.
+        // In the opposite order, both guards share one hold, whose fence only has the first turn.
         let plain = soon(plain.acquire_as(&owner)).await.unwrap();
         let shared = soon(mutex.acquire_as(&owner)).await.unwrap();
         assert_eq!(shared.fence(), TurnFence::from(plain.fence()));
     }
 
-    async fn a_ticket_that_is_asked_for_is_not_passed_on(backend: Backend) {
+    async fn a_revoked_ticket_is_not_passed_on(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let mutex = shared(&client, 9);
         let guard = soon(mutex.acquire()).await.unwrap();
         let next = waiters(&mutex, 1).await.remove(0);
-        let theirs = Mutex::new(&other, "/lock").unwrap();
-        soon(theirs.revoke(&soon(theirs.participants()).await.unwrap()[0])).await.unwrap();
+        let peer = Mutex::new(&other, "/lock").unwrap();
+        soon(peer.revoke(&soon(peer.participants()).await.unwrap()[0])).await.unwrap();
         soon(guard.revoked()).await;
         assert!(guard.is_held());
         let place = guard.path();

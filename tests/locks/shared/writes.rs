@@ -1,4 +1,4 @@
-//! Writes of a turn and the ticket's way to the next one.
+//! Writes of a turn, and the ticket's hand-over to the next turn.
 
 use super::{shared, waiters};
 use crate::connect;
@@ -14,15 +14,15 @@ use futures_util::poll;
 use std::time::Duration;
 
 both_backends! {
-    /// Why the number of a later transaction would not do for a fence.
+    /// Shows why a later transaction's number cannot serve as a fence.
     async fn a_write_to_the_ticket_is_younger_than_the_ticket_of_the_next_holder(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let mutex = shared(&client, 3);
         let guard = soon(mutex.acquire()).await.unwrap();
-        let theirs = Mutex::new(&other, "/lock").unwrap();
-        let waits = tokio::spawn(theirs.acquire());
-        until_waiting(&theirs, 2).await;
+        let peer = Mutex::new(&other, "/lock").unwrap();
+        let waits = tokio::spawn(peer.acquire());
+        until_waiting(&peer, 2).await;
         let next = waiters(&mutex, 1).await.remove(0);
         let first = guard.path();
         drop(guard);
@@ -31,12 +31,12 @@ both_backends! {
         let written = client.set(&first, "x", None).await.unwrap();
         let younger = second.fence();
         drop(second);
-        let theirs = soon(waits).await.unwrap().unwrap();
-        assert!(i64::from(theirs.fence()) < written.mzxid, "a fence by that write would be too high");
-        assert!(TurnFence::from(theirs.fence()) > younger);
+        let peer = soon(waits).await.unwrap().unwrap();
+        assert!(i64::from(peer.fence()) < written.mzxid, "the fence must not depend on that write");
+        assert!(TurnFence::from(peer.fence()) > younger);
     }
 
-    async fn a_transaction_of_a_turn_that_is_over_is_refused(backend: Backend) {
+    async fn a_transaction_of_an_ended_turn_is_refused(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let mutex = shared(&client, 9);
@@ -47,7 +47,7 @@ both_backends! {
         soon(done).await.unwrap();
         drop(first);
         let second = soon(next).await.unwrap().unwrap();
-        assert_eq!(second.fence().turn(), 1, "what was answered keeps no ticket from being passed on");
+        assert_eq!(second.fence().turn(), 1, "an answered request must not keep the ticket");
         assert!(soon(late.commit()).await.unwrap_err().is_lost());
         soon(second.verify()).await.unwrap();
         assert_eq!(client.exists("/late").await.unwrap(), None);
@@ -74,12 +74,12 @@ both_backends! {
         let (mutex, node) = (shared(&client, 9), VersionedNode::new(&client, "/value").unwrap());
         let (first, data) = (soon(mutex.acquire()).await.unwrap(), "x".into());
         let mut waiting = waiters(&mutex, 2).await;
-        // Bound to the turn by the transaction that goes in place of the node's own.
+        // The guard's transaction, which replaces the node's own, binds the write to the turn.
         let with = |guard: &SharedMutexGuard, path| guard.transaction().create(path, "", CreateMode::Persistent);
         soon(node.write(None, &data, |_| with(&first, "/done"))).await.unwrap();
         drop(first);
         let second = soon(waiting.remove(0)).await.unwrap().unwrap();
-        assert_eq!(second.fence().turn(), 1, "what was answered keeps no ticket from being passed on");
+        assert_eq!(second.fence().turn(), 1, "an answered request must not keep the ticket");
         let mut write = Box::pin(node.write(None, &data, |_| with(&second, "/late")));
         assert!(poll!(write.as_mut()).is_pending());
         drop(write);
@@ -107,7 +107,7 @@ both_backends! {
         assert!(second.path() != place && second.fence().turn() == 0);
     }
 
-    async fn a_turns_transaction_that_goes_with_an_acknowledgement_is_refused_after_the_turn(backend: Backend) {
+    async fn a_turns_transaction_combined_with_an_acknowledgement_is_refused_after_the_turn(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let (mutex, jobs) = (shared(&client, 9), Queue::<u64>::new(&client, "/jobs").unwrap());
@@ -119,7 +119,7 @@ both_backends! {
         soon(soon(jobs.take()).await.unwrap().ack_with(done)).await.unwrap();
         drop(first);
         let second = soon(next).await.unwrap().unwrap();
-        assert_eq!(second.fence().turn(), 1, "what was answered keeps no ticket from being passed on");
+        assert_eq!(second.fence().turn(), 1, "an answered request must not keep the ticket");
         let refused = soon(soon(jobs.take()).await.unwrap().ack_with(late)).await.unwrap_err();
         assert!(matches!(refused, AckError::Lost(Lost { reason: LostReason::Released, .. })), "{refused:?}");
         soon(second.verify()).await.unwrap();

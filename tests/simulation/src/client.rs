@@ -18,14 +18,14 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use turmoil::Sim;
 
-/// A client's host as the step loop sees it.
+/// A client's host, as the step loop sees it.
 #[derive(Debug)]
 pub(crate) struct ClientHost {
-    /// Its name in the simulated network.
+    /// Name of the host in the simulated network.
     pub(crate) name: String,
     pub(crate) controls: Controls,
     number: u32,
-    /// How many processes were started there before the present one.
+    /// Number of processes that were started on the host before the current one.
     life: Rc<Cell<u32>>,
 }
 
@@ -35,20 +35,20 @@ pub(crate) struct Common {
     pub(crate) setting: Setting,
     pub(crate) recorder: Recorder,
     pub(crate) workload: Rc<dyn Workload>,
-    /// Cancelled when the tree is laid out for its tenants.
+    /// Cancelled when the tree has been laid out for its tenants.
     pub(crate) laid_out: CancellationToken,
-    /// Cancelled when nothing new may be begun.
+    /// Cancelled when nothing new may begin.
     pub(crate) stop: CancellationToken,
     pub(crate) denied: Denied,
 }
 
 impl ClientHost {
-    /// A host with a process that is no client of the workload.
+    /// Creates a host whose process is not a client of the workload.
     pub(crate) fn new(name: String, number: u32) -> Self {
         Self { name, controls: Controls::default(), number, life: Rc::default() }
     }
 
-    /// Puts a client's host into the network.
+    /// Adds a client's host to the network.
     pub(crate) fn add(sim: &mut Sim<'_>, number: u32, common: &Common, rng: &mut Rng) -> Self {
         let name = format!("client-{number}");
         let (controls, life) = (Controls::default(), Rc::new(Cell::new(0)));
@@ -70,19 +70,19 @@ impl ClientHost {
         Self { name, controls, number, life }
     }
 
-    /// Id of the present process.
+    /// Id of the current process.
     pub(crate) fn id(&self) -> ClientId {
         ClientId { number: self.number, life: self.life.get() }
     }
 
-    /// The process has died; the next one is another.
+    /// Notes that the process has died. The next process has another id.
     pub(crate) fn died(&self) {
         self.life.set(self.life.get() + 1);
         self.controls.reborn();
     }
 }
 
-/// Process of a client's host: runs one client after the other, until it is told to stop.
+/// Process of a client's host. It runs one client after the other until it must stop.
 #[derive(Debug, Clone)]
 struct Process {
     number: u32,
@@ -109,7 +109,7 @@ impl Process {
         }
     }
 
-    /// From the start of a client to its close.
+    /// Runs one client from its start to its close.
     async fn live(&self, recorder: ClientRecorder, rng: &mut Rng) -> turmoil::Result {
         recorder.write(EventKind::Started);
         let client =
@@ -128,7 +128,7 @@ impl Process {
         Ok(watching.await?)
     }
 
-    /// Works and closes, in this order or not.
+    /// Runs the client's work and closes the client, possibly before the work ends.
     async fn spend(&self, ctx: ClientCtx, rng: &mut Rng) {
         let (client, recorder) = (ctx.client.clone(), ctx.recorder.clone());
         let end = End::draw(&self.common.setting, rng);
@@ -162,16 +162,16 @@ impl Process {
     }
 }
 
-/// How a client comes to its end.
+/// How a client ends.
 #[derive(Debug)]
 enum End {
     /// When its work is done.
     Done,
-    /// Its work is dropped where it is.
+    /// Its work is dropped after this time.
     Dropped(Duration),
-    /// It is closed while its work goes on.
+    /// It is closed after this time, while its work continues.
     Closed(Duration),
-    /// It is shut down while its work goes on, within a time.
+    /// It is shut down after the first time, while its work continues, within the second.
     ShutDown(Duration, Duration),
 }
 
@@ -181,7 +181,7 @@ impl End {
         match rng.u8(..6) {
             0 => Self::Dropped(after),
             1 => {
-                // Drawn apart from all else.
+                // Drawn separately, so that other draws stay the same.
                 let mut rng = Rng::with_seed(u64::try_from(after.as_nanos()).unwrap_or_default());
                 match rng.bool() {
                     true => Self::ShutDown(after, setting.timeout.mul_f64(0.5 + 3.0 * rng.f64())),
@@ -193,7 +193,7 @@ impl End {
     }
 }
 
-/// Records the state of a client's connection until that is closed.
+/// Records the state of a client's connection until the client is closed.
 async fn watch(client: Client, recorder: ClientRecorder, controls: Controls) {
     let mut states = client.state();
     let following = async {
@@ -205,8 +205,8 @@ async fn watch(client: Client, recorder: ClientRecorder, controls: Controls) {
                 ConnectionState::Closed => LinkState::Closed,
                 _ => LinkState::Lost,
             };
-            // A client that is closed while it opens its next session never says so: that session is not of
-            // the generation that it told last.
+            // A client that closes while it opens its next session does not report that session, so the
+            // session does not belong to the generation that was reported last.
             let session = client.session_id().filter(|_| state != LinkState::Closed);
             recorder.write(EventKind::Connection {
                 state,
@@ -228,7 +228,7 @@ pub(crate) fn builder(
 ) -> ClientBuilder {
     let builder = Client::builder(server::connect_string(setting));
     let builder = if setting.persistent_watches { builder.persistent_watches() } else { builder };
-    // All clients work on the same nodes; only what they keep for themselves is theirs alone.
+    // All clients work on the same nodes. Only their own nodes are restricted to them.
     let builder = match setting.tenants {
         true => builder.auth_digest(name, "word").allow_plaintext_auth().acl([Acl::open_unsafe()]),
         false => builder,
@@ -238,7 +238,7 @@ pub(crate) fn builder(
         .server_tick(setting.tick)
         .operation_timeout(setting.operation_timeout)
         .identity(name)
-        // One thread does everything, in an order that the seed decides.
+        // One thread does everything, in an order that depends on the seed.
         .inline_hooks()
         .clock(ProcessClock::new(controls.clone()))
         .transport(SimulatedTransport::new(controls.clone(), recorder))

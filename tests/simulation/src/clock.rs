@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The time that the world is at, as its step loop says. All hosts of a step share it, so recorded times
-/// never go back.
+/// The current time of the world, as set by the step loop. All hosts share it during a step, so recorded
+/// times never decrease.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WorldTime(Arc<AtomicU64>);
 
@@ -19,7 +19,8 @@ impl WorldTime {
     }
 }
 
-/// A client's clock: runs with the world, stands still while the client is frozen, and jumps when that ends.
+/// A client's clock. It runs with the world, stops while the client is paused, and jumps forward when the
+/// pause ends.
 #[derive(Debug)]
 pub(crate) struct ProcessClock {
     controls: Controls,
@@ -34,10 +35,10 @@ impl ProcessClock {
 
 impl Clock for ProcessClock {
     fn now(&self) -> Timestamp {
-        // No lease starts at zero.
+        // No lease may start at zero.
         const A_DAY: Duration = Duration::from_secs(24 * 60 * 60);
         let last = self.last.load(Ordering::Relaxed);
-        // Outside of the simulation are only the drops at its end.
+        // Only the drops at the end of a run happen outside of the simulation.
         let elapsed = match turmoil::sim_elapsed() {
             Some(elapsed) if !self.controls.is_frozen() => {
                 u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)

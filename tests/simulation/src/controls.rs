@@ -7,8 +7,8 @@ use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// Controls of one client's process: the faults that the world can do to it from outside, and the state it
-/// can see. Clones are the same.
+/// Controls of one client's process: the faults that the world can inflict on it, and the state that the
+/// world can read. Clones share the same state.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Controls(Arc<Mutex<Inner>>);
 
@@ -16,14 +16,14 @@ pub(crate) struct Controls(Arc<Mutex<Inner>>);
 struct Inner {
     frozen: bool,
     dying: bool,
-    /// Of what waits for the process to go on.
+    /// Wakers of futures that wait for the process to resume.
     wakers: Vec<Waker>,
-    /// Servers at which the network swallows the client's messages.
+    /// Servers to which the network loses the client's messages.
     cut: Vec<IpAddr>,
     traps: Vec<Trap>,
-    /// Something was granted since this was last asked for.
+    /// Whether something was granted since the last call of `take_granted`.
     granted: bool,
-    /// All that the host's clients had, the present one last.
+    /// All sessions of the host's clients, the current one last.
     sessions: Vec<(i64, ClientId)>,
 }
 
@@ -32,12 +32,12 @@ impl Controls {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The process stands still from now on.
+    /// Pauses the process.
     pub(crate) fn freeze(&self) {
         self.lock().frozen = true;
     }
 
-    /// The process goes on.
+    /// Resumes the process.
     pub(crate) fn thaw(&self) {
         let wakers = {
             let mut inner = self.lock();
@@ -51,7 +51,7 @@ impl Controls {
         self.lock().frozen
     }
 
-    /// Ready unless the process stands still.
+    /// Ready unless the process is paused.
     pub(crate) fn poll_running(&self, cx: &Context<'_>) -> Poll<()> {
         let mut inner = self.lock();
         if !inner.frozen {
@@ -63,7 +63,7 @@ impl Controls {
         Poll::Pending
     }
 
-    /// Polls `future` only while the process does not stand still.
+    /// Polls `future` only while the process is not paused.
     pub(crate) async fn gate<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         std::future::poll_fn(|cx| match self.poll_running(cx) {
@@ -73,7 +73,7 @@ impl Controls {
         .await
     }
 
-    /// The process dies at once: handles that it drops from now on record nothing.
+    /// Notes that the process dies now: handles that it drops from now on record nothing.
     pub(crate) fn dies(&self) {
         self.lock().dying = true;
     }
@@ -82,7 +82,7 @@ impl Controls {
         self.lock().dying
     }
 
-    /// Says whether the network swallows messages to `server`, so that dials there go unanswered.
+    /// Sets whether the network loses messages to `server`, so that connection attempts are never answered.
     pub(crate) fn set_cut(&self, server: IpAddr, cut: bool) {
         let mut inner = self.lock();
         inner.cut.retain(|other| *other != server);
@@ -95,7 +95,7 @@ impl Controls {
         self.lock().cut.contains(&server)
     }
 
-    /// Waits for a request.
+    /// Adds a trap, which waits for a request.
     pub(crate) fn arm(&self, trap: Trap) {
         self.lock().traps.push(trap);
     }
@@ -104,50 +104,52 @@ impl Controls {
         self.lock().traps.clear();
     }
 
-    /// Effect of the traps on a request; `None` is the request that opens or takes up a session.
+    /// Returns the effect of the traps on a request; `None` stands for the request that opens or resumes a
+    /// session.
     pub(crate) fn spring(&self, request: Option<&Request>) -> Option<Effect> {
         let traps = &mut self.lock().traps;
         let sprung = traps.iter_mut().position(|trap| trap.meets(request))?;
         Some(traps.swap_remove(sprung).effect())
     }
 
-    /// True when the link must be reset in place of an event that comes right after another.
+    /// Returns true if the link must be reset instead of delivering an event that follows another one
+    /// directly.
     pub(crate) fn springs_at_next_event(&self) -> bool {
         let traps = &mut self.lock().traps;
         let sprung = traps.iter_mut().position(Trap::meets_next_event);
         sprung.map(|index| traps.swap_remove(index)).is_some()
     }
 
-    /// Something was granted to the client.
+    /// Notes that something was granted to the client.
     pub(crate) fn granted(&self) {
         self.lock().granted = true;
     }
 
-    /// Whether something was granted since this was called last.
+    /// Returns whether something was granted since the last call.
     pub(crate) fn take_granted(&self) -> bool {
         std::mem::take(&mut self.lock().granted)
     }
 
-    /// A client has taken up this session.
+    /// Notes that a client has opened or resumed this session.
     pub(crate) fn attached(&self, session: i64, client: ClientId) {
         let sessions = &mut self.lock().sessions;
-        // It may take up an earlier one once more to end it.
+        // A client may resume an earlier session once more to end it.
         if !sessions.contains(&(session, client)) {
             sessions.push((session, client));
         }
     }
 
-    /// The newest session of a client.
+    /// The latest session of a client.
     pub(crate) fn session(&self) -> Option<i64> {
         self.lock().sessions.last().map(|(session, _)| *session)
     }
 
-    /// All sessions there were, and whose.
+    /// All sessions so far, each with its client.
     pub(crate) fn sessions(&self) -> Vec<(i64, ClientId)> {
         self.lock().sessions.clone()
     }
 
-    /// A new process takes the place of the old one.
+    /// Prepares the controls for a new process on the host.
     pub(crate) fn reborn(&self) {
         let mut inner = self.lock();
         inner.wakers.clear();

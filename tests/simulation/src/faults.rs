@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use turmoil::Sim;
 
-/// Parts of the world that faults are done to.
+/// The parts of the world that faults affect.
 pub(crate) struct Victims<'a, 'b> {
     pub(crate) sim: &'a mut Sim<'b>,
     pub(crate) clients: &'a [ClientHost],
@@ -19,13 +19,13 @@ pub(crate) struct Victims<'a, 'b> {
     pub(crate) setting: &'a Setting,
 }
 
-/// Faults of a run: the planned ones, and the ones that last.
+/// The faults of a run: those that are planned, and those that are active.
 #[derive(Debug)]
 pub(crate) struct Faults {
     plan: VecDeque<Planned>,
-    /// With the time at which they end.
+    /// Active faults, each with the time at which it ends.
     lasting: Vec<(Duration, Fault)>,
-    /// Faults that wait for their begin, with the time until which they do.
+    /// Faults that wait for their condition, each with the time until which it waits.
     waiting: Vec<(Duration, Planned)>,
     freeze: bool,
 }
@@ -36,7 +36,7 @@ impl Faults {
         Self { plan: plan.into(), lasting: Vec::new(), waiting: Vec::new(), freeze }
     }
 
-    /// Whether some process stands still in the course of it.
+    /// Returns whether some process is paused during the run.
     pub(crate) fn freeze(&self) -> bool {
         self.freeze
     }
@@ -51,7 +51,7 @@ impl Faults {
             let Some(planned) = self.plan.pop_front() else { break };
             match &planned.fault {
                 Fault::CutOffAtGrant(clients) => {
-                    // Grants made before do not count.
+                    // Earlier grants do not count.
                     victims.take_granted(clients);
                     self.waiting.push((now + victims.setting.tick, planned));
                 }
@@ -75,7 +75,7 @@ impl Faults {
         }
     }
 
-    /// Ends all faults: none are to come.
+    /// Ends all active faults, and discards the planned ones.
     pub(crate) fn end(&mut self, victims: &mut Victims<'_, '_>) {
         self.plan.clear();
         self.waiting.clear();
@@ -89,7 +89,7 @@ impl Faults {
 }
 
 impl Victims<'_, '_> {
-    /// Begins a fault; false when there is nothing that it could strike.
+    /// Begins a fault. Returns false if there is nothing that it could affect.
     fn strike(&mut self, fault: &Fault) -> bool {
         let clients = self.clients;
         match fault {
@@ -98,13 +98,13 @@ impl Victims<'_, '_> {
             }),
             Fault::Freeze(client) => clients[*client].controls.freeze(),
             Fault::Crash(client) => return self.crash(&clients[*client]),
-            // It is recorded when a request falls into it.
+            // A trap is recorded when a request triggers it.
             Fault::Trap(client, trap) => clients[*client].controls.arm(trap.clone()),
             Fault::Expire(client) => return self.expire(*client),
             Fault::Deny(client) => return self.deny(*client),
             Fault::Delete(client, first) => return self.delete(&clients[*client], *first),
             Fault::Steal(client) => return self.steal(&clients[*client]),
-            Fault::Bounce => self.servers.set_away(true),
+            Fault::Bounce => self.servers.set_down(true),
             Fault::ShortTimeouts(longest) => self.servers.grant(*longest),
             Fault::CutOff | Fault::CutOffAtGrant(_) => {
                 let Some(follower) = self.servers.follower() else { return false };
@@ -129,7 +129,7 @@ impl Victims<'_, '_> {
             }
             Fault::Freeze(client) => self.clients[*client].controls.thaw(),
             Fault::Crash(client) => self.sim.bounce(self.clients[*client].name.as_str()),
-            Fault::Bounce => self.servers.set_away(false),
+            Fault::Bounce => self.servers.set_down(false),
             Fault::ShortTimeouts(_) => self.servers.grant(self.setting.timeout),
             Fault::CutOff | Fault::CutOffAtGrant(_) | Fault::CutOffHolding => {
                 self.servers.follower().into_iter().for_each(Follower::rejoin);
@@ -141,9 +141,9 @@ impl Victims<'_, '_> {
         self.record(fault, EventKind::Healed);
     }
 
-    /// Whether something was granted to one of these clients since this was asked last.
+    /// Returns whether something was granted to one of these clients since the last call.
     fn take_granted(&self, clients: &[usize]) -> bool {
-        // All of them are asked.
+        // Every client must be asked, because asking resets its flag.
         let granted = clients.iter().filter(|client| self.clients[**client].controls.take_granted());
         granted.count() > 0
     }
@@ -161,7 +161,7 @@ impl Victims<'_, '_> {
         else {
             return false;
         };
-        // Its fault is on record before its end is in the journal.
+        // The fault must be recorded before the journal contains the session's end.
         self.record(&Fault::Expire(client), EventKind::Fault);
         server.expire(session)
     }
@@ -175,7 +175,7 @@ impl Victims<'_, '_> {
         server.deny_session(session)
     }
 
-    /// A process dies, unless it has come to its end.
+    /// Kills a process, unless it has already ended.
     fn crash(&mut self, client: &ClientHost) -> bool {
         if !self.sim.is_host_running(client.name.as_str()) {
             return false;
@@ -189,7 +189,7 @@ impl Victims<'_, '_> {
         true
     }
 
-    /// An operator deletes the client's newest node, or the first of the line in which that is.
+    /// Lets an operator delete the client's latest node, or the first node of its line.
     fn delete(&mut self, client: &ClientHost, first: bool) -> bool {
         let Some((session, server)) = client.controls.session().zip(self.servers.leader()) else {
             return false;
@@ -205,7 +205,7 @@ impl Victims<'_, '_> {
         true
     }
 
-    /// An operator deletes all claims of the client.
+    /// Lets an operator delete all claims of the client.
     fn steal(&mut self, client: &ClientHost) -> bool {
         let Some((session, server)) = client.controls.session().zip(self.servers.leader()) else {
             return false;

@@ -1,7 +1,7 @@
 //! One run of the unmodified stack on simulated machines, network and time: one process, one seed.
 //!
-//! The process's clock and its source of random numbers are simulated too, which happens once and for all of
-//! it. So it cannot measure how long it takes; `cargo xtask simulate` does.
+//! The process's clock and its source of random numbers are simulated too, once and for the whole process. So
+//! the process cannot measure how long a run takes; `cargo xtask simulate` does.
 
 mod client;
 mod clock;
@@ -40,11 +40,11 @@ fn main() {
         }
     };
     let _ = std::io::stdout().flush();
-    // The rest of the world is not taken down piece by piece: nothing of it matters.
+    // The rest of the world is not torn down, because nothing in it matters any more.
     std::process::exit(code);
 }
 
-/// True when all was well.
+/// Returns true if nothing failed.
 fn run() -> Result<bool> {
     if std::env::args().any(|argument| argument == "--list-planted") {
         defects().for_each(|name| println!("{name} {}", workload::of_defect(name)));
@@ -65,7 +65,7 @@ fn run() -> Result<bool> {
     }
     mad_turmoil::rand::set_rng(StdRng::seed_from_u64(options.seed));
     fastrand::seed(options.seed);
-    // For as long as the process lives.
+    // Simulate the clocks for the whole life of the process.
     std::mem::forget(mad_turmoil::time::SimClocksGuard::init());
     let outcome = World::new(&options)?.run();
     report::print(&options, &outcome);
@@ -83,8 +83,8 @@ fn plant(name: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// The names of the defects of this build that a run can show: those of the client, and those of servers that
-/// a workload shows.
+/// The names of this build's defects that a run can show: those of the client, and those of servers that a
+/// workload shows.
 #[cfg(docent_planted)]
 fn defects() -> impl Iterator<Item = &'static str> {
     use docent::planted::Planted as OfClient;
@@ -95,7 +95,7 @@ fn defects() -> impl Iterator<Item = &'static str> {
     of_client.chain(of_servers.filter(|name| workload::shows(name)))
 }
 
-/// The names of the other defects, each with the test that finds it.
+/// The names of the other defects, each with the test that detects it.
 #[cfg(docent_planted)]
 fn defects_of_tests() -> impl Iterator<Item = (&'static str, &'static str)> {
     use docent::planted::Planted as OfClient;
@@ -117,6 +117,6 @@ fn defects_of_tests() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 #[cfg(not(docent_planted))]
 fn plant(name: Option<&str>) -> Result<()> {
-    anyhow::ensure!(name.is_none(), "defects are planted only into builds with --cfg docent_planted");
+    anyhow::ensure!(name.is_none(), "--planted needs a build with --cfg docent_planted");
     Ok(())
 }

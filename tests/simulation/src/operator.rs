@@ -14,21 +14,21 @@ use turmoil::Sim;
 /// The operator's name in the simulated network.
 pub(crate) const NAME: &str = "operator";
 
-/// In the paths of the claims of queues.
+/// Part of the paths of queues' claims.
 const CLAIMS: &str = "/claims/";
 
-/// At the end of the paths of their proofs.
+/// Suffix of the paths of the claims' proofs.
 const PROOF: &str = "-claim";
 
-/// Somebody outside who uses the same server by a link that no fault strikes.
+/// A third party that uses the same server over a link without faults.
 #[derive(Debug)]
 pub(crate) struct Operator {
     orders: Option<mpsc::UnboundedSender<String>>,
 }
 
 impl Operator {
-    /// Puts the operator's host into the network. It makes the nodes of the workload at the start; then the
-    /// tree is `laid_out`.
+    /// Adds the operator's host to the network. It creates the nodes of the workload at the start, and then
+    /// cancels `laid_out`.
     pub(crate) fn add(
         sim: &mut Sim<'_>,
         setting: &Setting,
@@ -44,7 +44,7 @@ impl Operator {
             let client = client::builder(&setting, NAME, &Controls::default(), None).connect().await?;
             for node in nodes {
                 match client.create(&node, "", CreateMode::Persistent).await {
-                    // A client that needs the parent may have been faster.
+                    // A client that needs the parent may have created it first.
                     Err(error) if error.kind() == ErrorKind::NodeExists => {}
                     created => drop(created?),
                 }
@@ -62,10 +62,10 @@ impl Operator {
         Self { orders: Some(orders) }
     }
 
-    /// Has a node deleted.
+    /// Deletes a node in the background.
     pub(crate) fn delete(&self, path: String) {
         if let Some(orders) = &self.orders {
-            // An operator that failed has failed the run.
+            // If the operator has failed, so has the run.
             let _ = orders.send(path);
         }
     }
@@ -82,7 +82,7 @@ fn folders(workload: &dyn Workload) -> BTreeSet<String> {
     all.filter_map(|path| Some(format!("/{}", path.split('/').nth(1)?))).collect()
 }
 
-/// Deletes a node that may be gone by then, or have got children, while the server may be away.
+/// Deletes a node, which meanwhile may have been deleted or have got children. The server may be unavailable.
 async fn delete(client: &Client, path: &str) -> Result<(), docent::Error> {
     match client.delete(path, None).await {
         Err(error) if error.kind() == ErrorKind::NoNode || error.may_have_applied() => Ok(()),
@@ -91,7 +91,8 @@ async fn delete(client: &Client, path: &str) -> Result<(), docent::Error> {
     }
 }
 
-/// The node that an operator deletes to hurt `client`: mostly its own, else the first of a line.
+/// The node whose deletion by an operator harms `client`: mostly its own, otherwise the first one of its
+/// line.
 pub(crate) fn victim(server: &Server, session: i64, first: bool) -> Option<String> {
     let own = server.session(session)?.ephemerals.into_iter().rfind(|path| is_place(path))?;
     if !first {
@@ -110,8 +111,8 @@ pub(crate) fn claims(server: &Server, session: i64) -> Vec<String> {
     own.unwrap_or_default().into_iter().filter(|path| path.contains(CLAIMS)).collect()
 }
 
-/// A node that stands for a place in a line or the like, as against markers, and claims: those may be
-/// somebody else's in the next moment, so that nobody deletes them by hand.
+/// Returns true for a node that is a place in a line or similar, and not a marker or a claim. A claim may
+/// belong to another client a moment later, so no operator deletes it by hand.
 fn is_place(path: &str) -> bool {
     !is_own_path(path) && !path.contains(CLAIMS) && !path.ends_with(PROOF)
 }

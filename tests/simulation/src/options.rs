@@ -4,23 +4,23 @@ use std::time::Duration;
 /// Command line of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
-    /// Seed from which everything random is drawn.
+    /// Seed of all random draws.
     pub(crate) seed: u64,
-    /// Which workload.
+    /// Name of the workload's recipe.
     pub(crate) recipe: String,
-    /// Print all that happened.
+    /// Whether to print the whole history.
     pub(crate) trace: bool,
-    /// Also print what the crates log, from this level on.
+    /// Level from which on the crates' log messages are printed too.
     pub(crate) log: Option<String>,
-    /// A defect that is planted.
+    /// The planted defect.
     pub(crate) planted: Option<String>,
-    /// No faults at all.
+    /// Whether there are no faults.
     pub(crate) calm: bool,
-    /// How many clients, if not drawn.
+    /// Number of clients, if it is not drawn.
     pub(crate) clients: Option<usize>,
-    /// How long there are faults, if not drawn.
+    /// How long faults happen, if it is not drawn.
     pub(crate) turbulence: Option<Duration>,
-    /// How far time goes at a time.
+    /// Duration of a step of simulated time.
     pub(crate) step: Duration,
 }
 
@@ -28,10 +28,10 @@ pub(crate) const USAGE: &str = "usage: simulation --seed S [--recipe NAME] [--tr
 [--calm] [--clients N] [--seconds N] [--step-ms N]";
 
 impl Options {
-    /// Reads the arguments of the process, without its name.
+    /// Parses the arguments of the process, without its name.
     ///
     /// # Errors
-    /// When they are not understood.
+    /// Returns an error if an argument is unknown or invalid.
     pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self> {
         let mut options = Self {
             seed: 0,
@@ -57,12 +57,12 @@ impl Options {
                 "--clients" => options.clients = Some(usize::try_from(number(&value()?)?)?),
                 "--seconds" => options.turbulence = Some(Duration::from_secs(number(&value()?)?)),
                 "--step-ms" => options.step = Duration::from_millis(number(&value()?)?),
-                _ => bail!("argument {argument:?} is not known\n{USAGE}"),
+                _ => bail!("unknown argument {argument:?}\n{USAGE}"),
             }
         }
         options.seed = seed.context(USAGE)?;
-        ensure!(options.clients != Some(0), "0 clients do nothing");
-        ensure!(!options.step.is_zero(), "a step of 0 ms leads nowhere");
+        ensure!(options.clients != Some(0), "--clients must be at least 1");
+        ensure!(!options.step.is_zero(), "--step-ms must be at least 1");
         Ok(options)
     }
 }

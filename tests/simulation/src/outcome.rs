@@ -4,10 +4,10 @@ use docent_checker::{Coverage, EventKind, FaultKind, Invariant, Run, Violation, 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// How many lines of what led to a violation are shown.
+/// Number of lines of the history before a violation that are shown.
 const LAST: usize = 60;
 
-/// How many failures are shown, with what led to them. To find that takes long in a long run.
+/// Number of failures that are shown with the history before them. Collecting it takes long in a long run.
 pub(crate) const SHOWN: usize = 5;
 
 /// Result of a run.
@@ -15,22 +15,22 @@ pub(crate) const SHOWN: usize = 5;
 pub(crate) struct Outcome {
     pub(crate) setting: Setting,
     pub(crate) run: Run,
-    /// All that is wrong.
+    /// Everything that failed.
     pub(crate) failures: Vec<Failure>,
 }
 
-/// Something that must not be.
+/// Something that must not happen.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// Its name, in one word.
+    /// Name of the failure, in one word.
     pub(crate) name: String,
-    /// Account of the failure, for the first few with the events that led to it.
+    /// Description of the failure. For the first few it includes the history before it.
     pub(crate) text: String,
 }
 
 impl Outcome {
-    /// Holds a run against all invariants. `unfinished` is what did not come to its end, and `denied` are the
-    /// operations that failed for want of a permission.
+    /// Checks a run against all invariants. `unfinished` describes what did not end, and `denied` contains
+    /// the operations that failed because of a missing permission.
     pub(crate) fn new(
         setting: Setting,
         run: Run,
@@ -45,8 +45,8 @@ impl Outcome {
         for error in denied {
             failures.push(Failure { name: "denied".to_owned(), text: error.clone() });
         }
-        for node in left_over(&run, emptied) {
-            failures.push(Failure { name: "nodes".to_owned(), text: format!("{node} is left") });
+        for node in remaining_nodes(&run, emptied) {
+            failures.push(Failure { name: "nodes".to_owned(), text: format!("{node} was left behind") });
         }
         for violation in check(&run) {
             let text = match failures.len() < SHOWN {
@@ -58,7 +58,7 @@ impl Outcome {
         Self { setting, run, failures }
     }
 
-    /// How often each kind of fault struck.
+    /// How often each kind of fault happened.
     fn faults(&self) -> BTreeMap<String, usize> {
         let mut faults = BTreeMap::new();
         for event in &self.run.events {
@@ -70,7 +70,7 @@ impl Outcome {
     }
 }
 
-/// The name of what a violation breaks.
+/// The name of what a violation violates.
 fn broken(violation: &Violation) -> String {
     match violation.invariant {
         Invariant::Record => "record".to_owned(),
@@ -78,16 +78,16 @@ fn broken(violation: &Violation) -> String {
     }
 }
 
-/// Nodes below the paths that must be empty at the end.
-fn left_over<'a>(run: &'a Run, emptied: &'a [String]) -> impl Iterator<Item = &'a String> {
+/// Nodes that were left behind below the paths that must be empty at the end.
+fn remaining_nodes<'a>(run: &'a Run, emptied: &'a [String]) -> impl Iterator<Item = &'a String> {
     let is_below = |node: &str, path: &str| node.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
-    // An election with a takeover delay keeps its node by this child.
+    // This child keeps the node of an election with a takeover delay.
     let stays = |node: &str| is_own_path(node) || node.ends_with("/docent-keeper");
     let nodes = run.facts.end.nodes.iter().filter(move |node| !stays(node));
     nodes.filter(move |node| emptied.iter().any(|path| is_below(node, path)))
 }
 
-/// One line for machines: words of the form `key=value`.
+/// One line for programs: words of the form `key=value`.
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { setting, run, failures } = self;

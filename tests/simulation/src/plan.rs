@@ -5,46 +5,46 @@ use docent_proto::OpCode;
 use fastrand::Rng;
 use std::time::Duration;
 
-/// A fault that is going to happen.
+/// A fault that is planned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Planned {
     /// When it begins.
     pub(crate) at: Duration,
-    /// How long it lasts; zero for what only happens.
+    /// Duration of the fault; zero for a momentary fault.
     pub(crate) lasts: Duration,
     /// The fault itself.
     pub(crate) fault: Fault,
 }
 
-/// A fault and whom it strikes.
+/// A fault and what it affects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Something happens to the network between a client and servers.
+    /// A disturbance of the network between a client and servers.
     Link(Link, Disturbance),
-    /// A client's process stands still.
+    /// A client's process is paused.
     Freeze(usize),
     /// A client's process dies, and a new one is started.
     Crash(usize),
-    /// A client's request falls into a trap.
+    /// A client's request triggers a trap.
     Trap(usize, Trap),
     /// The server ends a client's session.
     Expire(usize),
-    /// The server says that a client's session is over, which lives on.
+    /// A server reports that a client's session is over, although the session lives.
     Deny(usize),
-    /// An operator deletes a client's newest node, or the first of the line in which that is.
+    /// An operator deletes a client's latest node, or the first node of its line.
     Delete(usize, bool),
     /// An operator deletes all claims of a client.
     Steal(usize),
-    /// The servers are away for a while.
+    /// All servers are down for a while.
     Bounce,
-    /// The servers grant at most this timeout to clients that attach.
+    /// The servers grant at most this timeout to clients that open or resume a session.
     ShortTimeouts(Duration),
-    /// The follower loses its leader, and the leader all requests that come through the follower.
+    /// The follower loses its leader, and all requests that it forwards are lost.
     CutOff,
     /// The follower loses its leader as soon as something is granted to one of these clients, if that happens
     /// within a tick.
     CutOffAtGrant(Vec<usize>),
-    /// The follower loses its leader, which gets what comes through it when that is over.
+    /// The follower loses its leader, which receives the forwarded requests when the fault ends.
     CutOffHolding,
 }
 
@@ -58,23 +58,23 @@ pub(crate) struct Link {
 /// Disturbance of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Disturbance {
-    /// Nothing passes.
+    /// All messages are lost.
     Cut,
-    /// Messages of the client are lost.
+    /// Messages from the client are lost.
     CutToServer,
-    /// Messages of the server are lost.
+    /// Messages from the server are lost.
     CutToClient,
     /// Messages are held back.
     Hold,
-    /// Messages take this long.
+    /// Messages are delayed by this time.
     Slow(Duration),
 }
 
-/// Kind of faults: draws one that strikes the client with a number.
+/// Kind of faults: draws a fault that affects the client with this number.
 type Kind = fn(&Setting, &mut Rng, usize) -> Fault;
 
-/// Lanes of kinds of faults. Those of one lane exclude each other, those of different lanes can strike at the
-/// same time.
+/// Lanes of kinds of faults. Faults of one lane exclude each other. Faults of different lanes can happen at
+/// the same time.
 const LANES: &[&[Kind]] = &[NETWORK, PROCESS, REQUESTS, SESSION];
 
 const NETWORK: &[Kind] = &[
@@ -100,17 +100,18 @@ const SESSION: &[Kind] =
     &[|_, _, client| Fault::Expire(client), |_, rng, client| Fault::Delete(client, rng.bool())];
 
 impl Fault {
-    /// False for what only happens.
+    /// Returns false for a momentary fault.
     fn lasts(&self) -> bool {
         !matches!(self, Self::Trap(..) | Self::Expire(_) | Self::Deny(_) | Self::Delete(..) | Self::Steal(_))
     }
 }
 
-/// All faults of a run, in the order of their times: the faults of its theme, which its workload asked for or
-/// which was drawn, or some kinds of faults and
-/// not others, so that rare combinations are not drowned by the rest.
-pub(crate) fn draw(setting: &Setting, asked_for: Option<Theme>, rng: &mut Rng) -> Vec<Planned> {
-    if let Some(theme) = asked_for.or_else(|| Theme::of(setting)) {
+/// Draws all faults of a run, ordered by time.
+///
+/// These are the faults of the run's theme, which the workload requested or which was drawn. Without a theme,
+/// only some kinds of faults are used, so that rare combinations are not hidden by the others.
+pub(crate) fn draw(setting: &Setting, requested_theme: Option<Theme>, rng: &mut Rng) -> Vec<Planned> {
+    if let Some(theme) = requested_theme.or_else(|| Theme::of(setting)) {
         return theme.plan(setting);
     }
     let mut plan = Vec::new();
@@ -130,7 +131,7 @@ pub(crate) fn draw(setting: &Setting, asked_for: Option<Theme>, rng: &mut Rng) -
     for fault in common_faults(setting, rng) {
         let mut rng = rng.fork();
         fill(setting, &mut rng, &mut plan, |rng| {
-            // A follower that lost its leader does the more harm the longer its clients believe it.
+            // The longer its clients rely on a follower without a leader, the more harm it does.
             let longer = rng.bool() && matches!(fault, Fault::CutOff | Fault::CutOffHolding);
             (
                 fault.clone(),
@@ -138,14 +139,15 @@ pub(crate) fn draw(setting: &Setting, asked_for: Option<Theme>, rng: &mut Rng) -
             )
         });
     }
-    // The outcome of a write is hard to tell where the servers differ.
+    // If the servers differ, the outcome of a write is hard to determine.
     if setting.lag.is_some() && rng.bool() {
         for client in 0..setting.clients {
             let mut rng = rng.fork();
             fill(setting, &mut rng, &mut plan, |rng| (lost_reply(rng, client), Duration::ZERO));
         }
     }
-    // A client that goes by the number of an event takes itself to have seen all after the first of several.
+    // A client that relies on the zxid of events may assume after the first of several events of a
+    // transaction that it has seen all of them.
     let mut rng = apart(setting.seed, *b"\0between");
     if setting.zxid_in_events && rng.bool() {
         for client in 0..setting.clients {
@@ -156,8 +158,8 @@ pub(crate) fn draw(setting: &Setting, asked_for: Option<Theme>, rng: &mut Rng) -
             });
         }
     }
-    // A leader that has lost its followers ends sessions by its own clock, and the next one knows nothing of
-    // that.
+    // A leader that has lost its followers expires sessions by its own clock, and the next leader does not
+    // know of that.
     let mut rng = apart(setting.seed, *b"\0\0denied");
     if rng.u8(..3) == 0 {
         for client in 0..setting.clients {
@@ -169,7 +171,7 @@ pub(crate) fn draw(setting: &Setting, asked_for: Option<Theme>, rng: &mut Rng) -
     plan
 }
 
-/// Faults of the observers: all kinds but deletions, which would strike others.
+/// Faults of the observers: all kinds except deletions, which would affect other clients.
 pub(crate) fn of_observers(setting: &Setting, count: u32, rng: &mut Rng) -> Vec<Planned> {
     let mut plan = Vec::new();
     let observers = 0..usize::try_from(count).unwrap_or(0);
@@ -187,7 +189,7 @@ pub(crate) fn of_observers(setting: &Setting, count: u32, rng: &mut Rng) -> Vec<
     plan
 }
 
-/// Faults that strike all clients alike.
+/// Faults that affect all clients.
 fn common_faults(setting: &Setting, rng: &mut Rng) -> Vec<Fault> {
     let mut faults = Vec::new();
     if rng.u8(..5) < 2 {
@@ -202,13 +204,13 @@ fn common_faults(setting: &Setting, rng: &mut Rng) -> Vec<Fault> {
     faults
 }
 
-/// Whether what comes through a follower that is cut off is late or lost. Drawn apart from all else, as it is
-/// no other fault.
+/// Returns whether requests that a cut-off follower forwards are late instead of lost. Drawn separately, so
+/// that other draws stay the same.
 fn holds(setting: &Setting) -> bool {
     apart(setting.seed, *b"\0\0\0\0hold").bool()
 }
 
-/// One fault after the other for as long as there are any.
+/// Adds one fault after the other, as long as faults may happen.
 fn fill(
     setting: &Setting,
     rng: &mut Rng,
@@ -237,7 +239,8 @@ fn disturbed(setting: &Setting, rng: &mut Rng, client: usize, disturbance: Distu
     Fault::Link(Link { client, server }, disturbance)
 }
 
-/// A write is applied and its reply lost, so that its client goes on by a server that may not know of it yet.
+/// A write is applied and its reply lost, so that its client continues at a server that may not know of the
+/// write yet.
 fn lost_reply(rng: &mut Rng, client: usize) -> Fault {
     let op = if rng.u8(..4) == 0 { OpCode::Multi } else { OpCode::Create2 };
     let effect = if rng.u8(..4) == 0 { Effect::Swallow } else { Effect::ResetAfter };
@@ -264,7 +267,7 @@ mod tests {
 
     fn options(seed: u64) -> Options {
         let arguments = ["--seed".to_owned(), seed.to_string()];
-        Options::parse(arguments.into_iter()).expect("a seed is enough")
+        Options::parse(arguments.into_iter()).expect("the arguments are valid")
     }
 
     fn draw_from(seed: u64) -> (Setting, Vec<Planned>) {
@@ -285,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_of_one_lane_do_not_strike_a_client_together() {
+    fn faults_of_one_lane_do_not_overlap_at_a_client() {
         for seed in 0..200 {
             let (setting, plan) = draw_from(seed);
             for client in 0..setting.clients {
@@ -298,18 +301,18 @@ mod tests {
     }
 
     #[test]
-    fn where_a_follower_lags_replies_are_lost_besides_all_else_that_happens() {
+    fn if_a_follower_lags_replies_are_lost_in_addition_to_other_faults() {
         let (mut lagging, mut with) = (0, 0);
         for seed in 0..300 {
             let (setting, mut plan) = draw_from(seed);
             let Some(_) = setting.lag else { continue };
-            assert!(setting.relay.is_some(), "seed {seed}: there is nobody who could lag");
+            assert!(setting.relay.is_some(), "seed {seed}: no server could lag");
             let prompt = Setting { lag: None, ..setting };
             let mut rng = Rng::with_seed(seed);
             Setting::draw(&options(seed), &mut rng);
             for fault in draw(&prompt, None, &mut rng) {
                 let same = plan.iter().position(|planned| *planned == fault);
-                plan.remove(same.expect("a lag takes no fault away"));
+                plan.remove(same.expect("a lag removes no fault"));
             }
             assert!(plan.iter().all(|planned| matches!(planned.fault, Fault::Trap(..))), "seed {seed}");
             lagging += 1;

@@ -2,10 +2,10 @@ use crate::options::Options;
 use crate::outcome::{Outcome, SHOWN};
 use std::io::{self, BufWriter, Write};
 
-/// Prints the report of a run: the line for machines comes last.
+/// Prints the report of a run. The last line is for programs.
 pub(crate) fn print(options: &Options, outcome: &Outcome) {
     let mut out = BufWriter::new(io::stdout().lock());
-    // Nobody to read it is no failure of the run.
+    // A closed pipe is not a failure of the run.
     let _ = write_all(&mut out, options, outcome).and_then(|()| out.flush());
 }
 
@@ -27,7 +27,7 @@ fn write_all(out: &mut impl Write, options: &Options, outcome: &Outcome) -> io::
     writeln!(out, "recipe={} {outcome}", options.recipe)
 }
 
-/// Record and journal, one in the other.
+/// Writes the record and the journal, merged by time.
 fn write_history(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
     writeln!(out, "{:?}", outcome.setting)?;
     let mut journal = outcome.run.journal.iter().peekable();

@@ -9,20 +9,20 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use turmoil::Sim;
 
-/// The server's name in the simulated network.
+/// The leader's name in the simulated network.
 pub(crate) const LEADER: &str = "server";
 
-/// The name of its follower, in worlds that have one.
+/// The follower's name, in worlds that have one.
 pub(crate) const FOLLOWER: &str = "follower";
 
-/// Their port.
+/// The port of all servers.
 pub(crate) const PORT: u16 = 2181;
 
-/// Commands to the server's host, which has to wait for their end.
+/// Commands to the leader's host, which has to wait for their completion.
 #[derive(Debug)]
 enum Command {
-    GoAway,
-    ComeBack,
+    StopListening,
+    ListenAgain,
 }
 
 /// The servers of the world, as the step loop sees them.
@@ -34,7 +34,7 @@ pub(crate) struct Servers {
 }
 
 impl Servers {
-    /// Puts the servers' hosts into the network.
+    /// Adds the servers' hosts to the network.
     pub(crate) fn add(sim: &mut Sim<'_>, setting: &Setting, time: &WorldTime) -> Self {
         let (leader, follower) = (Rc::new(OnceCell::new()), Rc::new(OnceCell::new()));
         let (commands, receiver) = mpsc::unbounded_channel();
@@ -45,13 +45,13 @@ impl Servers {
         Self { leader, follower, commands }
     }
 
-    /// The server stops listening, or listens again, with the next step.
-    pub(crate) fn set_away(&self, away: bool) {
+    /// Lets the server stop listening, or listen again, in the next step.
+    pub(crate) fn set_down(&self, down: bool) {
         // The receiver lives as long as the host.
-        let _ = self.commands.send(if away { Command::GoAway } else { Command::ComeBack });
+        let _ = self.commands.send(if down { Command::StopListening } else { Command::ListenAgain });
     }
 
-    /// The server that all others follow, once it has started.
+    /// The leader, once it has started.
     pub(crate) fn leader(&self) -> Option<&Server> {
         self.leader.get()
     }
@@ -61,7 +61,7 @@ impl Servers {
         self.follower.get()
     }
 
-    /// Sets the longest session timeout that is granted to clients that attach from now on.
+    /// Sets the longest session timeout that is granted to clients that open or resume a session from now on.
     pub(crate) fn grant(&self, longest: Duration) {
         const SHORTEST: Duration = Duration::from_millis(1);
         if let Some(leader) = self.leader() {
@@ -106,8 +106,8 @@ async fn lead(
     let server = slot.get_or_init(|| server);
     while let Some(command) = commands.recv().await {
         match command {
-            Command::GoAway => server.stop_listening().await?,
-            Command::ComeBack => server.listen_again().await?,
+            Command::StopListening => server.stop_listening().await?,
+            Command::ListenAgain => server.listen_again().await?,
         }
     }
     Ok(())

@@ -3,44 +3,43 @@ use docent_checker::Tolerances;
 use fastrand::Rng;
 use std::time::Duration;
 
-/// Settings that do not change during a run: drawn from the seed, unless they were chosen.
+/// Settings that do not change during a run. They are drawn from the seed, unless they were chosen.
 #[derive(Debug, Clone)]
 pub(crate) struct Setting {
     pub(crate) seed: u64,
-    /// How many clients there are.
+    /// Number of clients.
     pub(crate) clients: usize,
     /// The servers' tick.
     pub(crate) tick: Duration,
-    /// The session timeout that clients ask for.
+    /// The session timeout that clients request.
     pub(crate) timeout: Duration,
-    /// In worlds with a follower, how often that tells its leader of the clients it heard.
+    /// In worlds with a follower, how often the follower reports to its leader which clients it has heard
+    /// from.
     pub(crate) relay: Option<Duration>,
-    /// How far that is behind its leader, in some of them.
+    /// In some of these worlds, how far the follower lags behind its leader.
     pub(crate) lag: Option<Duration>,
-    /// Whether the servers say in the header of an event which transaction it is of, as ZooKeeper does from
-    /// 3.9 on.
+    /// Whether the header of an event contains the event's transaction, as in ZooKeeper from 3.9 on.
     pub(crate) zxid_in_events: bool,
-    /// Whether caches ask for persistent watches.
+    /// Whether caches use persistent watches.
     pub(crate) persistent_watches: bool,
-    /// Whether a follower has the operations of ZooKeeper 3.5 alone, as in an ensemble that is being
-    /// upgraded.
+    /// Whether a follower only has the operations of ZooKeeper 3.5, as in an ensemble that is being upgraded.
     pub(crate) old_follower: bool,
-    /// Whether each client has credentials of its own, in a tree whose root is closed: everyone may read it,
-    /// and create nodes below the folders of the workload alone.
+    /// Whether each client has separate credentials, in a tree whose root is closed: all clients may read it,
+    /// but create nodes only below the folders of the workload.
     pub(crate) tenants: bool,
-    /// For how long a follower that lost its leader goes on serving.
+    /// How long a follower that lost its leader continues to serve.
     pub(crate) sync_limit: Duration,
-    /// How long a client's operations may take.
+    /// Timeout of a client's operations.
     pub(crate) operation_timeout: Duration,
-    /// Longest time that a message takes while the network is well.
+    /// Longest time that a message takes in a healthy network.
     pub(crate) latency: Duration,
-    /// How long there are faults.
+    /// How long faults happen.
     pub(crate) turbulence: Duration,
     /// Time between faults at one client, in session timeouts.
     pub(crate) pace: f64,
 }
 
-/// Draws of one kind, which leave all others as they are.
+/// A random source for draws of one kind, which leaves all other draws unchanged.
 pub(crate) fn apart(seed: u64, kind: [u8; 8]) -> Rng {
     Rng::with_seed(seed ^ u64::from_be_bytes(kind))
 }
@@ -52,7 +51,7 @@ impl Setting {
         let tick = millis(&[100, 200, 250, 500], rng);
         let ticks = [4, 6, 8, 10, 12, 20][rng.usize(..6)];
         let timeout = (tick * ticks).max(Duration::from_millis(600));
-        // Few clients more often than many.
+        // Few clients are more likely than many.
         let clients = 2 + rng.usize(..11).min(rng.usize(..11));
         let drawn = Self {
             seed: options.seed,
@@ -71,7 +70,7 @@ impl Setting {
             turbulence: Duration::from_secs(rng.u64(60..=120)),
             pace: [1.5, 3.0, 6.0, 12.0][rng.usize(..4)],
         };
-        // ZooKeeper gives a follower up that is more than five ticks behind.
+        // ZooKeeper disconnects a follower that lags by more than five ticks.
         let lag = tick * [0, 1, 2, 4][rng.usize(..4)];
         Self {
             lag: drawn.relay.and((!lag.is_zero()).then_some(lag)),
@@ -86,14 +85,14 @@ impl Setting {
         (self.timeout / 3).max(self.timeout / 6 + self.tick + Duration::from_millis(100))
     }
 
-    /// How long a lease lasts.
+    /// Duration of a lease.
     pub(crate) fn lease(&self) -> Duration {
         self.timeout.saturating_sub(self.margin())
     }
 
-    /// How exact the record is, and what may take how long here while all is well.
+    /// Precision of the record, and the permitted delays in a healthy world.
     pub(crate) fn tolerances(&self, freezes: bool) -> Tolerances {
-        /// How often a client looks at its clock, because its timers may stand still while that runs on.
+        /// How often a client checks its clock, because its timers may stop while its clock runs on.
         const LOOK: Duration = Duration::from_secs(1);
         let mut tolerances = Tolerances::default();
         if freezes {
@@ -101,15 +100,15 @@ impl Setting {
         }
         let steps = Duration::from_millis(5);
         tolerances.round_trip = self.latency * 2 + steps;
-        // A silent link is given up after a third of the timeout, and so is a dial; pauses between dials are
-        // below a second.
+        // A silent link is given up after a third of the timeout, and so is a connection attempt. Pauses
+        // between attempts are below a second.
         tolerances.reconnect = self.timeout * 2 / 3 + Duration::from_secs(2);
         tolerances.lag = self.lag.unwrap_or_default() + self.relay.unwrap_or_default();
         tolerances.operation = self.operation_timeout;
         tolerances
     }
 
-    /// A duration close to one of those at which something changes.
+    /// A duration close to one of those at which the behaviour changes.
     pub(crate) fn span(&self, rng: &mut Rng) -> Duration {
         let thresholds = [
             self.tick,

@@ -1,40 +1,40 @@
-//! Faults that do harm only one after the other, in an order that single draws hardly ever come upon.
+//! Sequences of faults that do harm only in a certain order, which independent draws hardly ever produce.
 
 use crate::plan::{Disturbance, Fault, Link, Planned};
 use crate::setting::Setting;
 use fastrand::Rng;
 use std::time::Duration;
 
-/// Theme of all faults of a run, in some runs: one sequence, again and again.
+/// Theme of all faults of some runs: one sequence, repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Theme {
-    /// Sessions are taken up anew with a smaller timeout, and then some of their clients hear nothing for
-    /// about the larger one: the servers end sessions earlier than their clients were told at first.
+    /// Sessions are resumed with a smaller timeout, and then some of their clients are cut off for about the
+    /// larger one. The servers end these sessions earlier than their clients were promised at first.
     SmallerTimeouts,
-    /// Some clients hear nothing of their writes, and then the servers are away for so long that sessions are
-    /// given up. When the servers come back these sessions are alive, with all that was written in them.
+    /// Some clients do not learn the outcome of their writes, and then the servers are unavailable until the
+    /// clients give up their sessions. When the servers return, these sessions are alive, with everything
+    /// that was written in them.
     GivenUpAlive,
-    /// The follower loses its leader for as long as it takes clients to go to the leader themselves, and
-    /// delivers then the requests that they had sent through it.
+    /// The follower loses its leader for as long as its clients need to connect to the leader, and then
+    /// delivers the requests that they had sent through it.
     LateWrites,
-    /// Some clients that came to the follower stand still for most of a timeout, and the follower loses its
-    /// leader as soon as something is granted to one of them after that: their writes were applied, and the
-    /// leader is not told that they were heard.
+    /// Some clients of the follower are paused for most of a timeout. The follower loses its leader as soon
+    /// as something is granted to one of them after that. Their writes were applied, but the leader does not
+    /// learn that these clients are alive.
     StallThenCutOff,
     /// Some clients are cut off for a part of a timeout, and meanwhile an operator deletes their claims, so
-    /// that others can make the same.
+    /// that other clients can create the same claims.
     StolenClaims,
-    /// Some processes stand still for a part of a timeout, and meanwhile an operator deletes their claims.
-    /// Their sessions and links live on.
+    /// Some processes are paused for a part of a timeout, and meanwhile an operator deletes their claims.
+    /// Their sessions and links stay alive.
     StolenFromStalled,
-    /// One client after the other dies, or several together, with nothing else wrong: their places in lines
-    /// stay until the servers end their sessions. Only for workloads that ask for it.
+    /// Clients die one after the other, or several together, without other faults. Their places in lines stay
+    /// until the servers end their sessions. Only for workloads that request it.
     Deaths,
 }
 
 impl Theme {
-    /// The theme of a run, in a few of them. Drawn apart from all else, so that runs without one are as if
-    /// there were none.
+    /// The theme of a run, if it has one. Drawn separately, so that runs without a theme are unchanged.
     pub(crate) fn of(setting: &Setting) -> Option<Self> {
         match rng(setting).u8(..10) {
             0 => Some(Self::SmallerTimeouts),
@@ -62,7 +62,7 @@ impl Theme {
                 Self::StolenFromStalled => sequence.stolen_from_stalled(),
                 Self::Deaths => sequence.death(),
             };
-            // Time for new sessions, and for holds to begin.
+            // Time for new sessions, and for new holds.
             begin = ends + setting.timeout.mul_f64(1.0 + 2.0 * rng.f64());
         }
         plan.retain(|planned| planned.at < setting.turbulence);
@@ -71,21 +71,22 @@ impl Theme {
     }
 }
 
-/// True when there is a follower that goes on for longer without its leader than it takes clients to leave a
-/// link after a third of their timeout, to ask the follower once more, and to find the nodes that they look
-/// for at the leader.
+/// Returns true if there is a follower that continues to serve without its leader for long enough.
+///
+/// In this time clients must be able to give up a link after a third of their timeout, to try the follower
+/// once more, and to find their nodes at the leader.
 fn outlasts_clients(setting: &Setting) -> bool {
     setting.relay.is_some() && setting.sync_limit > setting.timeout.mul_f64(0.8)
 }
 
-/// Position of the leader among the servers.
+/// Index of the leader among the servers.
 const LEADER: usize = 0;
 
 fn rng(setting: &Setting) -> Rng {
     Rng::with_seed(setting.seed ^ u64::from_be_bytes(*b"\0\0\0story"))
 }
 
-/// One sequence of faults. Times are counted from its begin, in timeouts.
+/// One sequence of faults. Times are relative to its begin, in timeouts.
 struct Sequence<'a> {
     setting: &'a Setting,
     begin: Duration,
@@ -94,11 +95,11 @@ struct Sequence<'a> {
 }
 
 impl Sequence<'_> {
-    /// Returns when it is over, as do the others.
+    /// Each of these methods returns the end of its sequence.
     fn smaller_timeouts(&mut self) -> Duration {
         let granted = self.between(0.4, 0.6);
         self.push(0.0, 2.5, Fault::ShortTimeouts(self.setting.timeout.mul_f64(granted)));
-        // All attach anew.
+        // All clients reconnect.
         self.push(0.01, 0.05, Fault::Bounce);
         let cut = self.between(0.4, 0.8);
         for client in self.some_clients() {
@@ -109,25 +110,25 @@ impl Sequence<'_> {
     }
 
     fn given_up_alive(&mut self) -> Duration {
-        let away = self.between(0.3, 0.8);
+        let outage = self.between(0.3, 0.8);
         for client in self.some_clients() {
-            // For less than it takes the servers to end the session, which hears nothing of that.
-            let at = away - self.between(0.1, 0.6).min(away);
-            self.cut(client, at, away - at + 0.1, Disturbance::CutToClient);
+            // Short enough that the servers do not end the session. Its client receives no replies.
+            let at = outage - self.between(0.1, 0.6).min(outage);
+            self.cut(client, at, outage - at + 0.1, Disturbance::CutToClient);
         }
         let lasts = self.between(1.6, 2.2);
-        self.push(away, lasts, Fault::Bounce);
-        self.after(away + lasts)
+        self.push(outage, lasts, Fault::Bounce);
+        self.after(outage + lasts)
     }
 
     fn late_writes(&mut self) -> Duration {
-        // A follower gives up at its limit, and nothing is late then.
+        // At its limit a follower stops serving, and then no request is late.
         let limit = self.setting.sync_limit.div_duration_f64(self.setting.timeout);
         let (begin, lasts) = (0.6, self.between(0.5, 1.6).min(0.95 * limit));
         self.push(begin, lasts, Fault::CutOffHolding);
         for client in self.some_clients() {
-            // These are at the follower, and ask it for their sessions once more, before they find the
-            // leader.
+            // These clients are connected to the follower, and try to resume their sessions there once more
+            // before they reach the leader.
             let ends = begin + lasts * self.between(0.5, 0.8);
             self.push(0.0, ends, Fault::Link(Link { client, server: Some(LEADER) }, Disturbance::Cut));
         }
@@ -135,23 +136,23 @@ impl Sequence<'_> {
     }
 
     fn stall_then_cut_off(&mut self) -> Duration {
-        let stand_still = self.between(0.6, 0.8);
-        // A stall of the whole timeout ends sessions before anything is granted.
+        let pause_start = self.between(0.6, 0.8);
+        // A pause of the whole timeout would end sessions before anything is granted.
         let spare = (self.setting.tick + Duration::from_millis(100)).div_duration_f64(self.setting.timeout);
-        let goes_on = stand_still + self.between(0.65, 0.95) * (1.0 - spare);
+        let pause_end = pause_start + self.between(0.65, 0.95) * (1.0 - spare);
         let clients = self.few_clients();
         for client in clients.clone() {
-            // Long enough that it goes to the follower.
-            self.push(0.0, goes_on, Fault::Link(Link { client, server: Some(0) }, Disturbance::Cut));
-            self.push(stand_still, goes_on - stand_still, Fault::Freeze(client));
+            // Long enough that the client moves to the follower.
+            self.push(0.0, pause_end, Fault::Link(Link { client, server: Some(0) }, Disturbance::Cut));
+            self.push(pause_start, pause_end - pause_start, Fault::Freeze(client));
         }
         let lasts = self.between(0.7, 1.1);
-        self.push(goes_on, lasts, Fault::CutOffAtGrant(clients));
-        self.after(goes_on + lasts)
+        self.push(pause_end, lasts, Fault::CutOffAtGrant(clients));
+        self.after(pause_end + lasts)
     }
 
     fn stolen_claims(&mut self) -> Duration {
-        // Long enough that links are given up, and not that leases are over.
+        // Long enough that links are given up, but not so long that leases end.
         let lasts = self.between(0.35, 0.5);
         for client in self.some_clients() {
             self.cut(client, 0.0, lasts, Disturbance::Cut);
@@ -162,7 +163,7 @@ impl Sequence<'_> {
     }
 
     fn stolen_from_stalled(&mut self) -> Duration {
-        // Short enough that leases and links last.
+        // Short enough that leases and links survive.
         let lasts = self.between(0.1, 0.3);
         for client in self.some_clients() {
             self.push(0.0, lasts, Fault::Freeze(client));
@@ -192,7 +193,7 @@ impl Sequence<'_> {
         clients
     }
 
-    /// Each client or not.
+    /// A random subset of the clients.
     fn some_clients(&mut self) -> Vec<usize> {
         (0..self.setting.clients).filter(|_| self.rng.bool()).collect()
     }
@@ -220,18 +221,18 @@ mod tests {
     use super::*;
     use crate::options::Options;
 
-    /// The plans of all runs with a theme among the first 400, each with its setting.
+    /// The plans of all runs with this theme among the first 400, each with its setting.
     fn plans(theme: Theme) -> Vec<(Setting, Vec<Planned>)> {
         let setting = |seed: u64| {
             let arguments = ["--seed".to_owned(), seed.to_string()];
-            let options = Options::parse(arguments.into_iter()).expect("a seed is enough");
+            let options = Options::parse(arguments.into_iter()).expect("the arguments are valid");
             Setting::draw(&options, &mut Rng::with_seed(seed))
         };
         let settings = (0..400).map(setting).filter(|setting| Theme::of(setting) == Some(theme));
         settings.map(|setting| (setting.clone(), theme.plan(&setting))).collect()
     }
 
-    /// The faults of a kind: when they begin and when they end.
+    /// Begin and end of the faults of a kind.
     fn spans(plan: &[Planned], is: impl Fn(&Fault) -> bool) -> Vec<(Duration, Duration)> {
         let those = plan.iter().filter(|planned| is(&planned.fault));
         those.map(|planned| (planned.at, planned.at + planned.lasts)).collect()
@@ -245,7 +246,7 @@ mod tests {
     fn few_runs_have_a_theme_and_repeat_it() {
         for theme in [Theme::SmallerTimeouts, Theme::GivenUpAlive] {
             let plans = plans(theme);
-            assert!((20..60).contains(&plans.len()), "{} of 400 runs are about {theme:?}", plans.len());
+            assert!((20..60).contains(&plans.len()), "{} of 400 runs have {theme:?}", plans.len());
             for (setting, plan) in plans {
                 assert_eq!(theme.plan(&setting), plan);
                 assert!(spans(&plan, |fault| *fault == Fault::Bounce).len() > 1, "seed {}", setting.seed);
@@ -255,21 +256,21 @@ mod tests {
     }
 
     #[test]
-    fn sessions_are_taken_up_with_a_smaller_timeout_before_their_clients_hear_nothing_for_longer_than_that() {
+    fn sessions_are_resumed_with_a_smaller_timeout_before_their_clients_are_cut_off_for_longer_than_that() {
         for (setting, plan) in plans(Theme::SmallerTimeouts) {
             let short = spans(&plan, |fault| matches!(fault, Fault::ShortTimeouts(_)));
-            let away = spans(&plan, |fault| *fault == Fault::Bounce);
+            let outages = spans(&plan, |fault| *fault == Fault::Bounce);
             for (begins, ends) in spans(&plan, is_cut) {
-                let (from, to) = short.iter().rfind(|(from, _)| *from < begins).expect("that comes first");
-                let anew = away.iter().any(|(at, back)| at > from && *back < begins);
-                assert!(anew && ends < *to, "seed {}", setting.seed);
+                let (from, to) = short.iter().rfind(|(from, _)| *from < begins).expect("a smaller timeout");
+                let reconnected = outages.iter().any(|(at, end)| at > from && *end < begins);
+                assert!(reconnected && ends < *to, "seed {}", setting.seed);
                 assert!(ends - begins > setting.timeout.mul_f64(0.7), "seed {}", setting.seed);
             }
         }
     }
 
     #[test]
-    fn a_follower_loses_its_leader_again_and_again_and_finds_it_before_it_gives_up() {
+    fn a_follower_repeatedly_loses_its_leader_and_finds_it_before_it_gives_up() {
         let plans = plans(Theme::LateWrites);
         assert!((20..60).contains(&plans.len()), "{} of 400 runs", plans.len());
         let mut longer = 0;
@@ -281,13 +282,13 @@ mod tests {
         }
         assert!(
             longer > plans.len() / 2,
-            "{longer} of {} leave clients the time to go elsewhere",
+            "{longer} of {} leave clients the time to move elsewhere",
             plans.len()
         );
     }
 
     #[test]
-    fn a_follower_loses_its_leader_right_after_clients_stood_still_there() {
+    fn a_follower_loses_its_leader_right_after_its_clients_were_paused() {
         let plans = plans(Theme::StallThenCutOff);
         assert!((8..30).contains(&plans.len()), "{} of 400 runs", plans.len());
         for (setting, plan) in plans {
@@ -301,12 +302,13 @@ mod tests {
                         *from < planned.at && to.abs_diff(planned.at) < Duration::from_millis(1)
                     };
                     let stalls = spans(&plan, |fault| *fault == Fault::Freeze(*client));
-                    let (from, to) = *stalls.iter().find(|stall| before(stall)).expect("it stood still");
+                    let (from, to) = *stalls.iter().find(|stall| before(stall)).expect("it was paused");
                     assert!(to - from + setting.tick < setting.timeout, "seed {}", setting.seed);
                     let to_leader = Link { client: *client, server: Some(0) };
-                    let away = spans(&plan, |fault| *fault == Fault::Link(to_leader, Disturbance::Cut));
-                    let (left, _) = *away.iter().find(|away| before(away)).expect("it came to the follower");
-                    assert!(from - left > setting.timeout / 2, "seed {}", setting.seed);
+                    let outages = spans(&plan, |fault| *fault == Fault::Link(to_leader, Disturbance::Cut));
+                    let (moved, _) =
+                        *outages.iter().find(|outage| before(outage)).expect("it moved to the follower");
+                    assert!(from - moved > setting.timeout / 2, "seed {}", setting.seed);
                 }
                 cuts += 1;
             }
@@ -315,13 +317,13 @@ mod tests {
     }
 
     #[test]
-    fn clients_die_one_after_the_other_or_together_and_only_where_that_is_asked_for() {
+    fn clients_crash_in_sequence_or_together_and_only_if_the_theme_requests_that() {
         assert!(plans(Theme::Deaths).is_empty());
         for (setting, _) in plans(Theme::StolenClaims) {
             let deaths = spans(&Theme::Deaths.plan(&setting), |fault| matches!(fault, Fault::Crash(_)));
             assert!(deaths.len() > 1, "seed {}", setting.seed);
-            let in_turn = |pair: &[(Duration, Duration)]| pair[0] == pair[1] || pair[0].1 < pair[1].0;
-            assert!(deaths.windows(2).all(in_turn), "seed {}", setting.seed);
+            let in_sequence = |pair: &[(Duration, Duration)]| pair[0] == pair[1] || pair[0].1 < pair[1].0;
+            assert!(deaths.windows(2).all(in_sequence), "seed {}", setting.seed);
         }
     }
 
@@ -338,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_are_stolen_while_their_processes_stand_still_and_leases_last() {
+    fn claims_are_stolen_while_their_processes_are_paused_and_leases_last() {
         let plans = plans(Theme::StolenFromStalled);
         assert!((20..60).contains(&plans.len()), "{} of 400 runs", plans.len());
         for (setting, plan) in plans {
@@ -355,13 +357,13 @@ mod tests {
     }
 
     #[test]
-    fn servers_go_away_before_they_end_a_session_and_come_back_after_it_was_given_up() {
+    fn servers_stop_before_they_end_a_session_and_return_after_it_was_given_up() {
         for (setting, plan) in plans(Theme::GivenUpAlive) {
-            let away = spans(&plan, |fault| *fault == Fault::Bounce);
-            assert!(away.iter().all(|(at, back)| *back - *at > setting.timeout.mul_f64(1.5)));
+            let outages = spans(&plan, |fault| *fault == Fault::Bounce);
+            assert!(outages.iter().all(|(at, end)| *end - *at > setting.timeout.mul_f64(1.5)));
             for (begins, ends) in spans(&plan, is_cut) {
-                // Faults that would strike later than faults last are not in the plan.
-                let Some((at, _)) = away.iter().find(|(at, _)| *at > begins) else { continue };
+                // The plan omits faults that would begin after the end of all faults.
+                let Some((at, _)) = outages.iter().find(|(at, _)| *at > begins) else { continue };
                 assert!(*at - begins < setting.timeout.mul_f64(0.7) && ends > *at, "seed {}", setting.seed);
             }
         }

@@ -7,7 +7,7 @@ use std::io;
 use std::net::SocketAddr;
 use turmoil::net::TcpStream;
 
-/// Reaches servers through the simulated network, by links whose frames are watched and tampered with.
+/// Connects to servers through the simulated network, with links whose frames are recorded and disturbed.
 #[derive(Debug, Clone)]
 pub(crate) struct SimulatedTransport {
     controls: Controls,
@@ -15,7 +15,7 @@ pub(crate) struct SimulatedTransport {
 }
 
 impl SimulatedTransport {
-    /// The link's traffic is recorded by `recorder`, where there is one.
+    /// Records the links' traffic with `recorder`, if there is one.
     pub(crate) fn new(controls: Controls, recorder: Option<ClientRecorder>) -> Self {
         Self { controls, recorder }
     }
@@ -31,7 +31,7 @@ impl Transport for SimulatedTransport {
             poll_fn(|cx| self.controls.poll_running(cx)).await;
             let stream = match TcpStream::connect(address).await {
                 Ok(stream) => stream,
-                // The simulated network refuses what a real one would leave unanswered.
+                // The simulated network refuses connections that a real one would leave unanswered.
                 Err(error) if is_refusal(&error) && self.controls.is_cut(address.ip()) => pending().await,
                 Err(error) => return Err(error),
             };

@@ -1,48 +1,48 @@
 use docent_proto::{OpCode, Request};
 
-/// Waits for the n-th request of a kind, counted from when it was set, and does something to it, once.
+/// A trap for the n-th request of a kind, counted from when the trap was set. It has one effect, once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Trap {
     bait: Bait,
-    left: u32,
+    remaining: u32,
     effect: Effect,
 }
 
-/// Which requests count.
+/// The requests that count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bait {
-    /// All but pings.
+    /// All requests except pings.
     Any,
     /// Requests of one operation.
     Op(OpCode),
-    /// Requests that open or take up a session.
+    /// Requests that open or resume a session.
     Handshake,
-    /// No requests but events, each that comes right after another one.
+    /// Not requests but events: each event that follows another one directly.
     NextEvent,
 }
 
 /// Effect of a trap on a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// The link is reset in its place.
+    /// The link is reset before the request is sent.
     ResetBefore,
-    /// The link is reset in place of its reply.
+    /// The link is reset instead of delivering the reply.
     ResetAfter,
-    /// Its reply never arrives; the link stays.
+    /// The reply is lost; the link stays up.
     Swallow,
 }
 
 impl Trap {
-    /// Waits for the `nth` request, counted from 1.
+    /// Creates a trap for the `nth` request, counted from 1.
     pub(crate) fn new(bait: Bait, nth: u32, effect: Effect) -> Self {
-        Self { bait, left: nth.max(1), effect }
+        Self { bait, remaining: nth.max(1), effect }
     }
 
     pub(crate) fn effect(&self) -> Effect {
         self.effect
     }
 
-    /// Looks at a request; true when it is the one.
+    /// Counts a request. Returns true if it triggers the trap.
     pub(crate) fn meets(&mut self, request: Option<&Request>) -> bool {
         let counts = match (self.bait, request) {
             (Bait::Handshake, None) => true,
@@ -53,14 +53,14 @@ impl Trap {
         self.count(counts)
     }
 
-    /// Looks at an event that came right after another; true when it is the one.
+    /// Counts an event that follows another one directly. Returns true if it triggers the trap.
     pub(crate) fn meets_next_event(&mut self) -> bool {
         self.count(self.bait == Bait::NextEvent)
     }
 
     fn count(&mut self, counts: bool) -> bool {
-        self.left -= u32::from(counts);
-        counts && self.left == 0
+        self.remaining -= u32::from(counts);
+        counts && self.remaining == 0
     }
 }
 

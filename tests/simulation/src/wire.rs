@@ -12,36 +12,36 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::io::{poll_read_buf, poll_write_buf};
 use turmoil::net::TcpStream;
 
-/// Larger than any frame of a run.
+/// Limit of a frame's length, larger than any frame of a run.
 const LONGEST_FRAME: usize = 16 << 20;
 
 /// Bytes of a [`ReplyHeader`].
 const HEADER: usize = 16;
 
-/// A client's end of a link: frames pass one by one, are recorded, and fall into the traps that were set.
+/// A client's end of a link. Frames pass one by one, are recorded, and may trigger traps.
 #[derive(Debug)]
 pub(crate) struct Wire {
-    /// `None` once the link was reset.
+    /// `None` after the link was reset.
     stream: Option<TcpStream>,
     controls: Controls,
     recorder: Option<ClientRecorder>,
-    /// Written by the client and not a whole frame yet.
+    /// Bytes that the client wrote and that are not a whole frame yet.
     written: BytesMut,
-    /// On its way into the network.
+    /// Bytes on their way into the network.
     sending: BytesMut,
-    /// Read from the network and not a whole frame yet.
+    /// Bytes from the network that are not a whole frame yet.
     received: BytesMut,
-    /// Ready for the client.
+    /// Bytes that are ready for the client.
     ready: BytesMut,
-    asked_to_connect: bool,
+    connect_sent: bool,
     connected: bool,
-    /// The frame before was an event.
-    told: bool,
-    /// Requests whose replies will not arrive, by their number; the handshake's is [`HANDSHAKE`].
+    /// Whether the previous frame was an event.
+    was_event: bool,
+    /// Requests whose replies will not arrive, by their number. That of the handshake is [`HANDSHAKE`].
     trapped: Vec<(i32, Effect)>,
 }
 
-/// Stands for the handshake's number, which has none.
+/// Stands for the handshake, which has no number.
 const HANDSHAKE: i32 = i32::MIN;
 
 impl Wire {
@@ -55,9 +55,9 @@ impl Wire {
             sending: empty(),
             received: empty(),
             ready: empty(),
-            asked_to_connect: false,
+            connect_sent: false,
             connected: false,
-            told: false,
+            was_event: false,
             trapped: Vec::new(),
         }
     }
@@ -68,7 +68,7 @@ impl Wire {
         }
     }
 
-    /// Takes whole frames of the client on.
+    /// Forwards whole frames of the client.
     fn take_requests(&mut self) -> io::Result<()> {
         while let Some(frame) = Frames::new(LONGEST_FRAME).next(&mut self.written).map_err(malformed)? {
             let (number, effect) = self.judge_request(&frame);
@@ -82,20 +82,20 @@ impl Wire {
         Ok(())
     }
 
-    /// A request's number, and what becomes of it.
+    /// Returns a request's number, and the effect of a trap on the request.
     fn judge_request(&mut self, frame: &Bytes) -> (i32, Option<Effect>) {
-        if !std::mem::replace(&mut self.asked_to_connect, true) {
+        if !std::mem::replace(&mut self.connect_sent, true) {
             return (HANDSHAKE, self.controls.spring(None));
         }
         let Ok(RequestFrame { xid, request }) = RequestFrame::decode(frame.clone()) else { return (0, None) };
         if request != Request::Ping {
             let path = request.path().map(str::to_owned);
-            self.record(|| EventKind::Asked { op: request.op() as i32, path });
+            self.record(|| EventKind::Requested { op: request.op() as i32, path });
         }
         (xid, self.controls.spring(Some(&request)))
     }
 
-    /// Bytes written before the request go out, as they would from a socket's buffer.
+    /// Sends the bytes that were written before the request, as a socket's buffer would, and resets the link.
     fn reset_after_sending(&mut self) -> io::Error {
         if let Some(stream) = &mut self.stream {
             let _ = stream.try_write(&self.sending);
@@ -103,20 +103,20 @@ impl Wire {
         self.reset(FaultKind::Reset { applied: false })
     }
 
-    /// Takes whole frames of the server on.
+    /// Forwards whole frames of the server.
     fn take_replies(&mut self) -> io::Result<()> {
         while let Some(frame) = Frames::new(LONGEST_FRAME).next(&mut self.received).map_err(malformed)? {
             let number = self.read_reply(&frame);
-            let told = std::mem::replace(&mut self.told, number == Some(xid::NOTIFICATION));
-            if told && self.told && self.controls.springs_at_next_event() {
+            let was_event = std::mem::replace(&mut self.was_event, number == Some(xid::NOTIFICATION));
+            if was_event && self.was_event && self.controls.springs_at_next_event() {
                 self.reset(FaultKind::Reset { applied: true });
                 return Ok(());
             }
-            let trapped = self.trapped.iter().position(|(asked, _)| Some(*asked) == number);
+            let trapped = self.trapped.iter().position(|(trapped, _)| Some(*trapped) == number);
             match trapped.map(|index| self.trapped.remove(index).1) {
                 None => write_frame(&mut self.ready, |out| out.extend_from_slice(&frame)),
                 Some(Effect::Swallow) => self.record(|| EventKind::Fault(FaultKind::Swallowed)),
-                // Bytes that are ready are read first.
+                // The client reads the bytes that are ready first.
                 Some(_) => {
                     self.reset(FaultKind::Reset { applied: true });
                     return Ok(());
@@ -196,8 +196,7 @@ impl AsyncWrite for Wire {
         }
         this.written.extend_from_slice(buf);
         this.take_requests()?;
-        // Bytes that cannot be sent now are sent with the next flush, which the client asks for after every
-        // write.
+        // The next flush sends bytes that cannot be sent now. The client flushes after every write.
         if let Poll::Ready(Err(error)) = this.poll_send(cx) {
             return Poll::Ready(Err(error));
         }

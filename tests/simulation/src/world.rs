@@ -18,10 +18,10 @@ use std::time::{Duration, UNIX_EPOCH};
 use tokio_util::sync::CancellationToken;
 use turmoil::{Builder, Sim};
 
-/// Messages that can be under way between two hosts.
+/// Maximum number of messages that can be in flight between two hosts.
 const LINK_CAPACITY: usize = 1 << 14;
 
-/// Everything there is in a run: the hosts in their network, and the hand that lets faults happen.
+/// Everything that exists in a run: the hosts in their network, and the loop that lets faults happen.
 pub(crate) struct World {
     sim: Sim<'static>,
     time: WorldTime,
@@ -38,10 +38,10 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Makes a world from a seed.
+    /// Creates a world from a seed.
     ///
     /// # Errors
-    /// When the recipe is not known.
+    /// Returns an error if the recipe is unknown.
     pub(crate) fn new(options: &Options) -> Result<Self> {
         let mut rng = Rng::with_seed(options.seed);
         let setting = Setting::draw(options, &mut rng.fork());
@@ -49,7 +49,8 @@ impl World {
             format!("recipe {:?} must be one of {:?}", options.recipe, workload::names().collect::<Vec<_>>())
         })?;
         let observers = number_of_observers(&setting, &*workload);
-        // Observers ask each server for operations that an old one does not have, and have no credentials.
+        // Observers send each server operations that an older server does not have, and they have no
+        // credentials.
         let setting = Setting {
             old_follower: setting.old_follower && observers == 0,
             tenants: setting.tenants && observers == 0,
@@ -76,7 +77,7 @@ impl World {
             stop: stop.clone(),
             denied: denied.clone(),
         };
-        let numbers = 0..u32::try_from(setting.clients).context("so many clients")?;
+        let numbers = 0..u32::try_from(setting.clients).context("too many clients")?;
         let clients = numbers.map(|number| ClientHost::add(&mut sim, number, &common, &mut rng)).collect();
         let faults = Faults::new(plan);
         let observers = add_observers(observers, options, &setting, &*workload, (&mut sim, &time));
@@ -96,7 +97,7 @@ impl World {
         })
     }
 
-    /// Runs it to its end, and says what came of it.
+    /// Runs the world to its end, and returns the outcome.
     pub(crate) fn run(mut self) -> Outcome {
         let unfinished = self.live().err().map(|error| format!("{error:#}"));
         let journal = self.servers.leader().map(Server::journal).unwrap_or_default();
@@ -105,7 +106,7 @@ impl World {
         Outcome::new(self.setting, run, &self.workload.emptied(), unfinished, &self.denied.all())
     }
 
-    /// Facts that neither the record nor the journal tells.
+    /// Facts that neither the record nor the journal contains.
     fn facts(&self, journal: &[Transaction]) -> Facts {
         let mut facts = Facts::new(self.setting.tick, self.setting.timeout);
         let granted = journal.iter().filter_map(|transaction| match transaction.kind {
@@ -146,7 +147,7 @@ impl World {
         }
         self.until("the end of all observers", self.patience(), |world| !world.any_observer_runs())?;
         self.operator.dismiss();
-        // A dead client has a session until that expires.
+        // The session of a dead client lives until it expires.
         let expiry = self.setting.timeout + self.setting.tick * 3;
         self.until("the end of all sessions", expiry, Self::is_empty)
     }
@@ -164,7 +165,7 @@ impl World {
         }
     }
 
-    /// Steps until `done`, for `patience` at most.
+    /// Steps until `done` returns true, for at most `patience`.
     fn until(
         &mut self,
         what: &str,
@@ -174,7 +175,7 @@ impl World {
         let end = self.sim.elapsed() + patience;
         while !done(self) {
             if self.sim.elapsed() >= end {
-                bail!("{what} did not come within {patience:?}");
+                bail!("{what} was not reached within {patience:?}");
             }
             self.step()?;
         }
@@ -214,7 +215,7 @@ impl World {
     }
 }
 
-/// Number of observers: those of the workload, and one at least in every ninth run.
+/// Number of observers: those of the workload, and at least one in every ninth run.
 fn number_of_observers(setting: &Setting, workload: &dyn Workload) -> u32 {
     const EVERY: u64 = 9;
     workload.observers().max(u32::from(setting.seed.is_multiple_of(EVERY)))

@@ -1,21 +1,21 @@
-//! A seed stands for a history: that is what makes a failure worth anything.
+//! A seed determines a history. This makes a failure reproducible.
 
 use std::process::{Command, Output};
 
 fn run(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_simulation")).args(arguments).output().expect("the binary was built")
+    Command::new(env!("CARGO_BIN_EXE_simulation")).args(arguments).output().expect("the binary runs")
 }
 
-/// The last line of a short run of `seed`, all of whose words have to be the same in another run.
+/// The last line of a short run of `seed`. All of its words must be the same in another run.
 fn line(seed: &str) -> String {
     let output = run(&["--seed", seed, "--clients", "3", "--seconds", "8"]);
     let text = String::from_utf8(output.stdout).expect("text");
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-    text.lines().last().expect("a line").to_owned()
+    text.lines().last().expect("a last line").to_owned()
 }
 
 fn word<'a>(line: &'a str, key: &str) -> &'a str {
-    line.split(' ').find_map(|word| word.strip_prefix(key)?.strip_prefix('=')).expect("the word is there")
+    line.split(' ').find_map(|word| word.strip_prefix(key)?.strip_prefix('=')).expect("the word exists")
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_run_can_be_without_faults() {
 }
 
 #[test]
-fn what_cannot_be_run_is_not_taken_for_a_good_run() {
+fn a_run_that_cannot_start_is_not_taken_for_a_good_run() {
     for arguments in [&["--seed", "1", "--recipe", "none"][..], &["--seed", "1", "--planted", "none"], &[]] {
         let output = run(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");

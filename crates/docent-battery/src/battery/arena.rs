@@ -1,4 +1,4 @@
-//! Arena of one case: a namespace of its own on a shared server.
+//! Arena of one case: a separate namespace on a shared server.
 
 use super::cases::{Failure, ensure, soon};
 use super::recipe::{Contender, ContenderSetup, Recipe};
@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Session timeout that outlives a busy machine: a node that is gone before that did not expire.
+/// Session timeout that no pause of a busy machine reaches: a node deleted earlier was not deleted by expiry.
 pub(super) const LONG: Duration = Duration::from_secs(12);
-/// Time that cleaning up may take, well below [`LONG`].
+/// Maximum time for cleanup, well below [`LONG`].
 const CLEANUP: Duration = Duration::from_secs(6);
 const POLL: Duration = Duration::from_millis(3);
 
@@ -25,7 +25,7 @@ pub(super) struct Arena<'a, R: Recipe> {
 pub(super) struct ProxiedContender<R: Recipe> {
     pub(super) contender: R::Contender,
     pub(super) proxy: Proxy,
-    /// Frames that went through the proxy before.
+    /// Number of frames that the proxy had forwarded before the measurement.
     pub(super) before: usize,
 }
 
@@ -40,7 +40,7 @@ impl<'a, R: Recipe> Arena<'a, R> {
         ContenderSetup::new(self.server.net().clone(), connect_string, self.namespace.clone(), self.timeout)
     }
 
-    /// Another contender, whose link is sound.
+    /// Another contender, on an undisturbed link.
     pub(super) async fn other(&self) -> Result<R::Contender, Failure> {
         let setup = self.setup(self.server.connect_string());
         soon("connecting", self.recipe.contender(&setup)).await
@@ -50,7 +50,7 @@ impl<'a, R: Recipe> Arena<'a, R> {
         self.proxied_with(self.timeout).await
     }
 
-    /// As [`proxied`](Self::proxied), with another session timeout than is usual here.
+    /// Does the same as [`proxied`](Self::proxied), with a different session timeout.
     pub(super) async fn proxied_with(&self, timeout: Duration) -> Result<ProxiedContender<R>, Failure> {
         let proxy = self.server.proxy().await;
         let setup = ContenderSetup { session_timeout: timeout, ..self.setup(proxy.connect_string()) };
@@ -78,11 +78,11 @@ impl<'a, R: Recipe> Arena<'a, R> {
         match (reply.header.code, reply.response) {
             (_, Some(Response::Children { names, .. })) => Ok(names),
             (Code::NO_NODE, _) => Ok(Vec::new()),
-            (code, response) => Err(format!("listing {}: {code} {response:?}", self.folder())),
+            (code, response) => Err(format!("cannot list {}: {code} {response:?}", self.folder())),
         }
     }
 
-    /// Waits until there are so many nodes in the folder.
+    /// Waits until the folder has `count` nodes.
     pub(super) async fn until_nodes(&self, count: usize) -> Result<(), Failure> {
         let mut client = self.server.client().await;
         let start = Instant::now();
@@ -93,31 +93,33 @@ impl<'a, R: Recipe> Arena<'a, R> {
                 return Ok(());
             }
             ensure(start.elapsed() < CLEANUP, || {
-                format!("{count} nodes were expected, there are {nodes:?}")
+                format!("expected {count} nodes, but found the nodes {nodes:?}")
             })?;
             tokio::time::sleep(POLL).await;
         }
     }
 
-    /// Waits until no node is left, and checks that another contender gets the place.
+    /// Waits until no node is left, and checks that another contender can acquire and release.
     pub(super) async fn is_free_for(&self, other: &R::Contender) -> Result<(), Failure> {
-        self.until_nodes(0).await.map_err(|failure| format!("something is left: {failure}"))?;
-        let held = soon("the acquire of another", other.acquire())
+        self.until_nodes(0)
+            .await
+            .map_err(|failure| format!("the folder is not empty after the release: {failure}"))?;
+        let held = soon("the acquire by another contender", other.acquire())
             .await?
-            .map_err(|error| format!("another cannot acquire: {error:?}"))?;
-        soon("the release of another", other.release(held))
+            .map_err(|error| format!("another contender cannot acquire: {error:?}"))?;
+        soon("the release by another contender", other.release(held))
             .await?
-            .map_err(|error| format!("another cannot release: {error:?}"))
+            .map_err(|error| format!("another contender cannot release: {error:?}"))
     }
 }
 
 impl<R: Recipe> ProxiedContender<R> {
-    /// Waits until the contender waits for somebody else.
+    /// Waits until the contender waits for the current holder.
     pub(super) async fn waits(&self, recipe: &R) {
         self.proxy.until(|trace| recipe.waits(&trace[self.before..])).await;
     }
 
-    /// Counts frames from here on.
+    /// Starts to count frames.
     pub(super) fn mark(&mut self) {
         self.before = self.proxy.trace().len();
     }

@@ -1,35 +1,37 @@
 use super::arena::{Arena, LONG, ProxiedContender};
-use super::asked::Asked;
 use super::cases::{Cases, Failure, ensure, soon};
 use super::recipe::{Contender, Recipe, Step};
 use super::round::{LINES, Line, leave, play, record, take};
+use super::round_request::RoundRequest;
 use crate::{Rule, TestServer};
 use docent_testkit::abandon_at;
 use docent_testkit::internals::poll_times;
 use std::pin::pin;
 
-/// More polls than any operation takes.
+/// Upper bound on the polls of any operation.
 const MOST_POLLS: usize = 100;
 
 /// Drops the futures of acquire, verify and release
-/// - at the n-th poll, for every n, alone and behind a holder, over a sound link;
-/// - the same, with the link broken just before;
-/// - at the moment at which a reply was swallowed, for the reply of each request; the link breaks then.
 ///
-/// Checked: nothing is left, long before the session could expire, and somebody else gets its turn; a guard
-/// whose verify was dropped is still held.
+/// - at the n-th poll, for every n, alone and behind a holder, over an undisturbed link;
+/// - at the n-th poll, with the link broken just before;
+/// - when a reply was swallowed, for the reply of each request, after which the link breaks.
+///
+/// The battery checks that nothing is left on the server long before the session could expire, that another
+/// contender gets its turn, and that a guard is still held after its verify was dropped.
 ///
 /// # Panics
-/// When a case failed, with all that did.
+///
+/// Panics with the list of all failed cases.
 pub async fn cancel<R: Recipe>(recipe: &R, server: &TestServer) {
     let arena = || Arena::new(recipe, server, LONG);
     let mut cases = Cases::new();
     for line in LINES {
         cases.add(format!("acquire, {line:?} line"), acquire(arena(), line));
-        let asked = record(&arena(), line).await.expect("a round without faults");
-        for asked in asked {
-            let name = format!("{line:?} line, the reply of {asked} is swallowed");
-            cases.add_request(name, move || swallowed(arena(), line, asked));
+        let request = record(&arena(), line).await.expect("a round without faults");
+        for request in request {
+            let name = format!("{line:?} line, the reply to {request} is swallowed");
+            cases.add_request(name, move || swallowed(arena(), line, request));
         }
     }
     cases.add("verify", verify(arena()));
@@ -51,7 +53,7 @@ async fn acquire<R: Recipe>(arena: Arena<'_, R>, line: Line) -> Result<(), Failu
                 let held = take(&other).await?;
                 let make_room = async {
                     proxied.waits(arena.recipe).await;
-                    // Dropped in one way or the other, the holder leaves.
+                    // The hold ends, whether or not the release succeeds.
                     let _ = other.release(held).await;
                     std::future::pending::<()>().await;
                 };
@@ -61,7 +63,7 @@ async fn acquire<R: Recipe>(arena: Arena<'_, R>, line: Line) -> Result<(), Failu
                         () = make_room => None,
                     }
                 };
-                soon("acquire behind another", abandoned).await?
+                soon("the acquire behind another contender", abandoned).await?
             }
         };
         match done {
@@ -70,7 +72,7 @@ async fn acquire<R: Recipe>(arena: Arena<'_, R>, line: Line) -> Result<(), Failu
             None => arena.is_free_for(&other).await.map_err(|failure| at(polls, &failure))?,
         }
     }
-    Err(format!("it was not done after {MOST_POLLS} polls"))
+    Err(format!("the operation did not finish within {MOST_POLLS} polls"))
 }
 
 async fn verify<R: Recipe>(arena: Arena<'_, R>) -> Result<(), Failure> {
@@ -78,14 +80,14 @@ async fn verify<R: Recipe>(arena: Arena<'_, R>) -> Result<(), Failure> {
     let held = take(&contender).await?;
     for polls in 0..MOST_POLLS {
         let done = abandon_at(polls, contender.verify(&held)).await;
-        ensure(contender.is_held(&held), || at(polls, "it is not held any more"))?;
+        ensure(contender.is_held(&held), || at(polls, "the guard is no longer held"))?;
         match done {
             Some(Ok(())) => return leave(&contender, held).await,
             Some(Err(error)) => return Err(format!("verify failed: {error:?}")),
             None => {}
         }
     }
-    Err(format!("it was not done after {MOST_POLLS} polls"))
+    Err(format!("the operation did not finish within {MOST_POLLS} polls"))
 }
 
 async fn release<R: Recipe>(arena: Arena<'_, R>) -> Result<(), Failure> {
@@ -99,14 +101,18 @@ async fn release<R: Recipe>(arena: Arena<'_, R>) -> Result<(), Failure> {
             return result.map_err(|error| format!("release failed: {error:?}"));
         }
     }
-    Err(format!("it was not done after {MOST_POLLS} polls"))
+    Err(format!("the operation did not finish within {MOST_POLLS} polls"))
 }
 
-/// True when the request was sent, and its reply was swallowed.
-async fn swallowed<R: Recipe>(arena: Arena<'_, R>, line: Line, asked: Asked) -> Result<bool, Failure> {
+/// Returns true if the request was sent and its reply was swallowed.
+async fn swallowed<R: Recipe>(
+    arena: Arena<'_, R>,
+    line: Line,
+    request: RoundRequest,
+) -> Result<bool, Failure> {
     let other = arena.other().await?;
     let proxied = arena.proxied().await?;
-    let rule = proxied.proxy.add(Rule::on(asked.op).nth(asked.nth).swallow_reply());
+    let rule = proxied.proxy.add(Rule::on(request.op).nth(request.nth).swallow_reply());
     tokio::select! {
         biased;
         () = rule.fired() => {}
@@ -117,18 +123,18 @@ async fn swallowed<R: Recipe>(arena: Arena<'_, R>, line: Line, asked: Asked) -> 
     }
     proxied.proxy.reset().await;
     arena.is_free_for(&other).await?;
-    // The contender goes on as if nothing had happened.
+    // The contender must be able to acquire and release again.
     leave(&proxied.contender, take(&proxied.contender).await?).await?;
     Ok(true)
 }
 
-/// The link breaks after `polls` polls, the future is polled once more and dropped, the link comes back.
+/// Breaks the link after `polls` polls, polls the future once more, drops it, and lets the link reconnect.
 async fn disconnected<R: Recipe>(arena: Arena<'_, R>, step: Step) -> Result<(), Failure> {
     let other = arena.other().await?;
     let proxied = arena.proxied().await?;
     let (contender, proxy) = (&proxied.contender, &proxied.proxy);
     for polls in 0..MOST_POLLS {
-        // The contender is connected, and no node of the last time is in its way.
+        // The contender is connected, and no node of an earlier attempt blocks it.
         leave(contender, take(contender).await?).await?;
         let done = match step {
             Step::Acquire => cut_at(polls, &proxied, contender.acquire()).await.is_some(),
@@ -139,7 +145,7 @@ async fn disconnected<R: Recipe>(arena: Arena<'_, R>, step: Step) -> Result<(), 
             Step::Verify => {
                 let held = take(contender).await?;
                 let done = cut_at(polls, &proxied, contender.verify(&held)).await.is_some();
-                ensure(contender.is_held(&held), || at(polls, "it is not held any more"))?;
+                ensure(contender.is_held(&held), || at(polls, "the guard is no longer held"))?;
                 done
             }
         };
@@ -149,7 +155,7 @@ async fn disconnected<R: Recipe>(arena: Arena<'_, R>, step: Step) -> Result<(), 
             return Ok(());
         }
     }
-    Err(format!("it was not done after {MOST_POLLS} polls"))
+    Err(format!("the operation did not finish within {MOST_POLLS} polls"))
 }
 
 async fn cut_at<R: Recipe, F: Future>(

@@ -1,4 +1,4 @@
-//! Cases that run a few at a time and fail together.
+//! Cases that run several at a time and report their failures together.
 
 use futures_util::future::{FutureExt, LocalBoxFuture};
 use futures_util::stream::{self, StreamExt};
@@ -8,16 +8,16 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Cases that run at the same time by default.
+/// Default number of cases that run at the same time.
 const WIDTH: usize = 8;
-/// Longer than all steps of a case together, and all its tries.
+/// Upper bound on the duration of a case with all its attempts.
 const STUCK: Duration = Duration::from_secs(300);
-/// Number of times that a round is played for a request that it may or may not send.
+/// Number of attempts to play a round for a request that the round may or may not send.
 const TRIES: usize = 4;
 /// Time limit above all waits of a case.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Time limit of a step when nothing is wrong and the process is not paused, well below the lease of a long
+/// Time limit of a step without a fault in a process that is not paused, well below the lease of a long
 /// session.
 pub(super) const PROMPT: Duration = Duration::from_secs(5);
 
@@ -30,12 +30,12 @@ pub(super) struct Cases<'a> {
     cases: Vec<LocalBoxFuture<'a, Result<Done, Failure>>>,
 }
 
-/// End of a case that did not fail.
+/// Result of a case that did not fail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Done {
-    /// It was as it should be.
+    /// The case met its expectations.
     Met,
-    /// The case of that name could not take place.
+    /// The case with this name could not take place, because its request was not sent.
     Unsent(String),
 }
 
@@ -44,7 +44,7 @@ impl<'a> Cases<'a> {
         Self { width: WIDTH, cases: Vec::new() }
     }
 
-    /// The same cases, so many at a time.
+    /// Returns the same cases, of which `width` run at a time.
     pub(super) fn at_a_time(width: usize) -> Self {
         Self { width, ..Self::new() }
     }
@@ -62,9 +62,9 @@ impl<'a> Cases<'a> {
         self.cases.push(case.boxed_local());
     }
 
-    /// Adds a case about one request of a round. `case` plays the round, and is true when it sent the
-    /// request. The requests of a round depend on the order in which watch events and replies come, so it is
-    /// played again if it did not send this one.
+    /// Adds a case about one request of a round. `case` plays the round and returns true if it sent the
+    /// request. The requests of a round depend on the order of watch events and replies, so a round that did
+    /// not send this request is played again.
     pub(super) fn add_request<F: Future<Output = Result<bool, Failure>>>(
         &mut self,
         name: impl fmt::Display,
@@ -82,16 +82,20 @@ impl<'a> Cases<'a> {
         self.cases.push(case.boxed_local());
     }
 
-    /// Runs them all.
+    /// Runs all cases.
     ///
     /// # Panics
-    /// When some failed, with all of these, and when more than a quarter could not take place.
+    ///
+    /// Panics with all failures if a case failed, and if more than a quarter of the cases could not take
+    /// place.
     pub(super) async fn run(self, battery: &str) {
         let count = self.cases.len();
         let mut results = stream::iter(self.cases).buffer_unordered(self.width);
         let (mut failures, mut unsent) = (Vec::new(), Vec::new());
-        // Each step of a case has a bound of its own. All cases together take as long as they take.
-        while let Some(result) = tokio::time::timeout(STUCK, results.next()).await.expect("some case ends") {
+        // Each step of a case has its own bound. All cases together have none.
+        while let Some(result) =
+            tokio::time::timeout(STUCK, results.next()).await.expect("a case ends within the time limit")
+        {
             match result {
                 Ok(Done::Met) => {}
                 Ok(Done::Unsent(name)) => unsent.push(name),
@@ -113,7 +117,7 @@ impl<'a> Cases<'a> {
     }
 }
 
-/// Waits for `future`, but not for ever.
+/// Waits for `future`, at most for [`PATIENCE`].
 pub(super) async fn soon<F: Future>(what: &str, future: F) -> Result<F::Output, Failure> {
     tokio::time::timeout(PATIENCE, future)
         .await
@@ -125,7 +129,7 @@ pub(super) fn ensure(met: bool, failure: impl FnOnce() -> Failure) -> Result<(),
     if met { Ok(()) } else { Err(failure()) }
 }
 
-/// Runs `future`, and measures the longest time for which nothing on this thread was run: a busy machine
+/// Runs `future` and measures the longest time for which this thread ran nothing, because a busy machine
 /// pauses processes.
 pub async fn longest_pause<F: Future>(future: F) -> (F::Output, Duration) {
     const BEAT: Duration = Duration::from_millis(10);
@@ -146,7 +150,7 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// Runs cases of which the n-th sends its request in the `sent[n]`-th round, if at all.
+    /// Runs cases of which the n-th sends its request in round `sent[n]`, if ever.
     async fn run(sent: &[usize]) {
         let mut cases = Cases::new();
         for (number, sent) in sent.iter().enumerate() {
@@ -160,7 +164,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_that_some_rounds_do_not_send_is_waited_for() {
+    async fn rounds_repeat_until_a_rare_request_was_sent() {
         run(&[1, 2, 3, 4]).await;
     }
 
@@ -171,13 +175,13 @@ mod tests {
 
     #[tokio::test]
     #[should_panic(expected = "in 2 of 4 cases of rounds the request was not sent:\n2\n3")]
-    async fn rounds_in_which_nothing_was_broken_prove_nothing() {
+    async fn rounds_without_a_fault_fail() {
         run(&[1, 1, TRIES + 1, TRIES + 1]).await;
     }
 
     #[tokio::test]
     #[should_panic(expected = "1 of 2 cases of rounds failed:\nsecond: too late")]
-    async fn all_that_failed_is_told() {
+    async fn all_failures_are_reported() {
         let mut cases = Cases::new();
         cases.add("first", async { Ok(()) });
         cases.add_request("second", || async { Err("too late".to_owned()) });

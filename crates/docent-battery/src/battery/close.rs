@@ -10,18 +10,20 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
-/// More polls than any operation takes.
+/// Upper bound on the polls of any operation.
 const MOST_POLLS: usize = 100;
 
 /// Closes the client at the n-th poll of acquire, verify and release, for every n.
 ///
-/// Checked: the future ends, with success or an error that [`Recipe::permits`]; what it holds is not held
-/// after that; the server has neither session nor node; no task is left.
+/// The battery checks that the future ends with success or with an error that [`Recipe::permits`], that its
+/// result is not held afterwards, that the server has neither the session nor a node of the client, and that
+/// no task is left.
 ///
 /// # Panics
-/// When a case failed, with all that did.
+///
+/// Panics with the list of all failed cases.
 pub async fn close<R: Recipe>(recipe: &R, server: &TestServer) {
-    // One after the other, because tasks are counted.
+    // Cases run one after the other, because the battery counts tasks.
     for (step, line) in [
         (Step::Acquire, Line::Free),
         (Step::Acquire, Line::Taken),
@@ -41,7 +43,7 @@ async fn closed<R: Recipe>(arena: Arena<'_, R>, step: Step, line: Line) -> Resul
         Line::Taken => Some(take(&other).await?),
     };
     let before = tasks();
-    // A waiter is polled when something happens to it, and not more often than this before it waits for good.
+    // A waiter is polled when an event arrives, and less often than this before it waits indefinitely.
     let most = if held.is_some() { 8 } else { MOST_POLLS };
     for polls in 0..most {
         let done = close_at(&arena, step, polls, held.is_some())
@@ -53,10 +55,14 @@ async fn closed<R: Recipe>(arena: Arena<'_, R>, step: Step, line: Line) -> Resul
             return Ok(());
         }
     }
-    if held.is_some() { Ok(()) } else { Err(format!("it was not done after {MOST_POLLS} polls")) }
+    if held.is_some() {
+        Ok(())
+    } else {
+        Err(format!("the operation did not finish within {MOST_POLLS} polls"))
+    }
 }
 
-/// True when the operation was done before the client was closed.
+/// Returns true if the operation finished before the client was closed.
 async fn close_at<R: Recipe>(
     arena: &Arena<'_, R>,
     step: Step,
@@ -76,7 +82,7 @@ async fn close_at<R: Recipe>(
         Step::Acquire => {
             let (done, result) = close_during(&contender, polls, waits, contender.acquire()).await?;
             if let Ok(held) = &result {
-                ensure(!contender.is_held(held), || "it is held after the close".to_owned())?;
+                ensure(!contender.is_held(held), || "the guard is held after the close".to_owned())?;
             }
             permitted(result.map(drop))?;
             done
@@ -84,7 +90,7 @@ async fn close_at<R: Recipe>(
         Step::Verify => {
             let held = take(&contender).await?;
             let (done, result) = close_during(&contender, polls, waits, contender.verify(&held)).await?;
-            ensure(!contender.is_held(&held), || "it is held after the close".to_owned())?;
+            ensure(!contender.is_held(&held), || "the guard is held after the close".to_owned())?;
             permitted(result)?;
             done
         }
@@ -97,11 +103,12 @@ async fn close_at<R: Recipe>(
     };
     match arena.server.front().sessions().attach(session, arena.server.address()).await {
         Err(RawError::Gone(_)) => Ok(done),
-        other => Err(format!("the session is not gone: {other:?}")),
+        other => Err(format!("the session still exists after the close: {other:?}")),
     }
 }
 
-/// Closes the contender's client after so many polls of `future`; true when that was done by then.
+/// Closes the contender's client after `polls` polls of `future`. Returns whether `future` finished before
+/// the close, and its output.
 async fn close_during<C: Contender, F: Future>(
     contender: &C,
     polls: usize,
@@ -111,10 +118,10 @@ async fn close_during<C: Contender, F: Future>(
     let mut future = pin!(future);
     let polled = poll_times(polls, future.as_mut());
     let done = if waits {
-        // A future that waits for another contender is not polled any more at some time.
+        // A future that waits for another contender is eventually not polled any more.
         tokio::time::timeout(Duration::from_millis(100), polled).await.unwrap_or(None)
     } else {
-        soon("it", polled).await?
+        soon("the operation", polled).await?
     };
     let start = Instant::now();
     let both = match done {
@@ -133,10 +140,10 @@ fn tasks() -> usize {
     Handle::current().metrics().num_alive_tasks()
 }
 
-/// Waits until no more tasks than `count` are alive: those of links end when they see that their other end is
-/// gone.
+/// Waits until at most `count` tasks are alive. The tasks of links end when they notice that the other end is
+/// closed.
 async fn until_tasks(count: usize) -> Result<(), Failure> {
-    // Looks are counted, not time: a busy machine may pause this one.
+    // The loop counts polls, not time, because a busy machine may pause this process.
     for _ in 0..PROMPT.as_millis() {
         if tasks() <= count {
             return Ok(());

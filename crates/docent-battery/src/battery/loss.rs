@@ -10,28 +10,33 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::Instant;
 
-/// Timeout of a session that is soon over: ten ticks.
+/// Timeout of a session that expires soon: ten ticks.
 const SHORT: Duration = Duration::from_secs(2);
-/// Timeout of a session whose heartbeat and pings are so far apart that only a watch, or the end of the link,
-/// can tell in time.
+/// Timeout of a session whose heartbeats and pings are so rare that only a watch or the end of the link can
+/// report a loss in time.
 const SLOW: Duration = Duration::from_secs(20);
-/// A third of the margin of a lease of [`SHORT`]. A process that was paused for longer may learn late that it
-/// lost; its questions are answered rightly even then.
+/// A third of the margin of a lease of [`SHORT`]. A process that was paused for longer may learn of its loss
+/// late. Even then [`Contender::is_held`] is right.
 const MOST_PAUSE: Duration = Duration::from_millis(200);
-/// Longest delay of a watch event, unless the process was paused: news that come later did not come by a
+/// Maximum delay of a watch event, unless the process was paused. News that arrives later did not come from a
 /// watch.
 const WATCH_DELAY: Duration = Duration::from_secs(1);
 
-/// Takes a contender's hold away, with another next in line: black-holed both ways and each way alone,
-/// refused, with its session ended, its node deleted.
+/// Takes a contender's hold away while another contender waits: the holder's link is black-holed in both
+/// directions or in one, or refused, its session is ended, or its node is deleted.
 ///
-/// Checked: cut off, it knows before the next one holds, as far as its process was not paused, and never says
-/// that it holds when the next one does; of an end of its session or node it learns within a watch delay of
-/// the next one. Lost stays lost, also when the link is back; then the next one's fence is higher, the place
-/// is free again, and the contender can acquire again.
+/// The battery checks that
+///
+/// - a holder that is cut off learns of its loss before the next contender holds, unless its process was
+///   paused, and never reports its guard as held when the next contender holds;
+/// - a holder learns of the end of its session or node within a watch delay of the next contender;
+/// - a lost guard stays lost, also after the link has recovered;
+/// - the next holder's fence is higher, the place is free again afterwards, and the contender can acquire
+///   again.
 ///
 /// # Panics
-/// When a case failed, with all that did.
+///
+/// Panics with the list of all failed cases.
 pub async fn loss<R: Recipe>(recipe: &R, server: &TestServer) {
     let short = || Arena::new(recipe, server, SHORT);
     let slow = || Arena::new(recipe, server, SLOW);
@@ -49,14 +54,15 @@ pub async fn loss<R: Recipe>(recipe: &R, server: &TestServer) {
     cases.run("loss").await;
 }
 
-/// Stops the [process](RunsAsProcess::process) of a holder, with another contender next in line: until that
-/// one holds, and for less than its lease.
+/// Stops the [process](RunsAsProcess::process) of a holder while another contender waits: once until the
+/// other contender holds, and once for less than the holder's lease.
 ///
-/// Checked: after the long stop its first use says that it is lost, and it stays lost; after the short one it
-/// is held.
+/// The battery checks that after the long stop the holder's first use of its guard reports the loss, and that
+/// the guard stays lost. After the short stop the guard is still held.
 ///
 /// # Panics
-/// When a case failed, with all that did.
+///
+/// Panics with the list of all failed cases.
 pub async fn freezes<R: RunsAsProcess>(recipe: &R, server: &TestServer) {
     let mut cases = Cases::new();
     cases.add("process frozen", frozen(Arena::new(recipe, server, SHORT)));
@@ -64,13 +70,14 @@ pub async fn freezes<R: RunsAsProcess>(recipe: &R, server: &TestServer) {
     cases.run("freezes").await;
 }
 
-/// Black-holes a holder `runs` times, many at once: both ways and each way alone in turn, at different
-/// moments between two heartbeats.
+/// Black-holes a holder `runs` times, many at the same time: in both directions and in each direction alone,
+/// at different moments between two heartbeats.
 ///
-/// Checked: as [`loss`] does for those three.
+/// The battery checks the same as [`loss`] does for these three faults.
 ///
 /// # Panics
-/// When a case failed, with all that did.
+///
+/// Panics with the list of all failed cases.
 pub async fn black_holes<R: Recipe>(recipe: &R, server: &TestServer, runs: u32) {
     use Direction::{ToClient, ToServer};
     const WAYS: [&[Direction]; 3] = [&[ToServer, ToClient], &[ToServer], &[ToClient]];
@@ -81,7 +88,7 @@ pub async fn black_holes<R: Recipe>(recipe: &R, server: &TestServer, runs: u32) 
             tokio::time::sleep(moment).await;
             ways.iter().for_each(|way| proxy.set_flow(*way, Flow::Swallow));
         };
-        let name = format!("black-holed {ways:?}, {moment:?} after the next one waits");
+        let name = format!("black-holed {ways:?}, {moment:?} after the next contender waits");
         cases.add(name, cut_off(Arena::new(recipe, server, SHORT), cut));
     }
     cases.run("black holes").await;
@@ -100,67 +107,71 @@ async fn cut_off<R: Recipe>(arena: Arena<'_, R>, cut: impl AsyncFnOnce(&Proxy)) 
         cut(&holder.proxy).await;
         holder.contender.lost(&held).await;
         let at = Instant::now();
-        ensure(!holder.contender.is_held(&held), || "it says lost, and that it is held".to_owned())?;
+        ensure(!holder.contender.is_held(&held), || "held although `lost` has resolved".to_owned())?;
         Ok::<_, Failure>(at)
     };
-    // The grant is looked at first: nothing is gained by a loss that is seen with it.
+    // The grant is polled first, so a loss that is seen in the same poll does not count as early enough.
     let both = async { tokio::join!(biased; acquire, lose) };
-    let (done, pause) = longest_pause(soon("loss and next grant", both)).await;
+    let (done, pause) = longest_pause(soon("the loss and the next grant", both)).await;
     let ((granted, granted_at, is_held), lost_at) = done?;
-    let (granted, lost_at) = (granted.map_err(|error| format!("the next one failed: {error:?}"))?, lost_at?);
-    ensure(!is_held, || "it says that it holds when the next one does".to_owned())?;
-    // The clock is right also after a pause; the wake-up can only come after it.
+    let (granted, lost_at) =
+        (granted.map_err(|error| format!("the next contender failed to acquire: {error:?}"))?, lost_at?);
+    ensure(!is_held, || "the old guard is held although the next contender holds".to_owned())?;
+    // `is_held` is right even after a pause, but the wake-up of `lost` can only follow the pause.
     ensure(lost_at < granted_at || pause > MOST_PAUSE, || {
-        format!("the next one held it {:?} before, and the longest pause was {pause:?}", lost_at - granted_at)
+        format!(
+            "the next contender held {:?} before the loss was reported, and the longest pause was {pause:?}",
+            lost_at - granted_at
+        )
     })?;
     let higher = next.contender.fence(&granted);
-    ensure(fence.is_none() || fence < higher, || format!("the fence went from {fence:?} to {higher:?}"))?;
+    ensure(fence.is_none() || fence < higher, || format!("the fence changed from {fence:?} to {higher:?}"))?;
     holder.proxy.heal().await.map_err(|error| error.to_string())?;
     holder.proxy.reset().await;
     leave(&next.contender, granted).await?;
     stays_lost(&arena, holder, held).await
 }
 
-/// Checks that a lost hold is never held again, and that its holder can go on.
+/// Checks that a lost guard is never held again, and that its contender can acquire again.
 async fn stays_lost<R: Recipe>(
     arena: &Arena<'_, R>,
     holder: ProxiedContender<R>,
     held: <R::Contender as Contender>::Held,
 ) -> Result<(), Failure> {
     let ProxiedContender { contender, proxy: _proxy, .. } = holder;
-    match longest_pause(holds_anew(arena, &contender, held)).await {
-        // The hold acquired anew was lost in its turn.
+    match longest_pause(holds_again(arena, &contender, held)).await {
+        // The new hold was lost as well, because the process was paused.
         (Err(_), pause) if pause > MOST_PAUSE => {}
         (done, _) => done?,
     }
     arena.is_free_for(&contender).await
 }
 
-async fn holds_anew<R: Recipe>(
+async fn holds_again<R: Recipe>(
     arena: &Arena<'_, R>,
     contender: &R::Contender,
     held: <R::Contender as Contender>::Held,
 ) -> Result<(), Failure> {
-    // It is connected again now, and holds anew while the old one is still there.
+    // The contender is connected again, and acquires a new hold while the old guard still exists.
     let again = take(contender).await?;
-    soon("lost, asked again", contender.lost(&held)).await?;
-    ensure(!contender.is_held(&held), || "it is held again".to_owned())?;
-    ensure(contender.is_held(&again), || "what was acquired anew is not held".to_owned())?;
+    soon("waiting again for the loss", contender.lost(&held)).await?;
+    ensure(!contender.is_held(&held), || "the lost guard is held again".to_owned())?;
+    ensure(contender.is_held(&again), || "the newly acquired guard is not held".to_owned())?;
     for (step, result) in [
         (Step::Verify, soon("verify", contender.verify(&held)).await?),
         (Step::Release, soon("release", contender.release(held)).await?),
     ] {
         match result {
-            Ok(()) => return Err(format!("{step:?} of what was lost succeeded")),
+            Ok(()) => return Err(format!("{step:?} of a lost guard succeeded")),
             Err(error) if arena.recipe.permits(step, Fault::Lost, &error) => {}
             Err(error) => return Err(format!("{step:?} failed: {error:?}")),
         }
     }
-    ensure(contender.is_held(&again), || "the release of what was lost took what is held".to_owned())?;
+    ensure(contender.is_held(&again), || "the release of a lost guard ended the new hold".to_owned())?;
     leave(contender, again).await
 }
 
-/// Fault that takes a hold away from outside.
+/// External fault that ends a hold.
 #[derive(Clone, Copy)]
 enum LossFault {
     Session,
@@ -192,23 +203,29 @@ async fn ended<R: Recipe>(arena: Arena<'_, R>, fault: LossFault) -> Result<(), F
         Ok::<_, Failure>(Instant::now())
     };
     let both = async { tokio::join!(biased; acquire, lose) };
-    let (done, pause) = longest_pause(soon("loss and next grant", both)).await;
+    let (done, pause) = longest_pause(soon("the loss and the next grant", both)).await;
     let (granted, lost_at) = done?;
-    let (granted, lost_at) = (granted.map_err(|error| format!("the next one failed: {error:?}"))?, lost_at?);
+    let (granted, lost_at) =
+        (granted.map_err(|error| format!("the next contender failed to acquire: {error:?}"))?, lost_at?);
     let trace = next.proxy.trace();
-    let event =
-        trace.iter().find(|frame| frame.kind == FrameKind::Event).ok_or("no event woke the next one")?;
+    let event = trace
+        .iter()
+        .find(|frame| frame.kind == FrameKind::Event)
+        .ok_or("no event woke the next contender")?;
     let late = lost_at.saturating_duration_since(event.at);
     ensure(late < WATCH_DELAY + pause, || {
-        format!("it knew {late:?} after the next one, and the longest pause was {pause:?}")
+        format!(
+            "the holder learned of its loss {late:?} after the next contender, and the longest pause was {pause:?}"
+        )
     })?;
     let higher = next.contender.fence(&granted);
-    ensure(fence.is_none() || fence < higher, || format!("the fence went from {fence:?} to {higher:?}"))?;
+    ensure(fence.is_none() || fence < higher, || format!("the fence changed from {fence:?} to {higher:?}"))?;
     leave(&next.contender, granted).await?;
     stays_lost(&arena, holder, held).await
 }
 
-/// Stopped until somebody else holds, the holder says lost at its first look.
+/// Stops the holder's process until another contender holds. The holder must report its loss at the first
+/// check.
 async fn frozen<R: RunsAsProcess>(arena: Arena<'_, R>) -> Result<(), Failure> {
     let mut holder = Frozen::start(&arena).await?;
     let next = arena.proxied_with(LONG).await?;
@@ -219,34 +236,36 @@ async fn frozen<R: RunsAsProcess>(arena: Arena<'_, R>) -> Result<(), Failure> {
     let both = async { tokio::join!(next.contender.acquire(), freeze) };
     let (granted, stopped) = soon("the next grant", both).await?;
     stopped?;
-    let granted = granted.map_err(|error| format!("the next one failed: {error:?}"))?;
-    // Asked before it goes on: nothing comes between its waking up and its looking.
-    holder.ask().await?;
+    let granted = granted.map_err(|error| format!("the next contender failed to acquire: {error:?}"))?;
+    // The question is sent before the process resumes, so nothing can run between its wake-up and its
+    // check.
+    holder.request_report().await?;
     holder.signal("CONT").await?;
-    ensure(holder.answer().await? == "lost", || "the first use after the freeze says held".to_owned())?;
-    ensure(holder.says().await? == "lost", || "it is held again".to_owned())?;
-    ensure(next.contender.is_held(&granted), || "the next one does not hold any more".to_owned())?;
+    ensure(holder.answer().await? == "lost", || "held at the first use after the freeze".to_owned())?;
+    ensure(holder.report().await? == "lost", || "the lost guard is held again".to_owned())?;
+    ensure(next.contender.is_held(&granted), || "the next contender no longer holds".to_owned())?;
     leave(&next.contender, granted).await?;
     drop(holder);
     arena.is_free_for(&next.contender).await
 }
 
-/// A stop that is shorter than the lease takes nothing.
+/// Checks that a stop shorter than the lease does not end the hold.
 async fn frozen_briefly<R: RunsAsProcess>(arena: Arena<'_, R>) -> Result<(), Failure> {
     let mut holder = Frozen::start(&arena).await?;
     holder.signal("STOP").await?;
-    // The pause under test: a sixth of the lease that is left at least, so that a busy machine may add to it.
+    // The pause under test is at most a sixth of the remaining lease, so a busy machine may add to it.
     tokio::time::sleep(LONG / 12).await;
     holder.signal("CONT").await?;
-    ensure(holder.says().await? == "held", || "a short pause lost it".to_owned())?;
+    ensure(holder.report().await? == "held", || "a short pause ended the hold".to_owned())?;
     drop(holder);
     Ok(())
 }
 
-/// A holder in a process of its own.
+/// A holder in a separate process.
 ///
 /// # On drop
-/// It is killed.
+///
+/// The process is killed.
 struct Frozen {
     child: Child,
     input: ChildStdin,
@@ -261,27 +280,27 @@ impl Frozen {
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
-            .map_err(|error| format!("the holder's process does not start: {error}"))?;
+            .map_err(|error| format!("cannot start the holder's process: {error}"))?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err("the holder's process has no pipes".to_owned());
         };
         let mut holder = Self { child, input, output: BufReader::new(output).lines() };
         let first = holder.answer().await?;
-        ensure(first == "held", || format!("the process says {first:?} in place of \"held\""))?;
+        ensure(first == "held", || format!("the holder's process printed {first:?} instead of \"held\""))?;
         Ok(holder)
     }
 
-    async fn says(&mut self) -> Result<String, Failure> {
-        self.ask().await?;
+    async fn report(&mut self) -> Result<String, Failure> {
+        self.request_report().await?;
         self.answer().await
     }
 
-    async fn ask(&mut self) -> Result<(), Failure> {
+    async fn request_report(&mut self) -> Result<(), Failure> {
         self.input.write_all(b"?\n").await.map_err(|error| error.to_string())
     }
 
     async fn answer(&mut self) -> Result<String, Failure> {
-        let line = soon("the holder's process", self.output.next_line()).await?;
+        let line = soon("the answer of the holder's process", self.output.next_line()).await?;
         line.map_err(|error| error.to_string())?.ok_or_else(|| "the holder's process ended".to_owned())
     }
 

@@ -1,29 +1,34 @@
 use super::arena::{Arena, LONG};
-use super::asked::{Asked, BREAKS, Break};
 use super::cases::{Cases, Failure, ensure, soon};
 use super::recipe::{Fault, Recipe};
 use super::round::{LINES, Line, play, record};
+use super::round_request::{BREAKS, Break, RoundRequest};
 use crate::TestServer;
 use std::pin::pin;
 
 /// Breaks the link at each request of acquire, verify and release, alone and behind a holder, in four ways:
-/// the reply is swallowed and the link breaks later; it breaks before the request; after it; after it, and
-/// the session ends before there is a new link.
+/// the reply is swallowed and the link breaks later; the link breaks before the request; after the request;
+/// after the request, and the session ends before there is a new link.
 ///
-/// Checked: acquire, verify and release succeed, or fail as [`Recipe::permits`] says; there is one node while
-/// it is held; one place was taken in all, two when the session ended; the fence increases; nothing is left
-/// in the end, long before the session could expire, and somebody else gets its turn.
+/// The battery checks that
+///
+/// - acquire, verify and release succeed, or fail with an error that [`Recipe::permits`];
+/// - one node exists while the guard is held;
+/// - one place was taken in all, or two if the session ended;
+/// - the fence increases;
+/// - nothing is left in the end, long before the session could expire, and another contender gets its turn.
 ///
 /// # Panics
-/// When a case failed, with all that did.
+///
+/// Panics with the list of all failed cases.
 pub async fn lost_reply<R: Recipe>(recipe: &R, server: &TestServer) {
     let mut cases = Cases::new();
     for line in LINES {
-        let asked = record(&Arena::new(recipe, server, LONG), line).await.expect("a round without faults");
-        for asked in asked {
+        let request = record(&Arena::new(recipe, server, LONG), line).await.expect("a round without faults");
+        for request in request {
             for fault in BREAKS {
-                cases.add_request(format!("{line:?} line, {asked}, {fault:?}"), move || {
-                    broken(Arena::new(recipe, server, LONG), line, asked, fault)
+                cases.add_request(format!("{line:?} line, {request}, {fault:?}"), move || {
+                    broken(Arena::new(recipe, server, LONG), line, request, fault)
                 });
             }
         }
@@ -31,17 +36,17 @@ pub async fn lost_reply<R: Recipe>(recipe: &R, server: &TestServer) {
     cases.run("lost replies").await;
 }
 
-/// True when the request was sent, and the link broke.
+/// Returns true if the request was sent and the link broke.
 async fn broken<R: Recipe>(
     arena: Arena<'_, R>,
     line: Line,
-    asked: Asked,
+    request: RoundRequest,
     fault: Fault,
 ) -> Result<bool, Failure> {
     let other = arena.other().await?;
     let proxied = arena.proxied().await?;
     let session = proxied.session()?;
-    let link = Break::at(asked, fault, arena.server, &proxied.proxy, session);
+    let link = Break::at(request, fault, arena.server, &proxied.proxy, session);
     let mut breaking = pin!(link.done());
     let mut broke = false;
     let played = {
@@ -63,6 +68,6 @@ async fn broken<R: Recipe>(
     arena.is_free_for(&other).await?;
     let effects = arena.recipe.effects(&proxied.proxy.trace(), &arena.folder());
     let most = arena.recipe.nodes() * if fault == Fault::Expired { 2 } else { 1 };
-    ensure(effects <= most, || format!("{effects} places were taken"))?;
+    ensure(effects <= most, || format!("the contender took {effects} places, more than {most}"))?;
     Ok(true)
 }

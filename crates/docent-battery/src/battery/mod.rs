@@ -1,27 +1,30 @@
-//! Batteries of faults that every recipe with a guard has to stand: locks, permits, leadership, deliveries.
+//! Batteries of faults that every recipe with a guard must withstand: locks, permits, leadership, deliveries.
 //!
-//! A recipe implements [`Recipe`] and [`Contender`]; the batteries do the rest, on a server of either
+//! A recipe implements [`Recipe`] and [`Contender`]. The batteries do the rest, on a server of either
 //! [`Backend`](crate::Backend):
 //!
-//! - [`lost_reply`]: for each request between acquire and release, found by recording a run, the link breaks
-//!   before it, after it, its reply is lost, or the session ends while the client cannot know.
+//! - [`lost_reply`]: for each request between acquire and release, found by recording a run, the link
+//!   breaks before or after the request, the reply is lost, or the session ends while the client cannot learn
+//!   of it.
 //! - [`cancel`]: the futures of acquire, verify and release are dropped at every poll and with every reply
 //!   outstanding.
-//! - [`close`]: the client is closed at every poll of those futures.
-//! - [`loss`]: the holder is cut off in all ways, its session is ended, its node deleted;
-//!   [`black_holes`] does the first of these a hundred times, at all moments.
-//! - [`freezes`]: the process of the holder stands still.
-//! - [`shutdown`]: the client of a holder is shut down: the holder is asked to give up, and its work has time
-//!   to stop.
+//! - [`close`]: the client is closed at every poll of these futures.
+//! - [`loss`]: the holder is cut off in several ways, its session is ended, or its node is deleted.
+//!   [`black_holes`] does the first a hundred times, at different moments.
+//! - [`freezes`]: the process of the holder is suspended.
+//! - [`shutdown`]: the client of a holder is shut down. The holder is asked to give up its hold, and its
+//!   work has time to stop.
 //!
-//! For recipes without a guard there are their parts: a [`Break`] of the link at a request that was
-//! [`Asked`], [`poll_times`], [`abandon_at`] and [`longest_pause`].
+//! For recipes without a guard the parts are available: a [`Break`] of the link at a request that was
+//! [`RoundRequest`], [`poll_times`], [`abandon_at`] and [`longest_pause`].
 //!
-//! Each battery runs many cases, several at a time and each below a path of its own, and panics at the end
-//! with all failures. Call them from a test on tokio's current-thread runtime: [`close`] counts tasks.
+//! Each battery runs many cases, several at a time and each below its own path, and panics at the end with
+//! all failures. Call the batteries from a test on tokio's current-thread runtime, because [`close`] counts
+//! tasks.
 //!
 //! # Examples
-//! The code of a recipe, and a test; the mutex's are in `tests/locks/batteries.rs`:
+//!
+//! The code of a recipe, and a test. The mutex's implementation is in `tests/locks/batteries.rs`.
 //!
 //! ```ignore
 //! use docent::{Client, Error, ErrorKind, Fence, Mutex, locks::{AcquireError, MutexGuard}};
@@ -45,10 +48,10 @@
 //!
 //!     fn folder(&self) -> &str { "/lock" }
 //!
-//!     // A waiter watches the one ahead and its own node.
+//!     // A waiter watches its predecessor and its own node.
 //!     fn waits(&self, trace: &[Traced]) -> bool { answered(trace, OpCode::GetData) >= 2 }
 //!
-//!     // Which errors are documented for what.
+//!     // Returns which errors the documentation allows at each step.
 //!     fn permits(&self, step: Step, fault: Fault, error: &Error) -> bool { /* … */ }
 //! }
 //!
@@ -62,7 +65,6 @@
 //! ```
 
 mod arena;
-mod asked;
 mod cancel;
 mod cases;
 mod close;
@@ -70,9 +72,9 @@ mod loss;
 mod lost_reply;
 mod recipe;
 mod round;
+mod round_request;
 mod shutdown;
 
-pub use asked::{Asked, BREAKS, Break};
 pub use cancel::cancel;
 pub use cases::longest_pause;
 pub use close::close;
@@ -80,4 +82,5 @@ pub use docent_testkit::{abandon_at, internals::poll_times};
 pub use loss::{black_holes, freezes, loss};
 pub use lost_reply::lost_reply;
 pub use recipe::{Contender, ContenderSetup, Fault, Recipe, RunsAsProcess, ShutsDown, Step, unanswered};
+pub use round_request::{BREAKS, Break, RoundRequest};
 pub use shutdown::shutdown;

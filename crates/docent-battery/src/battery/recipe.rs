@@ -6,28 +6,28 @@ use std::future::Future;
 use std::process::Command;
 use std::time::Duration;
 
-/// A recipe as the batteries use it.
+/// A recipe under test.
 pub trait Recipe {
     /// One participant.
     type Contender: Contender;
 
-    /// A participant with a client, and so a session, of its own. All contenders below one namespace contend
-    /// for one thing.
+    /// Creates a participant with its own client and session. All contenders below one namespace contend for
+    /// the same thing.
     fn contender(&self, setup: &ContenderSetup) -> impl Future<Output = Self::Contender>;
 
-    /// The path, below the namespace of a setup, of the node whose children stand for holders and waiters: it
-    /// has none once nobody holds or waits.
+    /// Path of the folder whose children stand for holders and waiters, below the namespace of a setup. The
+    /// folder has no children when no contender holds or waits.
     fn folder(&self) -> &str;
 
-    /// True when the frames of a contender show that it waits for the holder: all watches that shall wake it
-    /// are set.
+    /// Returns true if a contender's frames show that it waits for the holder: all watches that wake the
+    /// contender are set.
     fn waits(&self, trace: &[Traced]) -> bool;
 
-    /// True when the documentation of `step` allows for `error` under `fault`.
+    /// Returns true if the documentation of `step` allows `error` under `fault`.
     fn permits(&self, step: Step, fault: Fault, error: &<Self::Contender as Contender>::Error) -> bool;
 
-    /// Number of times that the frames of a contender show that it took a place or thing: once for each
-    /// acquire. By default, the nodes created in `folder`, which is a full path.
+    /// Number of times that a contender took a place, according to its frames: once for each acquire. The
+    /// default counts the nodes created in `folder`, which is a full path.
     fn effects(&self, trace: &[Traced], folder: &str) -> usize {
         let created = |frame: &&Traced| {
             let create = frame.is_reply(OpCode::Create) || frame.is_reply(OpCode::Create2);
@@ -37,63 +37,64 @@ pub trait Recipe {
         trace.iter().filter(created).count()
     }
 
-    /// Number of nodes of `folder` that a contender holds by, all created by its acquire.
+    /// Number of nodes in `folder` with which a contender holds, all created by its acquire.
     fn nodes(&self) -> usize {
         1
     }
 }
 
-/// A recipe with a program for one participant.
+/// A recipe with a program that runs one participant.
 pub trait RunsAsProcess: Recipe {
-    /// A program that contends with a setup in a process of its own. It prints a line `held` once it has
-    /// acquired; for every line it reads it prints `held` or `lost`, as its guard says then; it ends with its
-    /// input.
+    /// Returns a program that contends in a separate process with a setup. The program prints a line `held`
+    /// after it has acquired. For every line on its input it prints `held` or `lost`, as its guard reports at
+    /// that moment. It exits when its input ends.
     fn process(&self, setup: &ContenderSetup) -> Command;
 }
 
-/// One participant of a recipe. Its futures are dropped wherever they can be.
+/// One participant of a recipe. The batteries drop its futures at every possible point.
 pub trait Contender {
-    /// Guard of its hold. Dropping it gives it up.
+    /// Guard of a hold. Dropping it gives the hold up.
     type Held;
     /// Error of its operations.
     type Error: fmt::Debug;
     /// Fence, which increases from one holder to the next.
     type Fence: PartialOrd + fmt::Debug;
 
-    /// Waits until it holds.
+    /// Acquires, waiting until this contender holds.
     fn acquire(&self) -> impl Future<Output = Result<Self::Held, Self::Error>>;
 
-    /// Asks the servers whether `held` is held.
+    /// Asks the servers whether `held` is still held.
     fn verify(&self, held: &Self::Held) -> impl Future<Output = Result<(), Self::Error>>;
 
-    /// Gives `held` up, and waits until that is done.
+    /// Releases `held`, and waits until the release is done.
     fn release(&self, held: Self::Held) -> impl Future<Output = Result<(), Self::Error>>;
 
     /// Resolves when `held` is lost.
     fn lost(&self, held: &Self::Held) -> impl Future<Output = ()>;
 
-    /// True when `held` is certainly held, without I/O.
+    /// Returns true if `held` is certainly held, without I/O.
     fn is_held(&self, held: &Self::Held) -> bool;
 
-    /// The fence of `held`; `None` for recipes without.
+    /// The fence of `held`, or `None` for recipes without fences.
     fn fence(&self, held: &Self::Held) -> Option<Self::Fence>;
 
     /// The full path, namespace included, of the node behind `held`.
     fn node(&self, held: &Self::Held) -> String;
 
-    /// Its session.
+    /// The id of its session.
     fn session_id(&self) -> Option<i64>;
 
     /// Closes its client.
     fn close(&self) -> impl Future<Output = ()>;
 }
 
-/// A participant whose client can be shut down in order.
+/// A participant whose client can be shut down gracefully.
 pub trait ShutsDown: Contender {
     /// Resolves when the holder is asked to give `held` up.
     fn revoked(&self, held: &Self::Held) -> impl Future<Output = ()>;
 
-    /// Shuts its client down within this time. True when nothing was left behind, and nothing taken away.
+    /// Shuts its client down within this time. Returns true if no node was left behind and no hold was taken
+    /// away.
     fn shutdown(&self, within: Duration) -> impl Future<Output = bool>;
 }
 
@@ -101,11 +102,11 @@ pub trait ShutsDown: Contender {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ContenderSetup {
-    /// Address that it connects to.
+    /// Address to connect to.
     pub connect_string: String,
-    /// The path above all its own. It may not exist yet.
+    /// The path above all the contender's paths. It may not exist yet.
     pub namespace: String,
-    /// The session timeout it asks for.
+    /// The session timeout to request.
     pub session_timeout: Duration,
     /// The server's tick.
     pub tick: Duration,
@@ -123,7 +124,7 @@ impl ContenderSetup {
         Self { connect_string, namespace, session_timeout, tick, net }
     }
 
-    /// Settings of a client that is set up so.
+    /// Returns the settings of a client with this setup.
     pub fn client_builder(&self) -> ClientBuilder {
         self.net
             .client_builder(&self.connect_string)
@@ -133,7 +134,7 @@ impl ContenderSetup {
     }
 }
 
-/// Operation that a contender was in.
+/// Operation of a contender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Step {
     /// [`Contender::acquire`].
@@ -144,11 +145,11 @@ pub enum Step {
     Release,
 }
 
-/// Fault that hit a contender.
+/// Fault that a contender is exposed to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The reply to a request never arrived; the link broke later.
+    /// The reply to a request never arrived, and the link broke later.
     ReplyLost,
     /// The link broke before a request arrived.
     ResetBefore,
@@ -164,7 +165,8 @@ pub enum Fault {
     Lost,
 }
 
-/// Number of requests of a contender without a reply, not counting pings: a help for [`Recipe::waits`].
+/// Returns the number of a contender's requests without a reply, not counting pings. A helper for
+/// [`Recipe::waits`].
 pub fn unanswered(trace: &[Traced]) -> usize {
     let link = trace.last().map(|frame| frame.link);
     let mut count = 0_usize;

@@ -1,40 +1,43 @@
 //! One round of a contender: acquire, verify, release.
 
 use super::arena::{Arena, LONG, ProxiedContender};
-use super::asked::Asked;
 use super::cases::{Failure, PROMPT, ensure, longest_pause, soon};
 use super::recipe::{Contender, Fault, Recipe, Step};
+use super::round_request::RoundRequest;
 use tokio::time::Instant;
 
-/// State of the line that a contender finds.
+/// State of the line when a contender joins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Line {
-    /// Nobody holds.
+    /// There is no holder.
     Free,
-    /// A holder stands in it, which leaves when the contender waits.
+    /// There is a holder, which leaves when the contender waits.
     Taken,
 }
 
 pub(super) const LINES: [Line; 2] = [Line::Free, Line::Taken];
 
-/// The requests of every round without a fault, in their order: those that two rounds have in common, because
-/// a slow one has some of its own, such as a heartbeat more.
-pub(super) async fn record<R: Recipe>(arena: &Arena<'_, R>, line: Line) -> Result<Vec<Asked>, Failure> {
-    let mut asked = record_one(arena, line).await?;
-    // As for the first round: no node is there yet.
+/// Returns the requests that every round without a fault sends, in order. These are the requests that two
+/// rounds have in common, because a slow round has additional requests, such as another heartbeat.
+pub(super) async fn record<R: Recipe>(
+    arena: &Arena<'_, R>,
+    line: Line,
+) -> Result<Vec<RoundRequest>, Failure> {
+    let mut request = record_one(arena, line).await?;
+    // A new arena, so no node exists yet, as in the first round.
     let again = record_one(&Arena::new(arena.recipe, arena.server, LONG), line).await?;
-    asked.retain(|asked| again.contains(asked));
-    Ok(asked)
+    request.retain(|request| again.contains(request));
+    Ok(request)
 }
 
-async fn record_one<R: Recipe>(arena: &Arena<'_, R>, line: Line) -> Result<Vec<Asked>, Failure> {
+async fn record_one<R: Recipe>(arena: &Arena<'_, R>, line: Line) -> Result<Vec<RoundRequest>, Failure> {
     let other = arena.other().await?;
     let proxied = arena.proxied().await?;
     play(arena, &proxied, &other, line, None).await?;
-    Ok(Asked::all(&proxied.proxy.trace()[proxied.before..]))
+    Ok(RoundRequest::all(&proxied.proxy.trace()[proxied.before..]))
 }
 
-/// Plays a round, and checks that it keeps its promises under any fault.
+/// Plays a round, and checks the guarantees that must hold under any fault.
 pub(super) async fn play<R: Recipe>(
     arena: &Arena<'_, R>,
     proxied: &ProxiedContender<R>,
@@ -61,40 +64,40 @@ pub(super) async fn play<R: Recipe>(
         Err(error) => return judge(Step::Acquire, Err(error)).map(drop),
     };
     let fence = contender.fence(&held);
-    ensure(before.is_none() || before < fence, || format!("the fence went from {before:?} to {fence:?}"))?;
+    ensure(before.is_none() || before < fence, || format!("the fence changed from {before:?} to {fence:?}"))?;
     let nodes = arena.nodes().await?;
     let all = recipe.nodes();
-    ensure(nodes.len() <= all, || format!("there is more than is the holder's: {nodes:?}"))?;
+    ensure(nodes.len() <= all, || format!("the folder contains more nodes than the holder's: {nodes:?}"))?;
     let expires = fault == Some(Fault::Expired);
     if nodes.len() < all && expires {
         learns_of_its_loss(contender, &held).await?;
     }
     let is_held = contender.is_held(&held);
-    ensure(!is_held || nodes.len() == all, || format!("it says that it holds, and has only {nodes:?}"))?;
-    ensure(is_held || expires, || "it was lost although its session lives".to_owned())?;
+    ensure(!is_held || nodes.len() == all, || format!("the guard is held with only {nodes:?}"))?;
+    ensure(is_held || expires, || "the hold was lost although its session lives".to_owned())?;
     let verified = judge(Step::Verify, soon("verify", contender.verify(&held)).await?)?;
     let is_held = contender.is_held(&held);
-    ensure(is_held || expires, || "it was lost although its session lives".to_owned())?;
-    ensure(verified || !is_held, || "verify failed, and it still says that it holds".to_owned())?;
+    ensure(is_held || expires, || "the hold was lost although its session lives".to_owned())?;
+    ensure(verified || !is_held, || "verify failed, but the guard is still held".to_owned())?;
     judge(Step::Release, soon("release", contender.release(held)).await?)?;
     if fault.is_none() {
-        ensure(arena.nodes().await?.is_empty(), || "its node is there after the release".to_owned())?;
+        ensure(arena.nodes().await?.is_empty(), || "the node still exists after the release".to_owned())?;
     }
     Ok(())
 }
 
-/// Checks that a hold which somebody else ended is known to be lost as soon as there is a link again, long
-/// before its lease is over.
+/// Checks that a hold ended from outside is known to be lost as soon as the client is connected again, long
+/// before the lease ends.
 async fn learns_of_its_loss<C: Contender>(contender: &C, held: &C::Held) -> Result<(), Failure> {
     let start = Instant::now();
     let (lost, pause) = longest_pause(soon("the loss", contender.lost(held))).await;
     lost?;
-    ensure(start.elapsed() < PROMPT + pause, || format!("it knew after {:?}", start.elapsed()))
+    ensure(start.elapsed() < PROMPT + pause, || format!("loss known only after {:?}", start.elapsed()))
 }
 
 type Acquired<C> = (Result<<C as Contender>::Held, <C as Contender>::Error>, Option<<C as Contender>::Fence>);
 
-/// Acquires behind `other`, which leaves when the contender waits.
+/// Acquires behind `other`, which releases when the contender waits.
 async fn behind<R: Recipe>(
     arena: &Arena<'_, R>,
     proxied: &ProxiedContender<R>,
@@ -104,20 +107,20 @@ async fn behind<R: Recipe>(
     let fence = other.fence(&held);
     let leave = async {
         proxied.waits(arena.recipe).await;
-        ensure(other.is_held(&held), || "the holder lost it before it left".to_owned())?;
+        ensure(other.is_held(&held), || "the holder lost its hold before it released".to_owned())?;
         other.release(held).await.map_err(|error| format!("the holder cannot release: {error:?}"))
     };
     let both = async { tokio::join!(proxied.contender.acquire(), leave) };
-    let (acquired, left) = soon("acquire behind another", both).await?;
-    left.map(|()| (acquired, fence))
+    let (acquired, released) = soon("the acquire behind another contender", both).await?;
+    released.map(|()| (acquired, fence))
 }
 
-/// Acquires where nobody holds.
+/// Acquires while there is no holder.
 pub(super) async fn take<C: Contender>(contender: &C) -> Result<C::Held, Failure> {
     soon("acquire", contender.acquire()).await?.map_err(|error| format!("cannot acquire: {error:?}"))
 }
 
-/// Gives a hold up.
+/// Releases a hold.
 pub(super) async fn leave<C: Contender>(contender: &C, held: C::Held) -> Result<(), Failure> {
     soon("release", contender.release(held)).await?.map_err(|error| format!("cannot release: {error:?}"))
 }

@@ -8,20 +8,25 @@ use std::time::Duration;
 
 /// Shuts a holder's client down while another contender waits.
 ///
-/// Checked: the holder is asked, and still holds; when it gives up, the shutdown leaves nothing and another
-/// contender holds. If it does not give up, or the client is closed without asking, it is lost first, and its
-/// node stays until it is dropped.
+/// The battery checks that the holder is asked to give up its hold, and still holds at that moment. If the
+/// holder gives up, the shutdown leaves nothing behind and the other contender acquires. If the holder does
+/// not give up, or the client is closed without asking, the hold is lost first, and its node stays until the
+/// guard is dropped.
 ///
 /// # Panics
-/// When a case failed, with all that did.
+///
+/// Panics with the list of all failed cases.
 pub async fn shutdown<R: Recipe>(recipe: &R, server: &TestServer)
 where
     R::Contender: ShutsDown,
 {
     let mut cases = Cases::new();
     cases.add("asked, and gives up", gives_up(Arena::new(recipe, server, LONG)));
-    cases.add("asked, and holds on", taken_away(Arena::new(recipe, server, LONG), End::Shutdown));
-    cases.add("not asked", taken_away(Arena::new(recipe, server, LONG), End::Close));
+    cases.add(
+        "asked, and holds on",
+        hold_ends_before_release(Arena::new(recipe, server, LONG), End::Shutdown),
+    );
+    cases.add("not asked", hold_ends_before_release(Arena::new(recipe, server, LONG), End::Close));
     cases.run("shutdown").await;
 }
 
@@ -35,19 +40,23 @@ where
         next.waits(arena.recipe).await;
         let stops = async {
             holder.revoked(&held).await;
-            ensure(holder.is_held(&held), || "it is lost as soon as it is asked".to_owned())?;
+            ensure(holder.is_held(&held), || "the hold is lost as soon as the holder is asked".to_owned())?;
             let verified = holder.verify(&held).await;
-            ensure(verified.is_ok(), || format!("it cannot be verified any more: {verified:?}"))?;
+            ensure(verified.is_ok(), || format!("the hold cannot be verified any more: {verified:?}"))?;
             leave(&holder, held).await
         };
         let (clean, stopped) = tokio::join!(holder.shutdown(PATIENCE), stops);
         stopped?;
-        ensure(clean, || "something is left although it was given up".to_owned())
+        ensure(clean, || "the shutdown reports leftovers although the holder gave up its hold".to_owned())
     };
     let both = async { tokio::join!(next.contender.acquire(), leaves) };
-    let (acquired, left) = soon("shutdown and next grant", both).await?;
-    left?;
-    leave(&next.contender, acquired.map_err(|error| format!("the next one failed: {error:?}"))?).await?;
+    let (acquired, released) = soon("the shutdown and the next grant", both).await?;
+    released?;
+    leave(
+        &next.contender,
+        acquired.map_err(|error| format!("the next contender failed to acquire: {error:?}"))?,
+    )
+    .await?;
     arena.is_free_for(&next.contender).await
 }
 
@@ -58,14 +67,15 @@ enum End {
     Close,
 }
 
-/// Time of a shutdown that a holder does not respond to: long enough that what is left of it for work that
-/// stops outlasts the pauses of a busy machine.
+/// Time limit of a shutdown that the holder does not respond to. The part that remains for stopping work is
+/// longer than the pauses of a busy machine.
 const IMPATIENT: Duration = Duration::from_secs(10);
 
-/// Trips to the servers that work makes which stops: longer than it takes to end a session.
+/// Number of round trips to the servers during which work is stopping. They take longer than ending a
+/// session.
 const STEPS: usize = 50;
 
-async fn taken_away<R: Recipe>(arena: Arena<'_, R>, end: End) -> Result<(), Failure>
+async fn hold_ends_before_release<R: Recipe>(arena: Arena<'_, R>, end: End) -> Result<(), Failure>
 where
     R::Contender: ShutsDown,
 {
@@ -77,12 +87,12 @@ where
         next.waits(arena.recipe).await;
         let stops = async {
             holder.lost(&held).await;
-            ensure(!holder.is_held(&held), || "it says lost, and that it is held".to_owned())?;
-            // Work under it is stopping now, in some steps.
+            ensure(!holder.is_held(&held), || "the guard is held although `lost` has resolved".to_owned())?;
+            // Work under the hold is stopping now, in several steps.
             for _ in 0..STEPS {
-                let look = Request::Exists { path: node.clone(), watch: false };
-                let found = witness.ask(look).await.map_err(|error| error.to_string())?.header.code;
-                ensure(found == Code::OK, || format!("its node is gone while its work stops: {found}"))?;
+                let exists = Request::Exists { path: node.clone(), watch: false };
+                let found = witness.ask(exists).await.map_err(|error| error.to_string())?.header.code;
+                ensure(found == Code::OK, || format!("the node was deleted while its work stops: {found}"))?;
             }
             drop(held);
             Ok::<_, Failure>(())
@@ -98,11 +108,15 @@ where
         };
         let (clean, stopped) = tokio::join!(ends, stops);
         stopped?;
-        ensure(!clean, || "that it was taken away is not reported".to_owned())
+        ensure(!clean, || "the shutdown does not report that it took the hold away".to_owned())
     };
     let both = async { tokio::join!(next.contender.acquire(), leaves) };
-    let (acquired, left) = soon("the end of the client and the next grant", both).await?;
-    left?;
-    leave(&next.contender, acquired.map_err(|error| format!("the next one failed: {error:?}"))?).await?;
+    let (acquired, released) = soon("the end of the client and the next grant", both).await?;
+    released?;
+    leave(
+        &next.contender,
+        acquired.map_err(|error| format!("the next contender failed to acquire: {error:?}"))?,
+    )
+    .await?;
     arena.is_free_for(&next.contender).await
 }

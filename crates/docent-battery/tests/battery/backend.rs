@@ -1,4 +1,4 @@
-//! Behaviour that a test can rely on against either server.
+//! Behaviour that a test can rely on with either backend.
 
 use docent_battery::{Backend, RawClient, TestServer, both_backends_in_real_time};
 use docent_proto::{Acl, Code, Create, CreateMode, Request};
@@ -47,7 +47,7 @@ both_backends_in_real_time! {
         server.client().await.call(exists(&server, "kept")).await.unwrap();
     }
 
-    #[should_panic(expected = "a test that stops it takes one from start_own")]
+    #[should_panic(expected = "a test that stops its server must use start_own")]
     async fn a_server_that_may_be_shared_cannot_be_stopped(backend: Backend) {
         backend.start().await.stop().await;
     }

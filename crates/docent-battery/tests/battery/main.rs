@@ -1,5 +1,5 @@
-//! What tests can rely on: servers of both kinds, the proxy in front of them, and the same answers of both.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+//! Tests of the test servers: both backends, the proxy in front of them, and the equality of their answers.
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod backend;
 mod operations;

@@ -1,4 +1,4 @@
-//! Ports that stay with their servers, also on a busy machine while nothing listens on them.
+//! Ports stay reserved for their servers, even on a busy machine while nothing listens on them.
 
 use docent_battery::Proxy;
 use docent_server::Server;
@@ -11,8 +11,8 @@ use std::thread::{self, JoinHandle};
 
 const ROUNDS: usize = 300;
 
-/// Starts one process after the other until it is dropped. Between its fork and its exec each of them has
-/// everything open that this process has, listeners too.
+/// Starts one process after the other until it is dropped. Between fork and exec each process has every file
+/// of this process open, including listeners.
 struct Forks {
     enough: Arc<AtomicBool>,
     starts: Option<JoinHandle<()>>,

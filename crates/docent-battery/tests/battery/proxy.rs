@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 const SHORT: Duration = Duration::from_secs(2);
-/// Long enough for a reply on loopback, short enough to wait for one that must not come.
+/// Long enough for a reply on loopback, short enough to wait for a reply that must not arrive.
 const MOMENT: Duration = Duration::from_millis(300);
 
 async fn client(proxy: &Proxy) -> RawClient {
@@ -25,7 +25,7 @@ fn exists(path: &str) -> Request {
     Request::Exists { path: path.into(), watch: false }
 }
 
-async fn is_there(server: &TestServer, path: &str) -> bool {
+async fn node_exists(server: &TestServer, path: &str) -> bool {
     let mut other = server.client().await;
     let reply = other.ask(exists(path)).await.expect("the link passes");
     reply.header.code == Code::OK
@@ -112,10 +112,10 @@ both_backends_in_real_time! {
         let mut client = client(proxy).await;
         let rule = proxy.add(Rule::on(OpCode::Create2).reset_before());
         client.send([exists("/"), create("/undone")]).await.unwrap();
-        // The reply before it may arrive, but then the link ends.
+        // The previous reply may arrive, but then the link ends.
         while client.reply().await.is_ok() {}
         rule.fired().await;
-        assert!(!is_there(&server, "/undone").await);
+        assert!(!node_exists(&server, "/undone").await);
     }
 
     async fn a_reset_after_the_request_leaves_it_done(backend: Backend) {
@@ -126,7 +126,7 @@ both_backends_in_real_time! {
         let error = client.call(create("/done")).await.unwrap_err();
         assert!(is_reset(&error), "{error:?}");
         rule.fired().await;
-        assert!(is_there(&server, "/done").await);
+        assert!(node_exists(&server, "/done").await);
     }
 
     async fn a_held_request_and_what_follows_it_arrive_once_it_heals(backend: Backend) {
@@ -137,8 +137,8 @@ both_backends_in_real_time! {
         client.call(create("/before")).await.unwrap();
         client.send([create("/held"), create("/behind")]).await.unwrap();
         rule.fired().await;
-        assert!(!is_there(&server, "/held").await && !is_there(&server, "/behind").await);
-        // Another request comes first.
+        assert!(!node_exists(&server, "/held").await && !node_exists(&server, "/behind").await);
+        // Another request arrives first.
         server.client().await.call(create("/held")).await.unwrap();
         proxy.heal().await.unwrap();
         let codes = [client.reply().await.unwrap().header.code, client.reply().await.unwrap().header.code];
@@ -152,11 +152,11 @@ both_backends_in_real_time! {
         client.call(create("/alive")).await.unwrap();
         let session = client.session().session_id;
         let alive = proxy.sessions().keep_alive(session, server.address()).await.unwrap();
-        // Attached to from outside, the session lives for ten seconds without a word.
+        // A session attached from outside lives for ten seconds without a request.
         tokio::time::sleep(Duration::from_secs(12)).await;
-        assert!(is_there(&server, "/alive").await);
+        assert!(node_exists(&server, "/alive").await);
         server.expire(session).await.unwrap();
-        assert!(!is_there(&server, "/alive").await);
+        assert!(!node_exists(&server, "/alive").await);
         drop(alive);
         assert!(proxy.sessions().keep_alive(session, server.address()).await.is_err());
     }
@@ -177,7 +177,7 @@ both_backends_in_real_time! {
         self::client(proxy).await.close().await.unwrap();
     }
 
-    async fn a_reset_ends_the_links_there_are_and_lets_new_ones_pass(backend: Backend) {
+    async fn a_reset_ends_present_links_and_lets_new_ones_pass(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.front();
         let mut client = client(proxy).await;
@@ -187,7 +187,7 @@ both_backends_in_real_time! {
         self::client(proxy).await.close().await.unwrap();
     }
 
-    async fn what_is_swallowed_towards_the_server_is_never_applied(backend: Backend) {
+    async fn a_swallowed_request_is_never_applied(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.front();
         let mut client = client(proxy).await;
@@ -198,7 +198,7 @@ both_backends_in_real_time! {
         assert!(client.ask(exists("/swallowed")).await.unwrap().response.is_none());
     }
 
-    async fn what_is_swallowed_towards_the_client_is_applied(backend: Backend) {
+    async fn a_request_whose_reply_is_swallowed_is_applied(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.front();
         let mut client = client(proxy).await;
@@ -209,18 +209,18 @@ both_backends_in_real_time! {
         client.call(exists("/unheard")).await.unwrap();
     }
 
-    async fn a_blackhole_hides_from_the_server_that_the_client_is_gone(backend: Backend) {
+    async fn a_blackhole_hides_from_the_server_that_the_client_disconnected(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.front();
         let client = client(proxy).await;
         let session = client.session().session_id;
         proxy.blackhole();
         drop(client);
-        // The session is attached to by its password, which only works while it lives.
+        // The proxy attaches to the session with its password, which works only while the session lives.
         proxy.expire_session(session).await.unwrap();
     }
 
-    async fn what_is_held_arrives_once_it_heals(backend: Backend) {
+    async fn held_messages_arrive_once_the_link_heals(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.front();
         let mut client = client(proxy).await;
@@ -243,7 +243,7 @@ both_backends_in_real_time! {
         assert!(sent.elapsed() >= Duration::from_millis(100), "{:?}", sent.elapsed());
     }
 
-    async fn a_throttle_lets_so_many_bytes_of_a_direction_pass_in_a_second(backend: Backend) {
+    async fn a_throttle_limits_the_bytes_per_second_of_a_direction(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.front();
         let mut client = client(proxy).await;
@@ -251,7 +251,7 @@ both_backends_in_real_time! {
         for direction in [Direction::ToServer, Direction::ToClient] {
             proxy.set_throttle(direction, NonZeroU32::new(2_000));
             let sent = Instant::now();
-            // The path is in the request, and not in the reply of 20 bytes.
+            // The path is in the request, but not in the reply of 20 bytes.
             client.ask(exists(&path)).await.unwrap();
             match direction {
                 Direction::ToServer => assert!(sent.elapsed() >= Duration::from_millis(250), "{:?}", sent.elapsed()),
@@ -271,7 +271,7 @@ both_backends_in_real_time! {
             let attach = RawClient::open(proxy.address(), TIMEOUT);
             let connects = proxy.until(|trace| trace.iter().any(|frame| frame.kind == FrameKind::Connect));
             tokio::select! {
-                attached = attach => panic!("it is not mute: {attached:?}"),
+                attached = attach => panic!("the attach was answered: {attached:?}"),
                 () = async { connects.await; tokio::time::sleep(MOMENT).await } => {}
             }
         }
@@ -285,7 +285,7 @@ both_backends_in_real_time! {
         assert!(is_reset(&client.call(create("/cut-after")).await.unwrap_err()));
         rule.fired().await;
         assert!(RawClient::open(proxy.address(), TIMEOUT).await.is_err());
-        assert!(is_there(&server, "/cut-after").await);
+        assert!(node_exists(&server, "/cut-after").await);
         proxy.heal().await.unwrap();
         self::client(&proxy).await.close().await.unwrap();
     }
@@ -308,14 +308,14 @@ both_backends_in_real_time! {
         assert_eq!(again.session().session_id, first.session().session_id);
     }
 
-    async fn an_expired_session_is_gone_with_its_nodes(backend: Backend) {
+    async fn an_expired_session_is_removed_with_its_nodes(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.front();
         let mut client = client(proxy).await;
         client.call(create("/expires")).await.unwrap();
-        assert!(is_there(&server, "/expires").await);
+        assert!(node_exists(&server, "/expires").await);
         proxy.expire_session(client.session().session_id).await.unwrap();
-        assert!(!is_there(&server, "/expires").await);
+        assert!(!node_exists(&server, "/expires").await);
         assert!(proxy.expire_session(1).await.is_err(), "an unknown session cannot be ended");
     }
 

@@ -1,4 +1,4 @@
-//! A real ensemble: leaders and followers, and servers that are cut off.
+//! Tests of a real ensemble: leaders, followers, and servers that are cut off.
 
 use docent_battery::{RawClient, RawError, RealEnsemble, RealServer};
 use docent_proto::{Acl, Create, CreateMode, Request};
@@ -19,7 +19,7 @@ fn exists(path: &str) -> Request {
     Request::Exists { path: path.into(), watch: false }
 }
 
-/// True for the error of a client whose server closes the link.
+/// Returns true for the error of a client whose server closes the link.
 fn hangs_up(error: &RawError) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
     matches!(error, RawError::Io(error) if [BrokenPipe, ConnectionReset, UnexpectedEof].contains(&error.kind()))
@@ -47,9 +47,9 @@ async fn another_server_leads_when_the_leader_is_killed_and_nothing_is_left_behi
     drop(ensemble);
     assert!(
         pids.iter().all(|pid| !Path::new(&format!("/proc/{pid}")).exists()),
-        "one of {pids:?} is still there"
+        "one of the processes {pids:?} still exists"
     );
-    assert!(folders.iter().all(|folder| !folder.exists()), "one of {folders:?} is still there");
+    assert!(folders.iter().all(|folder| !folder.exists()), "one of {folders:?} still exists");
 }
 
 #[tokio::test]
@@ -64,15 +64,16 @@ async fn a_follower_that_is_cut_off_answers_reads_until_it_finds_out_and_follows
     client.call(exists("/a")).await.unwrap();
     let error = client.call(create("/b")).await.unwrap_err();
     assert!(hangs_up(&error), "{error}");
-    // The others go on.
+    // The other servers keep serving.
     let mut other = RawClient::open(ensemble.servers()[leader].address(), TIMEOUT).await.unwrap();
     other.call(create("/c")).await.unwrap();
     let error = RawClient::open(follower.address(), TIMEOUT).await.unwrap_err();
     assert!(hangs_up(&error), "{error}");
 
-    ensemble.mend();
+    ensemble.heal();
     let again = async || RawClient::open(follower.address(), TIMEOUT).await;
-    let mut client = eventually(PATIENCE, again, Result::is_ok).await.expect("it follows again").unwrap();
+    let mut client =
+        eventually(PATIENCE, again, Result::is_ok).await.expect("the server follows again").unwrap();
     client.call(Request::Sync { path: "/".into() }).await.unwrap();
     client.call(exists("/c")).await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! The life of a real server: start, stop, restart, freeze, and that nothing is left behind.
+//! The life of a real server: start, stop, restart, freeze, and complete cleanup.
 
 use docent_battery::{RawClient, RealServer};
 use docent_proto::{Acl, Create, CreateMode, Request, Response};
@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// Set in the process that one of the tests starts in order to kill it.
+/// Environment variable set in the process that one of the tests starts in order to kill it.
 const VICTIM: &str = "DOCENT_TESTKIT_VICTIM";
 const TIMEOUT: Duration = Duration::from_secs(10);
 static ONE_AT_A_TIME: Semaphore = Semaphore::const_new(1);
 
 async fn turn() -> SemaphorePermit<'static> {
-    ONE_AT_A_TIME.acquire().await.expect("nobody closes the semaphore")
+    ONE_AT_A_TIME.acquire().await.expect("the semaphore is never closed")
 }
 
 fn create(path: &str) -> Request {
@@ -36,13 +36,13 @@ async fn a_started_server_serves_and_leaves_nothing_behind_when_dropped() {
     client.close().await.unwrap();
     assert!(runs(pid) && folder.exists());
     drop(server);
-    assert!(!runs(pid), "process {pid} is still there");
-    assert!(!folder.exists(), "{folder:?} is still there");
+    assert!(!runs(pid), "process {pid} still exists");
+    assert!(!folder.exists(), "{folder:?} still exists");
 }
 
 #[tokio::test]
 #[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
-async fn a_stopped_server_refuses_links_and_comes_back_with_its_data_and_port() {
+async fn a_restarted_server_has_its_data_and_port() {
     let _turn = turn().await;
     let server = RealServer::start().await.unwrap();
     let mut client = RawClient::open(server.address(), TIMEOUT).await.unwrap();
@@ -109,7 +109,7 @@ async fn a_killed_test_process_takes_its_server_and_folder_along() {
     let left = async || (runs(pid), folder.exists());
     eventually(TIMEOUT, left, |left| *left == (false, false))
         .await
-        .expect("server and folder go within ten seconds");
+        .expect("the server and its folder disappear within ten seconds");
 }
 
 #[tokio::test]
@@ -125,15 +125,15 @@ async fn start_a_server_and_wait_to_be_killed() {
     std::future::pending::<()>().await;
 }
 
-/// Process id and folder of the server, as the victim printed them.
+/// Returns the process id and folder of the server, as the victim printed them.
 async fn announced(output: tokio::process::ChildStdout) -> (u32, PathBuf) {
     use tokio::io::{AsyncBufReadExt, BufReader};
     let mut lines = BufReader::new(output).lines();
     while let Some(line) = lines.next_line().await.expect("the victim's output can be read") {
-        // The test harness may have begun the line.
+        // The test harness may have printed the beginning of the line.
         let Some((_, line)) = line.split_once("server ") else { continue };
         let (pid, folder) = line.split_once(' ').expect("an id and a folder");
         return (pid.parse().expect("an id is a number"), folder.into());
     }
-    panic!("the victim said nothing about its server");
+    panic!("the victim printed nothing about its server");
 }

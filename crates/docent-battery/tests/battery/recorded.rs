@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const HEADER: usize = 16;
-/// When the frames were recorded the session was transaction 1, and the first create came next.
+/// In the recording the session was transaction 1, and the first create came next.
 const FIRST_CREATE: i64 = 2;
 
 fn folder() -> PathBuf {
@@ -23,10 +23,10 @@ fn frame(path: &Path) -> Bytes {
     let text = std::fs::read_to_string(path).expect("a recorded frame");
     let digits = text.lines().filter(|line| !line.starts_with('#')).flat_map(str::split_whitespace);
     let mut bytes: BytesMut = digits.map(|byte| u8::from_str_radix(byte, 16).expect("hexadecimal")).collect();
-    Frames::new(1024).next(&mut bytes).expect("a good length").expect("a whole frame")
+    Frames::new(1024).next(&mut bytes).expect("the length is valid").expect("the frame is complete")
 }
 
-/// The numbered requests that are recorded, with their recorded replies.
+/// Returns the numbered requests of the recording, with their recorded replies.
 fn recorded() -> BTreeMap<i32, (Request, Bytes)> {
     let mut requests = BTreeMap::new();
     for entry in std::fs::read_dir(folder()).expect("the folder of recorded frames") {
@@ -34,7 +34,7 @@ fn recorded() -> BTreeMap<i32, (Request, Bytes)> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let Some(what) = name.strip_suffix("-request.hex") else { continue };
         let reply = path.with_file_name(format!("{what}-response.hex"));
-        // The frame that opens a session is no request, and frames after a reconnect are left out.
+        // The frame that opens a session is not a request, and frames after a reconnect are skipped.
         let Ok(RequestFrame { xid, request }) = RequestFrame::decode(frame(&path)) else { continue };
         if xid > 0 && !matches!(request, Request::SetWatches(_) | Request::CloseSession) {
             requests.insert(xid, (request, frame(&reply)));
@@ -43,7 +43,8 @@ fn recorded() -> BTreeMap<i32, (Request, Bytes)> {
     requests
 }
 
-/// The numbered requests that were sent as well but repeat what another frame shows.
+/// Returns the numbered requests that were sent as well, but are not recorded because they repeat another
+/// frame.
 fn between() -> BTreeMap<i32, Request> {
     let create = Create::new("/golden/missing".into(), Bytes::new(), Acl::open(), CreateMode::Persistent, 0);
     let exists = |path: &str| Request::Exists { path: path.into(), watch: true };
@@ -57,8 +58,8 @@ fn between() -> BTreeMap<i32, Request> {
     ])
 }
 
-/// A reply without the parts that differ from run to run: times, session ids, and the number of transactions
-/// before it.
+/// Returns a reply without the parts that differ between runs: times, session ids, and the number of
+/// transactions before the reply.
 fn comparable(op: OpCode, frame: &Bytes, before: i64) -> (i64, Code, Option<Response>) {
     let mut body = frame.clone();
     let header = ReplyHeader::decode(body.split_to(HEADER)).expect("a header");

@@ -1,4 +1,4 @@
-//! Four-letter words: the text that other people's tools read from a server.
+//! Four-letter words: the text that third-party tools read from a server.
 
 use docent_battery::{Backend, RawClient, TestServer, both_backends_in_real_time};
 use docent_proto::{Acl, Create, CreateMode, Request};
@@ -16,7 +16,7 @@ async fn ask(server: &TestServer, word: &str) -> String {
     text
 }
 
-/// A text with `#` for each number, in lines.
+/// Returns the lines of a text, with `#` in place of each number.
 fn shape(text: &str) -> Vec<String> {
     text.split('\n').map(|line| without_date(&without_numbers(line))).collect()
 }
@@ -41,7 +41,7 @@ fn without_numbers(line: &str) -> String {
     shape
 }
 
-/// A line with the name of day and month left out of a date.
+/// Returns a line without the names of day and month in a date.
 fn without_date(line: &str) -> String {
     let Some((before, date)) = line.split_once(" expire at ") else { return line.to_owned() };
     let words: Vec<&str> = date.split(' ').collect();
@@ -50,9 +50,9 @@ fn without_date(line: &str) -> String {
     format!("{before} expire at DATE")
 }
 
-/// The version of the protocol, as tools cut it out.
+/// Returns the version of the protocol, extracted as tools do.
 fn version(text: &str) -> &str {
-    let (version, date) = text.split_once(", built on ").expect("the version tells a date");
+    let (version, date) = text.split_once(", built on ").expect("the version line contains a date");
     assert_eq!(shape(date), ["#-#-# #:# UTC"]);
     assert!(version.starts_with("3.8.0-"), "{version}");
     &version[..5]
@@ -111,13 +111,13 @@ const GAUGES: [&str; 30] = [
     "",
 ];
 
-/// A number of `mntr`.
+/// Returns a number of `mntr`.
 fn gauge(text: &str, name: &str) -> f64 {
     let value = text.lines().find_map(|line| line.strip_prefix(&format!("zk_{name}\t")));
     value.unwrap_or_else(|| panic!("{name} is missing: {text}")).parse().unwrap()
 }
 
-/// A number of `srvr`.
+/// Returns a number of `srvr`.
 fn count(text: &str, name: &str) -> u64 {
     text.lines().find_map(|line| line.strip_prefix(&format!("{name}: "))).unwrap().parse().unwrap()
 }
@@ -160,7 +160,7 @@ both_backends_in_real_time! {
         other.call(Request::SetData { path: path.clone(), data: None, version: -1 }).await.unwrap();
         client.event().await.unwrap();
         let text = ask(&server, "srvr").await;
-        // Four requests, and two words or three; an event, four answers, and the answers to two words.
+        // Received: four requests and two words. Sent: an event, and answers to four requests and two words.
         assert_eq!((count(&text, "Received"), count(&text, "Sent")), (4 + 2, 1 + 4 + 2));
         assert_eq!((count(&text, "Connections"), count(&text, "Outstanding")), (3, 0));
         let text = ask(&server, "cons").await;
@@ -186,12 +186,12 @@ both_backends_in_real_time! {
         assert_eq!(version(first.strip_prefix("zk_version\t").unwrap()), "3.8.0");
         let lines: BTreeSet<String> = shape(text.split_once('\n').unwrap().1).into_iter().collect();
         let expected = GAUGES.map(str::to_owned).into_iter().collect::<BTreeSet<_>>();
-        // A real server prints hundreds of counters of its inner parts besides.
+        // A real server also prints hundreds of internal counters.
         assert_eq!(expected.difference(&lines).next(), None);
         assert!(backend == Backend::Real || lines == expected, "{lines:#?}");
         assert_eq!((gauge(&text, "znode_count"), gauge(&text, "ephemerals_count")), (nodes + 1.0, 1.0));
         assert_eq!((gauge(&text, "watch_count"), gauge(&text, "global_sessions")), (2.0, 1.0));
-        // The root and what a server has from the start are 44 bytes; names count, and so do data.
+        // The root and the initial nodes of a server take 44 bytes. Names and data count.
         let of_root = 44 + server.root().len();
         assert_eq!(gauge(&text, "approximate_data_size"), (of_root + server.path("e").len() + 3) as f64);
         assert!(gauge(&text, "open_file_descriptor_count") > 3.0);
@@ -244,7 +244,7 @@ both_backends_in_real_time! {
         let dump = ask(&server, "dump").await;
         let own = format!("{:#x}:\n\t{}\n", client.session().session_id, server.path("e"));
         assert!(dump.contains(&own), "{dump}");
-        // A real server keeps sets that are empty by now.
+        // A real server keeps sets that have become empty.
         let kept: Vec<&str> = dump.split('\n').filter(|line| !line.starts_with("0 expire at")).collect();
         let shape = shape(&kept.join("\n").replace(&server.path("e"), "PATH"));
         let mut lines: Vec<&str> = shape.iter().map(|line| &**line).collect();

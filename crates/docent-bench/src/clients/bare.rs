@@ -9,11 +9,12 @@ use std::collections::VecDeque;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Longest reply.
+/// Maximum length of a reply in bytes.
 const FRAME_LIMIT: usize = 64 << 20;
 
-/// The floor: one socket that the caller writes to and reads from itself. No tasks, no deadlines, no
-/// heartbeat, no reconnect, and of watches nothing but their events as they come; it cannot even be shared.
+/// The lower bound: one socket that the caller writes to and reads from directly. It has no tasks, no
+/// deadlines, no heartbeat and no reconnect, supports watches only by returning their events as they arrive,
+/// and cannot be shared.
 #[derive(Debug)]
 pub(crate) struct Bare {
     stream: TcpStream,
@@ -49,12 +50,12 @@ impl Bare {
         }
     }
 
-    /// The reply to the oldest request that has none. Events that come before it are kept.
+    /// Returns the reply to the oldest unanswered request. Events that arrive earlier are kept.
     pub(crate) async fn reply(&mut self) -> Result<Response> {
-        self.found().await?.context("there is no such node")
+        self.found().await?.context("the node does not exist")
     }
 
-    /// As [`reply`](Self::reply); `None` where there is no such node.
+    /// Does the same as [`reply`](Self::reply), but returns `None` if the node does not exist.
     pub(crate) async fn found(&mut self) -> Result<Option<Response>> {
         let (header, reader) = loop {
             let mut reader = Reader::new(self.frame().await?);
@@ -64,7 +65,7 @@ impl Bare {
             }
             self.events.push_back(WatchEvent::read(&mut reader)?);
         };
-        let (xid, op) = self.in_flight.pop_front().context("nothing was asked")?;
+        let (xid, op) = self.in_flight.pop_front().context("no request is in flight")?;
         ensure!(header.xid == xid, "reply {header:?} to request {xid}");
         match header.code {
             Code::OK => Ok(Some(Response::decode(op, reader.into_rest())?)),
@@ -73,14 +74,14 @@ impl Bare {
         }
     }
 
-    /// The next event of a watch, while no reply is waited for.
+    /// Returns the next watch event, while no reply is awaited.
     pub(crate) async fn event(&mut self) -> Result<WatchEvent> {
         if let Some(event) = self.events.pop_front() {
             return Ok(event);
         }
         let mut reader = Reader::new(self.frame().await?);
         let header = ReplyHeader::read(&mut reader)?;
-        ensure!(header.xid == xid::NOTIFICATION, "reply {header:?} in place of an event");
+        ensure!(header.xid == xid::NOTIFICATION, "received the reply {header:?} instead of an event");
         Ok(WatchEvent::read(&mut reader)?)
     }
 
@@ -90,7 +91,7 @@ impl Bare {
         self.reply().await
     }
 
-    /// Keeps `in_flight` requests on the way; sends as many as were answered by one read in one write.
+    /// Keeps `in_flight` requests in flight. One write sends as many requests as one read answered.
     async fn many(
         &mut self,
         count: usize,
@@ -178,6 +179,6 @@ fn create(prefix: &str) -> Request {
 fn created(response: Response) -> Result<String> {
     match response {
         Response::Created { path, .. } => Ok(path),
-        other => bail!("unexpected answer {other:?}"),
+        other => bail!("unexpected response {other:?}"),
     }
 }

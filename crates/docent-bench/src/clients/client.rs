@@ -2,7 +2,7 @@ use anyhow::Result;
 use std::future::Future;
 use std::time::Duration;
 
-/// Long enough that nothing is sent besides the measured requests.
+/// Long enough that a session sends no requests besides the measured ones.
 pub(crate) const SESSION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Operations of a ZooKeeper client that the worker measures.
@@ -12,15 +12,16 @@ pub(crate) trait Client: Sized + Send + 'static {
     /// Reads a node.
     fn get(&mut self, path: &str) -> impl Future<Output = Result<()>> + Send;
 
-    /// Creates an ephemeral node with a number behind `prefix`. Returns its path.
+    /// Creates an ephemeral sequential node with this prefix. Returns its path.
     fn create(&mut self, prefix: &str) -> impl Future<Output = Result<String>> + Send;
 
     fn delete(&mut self, path: &str) -> impl Future<Output = Result<()>> + Send;
 
-    /// As `create`, and lists `folder` after it: both are submitted before either is awaited.
+    /// Does the same as `create`, and then lists `folder`. Both requests are submitted before either is
+    /// awaited.
     fn create_and_list(&mut self, prefix: &str, folder: &str) -> impl Future<Output = Result<String>> + Send;
 
-    /// `count` calls of `get`, `in_flight` at a time.
+    /// Calls `get` `count` times, with `in_flight` calls at a time.
     fn get_many(
         &mut self,
         path: &str,
@@ -28,7 +29,7 @@ pub(crate) trait Client: Sized + Send + 'static {
         in_flight: usize,
     ) -> impl Future<Output = Result<()>> + Send;
 
-    /// `count` calls of `create`, `in_flight` at a time.
+    /// Calls `create` `count` times, with `in_flight` calls at a time.
     fn create_many(
         &mut self,
         prefix: &str,
@@ -36,6 +37,6 @@ pub(crate) trait Client: Sized + Send + 'static {
         in_flight: usize,
     ) -> impl Future<Output = Result<()>> + Send;
 
-    /// Ends the session, and its nodes with it.
+    /// Closes the session, which deletes its ephemeral nodes.
     fn close(self) -> impl Future<Output = Result<()>> + Send;
 }

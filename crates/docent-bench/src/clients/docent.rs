@@ -4,7 +4,7 @@ use docent::CreateMode;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use std::future::ready;
 
-/// Our client as services use it.
+/// Docent's client, used as services would use it.
 #[derive(Debug)]
 pub(crate) struct Docent(docent::Client);
 

@@ -1,4 +1,4 @@
-//! The clients that are compared, behind the few calls that are measured.
+//! The compared clients, behind the operations that are measured.
 
 mod bare;
 mod client;

@@ -4,7 +4,7 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use std::future::ready;
 use zookeeper_client::{Acls, CreateMode, CreateOptions};
 
-/// The crate `zookeeper-client` as its users would write it.
+/// The crate `zookeeper-client`, used as its users would use it.
 #[derive(Debug)]
 pub(crate) struct ZookeeperClient(zookeeper_client::Client);
 

@@ -1,4 +1,4 @@
-//! Starts a worker under callgrind for each operation, and prints two tables.
+//! Runs a worker under callgrind for each operation, and prints two tables.
 
 use super::operation::Operation;
 use super::profile::Profile;
@@ -17,7 +17,7 @@ const PACKAGES: [&str; 6] =
 /// Command line of the bench of code paths.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Also prints the source files that each operation executes.
+    /// Also print the source files that each operation executes.
     #[arg(long)]
     files: bool,
 }
@@ -40,7 +40,7 @@ pub(crate) async fn run(options: Options) -> Result<()> {
     Ok(())
 }
 
-/// The profile of an operation, on a server of its own in this process.
+/// Returns the profile of an operation, on a separate server in this process.
 async fn profile(operation: Operation) -> Result<Profile> {
     let server = Server::start().await?;
     let output = std::env::temp_dir().join(format!("docent-code-path-{}", std::process::id()));
@@ -62,6 +62,6 @@ async fn profile(operation: Operation) -> Result<Profile> {
     let text = fs::read_to_string(&output).with_context(|| format!("cannot read {}", output.display()))?;
     fs::remove_file(&output)?;
     let profile = Profile::parse(&text);
-    ensure!(profile.files() > 0, "callgrind collected nothing of {operation}");
+    ensure!(profile.files() > 0, "callgrind collected nothing for {operation}");
     Ok(profile)
 }

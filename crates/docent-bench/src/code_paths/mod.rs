@@ -1,4 +1,4 @@
-//! How much code one operation executes, and how much code there is.
+//! The amount of code that one operation executes, and the size of the code.
 
 mod bench;
 mod operation;

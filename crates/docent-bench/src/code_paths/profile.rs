@@ -1,16 +1,16 @@
-//! Reads what callgrind wrote.
+//! Parses the output of callgrind.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The functions of a program that ran, by source file. Only those of the workspace.
+/// The functions of the workspace that ran in a program, by source file.
 #[derive(Debug, Default)]
 pub(super) struct Profile {
     files: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Profile {
-    /// Reads a profile in callgrind's format: `fl=`, `fi=` and `fe=` name the file of what follows, `fn=` the
-    /// function. A name is given once, as `(number) name`, and later as `(number)`.
+    /// Parses a profile in callgrind's format: `fl=`, `fi=` and `fe=` name the file of the following lines,
+    /// `fn=` the function. A name is given once, as `(number) name`, and later as `(number)`.
     pub(super) fn parse(text: &str) -> Self {
         let (mut file_names, mut function_names) = (HashMap::new(), HashMap::new());
         let mut file = String::new();
@@ -37,7 +37,7 @@ impl Profile {
         self.files.len()
     }
 
-    /// Number of functions that ran. Closures, and instances of generic functions, count one each.
+    /// Number of functions that ran. Each closure and each instance of a generic function counts as one.
     pub(super) fn functions(&self) -> usize {
         self.files.values().map(BTreeSet::len).sum()
     }
@@ -48,7 +48,7 @@ impl Profile {
     }
 }
 
-/// The name that `text` gives or refers to.
+/// Returns the name that `text` defines or refers to.
 fn named(names: &mut HashMap<String, String>, text: &str) -> String {
     match text.split_once(") ") {
         Some((number, name)) => {
@@ -59,7 +59,8 @@ fn named(names: &mut HashMap<String, String>, text: &str) -> String {
     }
 }
 
-/// Path of a product's source file from the root of the workspace; `None` for files of other packages.
+/// Returns the path of a product's source file from the root of the workspace, or `None` for files of other
+/// packages.
 fn of_workspace(file: &str) -> Option<&str> {
     let start = file.find("crates/docent")?;
     let path = &file[start..];

@@ -6,14 +6,14 @@ use std::path::Path;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Size {
     pub(super) files: usize,
-    /// Lines that are neither blank, nor a comment, nor part of the tests at the end of a file.
+    /// Lines that are not blank, not comments, and not part of the tests at the end of a file.
     pub(super) lines: usize,
     /// Structs, enums and traits.
     pub(super) types: usize,
 }
 
 impl Size {
-    /// Measures the Rust files below `folder`, except those of tests.
+    /// Measures the Rust files below `folder`, except test files.
     pub(super) fn of(folder: &Path) -> Result<Self> {
         let mut size = Self::default();
         for entry in fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))? {

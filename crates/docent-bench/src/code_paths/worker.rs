@@ -1,5 +1,5 @@
-//! The process that is profiled. It performs an operation twice, and the second time inside
-//! [`measured_operation`], where the profiler collects.
+//! The process that is profiled. It performs an operation twice. The profiler collects during the second
+//! call, in [`measured_operation`].
 
 use super::operation::Operation;
 use anyhow::{Context, Result};
@@ -18,7 +18,7 @@ pub(crate) struct WorkerOptions {
     connect_string: String,
 }
 
-/// The profiler collects while this function runs: on the thread that also runs all tasks of the client.
+/// Runs an operation while the profiler collects, on the thread that also runs all tasks of the client.
 #[inline(never)]
 fn measured_operation<F: Future>(runtime: &Runtime, operation: F) -> F::Output {
     runtime.block_on(operation)
@@ -52,7 +52,7 @@ fn acquire_behind_two(runtime: &Runtime, client: &Client, connect_string: &str) 
     let mutex = Mutex::new(client, "/lock")?;
     for round in 0..2 {
         let (ready, is_ready) = oneshot::channel();
-        let others = thread::spawn({
+        let clients_ahead = thread::spawn({
             let connect_string = connect_string.to_owned();
             move || single_threaded()?.block_on(two_ahead(&connect_string, ready))
         });
@@ -62,12 +62,13 @@ fn acquire_behind_two(runtime: &Runtime, client: &Client, connect_string: &str) 
             _ => measured_operation(runtime, mutex.acquire())?,
         };
         runtime.block_on(guard.release())?;
-        others.join().map_err(|_| anyhow::anyhow!("the two clients ahead panicked"))??;
+        clients_ahead.join().map_err(|_| anyhow::anyhow!("the two clients ahead panicked"))??;
     }
     Ok(())
 }
 
-/// Holds the lock with one client while another one waits, and releases it when a third one waits behind.
+/// Holds the lock with one client while a second client waits, and releases it when a third client waits
+/// behind them.
 async fn two_ahead(connect_string: &str, ready: oneshot::Sender<()>) -> Result<()> {
     let (first, second) = tokio::try_join!(Client::connect(connect_string), Client::connect(connect_string))?;
     let holder = Mutex::new(&first, "/lock")?.acquire().await?;

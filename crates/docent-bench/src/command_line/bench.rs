@@ -8,16 +8,16 @@ use docent_proto::{Acl, Create, CreateMode, Request};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Rounds before the first that counts.
+/// Rounds before the first round that counts.
 const WARM_UP_ROUNDS: u32 = 3;
 
 /// Settings of the bench.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Rounds; in each every way is measured once.
+    /// Number of rounds, in each of which every way is measured once.
     #[arg(long, default_value_t = 21, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// On the embedded server instead of a real ZooKeeper.
+    /// Measure on the embedded server instead of a real ZooKeeper.
     #[arg(long)]
     embedded: bool,
 }
@@ -43,7 +43,7 @@ pub(crate) async fn run(options: Options) -> Result<()> {
     Ok(())
 }
 
-/// Makes the nodes that the rivals use.
+/// Creates the nodes that the compared programs use.
 async fn prepare(server: SocketAddr) -> Result<()> {
     let mut client = RawClient::open(server, Duration::from_secs(10)).await?;
     for path in ["/bench", "/bench/sequential"] {

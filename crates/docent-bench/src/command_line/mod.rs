@@ -1,4 +1,4 @@
-//! The command `docent` from start to exit, beside other ways for a script to hold a lock.
+//! The time of the `docent` command from start to exit, compared with other ways for a script to hold a lock.
 
 mod bench;
 mod sequential;

@@ -12,14 +12,14 @@ pub(super) enum Way {
     Docent,
     /// A program that waits for each reply before it sends the next request.
     Sequential,
-    /// One call of ZooKeeper's own shell, of which a lock takes several.
+    /// One call of ZooKeeper's own shell. A lock takes several.
     ZkCli,
 }
 
 impl Way {
     pub(super) const ALL: [Self; 3] = [Self::Docent, Self::Sequential, Self::ZkCli];
 
-    /// Runs it once, and returns the time from start to exit.
+    /// Runs the command once, and returns the time from start to exit.
     pub(super) fn measure(self, server: SocketAddr) -> Result<Duration> {
         let mut command = self.command(server)?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -35,7 +35,7 @@ impl Way {
         let bench = std::env::current_exe()?;
         Ok(match self {
             Self::Docent => {
-                // `cargo xtask bench command-line` builds it beside this program.
+                // `cargo xtask bench command-line` builds `docent` into the same folder.
                 let mut command = Command::new(bench.with_file_name("docent"));
                 command.args(["--connect", &server, "lock", "/bench/command", "--", "true"]);
                 command

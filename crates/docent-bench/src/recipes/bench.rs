@@ -9,13 +9,14 @@ use std::fs::{self, File};
 use std::path::Path;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Runs the bench. Everything that it started has ended when this returns, also after an interruption.
+/// Runs the bench. All processes that it started have ended when this function returns, also after an
+/// interruption.
 pub(crate) async fn run(options: Options) -> Result<()> {
     let (mut interrupted, mut ended) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     tokio::select! {
         done = measure(&options) => done,
         _ = interrupted.recv() => bail!("interrupted"),
-        _ = ended.recv() => bail!("told to end"),
+        _ = ended.recv() => bail!("interrupted by a signal"),
     }
 }
 
@@ -49,12 +50,12 @@ async fn measure(options: &Options) -> Result<()> {
     if results.failures.is_empty() { Ok(()) } else { bail!("{} samples failed", results.failures.len()) }
 }
 
-/// Counts requests and bytes of each workload, apart from the rounds, because a proxy takes its time. It
-/// warms up the JVMs besides.
+/// Counts the requests and bytes of each workload. This is separate from the measured rounds, because the
+/// counting proxy adds latency. It also warms up the JVMs.
 async fn count(stage: &mut Stage, workloads: &[&'static Workload], results: &mut Results) -> Result<()> {
     for workload in workloads.iter().filter(|workload| !workload.is_memory()) {
         eprintln!("counting: {}", workload.name);
-        for role in [Role::Ours, Role::Theirs, Role::Bare] {
+        for role in [Role::Subject, Role::Peer, Role::Bare] {
             match stage.counted(workload, role).await {
                 Ok(Some(counted)) => results.add_counted(workload, role, counted),
                 Ok(None) => {}
@@ -65,7 +66,7 @@ async fn count(stage: &mut Stage, workloads: &[&'static Workload], results: &mut
     Ok(())
 }
 
-/// Measures all sides of a workload, in another order from round to round.
+/// Measures all sides of a workload, in an order that changes from round to round.
 async fn each_side(
     stage: &mut Stage,
     workload: &'static Workload,
@@ -73,7 +74,7 @@ async fn each_side(
     number: usize,
     results: &mut Results,
 ) -> Result<()> {
-    // A process's memory does not depend on the load, and takes long.
+    // The memory of a process does not depend on the load, and is slow to measure.
     if workload.is_memory() && round > 0 {
         return Ok(());
     }
@@ -105,7 +106,7 @@ fn write(options: &Options, report: &Report<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Makes the folder of an output, and sees that the file can be written, before anything is measured.
+/// Creates the folder of an output file and checks, before any measurement, that the file can be written.
 fn prepare(path: &Path) -> Result<()> {
     let open = || {
         path.parent().map_or(Ok(()), fs::create_dir_all)?;

@@ -4,7 +4,7 @@ use super::target::Target;
 use super::workload::Row;
 use std::fmt::Write;
 
-/// Bars of the ratios of ours to Curator's, of one kind of figures.
+/// Bar chart of the ratios of Docent's figures to Curator's, for one kind of figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Chart {
     /// More is better.
@@ -14,9 +14,9 @@ pub(super) enum Chart {
 }
 
 const WIDTH: f64 = 880.0;
-/// Where titles end and bars begin.
+/// Horizontal position where titles end and bars begin.
 const LEFT: f64 = 390.0;
-/// Where bars end and their figures begin.
+/// Horizontal position where bars end and their figures begin.
 const RIGHT: f64 = 740.0;
 const TOP: f64 = 84.0;
 const STEP: f64 = 30.0;
@@ -52,7 +52,7 @@ impl Chart {
         }
     }
 
-    /// The chart as SVG, readable on light and dark pages.
+    /// Returns the chart as SVG, readable on light and dark pages.
     pub(super) fn drawn(self, report: &Report<'_>) -> String {
         let mut bars = Vec::new();
         for workload in report.workloads {
@@ -79,7 +79,7 @@ fn bound(target: Target) -> Option<f64> {
     }
 }
 
-/// Place of a ratio on a logarithmic scale: twice as much is as far to the right as half is to the left.
+/// Position of a ratio on a logarithmic scale: 2 is as far to the right as 0.5 is to the left.
 #[derive(Debug, Clone, Copy)]
 struct Scale {
     low: f64,
@@ -87,7 +87,7 @@ struct Scale {
 }
 
 impl Scale {
-    /// Shows all bars, their targets, and one.
+    /// Returns a scale that contains all bars, their targets, and 1.
     fn of(bars: &[Bar<'_>]) -> Self {
         let shown = bars.iter().flat_map(|bar| [bar.ratio.min, bar.ratio.max].into_iter().chain(bar.target));
         let (low, high) = shown.fold((1.0_f64, 1.0_f64), |(low, high), one| (low.min(one), high.max(one)));
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn no_bars_are_a_chart_all_the_same() {
+    fn a_chart_without_bars_is_valid() {
         assert!(drawn("Rates", "today", &[]).ends_with("</svg>\n"));
     }
 }

@@ -2,19 +2,19 @@ use docent_battery::{Direction, FrameKind, Traced};
 use docent_proto::OpCode;
 use std::collections::BTreeMap;
 
-/// Bytes of a frame's length in front of it.
+/// Bytes of the length that precedes each frame.
 const PREFIX: usize = 4;
 
 /// Requests by operation, and bytes of both directions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Counts {
-    /// By the number of the operation; zero for those that the codec does not know.
+    /// Requests by the number of the operation, zero for operations that the codec does not know.
     pub(super) requests: BTreeMap<i32, u64>,
     pub(super) bytes: u64,
 }
 
 impl Counts {
-    /// Counts of what went through a proxy.
+    /// Counts the frames that went through a proxy.
     pub(super) fn of(trace: &[Traced]) -> Self {
         let mut counts = Self::default();
         for frame in trace {
@@ -26,7 +26,7 @@ impl Counts {
         counts
     }
 
-    /// Requests without heartbeats, which come by the clock.
+    /// Number of requests without heartbeats, which depend on time and not on the workload.
     pub(super) fn total(&self) -> u64 {
         self.without_heartbeats().map(|(_, count)| count).sum()
     }
@@ -42,7 +42,7 @@ impl Counts {
     }
 }
 
-/// Name of an operation, as in `Create2`.
+/// Returns the name of an operation, as in `Create2`.
 fn name(op: i32) -> String {
     OpCode::from_number(op).map_or_else(|_| "unknown".to_owned(), |op| format!("{op:?}"))
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-/// Longer than any order takes.
+/// Maximum duration of an order.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Moment of an order that its driver tells of.
+/// Point in time of an order that its driver reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
     /// The measured part begins.
@@ -18,11 +18,13 @@ pub(super) enum Mark {
     Stop,
 }
 
-/// Process that carries out orders with the recipes of one library, one at a time: each is a line on its
-/// standard input, and answered by the lines `start`, `stop` and `ok KEY=NUMBER …` or `error WORDS`.
+/// Process that carries out orders with the recipes of one library, one at a time. An order is one line on
+/// its standard input. The driver answers with the lines `start`, `stop` and `ok KEY=NUMBER …` or `error
+/// WORDS`.
 ///
 /// # On drop
-/// The process is killed. It also ends with its input.
+///
+/// The process is killed. It also exits when its input ends.
 #[derive(Debug)]
 pub(super) struct Driver {
     pub(super) side: Side,
@@ -35,31 +37,35 @@ impl Driver {
     /// Starts a driver and waits for its line `ready`.
     ///
     /// # Errors
-    /// When it does not start.
+    ///
+    /// Fails if the driver does not start.
     pub(super) async fn start(side: Side, mut command: Command) -> Result<Self> {
         command.process_group(0).kill_on_drop(true).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().with_context(|| format!("cannot run {:?}", command.as_std()))?;
-        let input = process.stdin.take().context("its input is piped")?;
-        let output = process.stdout.take().context("its output is piped")?;
+        let input = process.stdin.take().context("the driver's input is piped")?;
+        let output = process.stdout.take().context("the driver's output is piped")?;
         let mut driver = Self { side, process, input, output: BufReader::new(output).lines() };
         let first = driver.line().await?;
-        ensure!(first == "ready", "the driver of {side} said {first:?} in place of `ready`");
+        ensure!(first == "ready", "the driver of {side} printed {first:?} instead of `ready`");
         Ok(driver)
     }
 
-    /// Id of the process.
+    /// The id of the process.
     ///
     /// # Errors
-    /// When it has ended.
+    ///
+    /// Fails if the process has ended.
     pub(super) fn pid(&self) -> Result<u32> {
         self.process.id().with_context(|| format!("the driver of {} has ended", self.side))
     }
 
-    /// Has it carry out an order. `mark` is called at its moments.
+    /// Sends an order to the driver and waits for its answer. Calls `mark` at each point in time that the
+    /// driver reports.
     ///
     /// # Errors
-    /// When it fails, or takes too long.
-    pub(super) async fn ask(&mut self, order: &str, mut mark: impl FnMut(Mark)) -> Result<Answer> {
+    ///
+    /// Fails if the driver fails or does not answer in time.
+    pub(super) async fn run(&mut self, order: &str, mut mark: impl FnMut(Mark)) -> Result<Answer> {
         self.input.write_all(format!("{order}\n").as_bytes()).await?;
         loop {
             match self.line().await?.as_str() {
@@ -72,7 +78,9 @@ impl Driver {
 
     async fn line(&mut self) -> Result<String> {
         let line = tokio::time::timeout(PATIENCE, self.output.next_line()).await;
-        match line.with_context(|| format!("{} says nothing for {PATIENCE:?}", self.side))?? {
+        match line
+            .with_context(|| format!("the driver of {} printed nothing for {PATIENCE:?}", self.side))??
+        {
             Some(line) => Ok(line),
             None => bail!("the driver of {} ended", self.side),
         }

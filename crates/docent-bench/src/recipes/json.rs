@@ -4,7 +4,7 @@ use super::results::Results;
 use super::workload::{Role, Row, Workload};
 use serde_json::{Value, json};
 
-/// Everything that was measured, with each sample.
+/// Returns all results, with each sample.
 pub(super) fn all(report: &Report<'_>) -> Value {
     let workloads = report.workloads.iter().chain(report.grown);
     json!({
@@ -47,12 +47,12 @@ fn row(results: &Results, workload: &Workload, row: &Row) -> Value {
     json!({
         "title": row.title,
         "key": row.key,
-        "docent": ratio(compared.ours),
-        "theirs": ratio(compared.theirs),
+        "docent": ratio(compared.subject),
+        "theirs": ratio(compared.peer),
         "ratio": ratio(compared.ratio),
-        "bare": ratio(bound(Role::Ours).theirs),
-        "docent_to_bare": ratio(bound(Role::Ours).ratio),
-        "theirs_to_bare": ratio(bound(Role::Theirs).ratio),
+        "bare": ratio(bound(Role::Subject).peer),
+        "docent_to_bare": ratio(bound(Role::Subject).ratio),
+        "theirs_to_bare": ratio(bound(Role::Peer).ratio),
         "noisy": compared.is_noisy,
         "target": row.target.map(|target| target.to_string()),
     })
@@ -62,7 +62,7 @@ fn ratio(of: Option<Ratio>) -> Value {
     of.map_or(Value::Null, |of| json!({ "median": of.median, "min": of.min, "max": of.max }))
 }
 
-/// Figures of an answer as it is written.
+/// Returns the figures of an answer, given its printed form.
 fn figures(answer: &str) -> Value {
     let figures = answer.split_whitespace().filter_map(|word| word.split_once('='));
     figures.map(|(key, value)| (key.to_owned(), json!(value.parse::<f64>().ok()))).collect()

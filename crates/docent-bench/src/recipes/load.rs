@@ -2,10 +2,10 @@ use anyhow::{Context, Result};
 use std::fs;
 use std::time::Instant;
 
-/// Ticks a second of the kernel's counts of CPU time, on every Linux that Rust's tier 1 knows.
+/// Ticks per second in which the kernel counts CPU time, on every Linux of Rust's tier 1.
 const TICKS: f64 = 100.0;
 
-/// Load of processes that do not belong to the bench, in cores, since a point in time.
+/// Load of processes that do not belong to the bench since a point in time, in cores.
 #[derive(Debug)]
 pub(super) struct Load {
     own: Vec<u32>,
@@ -14,46 +14,48 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// Begins to look; `own` are the processes that the bench started, and itself.
+    /// Starts to measure. `own` are the processes that the bench started, and the bench itself.
     ///
     /// # Errors
-    /// When one of them is gone.
+    ///
+    /// Fails if one of the processes has exited.
     pub(super) fn watch(own: Vec<u32>) -> Result<Self> {
         let foreign = foreign(&own)?;
         Ok(Self { own, since: Instant::now(), foreign })
     }
 
-    /// Cores that others used since it began to look.
+    /// Returns the number of cores that other processes have used since the start of the measurement.
     ///
     /// # Errors
-    /// When a process of the bench is gone.
+    ///
+    /// Fails if a process of the bench has exited.
     pub(super) fn cores(&self) -> Result<f64> {
         let ticks = foreign(&self.own)? - self.foreign;
         Ok((ticks / TICKS / self.since.elapsed().as_secs_f64()).max(0.0))
     }
 }
 
-/// Ticks of all that runs on this machine but these processes.
+/// Returns the ticks used by all processes of this machine except `own`.
 fn foreign(own: &[u32]) -> Result<f64> {
     let mut ticks = busy(&fs::read_to_string("/proc/stat")?)?;
     for pid in own {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
-        ticks -= used(&stat.with_context(|| format!("process {pid} is gone"))?)?;
+        ticks -= used(&stat.with_context(|| format!("process {pid} has exited"))?)?;
     }
     Ok(ticks)
 }
 
-/// Ticks in which something ran, on all cores: user, nice, system and stolen. Interrupts are left out: those
-/// of the loopback are the bench's own.
+/// Returns the ticks that were not idle, on all cores: user, nice, system and stolen. Interrupts are omitted,
+/// because loopback interrupts belong to the bench.
 fn busy(stat: &str) -> Result<f64> {
     let line = stat.lines().next().context("/proc/stat is empty")?;
     let fields: Vec<f64> = line.split_whitespace().skip(1).filter_map(|field| field.parse().ok()).collect();
     [0, 1, 2, 7].iter().map(|index| fields.get(*index).context("/proc/stat has too few fields")).sum()
 }
 
-/// Ticks that a process used, all its threads, in user space and in the kernel.
+/// Returns the ticks used by all threads of a process, in user space and in the kernel.
 fn used(stat: &str) -> Result<f64> {
-    // The name of the program, in parentheses, may hold anything.
+    // The name of the program, in parentheses, may contain any character.
     let (_, rest) = stat.rsplit_once(')').context("no name in a process's stat")?;
     let mut fields = rest.split_whitespace().skip(11);
     let mut ticks = || fields.next().context("a process's stat is short")?.parse::<f64>().context("no ticks");
@@ -65,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn busy_is_what_runs_and_what_is_stolen() {
+    fn busy_time_includes_stolen_time() {
         let stat = "cpu  100 20 30 5000 600 0 70 8 0 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n";
         assert_eq!(busy(stat).unwrap(), 158.0);
         assert!(busy("cpu 1 2").is_err());

@@ -1,15 +1,15 @@
-//! Words for when and where figures were taken.
+//! Text that describes when and where figures were measured.
 
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Today's date in UTC, as `2026-11-23`.
+/// Returns today's date in UTC, as `2026-11-23`.
 pub(super) fn today() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     date(seconds / 86_400)
 }
 
-/// Date of a day, counted from 1970-01-01.
+/// Returns the date of a day, counted from 1970-01-01.
 fn date(mut days: u64) -> String {
     let is_leap =
         |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
@@ -29,11 +29,11 @@ fn date(mut days: u64) -> String {
     format!("{year}-{month:02}-{:02}", days + 1)
 }
 
-/// Processor, number of cores, memory and kernel.
+/// Returns a description of the processor, cores, memory and kernel.
 pub(super) fn machine() -> String {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let (processors, memory) = (read("/proc/cpuinfo"), read("/proc/meminfo"));
-    let model = field(&processors, "model name").unwrap_or("a processor of unknown make");
+    let model = field(&processors, "model name").unwrap_or("an unknown processor");
     let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
     let kilobytes: f64 = field(&memory, "MemTotal")
         .and_then(|total| total.trim_end_matches(" kB").parse().ok())

@@ -1,4 +1,4 @@
-//! Docent's recipes side by side with Curator's and kazoo's, on one real server.
+//! Docent's recipes compared with Curator's and kazoo's, on one real server.
 
 mod bench;
 mod chart;

@@ -3,64 +3,66 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::time::Duration;
 
-/// Order for a driver, which is one line: `NAME CONNECT-STRING PATH KEY=NUMBER …`.
+/// Order for a driver. It is one line: `NAME CONNECT-STRING PATH KEY=NUMBER …`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Order {
     pub(super) name: String,
     pub(super) connect: String,
-    /// Path that nothing else has used yet, or the folder of services that stand already.
+    /// Path that no other order has used, or the folder of the existing services.
     pub(super) path: String,
     settings: HashMap<String, u64>,
 }
 
 impl Order {
-    /// Reads a line.
+    /// Parses a line.
     ///
     /// # Errors
-    /// When it is no order.
+    ///
+    /// Fails if the line is not an order.
     pub(super) fn parse(line: &str) -> Result<Self> {
         let mut words = line.split(' ').map(str::to_owned);
-        let mut word = || words.next().with_context(|| format!("{line:?} ends early"));
+        let mut word = || words.next().with_context(|| format!("the order {line:?} is incomplete"));
         let (name, connect, path) = (word()?, word()?, word()?);
         let mut settings = HashMap::new();
         for setting in words {
             let (key, number) =
-                setting.split_once('=').with_context(|| format!("no number in {setting:?}"))?;
+                setting.split_once('=').with_context(|| format!("the setting {setting:?} has no number"))?;
             settings.insert(key.to_owned(), number.parse().with_context(|| setting.clone())?);
         }
         Ok(Self { name, connect, path, settings })
     }
 
-    /// Setting, or zero.
+    /// Returns a setting, or zero if it is missing.
     pub(super) fn number(&self, key: &str) -> u64 {
         self.settings.get(key).copied().unwrap_or_default()
     }
 
-    /// Setting as a count, or zero.
+    /// Returns a setting as a count, or zero if it is missing.
     pub(super) fn count(&self, key: &str) -> usize {
         usize::try_from(self.number(key)).unwrap_or(usize::MAX)
     }
 
-    /// Setting in milliseconds.
+    /// Returns a setting in milliseconds.
     pub(super) fn millis(&self, key: &str) -> Duration {
         Duration::from_millis(self.number(key))
     }
 }
 
-/// Figures of a driver, each with its key: the last line that it says of an order.
+/// Figures of a driver, each with its key: the last line of its answer to an order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Answer(BTreeMap<String, f64>);
 
 impl Answer {
-    /// Reads the line `ok KEY=NUMBER …`.
+    /// Parses the line `ok KEY=NUMBER …`.
     ///
     /// # Errors
-    /// When the driver failed, with its words.
+    ///
+    /// Fails with the driver's message if the driver failed.
     pub(super) fn parse(line: &str) -> Result<Self> {
         let Some(figures) = line.strip_prefix("ok") else { bail!("{line}") };
         let mut answer = Self::default();
         for figure in figures.split_whitespace() {
-            let (key, value) = figure.split_once('=').with_context(|| format!("no figure in {figure:?}"))?;
+            let (key, value) = figure.split_once('=').with_context(|| format!("{figure:?} has no value"))?;
             answer.set(key, value.parse().with_context(|| figure.to_owned())?);
         }
         Ok(answer)
@@ -75,13 +77,14 @@ impl Answer {
         self
     }
 
-    /// Figure, of which `rate` (operations a second) and `cpu` (microseconds for each) follow from others.
+    /// Returns a figure. `rate` (operations per second) and `cpu` (microseconds per operation) are computed
+    /// from other figures.
     pub(super) fn figure(&self, key: &str) -> Option<f64> {
-        let told = |key: &str| self.0.get(key).copied();
+        let value = |key: &str| self.0.get(key).copied();
         match key {
-            "rate" => Some(told("ops")? / told("seconds")?),
-            "cpu" => Some(told("cpu_micros")? / told("ops").filter(|ops| *ops > 0.0)?),
-            key => told(key),
+            "rate" => Some(value("ops")? / value("seconds")?),
+            "cpu" => Some(value("cpu_micros")? / value("ops").filter(|ops| *ops > 0.0)?),
+            key => value(key),
         }
     }
 }
@@ -108,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_read_as_it_is_written() {
+    fn an_answer_round_trips() {
         let answer = Answer::default().with("ops", 300.0).with("seconds", 1.5).with("cpu_micros", 600.0);
         assert_eq!(Answer::parse(&answer.to_string()).unwrap(), answer);
         assert_eq!((answer.figure("rate"), answer.figure("cpu")), (Some(200.0), Some(2.0)));
@@ -122,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_done_has_no_cpu_for_each() {
+    fn without_operations_there_is_no_cpu_per_operation() {
         assert_eq!(Answer::parse("ok ops=0 seconds=1 cpu_micros=5").unwrap().figure("cpu"), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Processes of the libraries that take part.
+//! Processes of the compared libraries.
 
 use super::driver::Driver;
 use super::side::Side;
@@ -25,7 +25,8 @@ const MISSING_JAVA: &str =
 /// Starts a driver of one library.
 ///
 /// # Errors
-/// When it is not there, with what to install.
+///
+/// Fails if the library is not installed, naming what to install.
 pub(super) async fn start(side: Side) -> Result<Driver> {
     let command = match side {
         Side::Docent | Side::Bare => docent()?,
@@ -35,17 +36,17 @@ pub(super) async fn start(side: Side) -> Result<Driver> {
     Driver::start(side, command).await
 }
 
-/// This program once more, so that its CPU and memory are those of one side alone.
+/// Starts this program again, so its CPU and memory belong to one side alone.
 fn docent() -> Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("recipe-worker");
     Ok(command)
 }
 
-/// A JVM with its own settings, but for its largest heap.
+/// Starts a JVM with its default settings, except for the maximum heap size.
 async fn curator() -> Result<Command> {
     for jar in JARS {
-        ensure!(Path::new(jar).is_file(), "no {jar}: {MISSING_JAVA}");
+        ensure!(Path::new(jar).is_file(), "{jar} does not exist: {MISSING_JAVA}");
     }
     let classes = folder("curator")?;
     let mut javac = Command::new("javac");
@@ -58,10 +59,11 @@ async fn curator() -> Result<Command> {
     Ok(java)
 }
 
-/// Version in the names of Debian's jars.
+/// Returns the version of Curator, from the names of Debian's jars.
 ///
 /// # Errors
-/// When their folder cannot be read.
+///
+/// Fails if the folder of the jars cannot be read.
 pub(super) fn curator_version() -> Result<String> {
     for jar in std::fs::read_dir("/usr/share/java")? {
         let name = jar?.file_name().to_string_lossy().into_owned();
@@ -73,10 +75,11 @@ pub(super) fn curator_version() -> Result<String> {
     Ok("of unknown version".to_owned())
 }
 
-/// Folder beside this program for what is built once.
+/// Returns a folder beside this program for files that are built once.
 fn folder(name: &str) -> Result<PathBuf> {
     let program = std::env::current_exe()?;
-    let folder = program.parent().context("a program is in a folder")?.join("bench-recipes").join(name);
+    let folder =
+        program.parent().context("the program's file has no parent folder")?.join("bench-recipes").join(name);
     std::fs::create_dir_all(&folder)?;
     Ok(folder)
 }
@@ -84,7 +87,7 @@ fn folder(name: &str) -> Result<PathBuf> {
 async fn succeed(program: &mut Command, missing: &str) -> Result<()> {
     let output = program.stdin(Stdio::null()).kill_on_drop(true).output().await;
     let output = output.with_context(|| format!("cannot run {program:?}: {missing}"))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{program:?} failed: {said}{missing}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{program:?} failed: {stderr}{missing}");
     Ok(())
 }

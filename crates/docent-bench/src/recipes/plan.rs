@@ -10,30 +10,30 @@ use std::time::Duration;
 /// Command line of the recipes bench.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Short samples in three rounds, five of those that vary most, and no growth: a quarter of an hour at
-    /// most on two cores.
+    /// Take short samples, in three rounds or five for the workloads that vary most, without growth; takes at
+    /// most a quarter of an hour on two cores.
     #[arg(long)]
     pub(super) quick: bool,
-    /// Only the workloads whose names begin so.
+    /// Run only the workloads whose names begin with this text.
     #[arg(long)]
     pub(super) only: Option<String>,
-    /// Rounds; in each all sides are measured, one after the other. Default: 5; with `--quick` 5 of what
-    /// varies most and 3 of the rest.
+    /// Number of rounds, in each of which all sides are measured one after the other [default: 5; with
+    /// `--quick` 5 for the workloads that vary most and 3 for the rest].
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
     /// Length of a sample of a rate, in milliseconds.
     #[arg(long)]
     window: Option<u64>,
-    /// Nothing but growth and memory.
+    /// Measure only growth and memory.
     #[arg(long)]
     growth: bool,
-    /// Writes all figures as JSON.
+    /// Write all figures to this file, as JSON.
     #[arg(long)]
     pub(super) json: Option<PathBuf>,
-    /// Writes the tables as Markdown.
+    /// Write the tables to this file, as Markdown.
     #[arg(long)]
     pub(super) markdown: Option<PathBuf>,
-    /// Folder for the charts. Default: `docs`, and none where only some workloads are measured.
+    /// Folder for the charts [default: `docs`, or none if only some workloads are measured].
     #[arg(long)]
     charts: Option<PathBuf>,
 }
@@ -47,13 +47,13 @@ pub(super) struct Plan {
     lead: u64,
     window: u64,
     samples: u64,
-    /// Time from the start after which noisy samples are not repeated any more.
+    /// Time from the start after which noisy samples are no longer repeated.
     pub(super) patience: Duration,
     /// Time from the start after which no workload of a further round begins.
     pub(super) limit: Duration,
 }
 
-/// Length of the samples of a counting run, in milliseconds, which warms up the JVMs, too.
+/// Length of the samples of a counting run, in milliseconds. The counting run also warms up the JVMs.
 const COUNTING_WINDOW: u64 = 700;
 const COUNTING_SAMPLES: u64 = 20;
 /// Workloads whose ratios vary most from round to round.
@@ -67,9 +67,10 @@ const UNSTEADY: &[&str] = &[
     "change-1000",
     "publish",
 ];
-/// A view is left alone after it was opened until it watches all its instances, however slow the machine is.
+/// Number of instances whose watches a view sets per millisecond, even on a slow machine. The bench pauses
+/// accordingly after it has opened a view.
 const INSTANCES_PER_MILLISECOND: u64 = 2;
-/// One cold view takes as long as many changes.
+/// Number of changes that take as long as one cold view.
 const SAMPLES_PER_VIEW: u64 = 10;
 
 impl Options {
@@ -87,19 +88,24 @@ impl Options {
         }
     }
 
-    /// Workloads of the rounds.
+    /// Returns the workloads of the rounds.
     ///
     /// # Errors
-    /// When there are none, with the names there are.
+    ///
+    /// Fails if no workload is selected, listing the existing names.
     pub(super) fn workloads(&self) -> Result<Vec<&'static Workload>> {
         let chosen = self.chosen(WORKLOADS);
         let names: Vec<_> = WORKLOADS.iter().chain(GROWTH).map(|workload| workload.name).collect();
         let is_any = !chosen.is_empty() || !self.grown().is_empty();
-        ensure!(is_any, "no workload begins so; there are {}", names.join(", "));
+        ensure!(
+            is_any,
+            "no workload has a name that begins with the given text; the workloads are {}",
+            names.join(", ")
+        );
         Ok(if self.growth { Vec::new() } else { chosen })
     }
 
-    /// Workloads that are measured once.
+    /// Returns the workloads that are measured once.
     pub(super) fn grown(&self) -> Vec<&'static Workload> {
         if self.growth || self.only.is_some() || !self.quick { self.chosen(GROWTH) } else { Vec::new() }
     }
@@ -120,7 +126,7 @@ impl Options {
         self.json.clone().into_iter().chain(self.markdown.clone()).chain(charts).collect()
     }
 
-    /// True when every workload with a target is measured.
+    /// Returns true if every workload with a target is measured.
     fn is_whole(&self) -> bool {
         self.only.is_none() && !self.growth
     }
@@ -133,25 +139,25 @@ impl Options {
 }
 
 impl Plan {
-    /// True when a workload is measured in this round, counted from zero.
+    /// Returns true if a workload is measured in this round, counted from zero.
     pub(super) fn has(&self, workload: &Workload, round: u32) -> bool {
         round < self.steady_rounds || round < self.rounds && UNSTEADY.contains(&workload.name)
     }
 
-    /// Number of rounds, in words.
-    pub(super) fn told_rounds(&self) -> String {
+    /// The number of rounds, in words.
+    pub(super) fn described_rounds(&self) -> String {
         match (self.steady_rounds, self.rounds) {
             (steady, most) if steady == most => most.to_string(),
             (steady, most) => format!("{steady} to {most}"),
         }
     }
 
-    /// Settings that a sample's order has beside its own.
+    /// The general settings of a sample's order, besides the workload's own.
     pub(super) fn settings(&self, workload: &Workload) -> String {
         written(workload, self.lead, self.window, self.samples)
     }
 
-    /// Those of a counting run.
+    /// The general settings of a counting run's order.
     pub(super) fn counting(&self, workload: &Workload) -> String {
         let window = COUNTING_WINDOW.min(self.window);
         written(workload, self.lead, window, COUNTING_SAMPLES.min(self.samples))
@@ -159,7 +165,7 @@ impl Plan {
 }
 
 fn written(workload: &Workload, lead: u64, window: u64, samples: u64) -> String {
-    let is_view = workload.ours.starts_with("view");
+    let is_view = workload.subject.starts_with("view");
     let samples = if is_view { (samples / SAMPLES_PER_VIEW).max(2) } else { samples };
     let settle = workload.instances as u64 / INSTANCES_PER_MILLISECOND;
     format!("lead={lead} window={window} samples={samples} settle={settle}")
@@ -170,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_varies_most_is_among_the_workloads() {
+    fn the_most_variable_workloads_exist() {
         let is_known = |name: &&&str| WORKLOADS.iter().any(|workload| workload.name == **name);
         assert_eq!(UNSTEADY.iter().filter(is_known).count(), UNSTEADY.len());
     }

@@ -8,48 +8,50 @@ use std::time::Duration;
 /// Name of each service.
 pub(super) const SERVICE: &str = "service";
 
-/// Instances of one session: servers limit how many ephemeral nodes it may own.
+/// Instances of one session. Servers limit the number of ephemeral nodes that a session may own.
 const PER_SESSION: usize = 4_000;
 const IN_FLIGHT: usize = 64;
 const SESSION_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Services whose instances stand for as long as the bench runs, in the layout that all libraries read: those
-/// of one size are looked at by all sides.
+/// Services whose instances exist as long as the bench runs, in the layout that all libraries read. All sides
+/// use the same service of each size.
 ///
 /// # On drop
-/// They go with their sessions.
+///
+/// The instances are deregistered, because their sessions end.
 #[derive(Debug, Default)]
 pub(super) struct Populated {
     folders: HashMap<usize, String>,
     registered: Vec<(Client, Vec<Registration>)>,
 }
 
-/// An instance with this payload.
+/// Returns an instance with this payload.
 pub(super) fn instance(payload: &str) -> Instance<String> {
     Instance::new(SERVICE, "10.0.0.7", 8080).payload(payload.to_owned())
 }
 
 impl Populated {
-    /// Folder of the services of this size; makes it when it is first asked for.
+    /// Returns the folder of a service with this number of instances, and creates it on first use.
     ///
     /// # Errors
-    /// When an instance cannot be registered.
+    ///
+    /// Fails if an instance cannot be registered.
     pub(super) async fn folder(&mut self, server: &str, instances: usize) -> Result<String> {
         if let Some(folder) = self.folders.get(&instances) {
             return Ok(folder.clone());
         }
         let folder = format!("/bench/services-{instances}");
-        let mut left = instances;
-        while left > 0 {
-            let count = left.min(PER_SESSION);
+        let mut remaining = instances;
+        while remaining > 0 {
+            let count = remaining.min(PER_SESSION);
             self.registered.push(register(server, &folder, count).await?);
-            left -= count;
+            remaining -= count;
         }
         self.folders.insert(instances, folder.clone());
         Ok(folder)
     }
 
-    /// Ends the sessions, and with them the instances.
+    /// Closes the sessions, which deregisters the instances.
     pub(super) async fn close(self) {
         for (client, _) in self.registered {
             client.close().await;

@@ -10,7 +10,7 @@ pub(super) struct Ratio {
 }
 
 impl Ratio {
-    /// `None` when there are no values.
+    /// Returns `None` if there are no values.
     pub(super) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
@@ -20,13 +20,13 @@ impl Ratio {
         Some(Self { median, min, max, count: values.len() })
     }
 
-    /// True when a bound lies strictly between the smallest and the largest value: which side of it the
-    /// median is on may be chance.
+    /// Returns true if a bound lies strictly between the smallest and the largest value. In this case the
+    /// side of the bound on which the median lies may be chance.
     pub(super) fn spans(&self, bound: f64) -> bool {
         self.min < bound && bound < self.max
     }
 
-    /// True when ours was better in some rounds and theirs in others.
+    /// Returns true if Docent was better in some rounds and the other library in others.
     pub(super) fn is_within_noise(&self) -> bool {
         self.spans(1.0)
     }

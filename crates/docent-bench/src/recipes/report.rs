@@ -13,7 +13,7 @@ pub(super) struct Report<'a> {
     pub(super) grown: &'a [&'static Workload],
     pub(super) results: &'a Results,
     pub(super) plan: Plan,
-    /// When and where.
+    /// When and where the figures were measured.
     pub(super) taken: String,
 }
 
@@ -21,19 +21,19 @@ impl Report<'_> {
     fn beside(&self, workload: &Workload, row: &Row) -> [String; 6] {
         let compared = self.results.compared(workload, row.key);
         let side = |figure: Option<Ratio>| figure.map_or("–".to_owned(), |of| figure_of(of.median));
-        let ratio = told(&compared);
+        let ratio = ratio_text(&compared);
         let target = row.target.map_or_else(String::new, |target| target.to_string());
         let verdict = row.target.map_or_else(String::new, |target| verdict(target, &compared));
-        [row.title.to_owned(), side(compared.ours), side(compared.theirs), ratio, target, verdict]
+        [row.title.to_owned(), side(compared.subject), side(compared.peer), ratio, target, verdict]
     }
 
-    /// A figure beside that of bare sockets; `None` where they have none.
+    /// Returns a figure compared with that of bare sockets, or `None` if bare sockets have none.
     fn bound(&self, workload: &Workload, row: &Row) -> Option<[String; 5]> {
-        let [ours, theirs] = [Role::Ours, Role::Theirs]
+        let [subject, peer] = [Role::Subject, Role::Peer]
             .map(|role| self.results.between(workload, row.key, [role, Role::Bare]));
         let side = |figure: Option<Ratio>| figure.map_or("–".to_owned(), |of| figure_of(of.median));
-        let bare = figure_of(ours.theirs?.median);
-        Some([row.title.to_owned(), side(ours.ours), bare, told(&ours), told(&theirs)])
+        let bare = figure_of(subject.peer?.median);
+        Some([row.title.to_owned(), side(subject.subject), bare, ratio_text(&subject), ratio_text(&peer)])
     }
 
     fn write_bounds(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -42,16 +42,16 @@ impl Report<'_> {
         if rows.is_empty() {
             return Ok(());
         }
-        writeln!(f, "\n### Beside bare sockets\n")?;
+        writeln!(f, "\n### Compared with bare sockets\n")?;
         let head = ["median of rounds", "Docent", "bare", "Docent : bare (range)", "Curator : bare (range)"];
         write_table(f, &std::iter::once(head.map(str::to_owned)).chain(rows).collect::<Vec<_>>())
     }
 
     fn costs(&self, workload: &Workload) -> [String; 5] {
         let sides = |figure: &dyn Fn(Role) -> Option<f64>| {
-            let [ours, theirs] =
-                [Role::Ours, Role::Theirs].map(|role| figure(role).map_or("–".into(), figure_of));
-            if workload.theirs.is_some() { format!("{ours} / {theirs}") } else { ours }
+            let [subject, peer] =
+                [Role::Subject, Role::Peer].map(|role| figure(role).map_or("–".into(), figure_of));
+            if workload.peer.is_some() { format!("{subject} / {peer}") } else { subject }
         };
         let counted = |role| self.results.counted(workload, role);
         let kazoo = self.results.figure(workload, Role::Kazoo, "rate");
@@ -66,7 +66,7 @@ impl Report<'_> {
 
     fn requests(&self, workload: &Workload) -> [String; 3] {
         let by = |role| self.results.counted(workload, role).map_or("–".to_owned(), by_operation);
-        [workload.rows[0].title.to_owned(), by(Role::Ours), by(Role::Theirs)]
+        [workload.rows[0].title.to_owned(), by(Role::Subject), by(Role::Peer)]
     }
 
     fn write_all(&self, f: &mut fmt::Formatter<'_>, workloads: &[&'static Workload]) -> fmt::Result {
@@ -92,22 +92,22 @@ impl Report<'_> {
 
 impl fmt::Display for Report<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (results, rounds) = (self.results, self.plan.told_rounds());
+        let (results, rounds) = (self.results, self.plan.described_rounds());
         writeln!(f, "{}, {rounds} rounds, {} samples.", self.taken, results.kept())?;
         writeln!(
             f,
-            "{} samples were taken again because others used more than {} cores meanwhile; {} are noisy all the same.",
+            "{} samples were taken again because other processes used more than {} cores meanwhile; {} samples stayed noisy.",
             results.dropped,
             super::results::QUIET,
             results.noisy(),
         )?;
         if results.left_out > 0 {
-            writeln!(f, "Time was up before {} rounds of workloads.", results.left_out)?;
+            writeln!(f, "The time limit was reached before {} rounds of workloads.", results.left_out)?;
         }
         for failure in &results.failures {
             writeln!(f, "Failed: {failure}")?;
         }
-        for (title, workloads) in [("Beside Curator", self.workloads), ("How it grows", self.grown)] {
+        for (title, workloads) in [("Compared with Curator", self.workloads), ("How it grows", self.grown)] {
             if !workloads.is_empty() {
                 writeln!(f, "\n### {title}\n")?;
                 self.write_all(f, workloads)?;
@@ -117,21 +117,21 @@ impl fmt::Display for Report<'_> {
     }
 }
 
-/// The ratio of two sides.
-fn told(compared: &Compared) -> String {
+/// Returns the ratio of two sides, as text.
+fn ratio_text(compared: &Compared) -> String {
     let noisy = if compared.is_noisy { ", noisy" } else { "" };
     compared.ratio.map_or("–".to_owned(), |ratio| format!("{ratio}{noisy}"))
 }
 
 fn verdict(target: Target, compared: &Compared) -> String {
     let figure = match target {
-        Target::Absolute(_) => compared.ours,
+        Target::Absolute(_) => compared.subject,
         Target::AtLeast(_) | Target::AtMost(_) => compared.ratio,
     };
     figure.map_or_else(|| "not measured".to_owned(), |figure| target.verdict(&figure).to_string())
 }
 
-/// A figure with as many digits as it is good for.
+/// Returns a figure with its significant digits.
 pub(super) fn figure_of(figure: f64) -> String {
     match figure {
         figure if figure < 100.0 => format!("{figure:.1}"),
@@ -145,8 +145,9 @@ pub(super) fn figure_of(figure: f64) -> String {
 
 fn by_operation(counted: &super::results::Counted) -> String {
     let each = counted.counts.named().map(|(name, count)| (name, count as f64 / counted.operations));
-    let told = each.filter(|(_, count)| *count >= 0.05).map(|(name, count)| format!("{count:.1} {name}"));
-    told.collect::<Vec<_>>().join(", ")
+    let ratio_text =
+        each.filter(|(_, count)| *count >= 0.05).map(|(name, count)| format!("{count:.1} {name}"));
+    ratio_text.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -174,11 +175,11 @@ mod tests {
     }
 
     #[test]
-    fn each_target_is_told_with_its_verdict() {
+    fn each_target_is_reported_with_its_verdict() {
         let mut results = Results::default();
         let workload = &WORKLOADS[0];
         let rates =
-            [(Role::Ours, 3_000.0), (Role::Theirs, 1_500.0), (Role::Kazoo, 700.0), (Role::Bare, 4_000.0)];
+            [(Role::Subject, 3_000.0), (Role::Peer, 1_500.0), (Role::Kazoo, 700.0), (Role::Bare, 4_000.0)];
         for (role, rate) in rates {
             for round in 0..3 {
                 let answer =
@@ -197,13 +198,13 @@ mod tests {
             let line = text.lines().find(|line| line.contains(title)).unwrap();
             line.split_whitespace().collect::<Vec<_>>().join(" ")
         };
-        assert!(line("nobody else wants it").contains("| 2.00 (2.00..2.00) | ≥ 1.7 × | met |"), "{text}");
+        assert!(line("mutex, uncontended").contains("| 2.00 (2.00..2.00) | ≥ 1.7 × | met |"), "{text}");
         assert!(line("its client CPU").contains("| ≤ 0.35 × | **not met** |"), "{text}");
         assert!(line("its requests").contains("| ≤ 3 | met |"), "{text}");
         assert!(text.contains("1.0 Delete, 1.0 GetChildren2, 1.0 Create2"), "{text}");
         assert!(text.contains("| 700 "), "{text}");
         assert!(!text.contains("How it grows"), "{text}");
-        let (_, bounds) = text.split_once("### Beside bare sockets").unwrap();
+        let (_, bounds) = text.split_once("### Compared with bare sockets").unwrap();
         let bounds = bounds.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(bounds.contains("| 3,000 | 4,000 | 0.75 (0.75..0.75) | 0.38 (0.38..0.38) |"), "{text}");
     }

@@ -4,7 +4,7 @@ use super::ratio::Ratio;
 use super::workload::{Role, Workload};
 use std::collections::HashMap;
 
-/// Most load of others during a sample, in cores.
+/// Maximum load of other processes during a quiet sample, in cores.
 pub(super) const QUIET: f64 = 0.2;
 
 /// One measurement.
@@ -12,11 +12,11 @@ pub(super) const QUIET: f64 = 0.2;
 pub(super) struct Sample {
     pub(super) round: u32,
     pub(super) answer: Answer,
-    /// Load of others meanwhile, in cores.
+    /// Load of other processes during the sample, in cores.
     pub(super) foreign: f64,
 }
 
-/// Operations of a counting run, with what they sent.
+/// Operations of a counting run, with the requests that they sent.
 #[derive(Debug, Clone)]
 pub(super) struct Counted {
     pub(super) operations: f64,
@@ -35,27 +35,27 @@ impl Counted {
     }
 }
 
-/// Everything that was measured.
+/// All results.
 #[derive(Debug, Default)]
 pub(super) struct Results {
     samples: HashMap<(&'static str, Role), Vec<Sample>>,
     counted: HashMap<(&'static str, Role), Counted>,
-    /// Samples with too much load of others, that were taken again.
+    /// Number of samples that were repeated because other processes used too much CPU.
     pub(super) dropped: usize,
-    /// Rounds of workloads that were left out because time was up.
+    /// Number of rounds of workloads that were skipped because the time limit was reached.
     pub(super) left_out: usize,
-    /// Words of workloads that failed.
+    /// Error messages of workloads that failed.
     pub(super) failures: Vec<String>,
 }
 
-/// A figure of one workload, of both sides.
+/// A figure of one workload, for both sides.
 #[derive(Debug, Clone)]
 pub(super) struct Compared {
-    pub(super) ours: Option<Ratio>,
-    pub(super) theirs: Option<Ratio>,
+    pub(super) subject: Option<Ratio>,
+    pub(super) peer: Option<Ratio>,
     /// Median of the ratios within rounds.
     pub(super) ratio: Option<Ratio>,
-    /// True when no round was quiet on both sides: then noisy ones count.
+    /// True if no round was quiet on both sides. In this case the noisy rounds count.
     pub(super) is_noisy: bool,
 }
 
@@ -87,33 +87,33 @@ impl Results {
         self.samples.values().map(Vec::len).sum()
     }
 
-    /// Number of those that were kept although others had too much load.
+    /// Number of kept samples during which other processes used too much CPU.
     pub(super) fn noisy(&self) -> usize {
         self.samples.values().flatten().filter(|sample| !sample.is_quiet()).count()
     }
 
-    /// A figure of ours and of theirs, and the ratio.
+    /// Returns Docent's figure, the other library's, and their ratio.
     pub(super) fn compared(&self, workload: &Workload, key: &str) -> Compared {
-        self.between(workload, key, [Role::Ours, Role::Theirs])
+        self.between(workload, key, [Role::Subject, Role::Peer])
     }
 
-    /// A figure of two sides, and the ratio of the first to the second.
+    /// Returns a figure of two sides, and the ratio of the first side to the second.
     pub(super) fn between(&self, workload: &Workload, key: &str, roles: [Role; 2]) -> Compared {
         if key == "requests" {
             return self.compared_requests(workload, roles);
         }
         let is_noisy = self.lacks_quiet(workload, roles);
-        let [ours, theirs] = roles.map(|role| self.figures(workload, role, key, !is_noisy));
-        let ratios = ours.iter().filter_map(|(round, ours)| {
-            let theirs = theirs.iter().find(|(other, _)| other == round)?;
-            Some(ours / theirs.1)
+        let [subject, peer] = roles.map(|role| self.figures(workload, role, key, !is_noisy));
+        let ratios = subject.iter().filter_map(|(round, subject)| {
+            let peer = peer.iter().find(|(other, _)| other == round)?;
+            Some(subject / peer.1)
         });
         let ratio = Ratio::of(ratios);
         let figure = |figures: &[(u32, f64)]| Ratio::of(figures.iter().map(|(_, figure)| *figure));
-        Compared { ours: figure(&ours), theirs: figure(&theirs), ratio, is_noisy }
+        Compared { subject: figure(&subject), peer: figure(&peer), ratio, is_noisy }
     }
 
-    /// Median of a side's figure, of quiet samples where there are any.
+    /// Returns the median of a side's figure, taken from quiet samples if there are any.
     pub(super) fn figure(&self, workload: &Workload, role: Role, key: &str) -> Option<Ratio> {
         let quiet = self.figures(workload, role, key, true);
         let figures = if quiet.is_empty() { self.figures(workload, role, key, false) } else { quiet };
@@ -122,22 +122,22 @@ impl Results {
 
     fn compared_requests(&self, workload: &Workload, roles: [Role; 2]) -> Compared {
         let of = |role| self.counted(workload, role).and_then(|counted| Ratio::of([counted.requests()]));
-        let [ours, theirs] = roles.map(of);
-        let ratio = ours.zip(theirs).and_then(|(ours, theirs)| Ratio::of([ours.median / theirs.median]));
-        Compared { ours, theirs, ratio, is_noisy: false }
+        let [subject, peer] = roles.map(of);
+        let ratio = subject.zip(peer).and_then(|(subject, peer)| Ratio::of([subject.median / peer.median]));
+        Compared { subject, peer, ratio, is_noisy: false }
     }
 
-    /// True when there is no round in which all sides that are compared were quiet.
-    fn lacks_quiet(&self, workload: &Workload, [ours, theirs]: [Role; 2]) -> bool {
+    /// Returns true if no round was quiet for both compared sides.
+    fn lacks_quiet(&self, workload: &Workload, [subject, peer]: [Role; 2]) -> bool {
         let is_quiet = |role, round| {
             let mut samples = self.samples(workload, role).iter();
             samples.any(|sample| sample.round == round && sample.is_quiet())
         };
-        let is_alone = workload.order(theirs).is_none();
+        let is_alone = workload.order(peer).is_none();
         !self
-            .samples(workload, ours)
+            .samples(workload, subject)
             .iter()
-            .any(|sample| is_quiet(ours, sample.round) && (is_alone || is_quiet(theirs, sample.round)))
+            .any(|sample| is_quiet(subject, sample.round) && (is_alone || is_quiet(peer, sample.round)))
     }
 
     /// Figures with their rounds.
@@ -153,9 +153,9 @@ mod tests {
     use super::*;
     use crate::recipes::workloads::WORKLOADS;
 
-    fn results(ours: &[(f64, f64)], theirs: &[(f64, f64)]) -> Results {
+    fn results(subject: &[(f64, f64)], peer: &[(f64, f64)]) -> Results {
         let mut results = Results::default();
-        for (role, samples) in [(Role::Ours, ours), (Role::Theirs, theirs)] {
+        for (role, samples) in [(Role::Subject, subject), (Role::Peer, peer)] {
             for (round, (p50, foreign)) in (0..).zip(samples) {
                 let answer = Answer::default().with("p50", *p50);
                 results.add(&WORKLOADS[0], role, Sample { round, answer, foreign: *foreign });
@@ -179,12 +179,12 @@ mod tests {
         let results = results(&[(20.0, 0.0), (900.0, 0.3)], &[(10.0, 0.0), (100.0, 0.0)]);
         let compared = results.compared(&WORKLOADS[0], "p50");
         assert_eq!(compared.ratio.unwrap().median, 2.0);
-        assert_eq!(compared.ours.unwrap().median, 20.0);
+        assert_eq!(compared.subject.unwrap().median, 20.0);
         assert_eq!(results.noisy(), 1);
     }
 
     #[test]
-    fn where_all_rounds_are_noisy_they_count_and_are_marked() {
+    fn if_all_rounds_are_noisy_they_count_and_are_marked() {
         let results = results(&[(20.0, 0.5), (90.0, 0.0)], &[(10.0, 0.0), (100.0, 0.4)]);
         let compared = results.compared(&WORKLOADS[0], "p50");
         assert!(compared.is_noisy);
@@ -194,13 +194,13 @@ mod tests {
     #[test]
     fn requests_are_those_of_the_counting_run() {
         let mut results = Results::default();
-        for (role, requests) in [(Role::Ours, 300), (Role::Theirs, 500)] {
+        for (role, requests) in [(Role::Subject, 300), (Role::Peer, 500)] {
             let counts = Counts { requests: [(2, requests), (11, 40)].into(), bytes: 20_000 };
             results.add_counted(&WORKLOADS[0], role, Counted { operations: 100.0, counts });
         }
         let compared = results.compared(&WORKLOADS[0], "requests");
-        assert_eq!((compared.ours.unwrap().median, compared.theirs.unwrap().median), (3.0, 5.0));
+        assert_eq!((compared.subject.unwrap().median, compared.peer.unwrap().median), (3.0, 5.0));
         assert_eq!(compared.ratio.unwrap().median, 0.6);
-        assert_eq!(results.counted(&WORKLOADS[0], Role::Ours).unwrap().bytes(), 200.0);
+        assert_eq!(results.counted(&WORKLOADS[0], Role::Subject).unwrap().bytes(), 200.0);
     }
 }

@@ -6,7 +6,7 @@ pub(super) enum Side {
     Docent,
     Curator,
     Kazoo,
-    /// No library: sockets alone, and so a bound of what a client can do.
+    /// No library: bare sockets, as a bound of what a client can achieve.
     Bare,
 }
 

@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// A folder in memory, on most Linux.
+/// An in-memory folder that most Linux systems have.
 const IN_MEMORY: &str = "/dev/shm";
-/// Times that a sample is taken while others are busy.
+/// Maximum number of attempts to take a sample while other processes are busy.
 const ATTEMPTS: usize = 3;
 
 /// The server and the drivers.
@@ -28,17 +28,18 @@ pub(super) struct Stage {
     plan: Plan,
     since: Instant,
     server: RealServer,
-    /// One of each side that takes part.
+    /// One driver for each side that takes part.
     drivers: Vec<Driver>,
     populated: Populated,
     paths: u64,
 }
 
 impl Stage {
-    /// Starts everything that these workloads need.
+    /// Starts all processes that these workloads need.
     ///
     /// # Errors
-    /// When a library is not installed, with what to do.
+    ///
+    /// Fails if a library is not installed, naming what to do.
     pub(super) async fn open(plan: Plan, workloads: &[&'static Workload]) -> Result<Self> {
         let mut options =
             ServerOptions::default().long_lived(true).container_check_interval(Duration::from_secs(60));
@@ -57,7 +58,7 @@ impl Stage {
         Ok(Self { plan, since, server, drivers, populated, paths: 0 })
     }
 
-    /// Ends everything in good order.
+    /// Closes all sessions gracefully.
     pub(super) async fn close(self) {
         self.populated.close().await;
     }
@@ -69,15 +70,17 @@ impl Stage {
         Ok(format!("ZooKeeper {server}, Docent {}, Curator {curator}", env!("CARGO_PKG_VERSION")))
     }
 
-    /// True when no workload of a further round begins any more.
+    /// Returns true if no workload of a further round may begin.
     pub(super) fn is_late(&self) -> bool {
         self.since.elapsed() > self.plan.limit
     }
 
-    /// Takes a sample, and again while others are busy. `None` where the side has no part in the workload.
+    /// Takes a sample, and repeats it while other processes are busy. Returns `None` if the side does not
+    /// take part in the workload.
     ///
     /// # Errors
-    /// When the driver fails.
+    ///
+    /// Fails if the driver fails.
     pub(super) async fn sample(
         &mut self,
         workload: &'static Workload,
@@ -91,11 +94,11 @@ impl Stage {
         loop {
             let line = self.line(order, &server, workload, &self.plan.settings(workload)).await?;
             if workload.is_memory() {
-                let answer = peers::start(side).await?.ask(&line, |_| {}).await?;
+                let answer = peers::start(side).await?.run(&line, |_| {}).await?;
                 return Ok(Some(Sample { round, answer, foreign: 0.0 }));
             }
             let load = Load::watch(self.processes()?)?;
-            let answer = driver(&mut self.drivers, side)?.ask(&line, |_| {}).await?;
+            let answer = driver(&mut self.drivers, side)?.run(&line, |_| {}).await?;
             let foreign = load.cores()?;
             let is_last = attempt == ATTEMPTS || self.since.elapsed() > self.plan.patience;
             if foreign <= QUIET || is_last {
@@ -106,34 +109,38 @@ impl Stage {
         }
     }
 
-    /// Counts requests and bytes of a shorter sample. `None` where the side has no part in the workload.
+    /// Counts requests and bytes of a shorter sample. Returns `None` if the side does not take part in the
+    /// workload.
     ///
     /// # Errors
-    /// When the driver fails.
+    ///
+    /// Fails if the driver fails.
     pub(super) async fn counted(
         &mut self,
         workload: &'static Workload,
         role: Role,
     ) -> Result<Option<Counted>> {
         let Some((side, order)) = workload.order(role) else { return Ok(None) };
-        // One of its own, because its trace grows.
+        // A separate proxy, because its trace grows.
         let proxy = Proxy::start(self.server.address()).await?;
         let line = self.line(order, &proxy.connect_string(), workload, &self.plan.counting(workload)).await?;
         let (mut before, mut counts) = (0, Counts::default());
         let driver = driver(&mut self.drivers, side)?;
-        let answer = driver.ask(&line, |mark| match mark {
+        let answer = driver.run(&line, |mark| match mark {
             Mark::Start => before = proxy.trace().len(),
             Mark::Stop => counts = Counts::of(&proxy.trace()[before..]),
         });
         let answer = answer.await?;
-        let operations = answer.figure("ops").filter(|count| *count > 0.0).context("nothing was done")?;
+        let operations =
+            answer.figure("ops").filter(|count| *count > 0.0).context("the driver did no operations")?;
         Ok(Some(Counted { operations, counts }))
     }
 
-    /// Notes a failure, and starts the side's driver anew.
+    /// Records a failure, and restarts the side's driver.
     ///
     /// # Errors
-    /// When it does not start.
+    ///
+    /// Fails if the driver does not start.
     pub(super) async fn failed(
         &mut self,
         workload: &'static Workload,
@@ -149,7 +156,7 @@ impl Stage {
         Ok(())
     }
 
-    /// An order with a path that nothing else has used yet, or that of the services that stand.
+    /// Returns an order with an unused path, or with the path of the existing services.
     async fn line(
         &mut self,
         order: &str,
@@ -184,7 +191,7 @@ fn driver(drivers: &mut [Driver], side: Side) -> Result<&mut Driver> {
     driver.with_context(|| format!("{side} has no driver"))
 }
 
-/// Version that a server tells.
+/// Returns the version that a server reports.
 async fn version(server: &RealServer) -> Result<String> {
     let mut link = TcpStream::connect(server.address()).await?;
     link.write_all(b"srvr").await?;

@@ -1,18 +1,18 @@
 use super::ratio::Ratio;
 use std::fmt;
 
-/// Largest difference of two absolute figures that are told as the same. Operations at the edges of a
-/// counting run, of which it sees a part, make as much.
+/// Maximum difference of two absolute figures that are reported as equal. The partly counted operations at
+/// the edges of a counting run cause differences of this size.
 const ROUNDING: f64 = 0.05;
 
 /// Bound of a figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Target {
-    /// Ratio of ours to theirs: at least so much.
+    /// Lower bound of the ratio of Docent's figure to the other library's.
     AtLeast(f64),
-    /// Ratio of ours to theirs: at most so much.
+    /// Upper bound of the ratio of Docent's figure to the other library's.
     AtMost(f64),
-    /// Our figure itself: at most so much.
+    /// Upper bound of Docent's figure itself.
     Absolute(f64),
 }
 
@@ -21,13 +21,14 @@ pub(super) enum Target {
 pub(super) enum Verdict {
     Met,
     NotMet,
-    /// The target is within the range: it is met in some rounds and not in others.
+    /// The median meets the target, but the target is within the range: some rounds meet it and others do
+    /// not.
     MetWithinNoise,
     NotMetWithinNoise,
 }
 
 impl Target {
-    /// Judges a ratio; of an absolute target, the figure itself as one.
+    /// Judges a ratio, or the figure itself for an absolute target.
     pub(super) fn verdict(self, figure: &Ratio) -> Verdict {
         let (is_met, bound) = match self {
             Self::AtLeast(bound) => (figure.median >= bound, bound),

@@ -1,11 +1,11 @@
-//! The workloads with their targets, which are those of the project.
+//! The workloads with their targets.
 
 use super::side::Side;
 use super::target::Target;
 use super::target::Target::{Absolute, AtLeast, AtMost};
 use super::workload::{Row, Workload};
 
-/// In the order in which they are measured and told.
+/// All workloads with targets, in the order in which they are measured and reported.
 pub(super) const WORKLOADS: &[Workload] = &[
     Workload {
         kazoo: Some("mutex clients=1"),
@@ -14,14 +14,14 @@ pub(super) const WORKLOADS: &[Workload] = &[
             "uncontended",
             "mutex clients=1",
             &[
-                row("mutex, nobody else wants it, 1/s", "rate", AtLeast(1.7)),
+                row("mutex, uncontended, 1/s", "rate", AtLeast(1.7)),
                 row("its client CPU, µs", "cpu", AtMost(0.35)),
                 row("its requests", "requests", Absolute(3.0)),
             ],
         )
     },
     Workload {
-        theirs: Some((Side::Curator, "mutex clients=1")),
+        peer: Some((Side::Curator, "mutex clients=1")),
         bare: Some("bare-mutex clients=1 drop=1"),
         ..curator(
             "dropped",
@@ -66,7 +66,7 @@ pub(super) const WORKLOADS: &[Workload] = &[
         )
     },
     Workload {
-        theirs: Some((Side::Curator, "mutex clients=8")),
+        peer: Some((Side::Curator, "mutex clients=8")),
         ..curator(
             "shared",
             "shared tasks=8",
@@ -133,9 +133,13 @@ pub(super) const WORKLOADS: &[Workload] = &[
         FOUR,
         &[row("queue 4×4, burst of 5,000, 1/s", "rate", AtLeast(1.4))],
     ),
-    curator("simple-100", "simple-queue backlog=100", &[told("SimpleQueue, backlog of 100, 1/s", "rate")]),
+    curator(
+        "simple-100",
+        "simple-queue backlog=100",
+        &[untargeted("SimpleQueue, backlog of 100, 1/s", "rate")],
+    ),
     Workload {
-        theirs: Some((Side::Docent, "simple-queue backlog=100")),
+        peer: Some((Side::Docent, "simple-queue backlog=100")),
         ..curator(
             "simple-50000",
             "simple-queue backlog=50000",
@@ -178,7 +182,7 @@ pub(super) const WORKLOADS: &[Workload] = &[
         ..discovery("join-5000", "join", 5_000, &[row("join → seen, of 5,000, p50 µs", "p50", AtMost(3.0))])
     },
     Workload {
-        theirs: Some((Side::Curator, "join")),
+        peer: Some((Side::Curator, "join")),
         bare: Some("bare-join persistent=1"),
         ..discovery(
             "join-persistent-1000",
@@ -188,7 +192,7 @@ pub(super) const WORKLOADS: &[Workload] = &[
         )
     },
     Workload {
-        theirs: Some((Side::Curator, "join")),
+        peer: Some((Side::Curator, "join")),
         bare: Some("bare-join persistent=1"),
         ..discovery(
             "join-persistent-5000",
@@ -204,7 +208,7 @@ pub(super) const WORKLOADS: &[Workload] = &[
             "publish subscribers=100",
             &[
                 row("published → 100 subscribers, p50 µs", "p50", AtMost(0.3)),
-                told("the same from the call, p50 µs", "call_p50"),
+                untargeted("the same from the call, p50 µs", "call_p50"),
             ],
         )
     },
@@ -229,16 +233,17 @@ pub(super) const WORKLOADS: &[Workload] = &[
 ];
 
 pub(super) const KB: &str = "kilobytes";
-/// Curator's batches are one item to all but their reader, so one by one is what ours are compared with.
+/// Docent's batches are compared with Curator's single items, because a batch in Curator is one item for
+/// everything except its reader.
 const ONE: &str = "queue producers=1 consumers=1";
 const FOUR: &str = "queue producers=4 consumers=4";
 
-/// Workload that Curator does by the same order.
+/// Returns a workload for which Curator receives the same order.
 pub(super) const fn curator(name: &'static str, order: &'static str, rows: &'static [Row]) -> Workload {
     Workload {
         name,
-        ours: order,
-        theirs: Some((Side::Curator, order)),
+        subject: order,
+        peer: Some((Side::Curator, order)),
         kazoo: None,
         bare: None,
         instances: 0,
@@ -248,14 +253,14 @@ pub(super) const fn curator(name: &'static str, order: &'static str, rows: &'sta
 
 const fn queue(
     name: &'static str,
-    ours: &'static str,
-    theirs: &'static str,
+    subject: &'static str,
+    peer: &'static str,
     rows: &'static [Row],
 ) -> Workload {
-    Workload { ours, theirs: Some((Side::Curator, theirs)), ..curator(name, ours, rows) }
+    Workload { subject, peer: Some((Side::Curator, peer)), ..curator(name, subject, rows) }
 }
 
-/// Workload on a service whose instances stand beforehand.
+/// Returns a workload on a service whose instances exist beforehand.
 pub(super) const fn discovery(
     name: &'static str,
     order: &'static str,
@@ -265,22 +270,22 @@ pub(super) const fn discovery(
     Workload { instances, ..curator(name, order, rows) }
 }
 
-/// Workload of Docent alone.
+/// Returns a workload of Docent alone.
 pub(super) const fn alone(
     name: &'static str,
     order: &'static str,
     instances: usize,
     rows: &'static [Row],
 ) -> Workload {
-    Workload { theirs: None, instances, ..curator(name, order, rows) }
+    Workload { peer: None, instances, ..curator(name, order, rows) }
 }
 
 const fn row(title: &'static str, key: &'static str, target: Target) -> Row {
     Row { title, key, target: Some(target) }
 }
 
-/// Figure without a target.
-pub(super) const fn told(title: &'static str, key: &'static str) -> Row {
+/// Returns a figure without a target.
+pub(super) const fn untargeted(title: &'static str, key: &'static str) -> Row {
     Row { title, key, target: None }
 }
 
@@ -297,8 +302,8 @@ mod tests {
     }
 
     #[test]
-    fn ratios_are_asked_only_where_there_is_somebody_else() {
-        let alone = WORKLOADS.iter().filter(|workload| workload.theirs.is_none());
+    fn ratios_are_requested_only_with_a_peer() {
+        let alone = WORKLOADS.iter().filter(|workload| workload.peer.is_none());
         let targets = alone.flat_map(|workload| workload.rows).filter_map(|row| row.target);
         assert!(targets.into_iter().all(|target| matches!(target, Absolute(_))));
     }

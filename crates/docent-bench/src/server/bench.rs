@@ -7,15 +7,15 @@ use clap::Args;
 /// Command line of the server bench.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Rounds of the rates; in each both servers are measured, one after the other.
+    /// Number of rounds of the rates, in each of which both servers are measured one after the other.
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// A tenth of all requests, nodes, watches and sessions.
+    /// Use a tenth of all requests, nodes, watches and sessions.
     #[arg(long)]
     quick: bool,
 }
 
-/// Shares of the full counts.
+/// Share of the full counts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale {
     divisor: usize,
@@ -32,9 +32,9 @@ pub(crate) async fn run(options: Options) -> Result<()> {
     let mut report = Report::default();
     rates::measure(options.rounds, scale, &mut report).await?;
     for kind in Kind::BOTH {
-        eprintln!("memory of the {kind}");
+        eprintln!("measuring the memory of the {kind}");
         nodes::measure(kind, scale, &mut report).await?;
-        eprintln!("sessions of the {kind}");
+        eprintln!("measuring the sessions of the {kind}");
         sessions::measure(kind, scale, &mut report).await?;
     }
     println!("server bench, {} rounds{}", options.rounds, if options.quick { ", quick" } else { "" });

@@ -1,5 +1,5 @@
-//! The embedded server side by side with a real ZooKeeper: rates, memory, and the end of many sessions at
-//! once.
+//! The embedded server compared with a real ZooKeeper: rates, memory, and the simultaneous expiry of many
+//! sessions.
 
 mod bench;
 mod nodes;

@@ -15,7 +15,7 @@ const WATCHERS: usize = 10;
 const BATCH: usize = 500;
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Measures the memory of a server at rest, with nodes, and with a watch on each.
+/// Measures the memory of a server when idle, with nodes, and with a watch on each node.
 pub(super) async fn measure(kind: Kind, scale: Scale, report: &mut Report) -> Result<()> {
     let server = Process::start(kind).await?;
     report.add("memory at rest, MB", kind, server.megabytes()?);
@@ -45,7 +45,7 @@ fn path(number: usize) -> String {
     format!("/nodes/node-{number:06}")
 }
 
-/// Sends requests in batches, and expects that each succeeds.
+/// Sends requests in batches, and expects each to succeed.
 async fn send_all(client: &mut RawClient, requests: impl Iterator<Item = Request>) -> Result<()> {
     let mut requests = requests.peekable();
     while requests.peek().is_some() {

@@ -26,9 +26,10 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A server in a process of its own, so that its memory is its own.
+/// A server in a separate process, so its memory can be measured.
 ///
 /// # On drop
+///
 /// The process is killed.
 #[derive(Debug)]
 pub(super) struct Process {
@@ -53,15 +54,18 @@ impl Process {
         }
     }
 
-    /// This program once more, as a server.
+    /// Starts this program again, as a server.
     async fn embedded() -> Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         command.arg("serve").stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn()?;
         let mut line = String::new();
-        let output = child.stdout.as_mut().context("its output is piped")?;
+        let output = child.stdout.as_mut().context("the server's output is piped")?;
         BufReader::new(output).read_line(&mut line).await?;
-        let address = line.trim().parse().with_context(|| format!("the server said {line:?}"))?;
+        let address = line
+            .trim()
+            .parse()
+            .with_context(|| format!("the server printed {line:?} instead of its address"))?;
         Ok(Self { address, running: Running::Embedded(child) })
     }
 
@@ -69,7 +73,7 @@ impl Process {
         self.address
     }
 
-    /// Megabytes of memory that the process has.
+    /// Resident memory of the process in megabytes.
     pub(super) fn megabytes(&self) -> Result<f64> {
         let pid = match &self.running {
             Running::Embedded(child) => child.id(),
@@ -80,7 +84,7 @@ impl Process {
     }
 }
 
-/// Megabytes that the kernel says are resident.
+/// Returns the resident megabytes from the kernel's status file.
 fn resident(status: &str) -> Result<f64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
     let kilobytes: f64 = line.trim().trim_end_matches(" kB").parse()?;

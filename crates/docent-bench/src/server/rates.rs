@@ -7,18 +7,18 @@ use anyhow::Result;
 use std::time::Instant;
 use tokio::task::JoinSet;
 
-/// A JVM that was just started compiles its code while it runs.
+/// Rounds before the first that counts, because a JVM that has just started compiles its code while it runs.
 const WARM_UP_ROUNDS: u32 = 3;
 
-/// Requests of several bare clients at once.
+/// Concurrent requests of several bare clients.
 #[derive(Debug, Clone, Copy)]
 struct Load {
     title: &'static str,
     request: Kinds,
     links: usize,
-    /// On each link.
+    /// Requests in flight on each link.
     in_flight: usize,
-    /// Of each link, at full length.
+    /// Requests of each link in a full-length run.
     requests: usize,
 }
 
@@ -50,7 +50,7 @@ pub(super) async fn measure(rounds: u32, scale: Scale, report: &mut Report) -> R
         servers.push((kind, server));
     }
     for round in 0..WARM_UP_ROUNDS + rounds {
-        eprintln!("rates, round {} of {WARM_UP_ROUNDS} to warm up and {rounds}", round + 1);
+        eprintln!("measuring rates, round {} of {WARM_UP_ROUNDS} to warm up and {rounds}", round + 1);
         for load in LOADS {
             for (kind, server) in &servers {
                 let rate = load.rate(server, scale).await?;
@@ -65,7 +65,7 @@ pub(super) async fn measure(rounds: u32, scale: Scale, report: &mut Report) -> R
 }
 
 impl Load {
-    /// Requests a second.
+    /// Returns the requests per second.
     async fn rate(self, server: &Process, scale: Scale) -> Result<f64> {
         let address = server.address().to_string();
         let mut clients = Vec::new();

@@ -7,7 +7,7 @@ use std::fmt;
 /// Results of both servers, as a table in Markdown.
 #[derive(Debug, Default)]
 pub(super) struct Report {
-    /// In the order in which they were measured first.
+    /// Titles, in the order of the first measurement.
     titles: Vec<String>,
     samples: HashMap<(String, Kind), Samples>,
 }
@@ -48,9 +48,9 @@ mod tests {
     #[test]
     fn each_measure_has_a_row_with_the_ratio_of_both() {
         let mut report = Report::default();
-        for (ours, theirs) in [(200.0, 100.0), (300.0, 100.0), (360.0, 120.0)] {
-            report.add("reads, 1/s", Kind::Embedded, ours);
-            report.add("reads, 1/s", Kind::Real, theirs);
+        for (embedded, real) in [(200.0, 100.0), (300.0, 100.0), (360.0, 120.0)] {
+            report.add("reads, 1/s", Kind::Embedded, embedded);
+            report.add("reads, 1/s", Kind::Real, real);
         }
         report.add("memory, MB", Kind::Embedded, 10.0);
         report.add("memory, MB", Kind::Real, 80.0);

@@ -3,10 +3,10 @@ use docent::server::{Limits, Server};
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
 
-/// Serves with the ticks and timeouts of the real server beside it. Prints the address, and ends with its
-/// input: when the process that started it does, at the latest.
+/// Serves with the ticks and timeouts of the real server it is compared with. Prints the address, and exits
+/// when its input ends, at the latest when the process that started it exits.
 pub(crate) async fn serve() -> Result<()> {
-    // One session and one link more than the bench opens at most.
+    // More sessions and links than the bench opens.
     let limits = Limits::default().sessions(20_000).connections(20_000);
     let server = Server::builder()
         .tick(Duration::from_millis(200))

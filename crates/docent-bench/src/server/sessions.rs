@@ -9,12 +9,12 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 const SESSIONS: usize = 10_000;
-/// Longer than it takes to open them all.
+/// Longer than opening all sessions takes.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// Parent of the nodes that the sessions own, one each.
+/// Parent of the nodes that the sessions own, one per session.
 const FOLDER: &str = "/owned";
 
-/// Measures the memory of a server with many sessions that are connected, and their end at the same time.
+/// Measures the memory of a server with many connected sessions, and their simultaneous expiry.
 pub(super) async fn measure(kind: Kind, scale: Scale, report: &mut Report) -> Result<()> {
     let server = Process::start(kind).await?;
     let mut bystander = RawClient::open(server.address(), Duration::from_secs(60)).await?;
@@ -48,7 +48,7 @@ async fn open(server: SocketAddr, count: usize) -> Result<Vec<RawClient>> {
     Ok(clients)
 }
 
-/// Has the server hear of all sessions at about the same time, so that their timeouts end together.
+/// Sends a request in all sessions at about the same time, so their timeouts end together.
 async fn touch(clients: &mut [RawClient]) -> Result<()> {
     for client in &mut *clients {
         client.send([children_count()]).await?;
@@ -59,10 +59,10 @@ async fn touch(clients: &mut [RawClient]) -> Result<()> {
     Ok(())
 }
 
-/// End of all sessions, as a client saw it that only reads.
+/// Expiry of all sessions, as seen by a client that only reads.
 #[derive(Debug)]
 struct End {
-    /// From the first node that was gone to the last.
+    /// Time from the first deleted node to the last.
     took: Duration,
     slowest_read: Duration,
 }
@@ -71,12 +71,12 @@ impl End {
     async fn watched(bystander: &mut RawClient, count: usize) -> Result<Self> {
         let (mut first, mut slowest_read) = (None, Duration::ZERO);
         loop {
-            let asked = Instant::now();
-            let left = left(bystander).await?;
-            if left < count {
-                let first = *first.get_or_insert(asked);
-                slowest_read = slowest_read.max(asked.elapsed());
-                if left == 0 {
+            let start = Instant::now();
+            let remaining = remaining_nodes(bystander).await?;
+            if remaining < count {
+                let first = *first.get_or_insert(start);
+                slowest_read = slowest_read.max(start.elapsed());
+                if remaining == 0 {
                     return Ok(Self { took: first.elapsed(), slowest_read });
                 }
             }
@@ -85,10 +85,10 @@ impl End {
     }
 }
 
-async fn left(bystander: &mut RawClient) -> Result<usize> {
+async fn remaining_nodes(bystander: &mut RawClient) -> Result<usize> {
     match bystander.call(children_count()).await? {
         Response::Stat(stat) => Ok(usize::try_from(stat.num_children)?),
-        other => anyhow::bail!("unexpected answer {other:?}"),
+        other => anyhow::bail!("unexpected response {other:?}"),
     }
 }
 

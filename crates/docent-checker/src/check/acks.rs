@@ -4,10 +4,13 @@ use crate::queues::{Delivered, Queues};
 use crate::violation::{Found, Invariant, Violation};
 use std::time::Duration;
 
-/// **Acknowledgements** are exact, and so is every other way to settle a delivery: one that succeeded deleted
-/// the item's node together with the delivery's own claim, in one step between call and return, and made a
-/// dead letter of it or put it at another place where that was asked for; one that surely failed did nothing.
-/// An item that was acknowledged or rejected is never handed out again.
+/// **Acknowledgements** are exact, and so is every other way to settle a delivery.
+///
+/// - A settlement that succeeded deleted the item's node together with the delivery's own claim, in one
+///   transaction between call and return. If that was requested, the transaction also created a dead letter
+///   or put the item at another place.
+/// - A settlement that definitely failed changed nothing.
+/// - An item that was acknowledged or rejected is never handed out again.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let queues = Queues::of(analysis);
     for delivered in &queues.deliveries {
@@ -26,21 +29,21 @@ fn wrong(
     let ((at, outcome), (begun, way)) = delivered.settled.zip(delivered.settling)?;
     let grain = analysis.tolerances().grain;
     let item = queues.items.get(delivered.node)?;
-    let gone = item.node.gone.map(|gone| gone.when);
+    let deleted = item.node.deleted.map(|deleted| deleted.when);
     let done = item.ended_with().is_some_and(|(zxid, claim)| {
         claim.is_some_and(|claim| claim.created.zxid.unsigned_abs() == delivered.fence)
             && queues.settlement(item, zxid) == way
     });
     let (number, did) = (delivered.item, verb(way));
-    match (outcome?, gone) {
-        (true, None) => Some((at, format!("item {number} was {did} and is still there:"))),
+    match (outcome?, deleted) {
+        (true, None) => Some((at, format!("item {number} was {did}, but still exists:"))),
         (true, Some(_)) if !done => {
-            Some((at, format!("item {number} was {did} by a delivery that did not do it:")))
+            Some((at, format!("item {number} was {did}, but not by the claim of this delivery:")))
         }
-        (true, Some(gone)) if gone.at + grain < begun || gone.at > at + grain => {
+        (true, Some(deleted)) if deleted.at + grain < begun || deleted.at > at + grain => {
             Some((at, format!("item {number} was not deleted while it was {did}:")))
         }
-        (false, Some(_)) if done => Some((at, format!("item {number} was {did} by a call that failed:"))),
+        (false, Some(_)) if done => Some((at, format!("item {number} was {did} by a failed call:"))),
         _ => None,
     }
 }
@@ -53,13 +56,14 @@ fn verb(way: Settlement) -> &'static str {
     }
 }
 
-/// Its item had been acknowledged before it was claimed.
+/// Finds a delivery whose item had been acknowledged or rejected before it was claimed.
 fn again(queues: &Queues<'_>, delivered: &Delivered<'_>) -> Option<(Duration, String)> {
     let others = queues.deliveries_of_item(delivered.item);
     let done = others.filter(|other| matches!(other.settled, Some((_, Some(true)))));
-    let over = done.filter(|other| other.settling.is_some_and(|(_, way)| way != Settlement::PutBack));
-    let mut gone = over.filter_map(|other| queues.items.get(other.node)?.node.gone);
-    gone.any(|gone| gone.when.zxid.unsigned_abs() < delivered.fence)
+    let settled = done.filter(|other| other.settling.is_some_and(|(_, way)| way != Settlement::PutBack));
+    let mut deletions = settled.filter_map(|other| queues.items.get(other.node)?.node.deleted);
+    deletions
+        .any(|deleted| deleted.when.zxid.unsigned_abs() < delivered.fence)
         .then(|| (delivered.at, format!("item {} was handed out after it was acknowledged:", delivered.item)))
 }
 
@@ -82,13 +86,13 @@ mod tests {
     }
 
     #[test]
-    fn an_acknowledgement_that_failed_and_deletes_nothing_is_none() {
+    fn a_failed_acknowledgement_may_delete_nothing() {
         let (mut history, given) = given();
         history.at(310).settled(&given, Some(false)).delete_claim(&given).end(1_000).holds();
     }
 
     #[test]
-    fn an_acknowledgement_by_a_claim_that_is_over_is_caught() {
+    fn an_acknowledgement_by_an_ended_claim_is_caught() {
         let (mut history, first) = given();
         history.delete_claim(&first);
         let second = history.at(303).give(2, &first.item, 2);
@@ -107,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_that_is_put_back_is_at_its_new_place_and_handed_out_there() {
+    fn an_item_that_is_put_back_is_handed_out_at_its_new_position() {
         let (mut history, given) = HistoryBuilder::of_delivery();
         history.at(300).settling(&given, Settlement::PutBack);
         let moved = history.clone().move_item(&given, "p80000005-");

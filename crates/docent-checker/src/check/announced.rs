@@ -3,17 +3,19 @@ use crate::listings::{Offer, PAUSE, State, histories, offers};
 use crate::violation::{Found, Invariant, Violation};
 use std::time::Duration;
 
-/// **Announced members are there, and those that left are not**: when a call says that the servers have a
-/// number they had it; once all faults are over each instance and member is there with the number it said
-/// last, owned by its client's session, unless another client wants the same node; and when a call said that
-/// it is gone it is, and does not come back.
+/// **Announced members exist, and members that left do not.**
+///
+/// - If a call reports that the servers have a member's number, they had it.
+/// - After all faults have ended, each instance and member exists with its latest number, owned by its
+///   client's session, unless another client announces the same node.
+/// - If a call reports that a member was removed, its node is deleted and does not return.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let offers = offers(&analysis.run.events);
     let histories = histories(analysis.run, offers.iter().map(|offer| offer.path), |key, path| key == path);
     for offer in &offers {
         let states = &histories[offer.path];
         let wrong = [
-            told(analysis, offer, states),
+            unwritten(analysis, offer, states),
             present(analysis, offer, &offers, states),
             absent(analysis, offer, &offers),
         ];
@@ -27,12 +29,12 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
 
 type Wrong = (Duration, String);
 
-fn told(analysis: &Analysis<'_>, offer: &Offer<'_>, states: &[State]) -> Option<Wrong> {
+fn unwritten(analysis: &Analysis<'_>, offer: &Offer<'_>, states: &[State]) -> Option<Wrong> {
     let grain = analysis.tolerances().grain;
-    offer.told.iter().find_map(|(at, number)| {
+    offer.written.iter().find_map(|(at, number)| {
         let has = |state: &State| state.nodes.get(offer.path).is_some_and(|(_, is)| *is == Some(*number));
         let had = states.iter().take_while(|state| state.at <= *at + grain).any(has);
-        (!had).then(|| (*at, format!("{number} is said to be announced, and never was:")))
+        (!had).then(|| (*at, format!("{number} was reported as announced, but never was:")))
     })
 }
 
@@ -43,18 +45,18 @@ fn present(
     states: &[State],
 ) -> Option<Wrong> {
     let (life, calm) = (analysis.life(offer.client)?, analysis.calm()?);
-    let (wanted, number) = *offer.wants.last()?;
+    let (wanted, number) = *offer.requests.last()?;
     let tolerances = analysis.tolerances();
-    // The member that was there before may have died just now.
-    let moment = tolerances.reconnect + tolerances.news + PAUSE + analysis.facts().expiry() * 2;
+    // The previous owner of the node may have died just now.
+    let moment = tolerances.reconnect + tolerances.notification + PAUSE + analysis.facts().expiry() * 2;
     let due = life.apart.quiet(wanted.max(calm), moment)?;
     let leaving = [offer.leaving, analysis.leaving(offer.client), Some(analysis.facts().end.at)];
     let rival = offers.iter().any(|other| {
-        let over = [other.leaving, analysis.leaving(other.client)].into_iter().flatten().min();
+        let end = [other.leaving, analysis.leaving(other.client)].into_iter().flatten().min();
         other.path == offer.path
             && other.client != offer.client
             && other.began() < due
-            && over.is_none_or(|over| over > calm)
+            && end.is_none_or(|end| end > calm)
     });
     if rival || leaving.into_iter().flatten().min()? <= due {
         return None;
@@ -64,10 +66,10 @@ fn present(
     let node = analysis.replay.node_at(offer.path, due).map(|index| &analysis.replay.nodes()[index]);
     let owner = node.and_then(|node| analysis.client_of(node.owner));
     let well = is == Some(number) && owner == Some(offer.client);
-    (!well).then(|| (due, format!("{number} was said last, and {is:?} of {owner:?} is there:")))
+    (!well).then(|| (due, format!("{number} is the latest, but {is:?} of {owner:?} exists:")))
 }
 
-/// It is there although it left.
+/// Finds a node that exists although its member left.
 fn absent(analysis: &Analysis<'_>, offer: &Offer<'_>, offers: &[Offer<'_>]) -> Option<Wrong> {
     let (left, leaving) = (offer.left?, offer.leaving?);
     let grain = analysis.tolerances().grain;
@@ -82,12 +84,13 @@ fn absent(analysis: &Analysis<'_>, offer: &Offer<'_>, offers: &[Offer<'_>]) -> O
         .nodes()
         .iter()
         .filter(|node| node.path == offer.path && analysis.client_of(node.owner) == Some(offer.client));
-    let mut there = nodes
-        .filter(|node| node.created.at < until && node.gone.is_none_or(|gone| gone.when.at > left + grain));
-    there
+    let mut nodes_after = nodes.filter(|node| {
+        node.created.at < until && node.deleted.is_none_or(|deleted| deleted.when.at > left + grain)
+    });
+    nodes_after
         .next()
         .filter(|_| until > left)
-        .map(|node| (left.max(node.created.at), "is there after it left:".to_owned()))
+        .map(|node| (left.max(node.created.at), "still exists after its member left:".to_owned()))
 }
 
 #[cfg(test)]
@@ -96,60 +99,64 @@ mod tests {
     use crate::history::{DiscoveryEvents, HistoryBuilder};
     use crate::violation::Invariant::D4;
 
-    fn says(history: &mut HistoryBuilder, step: Announcing) -> &mut HistoryBuilder {
-        history.tell(0, EventKind::Announced(AttemptId(1), step))
+    fn announcing(history: &mut HistoryBuilder, step: Announcing) -> &mut HistoryBuilder {
+        history.record(0, EventKind::Announced(AttemptId(1), step))
     }
 
     fn announced() -> HistoryBuilder {
         let mut history = HistoryBuilder::new();
-        history.at(100).wants(0, 1, "/s/a", 10).at(105).write_node("/s/a", 1, Some(10));
-        says(history.at(110), Announcing::Told(10));
+        history.at(100).request(0, 1, "/s/a", 10).at(105).write_node("/s/a", 1, Some(10));
+        announcing(history.at(110), Announcing::Written(10));
         history
     }
 
     #[test]
-    fn who_is_there_with_what_it_said_last_is_announced() {
+    fn an_instance_whose_node_has_its_latest_data_is_announced() {
         let mut history = announced();
-        history.at(500).wants(0, 1, "/s/a", 11).at(505).write_again("/s/a", 1, Some(11));
+        history.at(500).request(0, 1, "/s/a", 11).at(505).write_again("/s/a", 1, Some(11));
         history.at(1_000).world(EventKind::Calm).end(90_000).holds();
     }
 
     #[test]
-    fn what_is_told_and_never_was_there_is_caught() {
+    fn data_that_is_reported_as_published_but_never_was_is_caught() {
         let mut history = announced();
-        history.at(500).wants(0, 1, "/s/a", 11);
-        says(history.at(510), Announcing::Told(11)).end(1_000).breaks(D4);
+        history.at(500).request(0, 1, "/s/a", 11);
+        announcing(history.at(510), Announcing::Written(11)).end(1_000).breaks(D4);
     }
 
     #[test]
-    fn who_is_missing_or_says_something_older_is_caught() {
+    fn a_missing_node_or_outdated_data_is_caught() {
         let mut history = announced();
-        history.at(500).wants(0, 1, "/s/a", 11).at(1_000).world(EventKind::Calm).end(90_000).breaks(D4);
+        history.at(500).request(0, 1, "/s/a", 11).at(1_000).world(EventKind::Calm).end(90_000).breaks(D4);
         let mut history = announced();
         history.at(500).delete_path("/s/a", 99).at(1_000).world(EventKind::Calm).end(90_000).breaks(D4);
     }
 
     #[test]
-    fn of_two_who_want_the_same_one_waits() {
+    fn one_of_two_instances_of_the_same_name_waits() {
         let mut history = announced();
-        history.at(500).wants(1, 2, "/s/a", 20).at(1_000).world(EventKind::Calm).end(90_000).holds();
+        history.at(500).request(1, 2, "/s/a", 20).at(1_000).world(EventKind::Calm).end(90_000).holds();
     }
 
     #[test]
-    fn who_left_and_is_gone_is_gone() {
+    fn a_deregistered_instance_without_a_node_is_right() {
         let mut history = announced();
-        says(history.at(500), Announcing::Leaving).at(505).delete_path("/s/a", 1);
-        says(history.at(510), Announcing::Left).at(600).wants(0, 2, "/s/a", 11);
+        announcing(history.at(500), Announcing::Leaving).at(505).delete_path("/s/a", 1);
+        announcing(history.at(510), Announcing::Left).at(600).request(0, 2, "/s/a", 11);
         history.at(605).write_node("/s/a", 1, Some(11)).end(1_000).holds();
     }
 
     #[test]
-    fn who_left_and_is_there_or_comes_back_is_caught() {
+    fn a_deregistered_instance_whose_node_stays_or_returns_is_caught() {
         let mut history = announced();
-        says(history.at(500), Announcing::Leaving);
-        says(history.at(510), Announcing::Left).end(1_000).breaks(D4);
+        announcing(history.at(500), Announcing::Leaving);
+        announcing(history.at(510), Announcing::Left).end(1_000).breaks(D4);
         let mut history = announced();
-        says(history.at(500), Announcing::Leaving).at(505).delete_path("/s/a", 1);
-        says(history.at(510), Announcing::Left).at(600).write_node("/s/a", 1, Some(10)).end(1_000).breaks(D4);
+        announcing(history.at(500), Announcing::Leaving).at(505).delete_path("/s/a", 1);
+        announcing(history.at(510), Announcing::Left)
+            .at(600)
+            .write_node("/s/a", 1, Some(10))
+            .end(1_000)
+            .breaks(D4);
     }
 }

@@ -5,10 +5,13 @@ use crate::watcher::WatcherLink;
 use docent_proto::{Code, Request, Response};
 use std::collections::BTreeSet;
 
-/// **Answers about nodes, sessions and watches**: the number of nodes below one, a session's ephemeral nodes,
-/// and whether a node is there are those of the journal at the transaction that the reply names. A check for
-/// a watch, and a removal, find the link's own; a check also finds those that the client's earlier sessions
-/// have until they end. A client has the address and the credentials that it proved.
+/// **Replies about nodes, sessions and watches** match the journal at the transaction that the reply names.
+///
+/// - This applies to the number of descendants of a node, a session's ephemeral nodes, and whether a node
+///   exists.
+/// - Checks and removals of watches find the link's own watches. A check also finds the watches of the
+///   client's earlier sessions until these end.
+/// - `whoAmI` returns the client's address and the credentials that it authenticated with.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let links = &analysis.facts().watchers;
     for (place, link) in links.iter().enumerate() {
@@ -22,7 +25,7 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
         let mut first = None;
         WatchedLink::follow(link, &analysis.run.journal, |followed, request, result| {
             first = first.take().or_else(|| judge(followed, request, result));
-            // Told apart from what is wrong with events.
+            // Ends the walk, and distinguishes wrong replies from wrong events.
             first.as_ref().map(|_| String::new())
         })
         .and_then(|(at, _)| Some((at, first?)))
@@ -31,7 +34,7 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     }
 }
 
-/// The answer that is due in place of a wrong one.
+/// The expected reply, if the reply is wrong.
 fn wrong(
     followed: &WatchedLink<'_>,
     link: &WatcherLink,
@@ -42,7 +45,7 @@ fn wrong(
     let tree = &followed.tree;
     match request {
         Request::Exists { path, .. } | Request::GetData { path, .. } | Request::GetChildren { path, .. } => {
-            (tree.has(path) != result.is_ok()).then(|| format!("that it is there: {}", tree.has(path)))
+            (tree.has(path) != result.is_ok()).then(|| format!("that it exists: {}", tree.has(path)))
         }
         Request::GetAllChildrenNumber { path } => {
             let due = match tree.has(path) {
@@ -59,8 +62,8 @@ fn wrong(
             (due != paths).then(|| format!("{due:?}"))
         }
         Request::CheckWatches { path, kind } => {
-            let is_over = |session: &i64| *session == link.session || followed.ended.contains(session);
-            let is_alone = is_below(path, &link.folder) && earlier.iter().all(is_over);
+            let has_ended = |session: &i64| *session == link.session || followed.ended.contains(session);
+            let is_alone = is_below(path, &link.folder) && earlier.iter().all(has_ended);
             checked(followed.watches.has(path, *kind), is_alone, result)
         }
         Request::RemoveWatches { path, kind } => checked(followed.watches.has(path, *kind), true, result),
@@ -69,11 +72,12 @@ fn wrong(
     }
 }
 
-/// Where others may watch the node, too, their watches are found as well.
+/// Checks the reply to a check or a removal of a watch. If other sessions may watch the node, a check also
+/// finds their watches.
 fn checked(has: bool, is_alone: bool, result: &Result<Response, Code>) -> Option<String> {
     match (has, result) {
         (true, Err(_)) => Some("that there is a watch".to_owned()),
-        (false, Ok(_)) if is_alone => Some("that there is none".to_owned()),
+        (false, Ok(_)) if is_alone => Some("that there is no watch".to_owned()),
         (false, Err(code)) if *code != Code::NO_WATCHER => Some(format!("{:?}", Code::NO_WATCHER)),
         _ => None,
     }
@@ -83,7 +87,7 @@ fn is_below(path: &str, folder: &str) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// A client is its address, and the names that it proved over this link.
+/// A client is identified by its address and by the names that it authenticated on this link.
 fn wrong_names(proved: &BTreeSet<String>, result: &Result<Response, Code>) -> Option<String> {
     let Ok(Response::Clients(clients)) = result else { return Some("a list".to_owned()) };
     let (addresses, others): (Vec<_>, Vec<_>) = clients.iter().partition(|client| client.scheme == "ip");
@@ -93,7 +97,7 @@ fn wrong_names(proved: &BTreeSet<String>, result: &Result<Response, Code>) -> Op
 
 #[cfg(test)]
 mod tests {
-    use crate::check::told::tests::{created, ended, link, reply, run};
+    use crate::check::watch_events::tests::{created, ended, link, reply, run};
     use crate::journal::Change;
     use crate::violation::Invariant::W2;
     use crate::watcher::WatcherLink;
@@ -101,9 +105,9 @@ mod tests {
 
     fn broken(request: Request, result: Result<Response, Code>) -> bool {
         let watch = Request::AddWatch { path: "/own".into(), mode: WatchMode::Persistent };
-        let heard = vec![reply(3, watch, Ok(Response::WatchAdded(Code::OK))), reply(3, request, result)];
+        let received = vec![reply(3, watch, Ok(Response::WatchAdded(Code::OK))), reply(3, request, result)];
         let journal = [created(1, "/a", 0), created(2, "/a/b", 7), created(3, "/a/b/c", 8), ended(9)];
-        let run = run(&journal, link(heard));
+        let run = run(&journal, link(received));
         match crate::check(&run).as_slice() {
             [] => false,
             [violation] => violation.invariant == W2,
@@ -130,12 +134,12 @@ mod tests {
     }
 
     #[test]
-    fn watches_are_found_where_they_are() {
+    fn watches_are_found_on_their_nodes() {
         let check = |path: &str| Request::CheckWatches { path: path.into(), kind: WatchKind::Data };
         assert!(!broken(check("/own"), Ok(Response::Empty)));
         assert!(broken(check("/own"), Err(Code::NO_WATCHER)));
         assert!(broken(check("/own/not"), Ok(Response::Empty)));
-        assert!(!broken(check("/others"), Ok(Response::Empty)), "others may watch there");
+        assert!(!broken(check("/others"), Ok(Response::Empty)), "other clients may watch there");
         let remove = Request::RemoveWatches { path: "/others".into(), kind: WatchKind::Any };
         assert!(broken(remove, Ok(Response::Empty)));
     }
@@ -155,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_its_address_until_it_proves_more() {
+    fn a_client_is_known_by_its_address_until_it_authenticates() {
         let client = |scheme: &str| ClientInfo { scheme: scheme.into(), user: "x".into() };
         assert!(!broken(Request::WhoAmI, Ok(Response::Clients(vec![client("ip")]))));
         assert!(broken(Request::WhoAmI, Ok(Response::Clients(vec![client("ip"), client("digest")]))));

@@ -2,16 +2,16 @@ use crate::analysis::Analysis;
 use crate::event::EventKind;
 use crate::violation::{Found, Invariant, Violation};
 
-/// **The barrier**: a waiter goes on only if the barrier was not set for a moment since it began to wait.
+/// **Barriers**: a waiter passes only if the barrier was absent at some moment since it began to wait.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let grain = analysis.tolerances().grain;
     for (_, event) in analysis.events() {
         let EventKind::Passed { path, since } = &event.kind else { continue };
         let Some(index) = analysis.replay.node_at(path, since.saturating_sub(grain)) else { continue };
         let node = &analysis.replay.nodes()[index];
-        if node.gone.is_none_or(|gone| gone.when.at > event.at + grain) {
+        if node.deleted.is_none_or(|deleted| deleted.when.at > event.at + grain) {
             let violation =
-                Violation::new(Invariant::B3, event.at, "went on while the barrier was set:").path(path);
+                Violation::new(Invariant::B3, event.at, "passed while the barrier was set:").path(path);
             found.push(event.client.into_iter().fold(violation, Violation::client));
         }
     }
@@ -26,21 +26,21 @@ mod tests {
 
     fn passed(removed: bool) -> HistoryBuilder {
         let mut history = HistoryBuilder::new();
-        history.at(100).make("/barrier", 1, 0);
+        history.at(100).create_node("/barrier", 1, 0);
         if removed {
-            history.at(250).delete_path("/barrier", 2).at(251).make("/barrier", 1, 0);
+            history.at(250).delete_path("/barrier", 2).at(251).create_node("/barrier", 1, 0);
         }
         let since = Duration::from_millis(200);
-        history.at(300).tell(1, EventKind::Passed { path: "/barrier".to_owned(), since }).end(1_000)
+        history.at(300).record(1, EventKind::Passed { path: "/barrier".to_owned(), since }).end(1_000)
     }
 
     #[test]
-    fn who_waits_goes_on_when_it_is_removed() {
+    fn a_waiter_resumes_when_the_barrier_is_removed() {
         passed(true).holds();
     }
 
     #[test]
-    fn who_goes_on_before_is_caught() {
+    fn a_waiter_that_resumes_before_the_removal_is_caught() {
         passed(false).breaks(B3);
     }
 }

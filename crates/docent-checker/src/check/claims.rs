@@ -5,12 +5,11 @@ use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// **Claims**: each delivery has a claim of its item, which is that delivery's alone, and says that it is
-/// held only while that is there. As an item has one claim at a time there is one valid delivery of it at
-/// each transaction.
+/// **Claims**: each delivery has its own claim of its item, and reports that it is held only while that claim
+/// exists. Because an item has one claim at a time, at most one delivery of it is valid at each transaction.
 ///
-/// When a claim goes that the client did not give up, the delivery knows before a session ends by silence, or
-/// as soon as news of it come.
+/// If the claim is deleted although the client did not give it up, the delivery learns of this: before its
+/// session expires, or as soon as a notification arrives.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let queues = Queues::of(analysis);
     let mut seen = BTreeSet::new();
@@ -19,7 +18,7 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
             None => Some((delivered.at, "was handed out without a claim:")),
             Some((_, claim)) => without(analysis, delivered, claim).or_else(|| {
                 (!seen.insert((delivered.node, delivered.fence)))
-                    .then_some((delivered.at, "was handed out twice by one claim:"))
+                    .then_some((delivered.at, "was handed out twice under one claim:"))
             }),
         };
         if let Some((at, what)) = wrong {
@@ -30,7 +29,8 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     }
 }
 
-/// Its claim is another's, or was gone while it said that it was held.
+/// Finds a delivery whose claim belongs to another client, or was deleted while the delivery reported that it
+/// was held.
 fn without(
     analysis: &Analysis<'_>,
     delivered: &Delivered<'_>,
@@ -38,12 +38,12 @@ fn without(
 ) -> Option<(Duration, &'static str)> {
     let grain = analysis.tolerances().grain;
     if analysis.client_of(claim.owner) != Some(delivered.client) || claim.created.at > delivered.at + grain {
-        return Some((delivered.at, "was handed out by a claim that is another's:"));
+        return Some((delivered.at, "was handed out under another client's claim:"));
     }
-    let gone = claim.gone?.when.at;
-    let due = analysis.notice(delivered.client, claim).unwrap_or(gone + grain);
-    let said = delivered.looks.iter().find(|(at, held)| *held && *at > due);
-    said.map(|(at, _)| (*at, "is said to be held by a claim that is gone:"))
+    let deleted = claim.deleted?.when.at;
+    let due = analysis.notice(delivered.client, claim).unwrap_or(deleted + grain);
+    let late_report = delivered.held_checks.iter().find(|(at, held)| *held && *at > due);
+    late_report.map(|(at, _)| (*at, "reports to be held under a deleted claim:"))
 }
 
 #[cfg(test)]
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delivery_by_the_claim_of_another_is_caught() {
+    fn a_delivery_by_the_claim_of_another_client_is_caught() {
         let (mut history, given) = HistoryBuilder::of_delivery();
         history.at(210).give_unclaimed(2, &given.item, given.fence).end(1_000).breaks(Q6);
         let (mut history, given) = HistoryBuilder::of_delivery();
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delivery_whose_session_somebody_ends_knows_when_news_come() {
+    fn a_delivery_may_be_held_until_its_client_learns_that_its_session_was_ended() {
         let (mut history, given) = HistoryBuilder::of_delivery();
         history.at(5_000).end_session(2, EndCause::Forced).at(5_100).link(1, LinkState::Lost);
         history.clone().at(5_150).held(&given, true).end(9_000).holds();

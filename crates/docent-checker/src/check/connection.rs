@@ -6,12 +6,15 @@ use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// **Connection state**: generations and counts never go back, a generation has one session and a session one
-/// generation, a lost generation does not come back, and nothing follows `Closed`. No loss without the end of
-/// the session, or a client that was cut off for so long that it gave the session up; no end of a session
-/// that its client does not see.
+/// **Connection state**:
 ///
-/// A watcher may skip states. Clients that crashed or closed see nothing any more.
+/// - Generations and counts never decrease. Each generation has one session, and each session one generation.
+///   A lost generation does not return, and nothing follows `Closed`.
+/// - A loss is reported only if the session ended, or if the client was cut off for long enough to give the
+///   session up.
+/// - The client reports the end of every session.
+///
+/// A watcher may skip states. Clients that crashed or closed report nothing.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     for (client, life) in &analysis.clients {
         let mut wrong = order(life);
@@ -35,7 +38,7 @@ fn order(life: &Timeline) -> Vec<Wrong> {
             wrong.push((next.at, format!("went back from generation {from} to {to}:")));
         }
         if next.suspensions < one.suspensions {
-            wrong.push((next.at, "counts fewer suspensions than before:".to_owned()));
+            wrong.push((next.at, "reports fewer suspensions than before:".to_owned()));
         }
         if one.state == LinkState::Closed {
             wrong.push((next.at, format!("is {:?} after it was closed:", next.state)));
@@ -60,7 +63,7 @@ fn sessions(analysis: &Analysis<'_>, life: &Timeline) -> Vec<Wrong> {
         {
             wrong.push((
                 link.at,
-                format!("has session {session:#x} in generation {generation}, and another before:"),
+                format!("has session {session:#x} in generation {generation}, but had another:"),
             ));
         }
         let opened = analysis.replay.sessions().get(&session).map(|session| session.opened.at);
@@ -71,7 +74,7 @@ fn sessions(analysis: &Analysis<'_>, life: &Timeline) -> Vec<Wrong> {
     wrong
 }
 
-/// A loss without a reason.
+/// Finds a loss without a reason.
 fn unfounded(analysis: &Analysis<'_>, life: &Timeline, link: &Link) -> Option<Wrong> {
     if link.state != LinkState::Lost {
         return None;
@@ -84,21 +87,21 @@ fn unfounded(analysis: &Analysis<'_>, life: &Timeline, link: &Link) -> Option<Wr
     if analysis.was_denied(session, link.at) {
         return None;
     }
-    // A session is given up a whole timeout after the last possible lease, or a third of it after a process
-    // woke up.
+    // A session is given up a whole timeout after the last possible lease, or a third of the timeout after
+    // the process resumed.
     let third = analysis.facts().shortest_timeout / 3;
     let before = link.at.saturating_sub(Duration::from_nanos(1));
-    let away = life.apart.covered(before.saturating_sub(third), before);
-    let given_up = away >= third.saturating_sub(analysis.tolerances().scheduling);
+    let outages = life.apart.covered(before.saturating_sub(third), before);
+    let given_up = outages >= third.saturating_sub(analysis.tolerances().scheduling);
     let since = link.at.saturating_sub(analysis.facts().shortest_timeout);
     let long = life.apart.covered(since, before)
         >= analysis.facts().shortest_timeout.saturating_sub(analysis.tolerances().scheduling);
     let woke = life.frozen.last_by(link.at).is_some_and(|frozen| frozen.until > since);
     let reason = given_up && (long || woke);
-    (!reason).then(|| (link.at, format!("lost session {session:#x}, which lives:")))
+    (!reason).then(|| (link.at, format!("lost session {session:#x}, which still exists:")))
 }
 
-/// An end of a session that its client did not see.
+/// Finds ends of sessions that the client did not report.
 fn unseen(analysis: &Analysis<'_>, client: ClientId, life: &Timeline) -> Vec<Wrong> {
     let tolerances = analysis.tolerances();
     let mut wrong = Vec::new();
@@ -113,13 +116,15 @@ fn unseen(analysis: &Analysis<'_>, client: ClientId, life: &Timeline) -> Vec<Wro
             continue;
         };
         let Some(generation) = first.get(&session) else { continue };
-        let Some(due) = life.rough.quiet(ended.at, tolerances.news + tolerances.reconnect) else { continue };
+        let Some(due) = life.rough.quiet(ended.at, tolerances.notification + tolerances.reconnect) else {
+            continue;
+        };
         let due = life.awake(due, tolerances.scheduling);
         let seen = life.end_of(*generation).map(|link| link.at);
-        let gone = life.leaving().is_some_and(|gone| gone <= due);
+        let has_left = life.leaving().is_some_and(|has_left| has_left <= due);
         let late = seen.map_or_else(|| analysis.shows(due), |seen| seen > due);
-        if late && !gone {
-            wrong.push((due, format!("does not see that session {session:#x} ended at {:?}:", ended.at)));
+        if late && !has_left {
+            wrong.push((due, format!("does not report that session {session:#x} ended at {:?}:", ended.at)));
         }
     }
     wrong
@@ -132,12 +137,18 @@ mod tests {
     use crate::journal::EndCause::{Expired, Forced};
     use crate::violation::Invariant::K1;
 
-    fn tell(history: &mut HistoryBuilder, state: LinkState, generation: u64, suspensions: u64, session: i64) {
-        history.tell(0, EventKind::Connection { state, generation, suspensions, session: Some(session) });
+    fn report(
+        history: &mut HistoryBuilder,
+        state: LinkState,
+        generation: u64,
+        suspensions: u64,
+        session: i64,
+    ) {
+        history.record(0, EventKind::Connection { state, generation, suspensions, session: Some(session) });
     }
 
     #[test]
-    fn a_session_that_ends_is_lost_and_the_next_one_comes() {
+    fn a_session_that_ends_is_reported_lost_before_the_next_one_begins() {
         let mut history = HistoryBuilder::new();
         history
             .at(100)
@@ -153,12 +164,12 @@ mod tests {
     fn epochs_and_counts_do_not_go_back() {
         let mut history = HistoryBuilder::new();
         history.at(100).end_session(1, Forced).at(110).connect(0, 9, 2);
-        tell(&mut history, LinkState::Suspended, 1, 0, 1);
+        report(&mut history, LinkState::Suspended, 1, 0, 1);
         history.end(200).breaks(K1);
         let mut history = HistoryBuilder::new();
         history.at(100);
-        tell(&mut history, LinkState::Suspended, 1, 1, 1);
-        tell(&mut history, LinkState::Connected, 1, 0, 1);
+        report(&mut history, LinkState::Suspended, 1, 1, 1);
+        report(&mut history, LinkState::Connected, 1, 0, 1);
         history.end(200).breaks(K1);
     }
 
@@ -173,21 +184,21 @@ mod tests {
     fn nothing_follows_closed() {
         let mut history = HistoryBuilder::good();
         history.at(500);
-        tell(&mut history, LinkState::Connected, 1, 0, 1);
+        report(&mut history, LinkState::Connected, 1, 0, 1);
         history.end(1_000).breaks(K1);
     }
 
     #[test]
-    fn an_generation_has_one_session_that_was_opened() {
+    fn a_generation_has_one_session_that_was_opened() {
         let mut history = HistoryBuilder::new();
         history.at(100).connect(0, 9, 1).end(200).breaks(K1);
         let mut history = HistoryBuilder::new();
         history.at(100);
-        tell(&mut history, LinkState::Connected, 2, 0, 77);
+        report(&mut history, LinkState::Connected, 2, 0, 77);
         history.end(200).breaks(K1);
         let mut history = HistoryBuilder::new();
         history.at(100);
-        tell(&mut history, LinkState::Connected, 2, 0, 1);
+        report(&mut history, LinkState::Connected, 2, 0, 1);
         history.end(200).breaks(K1);
     }
 
@@ -211,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_cut_off_for_long_gives_its_session_up() {
+    fn a_client_that_is_cut_off_for_long_gives_its_session_up() {
         let cut = |lost_at: u64| {
             let mut history = HistoryBuilder::new();
             history.at(1_000).fault(0, FaultKind::Cut).at(3_000).link(0, LinkState::Suspended);
@@ -223,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_seen_once_a_client_is_back() {
+    fn a_session_end_is_noticed_once_a_client_reconnects() {
         let mut history = HistoryBuilder::new();
         history.at(1_000).fault(0, FaultKind::Cut).at(7_000).end_session(1, Expired);
         history.at(8_000).heal(0, FaultKind::Cut);
@@ -232,8 +243,8 @@ mod tests {
     }
 
     #[test]
-    fn the_dead_see_nothing() {
+    fn a_crashed_client_notices_nothing() {
         let mut history = HistoryBuilder::new();
-        history.at(1_000).tell(0, EventKind::Crashed).at(7_000).end_session(1, Expired).end(20_000).holds();
+        history.at(1_000).record(0, EventKind::Crashed).at(7_000).end_session(1, Expired).end(20_000).holds();
     }
 }

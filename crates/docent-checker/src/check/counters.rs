@@ -4,8 +4,8 @@ use crate::publications::{Publication, publications};
 use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeSet;
 
-/// **Counted exactly**: a counter goes up by one with each transaction, and its last number is that of the
-/// acknowledged calls, and of at most all calls of unknown outcome besides.
+/// **Counted exactly**: each transaction increases a counter by one. Its last number is at least the number
+/// of acknowledged calls, and at most that plus the number of calls with an unknown outcome.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let all = publications(&analysis.run.events);
     let counts = || all.iter().filter(|publication| publication.way == Way::Count);
@@ -22,7 +22,7 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
         let most = of(|count| count.outcome != Outcome::Nothing);
         let in_turn = numbers.iter().zip(1..).all(|(is, number)| *is == Some(number));
         if !in_turn || !(least..=most).contains(&last) {
-            let what = format!("counted {numbers:?}, and not each to {least}, or {most} at most:");
+            let what = format!("counted {numbers:?}, not each up to {least}, or at most {most}:");
             found.push(Violation::new(Invariant::C5, analysis.facts().end.at, what).path(path));
         }
     }
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn each_counts_once() {
+    fn each_increment_counts_once() {
         let applied = Outcome::Applied(None);
         counted(&[1, 2], &[applied, applied]).holds();
         counted(&[1, 2], &[applied, Outcome::Nothing, Outcome::Unknown]).holds();
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_lost_or_counted_twice_is_caught() {
+    fn an_increment_that_is_lost_or_counted_twice_is_caught() {
         let applied = Outcome::Applied(None);
         counted(&[1], &[applied, applied]).breaks(C5);
         counted(&[1, 2], &[applied]).breaks(C5);

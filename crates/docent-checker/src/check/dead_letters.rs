@@ -7,11 +7,14 @@ use crate::run::{DeadReason, Decodable, Queued, QueuedAs};
 use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeSet;
 
-/// **Dead letters**: one is written in the step that deletes its item, once for each, and for a reason: the
-/// item was handed out as often as is allowed (of claims of nobody see Q4), its consumer rejects it, or it
-/// cannot be decoded. An item is handed only to clients that can decode it. One that clients of the newer
-/// version can decode is moved by an older one no earlier than it was left to others for long enough, since
-/// it came and since each hand-out.
+/// **Dead letters**:
+///
+/// - A dead letter is written in the transaction that deletes its item, once for each item.
+/// - It has a reason: the item was handed out the maximum number of times (unreceived claims count as in Q4),
+///   its consumer rejects it, or it cannot be decoded.
+/// - An item is handed out only to clients that can decode it.
+/// - An older client moves an item that only newer clients can decode only after it left the item to others
+///   for long enough. The time starts when the item is put, and again at each hand-out.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let queues = Queues::of(analysis);
     let mut seen = BTreeSet::new();
@@ -19,11 +22,11 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
         let of = |item: &&Item<'_>| {
             item.queued.item == letter.item
                 && item.queued.queue == letter.queue
-                && item.node.gone.is_some_and(|gone| gone.when.zxid == letter.zxid)
+                && item.node.deleted.is_some_and(|deleted| deleted.when.zxid == letter.zxid)
         };
         let what = match queues.items.values().find(of) {
             _ if !seen.insert(letter.item) => "twice",
-            None => "and its item is not deleted in that step",
+            None => "but its item was not deleted in that step",
             Some(item) if !has_reason(analysis, &queues, letter, item) => "without a reason",
             Some(_) => continue,
         };
@@ -35,7 +38,7 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     for delivered in &queues.deliveries {
         let decodable = queues.items.get(delivered.node).map(|item| item.decodable);
         let is_wrong = match decodable {
-            Some(Decodable::Nobody) => true,
+            Some(Decodable::NoClient) => true,
             Some(Decodable::Newer) => !queues.newer.contains(&delivered.client),
             _ => false,
         };
@@ -52,8 +55,8 @@ fn has_reason(analysis: &Analysis<'_>, queues: &Queues<'_>, letter: &Queued, ite
     match reason {
         DeadReason::Undecodable => match item.decodable {
             Decodable::All => false,
-            Decodable::Newer => was_left_to_others(analysis, queues, item),
-            Decodable::Nobody => true,
+            Decodable::Newer => was_left_to_newer_clients(analysis, queues, item),
+            Decodable::NoClient => true,
         },
         DeadReason::TooManyDeliveries => {
             let most = queues.rules(analysis, &letter.queue).max_deliveries;
@@ -71,15 +74,15 @@ fn has_reason(analysis: &Analysis<'_>, queues: &Queues<'_>, letter: &Queued, ite
     }
 }
 
-/// True when an item was not handed out for long enough before it was gone.
-fn was_left_to_others(analysis: &Analysis<'_>, queues: &Queues<'_>, item: &Item<'_>) -> bool {
-    let Some(gone) = item.node.gone else { return true };
-    // The claim by which it went is none.
-    let others = item.claims.iter().filter(|claim| claim.gone.is_some_and(|end| end.when < gone.when));
+/// Returns true if an item was not handed out for long enough before it was deleted.
+fn was_left_to_newer_clients(analysis: &Analysis<'_>, queues: &Queues<'_>, item: &Item<'_>) -> bool {
+    let Some(deleted) = item.node.deleted else { return true };
+    // The claim of the client that moved the item is not a hand-out.
+    let others = item.claims.iter().filter(|claim| claim.deleted.is_some_and(|end| end.when < deleted.when));
     let handed_out = others.filter(|claim| item.counts(claim)).filter_map(|claim| item.counted(claim));
     let since = handed_out.map(|counted| counted.at).max().unwrap_or(item.node.created.at);
     let patience = queues.rules(analysis, &item.queued.queue).undecodable_after;
-    since + patience <= gone.when.at + analysis.tolerances().grain
+    since + patience <= deleted.when.at + analysis.tolerances().grain
 }
 
 #[cfg(test)]
@@ -90,7 +93,7 @@ mod tests {
     use crate::run::DeadReason::{Rejected, TooManyDeliveries, Undecodable};
     use crate::violation::Invariant::Q7;
 
-    /// An item that was handed out so often, and given back.
+    /// An item that was handed out `times` times, and given back.
     fn tried(times: u32) -> (HistoryBuilder, Stored) {
         let mut history = HistoryBuilder::new();
         let item = history.at(100).put(0, 7);
@@ -103,25 +106,25 @@ mod tests {
     }
 
     #[test]
-    fn an_item_that_was_handed_out_too_often_goes_to_the_dead_letters() {
+    fn an_item_that_was_handed_out_too_often_becomes_a_dead_letter() {
         let (mut history, item) = tried(2);
         history.bury(1, &item, TooManyDeliveries).end(1_000).holds();
     }
 
     #[test]
-    fn one_that_goes_there_too_early_is_caught() {
+    fn an_item_that_becomes_a_dead_letter_too_early_is_caught() {
         let (mut history, item) = tried(1);
         history.bury(1, &item, TooManyDeliveries).end(1_000).breaks(Q7);
     }
 
     #[test]
-    fn one_that_can_be_decoded_and_goes_there_for_that_is_caught() {
+    fn a_decodable_item_that_becomes_a_dead_letter_as_undecodable_is_caught() {
         let (mut history, item) = tried(1);
         history.bury(1, &item, Undecodable).end(1_000).breaks(Q7);
     }
 
     #[test]
-    fn one_that_cannot_be_decoded_is_handed_to_nobody() {
+    fn an_undecodable_item_is_handed_to_no_consumer() {
         let (mut history, item) = tried(0);
         history.undecodable(&item);
         history.clone().bury(1, &item, Undecodable).end(1_000).holds();
@@ -130,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_only_newer_clients_decode_is_handed_to_them_and_left_to_them_for_long_enough() {
+    fn an_item_that_only_newer_clients_decode_is_left_to_them_for_long_enough() {
         let mut history = HistoryBuilder::new();
         let item = history.patient(2_000).at(100).put(0, 7);
         history.of_newer_kind(&item);
@@ -138,12 +141,12 @@ mod tests {
         history.clone().at(2_200).bury(1, &item, Undecodable).end(4_000).holds();
         let take = history.at(1_500).take_newer(2, true);
         let given = history.give(2, &item, 1);
-        history.over(2, take).given_back(&given).delete_claim(&given);
+        history.end_take(2, take).given_back(&given).delete_claim(&given);
         history.clone().at(2_200).bury(1, &item, Undecodable).end(4_000).breaks(Q7);
         history.clone().at(3_600).bury(1, &item, Undecodable).end(4_000).holds();
         let take = history.at(3_000).take(3, true);
         history.give(3, &item, 2);
-        history.over(3, take).end(4_000).breaks(Q7);
+        history.end_take(3, take).end(4_000).breaks(Q7);
     }
 
     #[test]
@@ -153,18 +156,18 @@ mod tests {
     }
 
     #[test]
-    fn claims_that_nobody_got_are_no_deliveries() {
+    fn claims_that_no_caller_received_are_no_deliveries() {
         let (mut history, item) = tried(1);
         let take = history.at(5_000).take(1, true);
         history.claim(1, &item);
-        history.over(1, take).at(5_010);
+        history.end_take(1, take).at(5_010);
         history.clone().end_claim(1, &item).bury(1, &item, TooManyDeliveries).end(6_000).breaks(Q7);
-        history.tell(1, EventKind::Crashed).at(5_500).end_session(2, EndCause::Expired);
+        history.record(1, EventKind::Crashed).at(5_500).end_session(2, EndCause::Expired);
         history.bury(2, &item, TooManyDeliveries).end(6_000).holds();
     }
 
     #[test]
-    fn only_what_a_consumer_rejects_is_rejected() {
+    fn only_an_item_that_a_consumer_rejects_is_rejected() {
         let (mut history, given) = HistoryBuilder::of_delivery();
         history.at(300);
         history.clone().settling(&given, Settlement::Reject).reject_item(&given).end(1_000).holds();

@@ -4,8 +4,8 @@ use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// **Deadlines**: every call returns once, within its deadline and the time for scheduling, under any fault,
-/// unless it is abandoned, or its process stands still or dies.
+/// **Deadlines**: under any fault, every call returns once, within its deadline and the time for scheduling,
+/// unless its future is dropped, or its process is paused or dies.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let mut calls: BTreeMap<CallId, Call> = BTreeMap::new();
     for (_, event) in analysis.events() {
@@ -13,12 +13,12 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
         match &event.kind {
             EventKind::Called { call, operation, within } => {
                 let due = at + *within + analysis.tolerances().scheduling;
-                calls.insert(*call, Call { client, operation, due, over: None });
+                calls.insert(*call, Call { client, operation, due, returned: None });
             }
             EventKind::Returned { call, .. } | EventKind::Abandoned(call) => match calls.get_mut(call) {
-                Some(Call { over: over @ None, .. }) => *over = Some(at),
+                Some(Call { returned: returned @ None, .. }) => *returned = Some(at),
                 _ => {
-                    let what = format!("call {} returns without being under way:", call.0);
+                    let what = format!("call {} returned, but was not in progress:", call.0);
                     found.push(Violation::new(Invariant::K2, at, what).client(client));
                 }
             },
@@ -32,16 +32,16 @@ struct Call {
     client: ClientId,
     operation: &'static str,
     due: Duration,
-    over: Option<Duration>,
+    returned: Option<Duration>,
 }
 
 fn late(analysis: &Analysis<'_>, id: CallId, call: &Call) -> Option<Violation> {
     let life = analysis.life(call.client)?;
     let due = life.awake(call.due, analysis.tolerances().scheduling);
-    let what = match call.over {
-        Some(over) if over > due => format!("returned {:?} after its deadline", over - due),
+    let what = match call.returned {
+        Some(returned) if returned > due => format!("returned {:?} after its deadline", returned - due),
         None if analysis.shows(due) && life.crashed.is_none_or(|crashed| crashed > due) => {
-            "never returns".to_owned()
+            "never returned".to_owned()
         }
         _ => return None,
     };
@@ -59,7 +59,7 @@ mod tests {
     fn called() -> HistoryBuilder {
         let mut history = HistoryBuilder::new();
         let within = Duration::from_secs(2);
-        history.at(100).tell(0, EventKind::Called { call: CallId(1), operation: "create", within });
+        history.at(100).record(0, EventKind::Called { call: CallId(1), operation: "create", within });
         history
     }
 
@@ -69,30 +69,30 @@ mod tests {
 
     #[test]
     fn a_call_returns_by_its_deadline() {
-        called().at(2_150).tell(0, returned()).end(9_000).holds();
-        called().at(2_300).tell(0, returned()).end(9_000).breaks(K2);
+        called().at(2_150).record(0, returned()).end(9_000).holds();
+        called().at(2_300).record(0, returned()).end(9_000).breaks(K2);
         called().end(2_150).holds();
         called().end(9_000).breaks(K2);
     }
 
     #[test]
-    fn it_returns_once() {
-        called().at(200).tell(0, returned()).tell(0, returned()).end(9_000).breaks(K2);
-        HistoryBuilder::new().tell(0, returned()).end(9_000).breaks(K2);
+    fn a_call_returns_once() {
+        called().at(200).record(0, returned()).record(0, returned()).end(9_000).breaks(K2);
+        HistoryBuilder::new().record(0, returned()).end(9_000).breaks(K2);
     }
 
     #[test]
-    fn what_is_abandoned_or_dead_need_not_return() {
-        called().at(200).tell(0, EventKind::Abandoned(CallId(1))).end(9_000).holds();
-        called().at(200).tell(0, EventKind::Crashed).end(2_500).holds();
+    fn an_abandoned_call_or_crashed_client_need_not_return() {
+        called().at(200).record(0, EventKind::Abandoned(CallId(1))).end(9_000).holds();
+        called().at(200).record(0, EventKind::Crashed).end(2_500).holds();
     }
 
     #[test]
-    fn who_stands_still_returns_when_it_goes_on() {
+    fn a_paused_client_returns_when_it_resumes() {
         let frozen = |at: u64| {
             let mut history = called();
             history.at(1_000).fault(0, FaultKind::Frozen).at(4_000).heal(0, FaultKind::Frozen);
-            history.at(at).tell(0, returned());
+            history.at(at).record(0, returned());
             history.end(9_000)
         };
         frozen(4_050).holds();

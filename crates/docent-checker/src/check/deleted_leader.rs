@@ -4,15 +4,15 @@ use crate::journal_replay::Remover;
 use crate::violation::{Found, Invariant, Violation};
 use std::time::Duration;
 
-/// **A leader whose node is deleted** by somebody else knows within the time of news that its term is lost,
-/// and its candidate stands again at once, unless that was stopped.
+/// **A leader whose node is deleted** by a third party learns within the time for a notification that its
+/// term is lost. Its candidate then joins the line again immediately, unless the candidate was stopped.
 ///
-/// That it is in the line again is for E6. Asked of candidates that stand again by themselves.
+/// E6 checks that the new node is created. Applies to candidates that campaign repeatedly on their own.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     for candidate in analysis.elections.candidates().values() {
         for (place, id) in candidate.attempts.iter().enumerate() {
             let Some(trace) = analysis.attempts.get(*id) else { continue };
-            let bound = analysis.elections.standing(*id).is_some_and(|standing| standing.bound.is_some());
+            let bound = analysis.elections.campaign(*id).is_some_and(|campaign| campaign.bound.is_some());
             let Some(due) = due(analysis, trace).filter(|_| bound) else { continue };
             let leaving = [analysis.leaving(trace.client), candidate.stopping].into_iter().flatten().min();
             if !analysis.shows(due) || leaving.is_some_and(|leaving| leaving <= due) {
@@ -20,9 +20,9 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
             }
             let again = candidate.attempts.get(place + 1).and_then(|next| analysis.attempts.get(*next));
             let what = match (trace.until().is_some_and(|until| until <= due), again) {
-                (false, _) => "its node was deleted, which it does not know:",
+                (false, _) => "it does not know that its node was deleted:",
                 (true, Some(again)) if again.began <= due => continue,
-                (true, _) => "its node was deleted, and it does not stand again:",
+                (true, _) => "its node was deleted, but it did not rejoin:",
             };
             found.push(
                 Violation::new(Invariant::E7, due, what)
@@ -34,16 +34,18 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     }
 }
 
-/// Time by which it has to know, and to stand again, if somebody else deleted the node of its term.
+/// Time by which the leader must know, and its candidate must campaign again, if a third party deleted the
+/// node of its term.
 fn due(analysis: &Analysis<'_>, trace: &AttemptTrace<'_>) -> Option<Duration> {
     let (granted, _) = trace.granted?;
     let (_, node) = analysis.node_of(trace)?;
-    let gone = node.gone.filter(|gone| matches!(gone.by, Remover::Session(_)))?;
-    if analysis.end_of(node, gone) != End::Others || trace.given_up().is_some_and(|over| over <= gone.when.at)
+    let deleted = node.deleted.filter(|deleted| matches!(deleted.by, Remover::Session(_)))?;
+    if analysis.end_of(node, deleted) != End::ThirdParty
+        || trace.given_up().is_some_and(|ended| ended <= deleted.when.at)
     {
         return None;
     }
-    Some(analysis.notice(trace.client, node)?.max(granted + analysis.tolerances().news))
+    Some(analysis.notice(trace.client, node)?.max(granted + analysis.tolerances().notification))
 }
 
 #[cfg(test)]
@@ -62,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn it_knows_and_stands_again() {
+    fn a_leader_notices_the_deletion_and_campaigns_again() {
         let (mut history, term) = deleted();
         history.at(1_150).lost(term).dropped(term);
         let again = history.run_at(0, 7);
@@ -70,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_know_is_caught() {
+    fn a_leader_that_does_not_notice_the_deletion_is_caught() {
         let (mut history, term) = deleted();
         history.at(2_000).lost(term).dropped(term);
         let again = history.run_at(0, 7);
@@ -79,15 +81,15 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_stand_again_is_caught() {
+    fn a_leader_that_does_not_campaign_again_is_caught() {
         let (mut history, term) = deleted();
         history.at(1_150).lost(term).dropped(term).end(9_000).breaks(E7);
     }
 
     #[test]
-    fn who_stops_need_not_stand_again() {
+    fn a_candidate_that_stops_need_not_campaign_again() {
         let (mut history, term) = deleted();
-        history.at(1_100).tell(0, EventKind::Stood(candidate(7), Candidacy::Stopping));
+        history.at(1_100).record(0, EventKind::Campaigned(candidate(7), Candidacy::Stopping));
         history.lost(term).dropped(term).end(9_000).holds();
         let (mut history, term) = deleted();
         history.at(1_100).lost(term).dropped(term);

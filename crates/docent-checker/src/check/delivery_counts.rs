@@ -3,25 +3,25 @@ use crate::hand_outs::HandOuts;
 use crate::queues::Queues;
 use crate::violation::{Found, Invariant, Violation};
 
-/// **Counts**: a delivery says how often its item was handed out, itself included, and no item is handed out
-/// more often than the queue allows.
+/// **Counts**: a delivery reports how often its item was handed out, including this time, and no item is
+/// handed out more often than the queue permits.
 ///
-/// It may say more only by claims that are counted and that nobody got, and only by those whose client died,
-/// was closed, lost its session or was cut off before it could take the count back.
+/// The reported number may be higher only by unreceived claims whose client died, was closed, lost its
+/// session or was cut off before it could undo the count.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let queues = Queues::of(analysis);
     for delivered in &queues.deliveries {
-        // Without a claim there is nothing to count: see Q6.
+        // Q6 reports deliveries without a claim.
         let Some((item, claim)) = queues.claim_of(delivered) else { continue };
         let HandOuts { handed, excused } =
             HandOuts::by(analysis, &queues, delivered.item, item.claimed(claim));
         let most = queues.rules(analysis, &item.queued.queue).max_deliveries;
-        let said = delivered.count.map(|count| count as usize);
-        let what = if said.is_none_or(|said| said < handed || said > handed + excused) {
-            let excuse = format!("{excused} claims of nobody may count");
-            format!("delivery {handed} of item {} says it is {said:?}, and {excuse}:", delivered.item)
+        let reported = delivered.count.map(|count| count as usize);
+        let what = if reported.is_none_or(|reported| reported < handed || reported > handed + excused) {
+            let excuse = format!("{excused} unreceived claims may count");
+            format!("delivery {handed} of item {} reports {reported:?}, and {excuse}:", delivered.item)
         } else if handed > most as usize {
-            format!("item {} was handed out {handed} times, and {most} are allowed:", delivered.item)
+            format!("item {} was handed out {handed} times, but {most} are permitted:", delivered.item)
         } else {
             continue;
         };
@@ -38,11 +38,11 @@ mod tests {
     use crate::journal::EndCause;
     use crate::violation::Invariant::Q4;
 
-    fn handed_out(times: u32, say: impl Fn(u32) -> u32) -> HistoryBuilder {
+    fn handed_out(times: u32, reported_count: impl Fn(u32) -> u32) -> HistoryBuilder {
         let mut history = HistoryBuilder::new();
         let item = history.at(100).put(0, 7);
         for count in 1..=times {
-            let given = history.at(u64::from(count) * 200).give(1, &item, say(count));
+            let given = history.at(u64::from(count) * 200).give(1, &item, reported_count(count));
             history.given_back(&given).delete_claim(&given);
         }
         history.end(2_000)
@@ -55,24 +55,24 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_handed_out_too_often_is_caught() {
+    fn an_item_that_is_handed_out_too_often_is_caught() {
         handed_out(3, |count| count).breaks(Q4);
     }
 
-    /// A claim that nobody gets ends, and then the item is handed out as the `count`th time.
+    /// A claim that no consumer receives ends, and then the item is handed out as the `count`th time.
     fn after_nobodys(count: u32, end: impl Fn(&mut HistoryBuilder, &Stored)) -> HistoryBuilder {
         let mut history = HistoryBuilder::new();
         let item = history.at(3_000).put(0, 7);
         let take = history.take(1, true);
         history.at(3_100).claim(1, &item);
-        history.at(3_101).over(1, take).at(3_200);
+        history.at(3_101).end_take(1, take).at(3_200);
         end(&mut history, &item);
         history.at(4_000).give(2, &item, count);
         history.end(4_100)
     }
 
     #[test]
-    fn a_claim_that_nobody_got_is_taken_back() {
+    fn a_claim_that_no_caller_received_is_withdrawn() {
         let take_back = |history: &mut HistoryBuilder, item: &Stored| {
             history.take_back(1, item);
         };
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn a_claim_whose_client_died_may_count() {
         let die = |history: &mut HistoryBuilder, _: &Stored| {
-            history.tell(1, EventKind::Crashed).at(3_900).end_session(2, EndCause::Expired);
+            history.record(1, EventKind::Crashed).at(3_900).end_session(2, EndCause::Expired);
         };
         after_nobodys(2, die).holds();
         after_nobodys(1, die).holds();

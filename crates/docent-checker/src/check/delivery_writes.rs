@@ -5,9 +5,9 @@ use crate::violation::{Found, Invariant, Violation};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// **Writes under a delivery**: a transaction of a delivery is applied only while no later delivery of the
-/// same item was handed out, whatever the delivery's process knows of that; and what it says of the outcome
-/// is true.
+/// **Writes under a delivery**: a transaction of a delivery is applied only if no later delivery of the same
+/// item was handed out before, whether or not the process knows of that. The reported outcome of the
+/// transaction is true.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let queues = Queues::of(analysis);
     let mut created: HashMap<&str, Duration> = HashMap::new();
@@ -37,11 +37,11 @@ fn wrong(
         (None, Some(true)) => {
             return Some((
                 delivered.at,
-                format!("a write under item {item} is said to be applied, and is not:"),
+                format!("a write under item {item} was reported as applied, but was not:"),
             ));
         }
         (Some(at), Some(false)) => {
-            return Some((at, format!("a write under item {item} was applied, and is said not to be:")));
+            return Some((at, format!("a write under item {item} was applied, but reported as failed:")));
         }
         _ => {}
     }
@@ -49,8 +49,8 @@ fn wrong(
     let grain = analysis.tolerances().grain;
     let mut later = queues.deliveries_of_item(item).filter(|other| other.fence > delivered.fence);
     let next = later.find(|other| other.at + grain < at)?;
-    let late = at - next.at;
-    Some((at, format!("a write under item {item} was applied {late:?} after the item was handed out anew:")))
+    let delay = at - next.at;
+    Some((at, format!("a write under item {item} was applied {delay:?} after the next hand-out:")))
 }
 
 #[cfg(test)]
@@ -66,9 +66,9 @@ mod tests {
     }
 
     #[test]
-    fn a_write_is_applied_while_the_item_is_nobody_elses() {
+    fn a_write_is_applied_before_the_next_delivery() {
         let (mut history, given) = HistoryBuilder::of_delivery();
-        history.at(300).make(NODE, 2, 0);
+        history.at(300).create_node(NODE, 2, 0);
         wrote(&mut history, &given, Some(true));
         history.end(1_000).holds();
     }
@@ -82,18 +82,18 @@ mod tests {
         let mut refused = history.clone();
         wrote(refused.at(500), &first, Some(false));
         refused.end(1_000).holds();
-        history.at(500).make(NODE, 2, 0);
+        history.at(500).create_node(NODE, 2, 0);
         wrote(&mut history, &first, Some(true));
         history.end(1_000).breaks(Q11);
     }
 
     #[test]
-    fn an_outcome_that_is_not_true_is_caught() {
-        for (is_there, applied) in [(true, false), (false, true)] {
+    fn a_wrong_outcome_is_caught() {
+        for (exists, applied) in [(true, false), (false, true)] {
             let (mut history, given) = HistoryBuilder::of_delivery();
             history.at(300);
-            if is_there {
-                history.make(NODE, 2, 0);
+            if exists {
+                history.create_node(NODE, 2, 0);
             }
             wrote(&mut history, &given, Some(applied));
             history.end(1_000).breaks(Q11);

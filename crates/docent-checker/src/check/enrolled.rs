@@ -4,9 +4,9 @@ use crate::spans::Span;
 use crate::violation::{Found, Invariant, Violation};
 use std::time::Duration;
 
-/// **Nobody is silently out**: a candidate that stands in an election has a node in its line, or is about to
-/// make one, until it gives up or is told why not. So a client that is connected and well has as many nodes
-/// in the line as it has candidates, a moment after it came back or lost one.
+/// **No candidate drops out silently**: a candidate has a node in its election's line, or is about to create
+/// one, until it gives up or is notified of the reason. So a healthy, connected client has as many nodes in
+/// the line as it has candidates, shortly after it reconnected or lost a node.
 ///
 /// A candidate whose attempt failed tries again after up to 1.5 s.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
@@ -37,20 +37,21 @@ fn deficits(analysis: &Analysis<'_>, client: ClientId, path: &str, end: Duration
     for (_, node) in analysis.replay.contenders_in(path) {
         if analysis.client_of(node.owner) == Some(client) {
             steps.push((node.created.at, -1));
-            steps.extend(node.gone.map(|gone| (gone.when.at, 1)));
+            steps.extend(node.deleted.map(|deleted| (deleted.when.at, 1)));
         }
     }
     for trace in analysis.attempts.of_client_at(client, path) {
-        // A leader needs its node for as long as it claims to lead.
-        let gone = analysis.node_of(trace).and_then(|(_, node)| node.gone).map(|gone| gone.when.at);
-        let over = match trace.granted {
+        // A leader needs its node as long as it claims to lead.
+        let deleted =
+            analysis.node_of(trace).and_then(|(_, node)| node.deleted).map(|deleted| deleted.when.at);
+        let end = match trace.granted {
             Some((granted, _)) => {
-                [trace.until(), gone.map(|gone| gone.max(granted))].into_iter().flatten().min()
+                [trace.until(), deleted.map(|deleted| deleted.max(granted))].into_iter().flatten().min()
             }
             None => trace.waited_until(),
         };
         steps.push((trace.began, 1));
-        steps.extend(over.map(|over| (over, -1)));
+        steps.extend(end.map(|end| (end, -1)));
     }
     steps.sort_unstable();
     let mut spans = Vec::new();
@@ -78,7 +79,7 @@ mod tests {
     use crate::journal::EndCause::Forced;
     use crate::violation::Invariant::{E6, M11};
 
-    /// The first one leads, the second one waits, and loses its session at 1 s.
+    /// The first candidate leads. The second waits, and its session ends at 1 s.
     fn ended() -> (HistoryBuilder, AttemptId) {
         let mut history = HistoryBuilder::new();
         let (first, second) = (history.at(100).run_at(0, 7), history.run_at(1, 8));
@@ -90,33 +91,33 @@ mod tests {
     }
 
     #[test]
-    fn who_loses_its_session_stands_again() {
+    fn a_candidate_whose_session_ended_campaigns_again() {
         let (mut history, second) = ended();
         history.at(3_000).create(second).end(9_000).holds();
     }
 
     #[test]
-    fn who_does_not_stand_again_is_caught() {
+    fn a_candidate_that_does_not_campaign_again_is_caught() {
         let (mut history, _) = ended();
         history.clone().end(6_000).holds();
         history.end(9_000).breaks(E6);
     }
 
     #[test]
-    fn who_says_why_not_is_not_out() {
+    fn a_candidate_that_reports_an_error_need_not_campaign_again() {
         let (mut history, second) = ended();
         history.at(2_000).ended(second, Ending::Failed("NoAuth".to_owned())).end(9_000).holds();
     }
 
     #[test]
-    fn who_is_cut_off_cannot_stand() {
+    fn a_candidate_that_is_cut_off_need_not_campaign() {
         let (mut history, second) = ended();
         history.at(1_200).fault(1, FaultKind::Cut).at(20_000).heal(1, FaultKind::Cut);
         history.at(21_000).create(second).end(22_000).holds();
     }
 
     #[test]
-    fn a_leader_that_was_lost_stands_again_too() {
+    fn a_leader_that_lost_its_term_campaigns_again_too() {
         let mut history = HistoryBuilder::new();
         let term = history.at(100).run_at(0, 7);
         let node = history.create(term).node(term);

@@ -6,15 +6,19 @@ use crate::run::Tolerances;
 use crate::violation::{Found, Invariant, Violation};
 use std::time::Duration;
 
-/// **Exclusion in the order of transactions**: for each grant there is a transaction at which its node was
-/// there, belonged to the session of the grant, and was the first of its line; no two grants share one.
+/// **Exclusion in the order of transactions**: for each grant there is a transaction at which its node
+/// existed, belonged to the session of the grant, and was first in its line. No two grants share such a
+/// transaction.
 ///
-/// That is so because a line has one first at each transaction: two grants could share one only by sharing
-/// their node. Those that do are turns with one ticket, each with a number of its own: M3 asks whether one
-/// was over before the next began. The transaction came before the grant was returned. An attempt that is
-/// granted by a node that is gone already did not know it yet: it knows at once that its client deleted the
-/// node or its session ran out, and of deeds of others within the time that news take. For shared roles
-/// ownership and presence are checked; R1, R3 and S1 ask which of them are admitted.
+/// - A line has one first node at each transaction, so two grants could share a transaction only by sharing a
+///   node. Grants that share a node are turns with one ticket, each with a separate number. M3 checks that
+///   one turn ended before the next began.
+/// - The transaction preceded the return of the grant.
+/// - If the node had already been deleted at the grant, the client did not know that yet. It knows
+///   immediately that it deleted the node itself or that its session expired, and it learns of other
+///   deletions within the time for a notification.
+/// - For shared roles only ownership and presence are checked here. R1, R3 and S1 check which of them are
+///   admitted.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     for trace in analysis.attempts.all() {
         let Some((at, grant)) = trace.granted else { continue };
@@ -26,7 +30,7 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
                 .path(grant.node.clone())
         };
         let Some((index, node)) = analysis.node_of(trace) else {
-            found.push(wrong("granted by a node that there never was:".to_owned()));
+            found.push(wrong("granted on a node that never existed:".to_owned()));
             continue;
         };
         let sentences = [
@@ -37,26 +41,26 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
         found.extend(sentences.into_iter().flatten().map(wrong));
         let is_turn = |other: &AttemptId| {
             let number = |grant: &Grant| grant.turn.map(|turn| turn.number);
-            let theirs = analysis.attempts.get(*other).and_then(|other| number(other.granted?.1));
-            theirs.is_some() && number(grant).is_some_and(|ours| theirs != Some(ours))
+            let first_number = analysis.attempts.get(*other).and_then(|other| number(other.granted?.1));
+            first_number.is_some() && number(grant).is_some_and(|own_number| first_number != Some(own_number))
         };
         let mut others = analysis.holders(index).iter();
         if let Some(other) = others.find(|other| **other < trace.id() && !is_turn(other)) {
             found.push(
-                wrong("granted by the node that another one was granted by:".to_owned()).attempt(*other),
+                wrong("granted on the node on which another attempt was granted:".to_owned()).attempt(*other),
             );
         }
     }
 }
 
-/// Was it first in its line, and before it was granted?
+/// Checks that the node was first in its line before the grant.
 fn place(analysis: &Analysis<'_>, trace: &AttemptTrace<'_>, at: Duration, node: &NodeLife) -> Option<String> {
     if node.folder() != trace.attempt.path || node.contender.is_none() {
-        return Some("granted by a node that stands in no line for it:".to_owned());
+        return Some("granted on a node outside of the line:".to_owned());
     }
     match node.first {
         _ if !trace.is_exclusive() => None,
-        None => Some("granted by a node that never was the first of its line:".to_owned()),
+        None => Some("granted on a node that never was the first of its line:".to_owned()),
         Some(first) if first.at > at + analysis.tolerances().grain => {
             Some(format!("granted {:?} before its node was the first of its line:", first.at - at))
         }
@@ -64,7 +68,7 @@ fn place(analysis: &Analysis<'_>, trace: &AttemptTrace<'_>, at: Duration, node: 
     }
 }
 
-/// Did the node belong to the session that the client had?
+/// Checks that the node belonged to the session of the grant.
 fn ownership(
     analysis: &Analysis<'_>,
     trace: &AttemptTrace<'_>,
@@ -73,7 +77,7 @@ fn ownership(
 ) -> Option<String> {
     let (owner, session) = (node.owner, grant.session);
     if owner != session {
-        return Some(format!("granted to session {session:#x} by a node of session {owner:#x}:"));
+        return Some(format!("granted to session {session:#x} on a node of session {owner:#x}:"));
     }
     let generation = analysis.life(trace.client)?.generation_of(session)?;
     (generation < grant.generation).then(|| {
@@ -84,27 +88,27 @@ fn ownership(
     })
 }
 
-/// Was the node still there, as far as its client could know?
+/// Checks that the node still existed, as far as the client could know.
 fn presence(
     analysis: &Analysis<'_>,
     trace: &AttemptTrace<'_>,
     at: Duration,
     node: &NodeLife,
 ) -> Option<String> {
-    let gone = node.gone?;
-    let Tolerances { grain, news, reconnect, .. } = *analysis.tolerances();
-    let since = at.saturating_sub(gone.when.at);
-    match analysis.end_of(node, gone) {
+    let deleted = node.deleted?;
+    let Tolerances { grain, notification, reconnect, .. } = *analysis.tolerances();
+    let since = at.saturating_sub(deleted.when.at);
+    match analysis.end_of(node, deleted) {
         End::Own if since > grain => {
             Some(format!("granted {since:?} after its client had deleted its node:"))
         }
-        End::Expired if since > grain => Some(format!("granted {since:?} after its session had run out:")),
-        End::Others if since > news => {
+        End::Expired if since > grain => Some(format!("granted {since:?} after its session expired:")),
+        End::ThirdParty if since > notification => {
             let life = analysis.life(trace.client)?;
-            let heard = life.rough.spare(gone.when.at.saturating_sub(reconnect), at);
-            heard.then(|| format!("granted {since:?} after its node was gone:"))
+            let received = life.rough.spare(deleted.when.at.saturating_sub(reconnect), at);
+            received.then(|| format!("granted {since:?} after its node was deleted:"))
         }
-        End::Own | End::Expired | End::Others => None,
+        End::Own | End::Expired | End::ThirdParty => None,
     }
 }
 
@@ -123,10 +127,10 @@ mod tests {
             history.create(attempt);
         }
         history.at(110).grant(attempts[0]);
-        // The second one leaves, the third one takes it for its turn.
+        // The second contender leaves, and the third takes this for its own turn.
         history.at(200).ended(attempts[1], crate::Ending::Cancelled).delete(attempts[1]);
         history.at(210).grant(attempts[2]).lost(attempts[2]).end(300).breaks_also(M2);
-        assert_eq!(history.sentences(M2), ["granted by a node that never was the first of its line:"]);
+        assert_eq!(history.sentences(M2), ["granted on a node that never was the first of its line:"]);
     }
 
     #[test]
@@ -138,12 +142,12 @@ mod tests {
     }
 
     #[test]
-    fn the_node_of_an_older_session_is_no_place() {
+    fn a_node_of_an_older_session_grants_nothing() {
         let mut history = HistoryBuilder::new();
         let attempt = history.at(100).begin(0);
         history.create(attempt).at(120).link(0, LinkState::Lost).connect(0, 9, 2);
         history.at(130).grant(attempt).end(300).breaks_also(M2);
-        assert!(history.sentences(M2)[0].contains("by a node of session 0x1"));
+        assert!(history.sentences(M2)[0].contains("on a node of session 0x1"));
     }
 
     #[test]
@@ -161,8 +165,8 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_was_gone_before_its_turn_is_no_place() {
-        // A hand-off that does not look at the own node.
+    fn a_node_that_was_deleted_before_its_turn_grants_nothing() {
+        // The hand-off does not check the contender's own node.
         let mut history = HistoryBuilder::new();
         let (first, second) = (history.at(100).begin(0), history.begin(1));
         history.create(first).create(second).at(110).grant(first);
@@ -172,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_may_cross_with_the_news_that_its_node_is_gone() {
+    fn a_grant_may_cross_with_the_notification_that_its_node_was_deleted() {
         let taken = |granted_at| {
             let mut history = HistoryBuilder::new();
             let attempt = history.at(100).begin(0);
@@ -185,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_is_cut_delays_the_news() {
+    fn a_cut_link_delays_the_notification() {
         let mut history = HistoryBuilder::new();
         let attempt = history.at(100).begin(0);
         history.create(attempt).fault(0, FaultKind::Held).at(101).fault(0, FaultKind::Expired);
@@ -194,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_granted_by_a_session_that_ran_out() {
+    fn an_expired_session_grants_nothing() {
         let mut history = HistoryBuilder::new();
         let attempt = history.at(100).begin(0);
         history.create(attempt).fault(0, FaultKind::Frozen).at(7_000).end_session(1, Expired);
@@ -211,6 +215,6 @@ mod tests {
         if let crate::EventKind::Granted(id, _) = &mut copy.kind {
             *id = second;
         }
-        history.tell(0, copy.kind).end(300).breaks_also(M2);
+        history.record(0, copy.kind).end(300).breaks_also(M2);
     }
 }

@@ -4,11 +4,11 @@ use crate::event::{AttemptId, Use};
 use crate::violation::{Found, Invariant, Violation};
 use std::collections::HashMap;
 
-/// **Fenced exclusion**: among the uses that a fenced resource accepts, fences never decrease, and one fence
+/// **Fenced exclusion**: among the uses that a fenced resource accepts, fences never decrease, and each fence
 /// belongs to one acquisition.
 ///
-/// Assumed: one resource for each path, which all guards of the path use. Holds whatever is paused, cut off
-/// or late.
+/// Assumed: one resource for each path, which all guards of the path use. This holds whatever is paused, cut
+/// off or late.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let mut uses: Vec<(usize, &AttemptTrace<'_>, Use)> = Vec::new();
     let mut owners: HashMap<(&str, u64), AttemptId> = HashMap::new();
@@ -67,7 +67,7 @@ mod tests {
     use crate::journal::EndCause::Expired;
     use crate::violation::Invariant::{M1, M4};
 
-    /// A holder that was frozen wakes up and uses what the next one holds.
+    /// A paused holder resumes and uses what the next holder holds.
     fn frozen() -> (HistoryBuilder, AttemptId, AttemptId) {
         let mut history = HistoryBuilder::new();
         let first = history.at(100).begin(0);
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_use_that_is_refused_is_right() {
+    fn a_late_use_that_is_rejected_is_right() {
         let (mut history, first, _) = frozen();
         let fence = 5;
         history.used_with(first, fence, false);
@@ -105,14 +105,14 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_of_ones_own_making_is_caught() {
+    fn a_made_up_fence_is_caught() {
         let (mut history, first, second) = frozen();
         history.used_with(second, 7, true);
         end(&mut history, first).breaks(M1);
     }
 
     #[test]
-    fn numbers_as_fences_repeat_when_the_line_is_made_anew() {
+    fn sequence_numbers_as_fences_repeat_when_the_line_is_recreated() {
         let mut history = HistoryBuilder::new();
         for (at, number) in [(100, 0), (200, 1)] {
             let attempt = history.at(at).reset().begin(number);

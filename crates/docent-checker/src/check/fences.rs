@@ -2,12 +2,12 @@ use crate::analysis::Analysis;
 use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeMap;
 
-/// **Fences increase**: every exclusive guard has a fence, made from the transaction that created its node,
-/// and it is higher than those of all earlier holders of the path. That of a turn with a shared ticket is
-/// made from that and the turn's number.
+/// **Fences increase**: every exclusive guard has a fence, derived from the transaction that created its
+/// node. The fence is higher than those of all earlier holders of the path. The fence of a turn with a shared
+/// ticket is derived from that transaction and the number of the turn.
 ///
-/// Assumed: one history of the ensemble, which was not restored from an older copy. A downgraded guard is not
-/// exclusive and not looked at.
+/// Assumed: one history of the ensemble, which was not restored from an older snapshot. A downgraded guard is
+/// not exclusive, and not checked.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let mut highest: BTreeMap<&str, u64> = BTreeMap::new();
     let exclusive = analysis.attempts.all().filter(|trace| trace.is_exclusive());
@@ -31,11 +31,11 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
         };
         let due = u64::try_from(czxid).map(|czxid| grant.turn.map_or(czxid, |turn| turn.fence(czxid)));
         if due != Ok(fence) {
-            found.push(wrong(format!("its fence is {fence}, its node was created by transaction {czxid}:")));
+            found.push(wrong(format!("its fence is {fence}, but transaction {czxid} created its node:")));
         }
         let before = highest.insert(&trace.attempt.path, fence);
         if let Some(before) = before.filter(|before| *before >= fence) {
-            found.push(wrong(format!("its fence is {fence}, an earlier holder's was {before}:")));
+            found.push(wrong(format!("its fence is {fence}, but an earlier holder's was {before}:")));
         }
     }
 }
@@ -59,18 +59,18 @@ mod tests {
     }
 
     #[test]
-    fn the_transactions_of_the_nodes_are_right() {
+    fn the_transaction_ids_of_the_nodes_are_right() {
         with_fences([Some(5), Some(6)]).holds();
     }
 
     #[test]
-    fn a_fence_that_falls_is_caught() {
+    fn a_decreasing_fence_is_caught() {
         with_fences([Some(7), Some(6)]).breaks(M4);
         assert_eq!(with_fences([Some(7), Some(6)]).sentences(M4).len(), 2);
     }
 
     #[test]
-    fn numbers_of_the_line_are_no_fences_even_while_they_rise() {
+    fn sequence_numbers_are_no_fences_even_while_they_rise() {
         with_fences([Some(0), Some(1)]).breaks(M4);
     }
 

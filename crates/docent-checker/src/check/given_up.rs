@@ -6,12 +6,16 @@ use crate::queues::{Delivered, Queues, Take, Ticket};
 use crate::violation::{Found, Invariant, Violation};
 use std::time::Duration;
 
-/// **Claims and places are given up**: a claim is there only while its delivery is held or a take of its
-/// client is under way and polled, and for [`KEEP`] after that for the next take; a ticket for the lock in
-/// ordered mode is there for as long, whether or not the take is polled; a place in the line of the idle only
-/// while a take is under way. After that they go as soon as the client is connected and well for a moment, or
-/// else with its session. An item that was given back for later is at a place that says until when, from the
-/// step on in which its claim goes; in ordered mode the ticket is there until then.
+/// **Claims and places are given up** when their reason ends:
+///
+/// - A claim exists while its delivery is held, or while a take of its client is in progress and polled, and
+///   for [`KEEP`] after that for the next take.
+/// - In ordered mode a ticket for the lock exists equally long, whether or not the take is polled.
+/// - A place in the line of idle consumers exists only while a take is in progress.
+///
+/// After that the nodes are deleted as soon as the client was connected and healthy for a moment, or else
+/// with its session. An item that was given back for later has that time in its name from the transaction on
+/// that ends its claim. In ordered mode the ticket exists until that time.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let queues = Queues::of(analysis);
     for item in queues.items.values() {
@@ -21,15 +25,15 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
                 Some(until) => until,
                 None => {
                     let takes = queues.takes_of(client, &item.queued.queue);
-                    let over = |take: &Take<'_>| match item.ordered {
-                        // A ticket, which a take that is not polled may have until its turn comes.
-                        true => take.over,
+                    let needed_until = |take: &Take<'_>| match item.ordered {
+                        // A ticket. A take that is not polled may keep the ticket until its turn comes.
+                        true => take.ended,
                         false => polled_until(take, claim),
                     };
-                    taken(takes.map(|take| (take.began, over(take))), claim, KEEP)
+                    taken(takes.map(|take| (take.began, needed_until(take))), claim, KEEP)
                 }
             };
-            found.extend(left(analysis, client, claim, needed));
+            found.extend(not_deleted(analysis, client, claim, needed));
             found.extend(too_early(analysis, &queues, client, claim, &item.node.path));
         }
     }
@@ -40,21 +44,21 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     for ticket in queues.tickets.iter().filter(|ticket| !is_claim(ticket)) {
         if let Some(client) = analysis.client_of(ticket.node.owner) {
             let takes = queues.takes_of(client, ticket.queue);
-            let needed = taken(takes.map(|take| (take.began, take.over)), ticket.node, KEEP);
-            found.extend(left(analysis, client, ticket.node, needed));
+            let needed = taken(takes.map(|take| (take.began, take.ended)), ticket.node, KEEP);
+            found.extend(not_deleted(analysis, client, ticket.node, needed));
         }
     }
     for (queue, node) in &queues.idle {
         if let Some(client) = analysis.client_of(node.owner) {
             let gap = analysis.tolerances().scheduling;
             let takes = queues.takes_of(client, queue);
-            let needed = taken(takes.map(|take| (take.began, take.over)), node, gap);
-            found.extend(left(analysis, client, node, needed));
+            let needed = taken(takes.map(|take| (take.began, take.ended)), node, gap);
+            found.extend(not_deleted(analysis, client, node, needed));
         }
     }
 }
 
-/// How long a claim is kept whose take is gone: for the next take of its client.
+/// How long a client keeps a claim for its next take after the take ended.
 const KEEP: Duration = Duration::from_secs(2);
 
 fn delivered_by<'b, 's>(queues: &'b Queues<'s>, claim: &NodeLife, item: &str) -> Option<&'b Delivered<'s>> {
@@ -68,32 +72,36 @@ fn delivery(queues: &Queues<'_>, claim: &NodeLife, item: &str) -> Option<Option<
     Some(delivered.given_back.or(delivered.settled.map(|(at, _)| at)))
 }
 
-/// Time until which a take may keep a claim: not for long while nobody polls it.
+/// Time until which a take may keep a claim. A take that is not polled may keep a claim only for a short
+/// time.
 fn polled_until(take: &Take<'_>, claim: &NodeLife) -> Option<Duration> {
-    let Some(unpolled) = take.unpolled else { return take.over };
+    let Some(unpolled) = take.unpolled else { return take.ended };
     let offered = unpolled.max(claim.created.at);
-    Some(take.over.filter(|over| *over <= offered + KEEP).unwrap_or(offered))
+    Some(take.ended.filter(|ended| *ended <= offered + KEEP).unwrap_or(offered))
 }
 
-/// Time until which a node is needed by takes, each with its begin and its end, that were under way when it
-/// was made, and by those that began while it was kept after the last one; `None` while it is.
+/// Time until which a node is needed by takes, given as pairs of begin and end; `None` while a take still
+/// needs the node.
+///
+/// These are the takes that were in progress when the node was created, and those that began while the node
+/// was kept after an earlier one.
 fn taken(
     takes: impl Iterator<Item = (Duration, Option<Duration>)>,
     node: &NodeLife,
     kept: Duration,
 ) -> Option<Duration> {
     let mut until = node.created.at + kept;
-    for (began, over) in takes {
+    for (began, ended) in takes {
         if began > until {
             break;
         }
-        until = until.max(over? + kept);
+        until = until.max(ended? + kept);
     }
     Some(until)
 }
 
-/// A claim that its client gave up before the time for which the item was given back, without moving the item
-/// to a place with that time. A delivery that was lost before may end at any time.
+/// Finds a claim that its client gave up before the time for which the item was given back, without moving
+/// the item to a place with that time. If the delivery was lost before, the claim may end at any time.
 fn too_early(
     analysis: &Analysis<'_>,
     queues: &Queues<'_>,
@@ -102,21 +110,21 @@ fn too_early(
     item: &str,
 ) -> Option<Violation> {
     let delivered = delivered_by(queues, claim, item).filter(|delivered| delivered.settling.is_none())?;
-    let (due, gone) = (delivered.given_back?, claim.gone?);
-    let (life, gone_at) = (analysis.life(client)?, gone.when.at);
-    let was_lost = delivered.looks.iter().any(|(at, held)| !held && *at <= gone_at);
-    let well = life.apart.spare(claim.created.at, gone_at) && analysis.end_of(claim, gone) == End::Own;
+    let (due, deleted) = (delivered.given_back?, claim.deleted?);
+    let (life, deleted_at) = (analysis.life(client)?, deleted.when.at);
+    let was_lost = delivered.held_checks.iter().any(|(at, held)| !held && *at <= deleted_at);
+    let well = life.apart.spare(claim.created.at, deleted_at) && analysis.end_of(claim, deleted) == End::Own;
     let is_late_enough = |at: Duration| at + analysis.tolerances().grain >= due;
-    let moved = queues.moved_by(delivered.item, gone.when.zxid).and_then(|item| item.place.due);
-    if was_lost || !well || is_late_enough(moved.unwrap_or(gone_at)) {
+    let moved = queues.moved_by(delivered.item, deleted.when.zxid).and_then(|item| item.place.due);
+    if was_lost || !well || is_late_enough(moved.unwrap_or(deleted_at)) {
         return None;
     }
-    let what = format!("item {} is in its place {:?} before its time:", delivered.item, due - gone_at);
-    Some(Violation::new(Invariant::Q9, gone_at, what).client(client).path(&claim.path))
+    let what = format!("item {} is available again {:?} before its time:", delivered.item, due - deleted_at);
+    Some(Violation::new(Invariant::Q9, deleted_at, what).client(client).path(&claim.path))
 }
 
-/// A node that outlived its reason.
-fn left(
+/// Finds a node that outlived its reason.
+fn not_deleted(
     analysis: &Analysis<'_>,
     client: ClientId,
     node: &NodeLife,
@@ -125,11 +133,11 @@ fn left(
     let crashed = analysis.life(client).and_then(|life| life.crashed);
     let reason = [needed, crashed].into_iter().flatten().min()?;
     let due = due(analysis, client, node, reason)?;
-    let gone = node.gone.map(|gone| gone.when.at);
-    if gone.is_some_and(|gone| gone <= due) || gone.is_none() && !analysis.shows(due) {
+    let deleted = node.deleted.map(|deleted| deleted.when.at);
+    if deleted.is_some_and(|deleted| deleted <= due) || deleted.is_none() && !analysis.shows(due) {
         return None;
     }
-    let what = format!("a node that nobody needs from {:.4} on is still there:", reason.as_secs_f64());
+    let what = format!("a node that is unused since {:.4} still exists:", reason.as_secs_f64());
     Some(Violation::new(Invariant::Q9, due, what).client(client).path(&node.path))
 }
 
@@ -141,7 +149,7 @@ mod tests {
     use crate::violation::Invariant::Q9;
 
     #[test]
-    fn a_claim_goes_when_its_delivery_is_given_back() {
+    fn a_claim_is_deleted_when_its_delivery_is_given_back() {
         let mut history = HistoryBuilder::new();
         let item = history.at(3_000).put(0, 7);
         let given = history.at(3_100).give(1, &item, 1);
@@ -163,29 +171,29 @@ mod tests {
     }
 
     #[test]
-    fn the_claim_of_a_take_that_is_not_polled_goes() {
+    fn the_claim_of_a_take_that_is_not_polled_is_deleted() {
         let mut history = HistoryBuilder::new();
         let item = history.at(3_000).put(0, 7);
         let take = history.at(3_050).take(1, false);
         history.at(3_100).claim(1, &item);
         history.clone().end(20_000).holds();
-        history.at(3_101).tell(1, EventKind::Took(take, Taking::Unpolled));
+        history.at(3_101).record(1, EventKind::Took(take, Taking::Unpolled));
         history.clone().at(5_000).end_claim(1, &item).end(20_000).holds();
-        history.at(18_000).over(1, take).end(20_000).breaks(Q9);
+        history.at(18_000).end_take(1, take).end(20_000).breaks(Q9);
     }
 
     #[test]
-    fn the_claim_of_a_take_that_was_cancelled_goes() {
+    fn the_claim_of_a_cancelled_take_is_deleted() {
         let mut history = HistoryBuilder::new();
         let item = history.at(3_000).put(0, 7);
         let take = history.at(3_050).take(1, true);
         history.at(3_100).claim(1, &item);
-        history.at(3_101).over(1, take);
+        history.at(3_101).end_take(1, take);
         history.clone().at(5_000).end_claim(1, &item).end(20_000).holds();
-        // It is kept for two seconds, and two are allowed to delete it.
+        // A claim is kept for two seconds, and its client may take two more to delete it.
         history.clone().at(7_500).end_claim(1, &item).end(20_000).breaks(Q9);
         let next = history.at(4_900).take(1, true);
-        history.at(6_500).over(1, next).at(8_400).end_claim(1, &item).end(20_000).holds();
+        history.at(6_500).end_take(1, next).at(8_400).end_claim(1, &item).end(20_000).holds();
     }
 
     #[test]
@@ -208,22 +216,22 @@ mod tests {
     }
 
     #[test]
-    fn a_place_in_the_line_goes_with_its_take() {
+    fn a_node_in_the_line_is_deleted_with_its_take() {
         let mut history = HistoryBuilder::new();
         let take = history.at(3_050).take(1, true);
         let place = history.at(3_100).idle(1);
         history.clone().end(20_000).holds();
-        history.at(4_000).over(1, take);
+        history.at(4_000).end_take(1, take);
         history.clone().at(4_010).delete_path(&place, 2).end(20_000).holds();
         history.end(20_000).breaks(Q9);
     }
 
     #[test]
-    fn what_a_dead_consumer_leaves_goes_with_its_session() {
+    fn the_nodes_of_a_crashed_consumer_are_deleted_with_its_session() {
         let mut history = HistoryBuilder::new();
         let item = history.at(3_000).put(0, 7);
         history.at(3_100).give(1, &item, 1);
-        history.at(3_200).tell(1, EventKind::Crashed);
+        history.at(3_200).record(1, EventKind::Crashed);
         history.clone().at(9_000).end_session(2, EndCause::Expired).end(30_000).holds();
         history.end(30_000).breaks_also(Q9);
     }

@@ -6,12 +6,12 @@ use crate::violation::{Found, Invariant, Violation};
 use std::time::Duration;
 
 /// **Strict order**: in ordered mode an item is counted as handed out only under the first ticket in the line
-/// of the lock, from its time on, and only while no item is there that goes before it: not even to move it to
-/// the dead letters.
+/// of the lock. Its time must have come, and no preceding item may exist. This also applies to hand-outs that
+/// only move the item to the dead letters.
 ///
-/// An item that came, or whose time came, only a moment before may go before it: the holder had listed the
-/// items by then. This cannot be where numbers alone tell the order. The clocks of processes agree with the
-/// journal's.
+/// A preceding item may be missed if it was put, or became due, only a moment before, because the holder had
+/// already listed the items. This is impossible if only numbers determine the order. The clocks of processes
+/// agree with the journal's.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let queues = Queues::of(analysis);
     for item in queues.items.values().filter(|item| item.ordered) {
@@ -38,7 +38,7 @@ fn wrong<'s>(
         return Some((format!("{:?} before its time:", due - counted.at), None));
     }
     let line = queues.tickets.iter().filter(|ticket| ticket.queue == item.queued.queue);
-    let mut line: Vec<_> = line.filter(|ticket| ticket.stands_at(counted.zxid)).collect();
+    let mut line: Vec<_> = line.filter(|ticket| ticket.exists_at(counted.zxid)).collect();
     line.sort_unstable_by_key(|ticket| ticket.number);
     if let Some(first) = line.first().filter(|first| !std::ptr::eq(first.node, claim)) {
         return Some(("while another client has the lock:".to_owned(), Some(&first.node.path)));
@@ -47,30 +47,30 @@ fn wrong<'s>(
         other.queued.queue == item.queued.queue && goes_before(analysis, other, item, counted)
     })?;
     Some((
-        format!("while item {} is there, which goes before it:", ahead.queued.item),
+        format!("while item {} still exists, which precedes it:", ahead.queued.item),
         Some(&ahead.node.path),
     ))
 }
 
-/// True when the holder had to know that `other` goes before `item`.
+/// Returns true if the holder had to know that `other` precedes `item`.
 fn goes_before(analysis: &Analysis<'_>, other: &Item<'_>, item: &Item<'_>, counted: Moment) -> bool {
-    let (created, gone) = (other.node.created, other.node.gone);
-    if created.zxid >= counted.zxid || gone.is_some_and(|gone| gone.when.zxid <= counted.zxid) {
+    let (created, deleted) = (other.node.created, other.node.deleted);
+    if created.zxid >= counted.zxid || deleted.is_some_and(|deleted| deleted.when.zxid <= counted.zxid) {
         return false;
     }
     let (place, behind) = (&other.place, &item.place);
     let by_number = place.priority == behind.priority && place.due.is_none() && behind.due.is_none();
-    let known = match by_number {
+    let known_at = match by_number {
         true => Duration::ZERO,
         false => created.at.max(place.due.unwrap_or_default()).saturating_add(patience(analysis)),
     };
-    place.goes_before(behind) && known <= counted.at
+    place.goes_before(behind) && known_at <= counted.at
 }
 
 /// Longest time from a listing to the hand-out of its first item.
 fn patience(analysis: &Analysis<'_>) -> Duration {
     let tolerances = analysis.tolerances();
-    tolerances.operation + tolerances.news + tolerances.lag * 2 + tolerances.scheduling
+    tolerances.operation + tolerances.notification + tolerances.lag * 2 + tolerances.scheduling
 }
 
 #[cfg(test)]
@@ -78,7 +78,7 @@ mod tests {
     use crate::history::{HistoryBuilder, QueueEvents, Stored};
     use crate::violation::Invariant::Q12;
 
-    /// A queue in ordered mode with items 7 and 8.
+    /// A queue in ordered mode with the items 7 and 8.
     fn two() -> (HistoryBuilder, Stored, Stored) {
         let mut history = HistoryBuilder::new();
         history.ordered();
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn items_are_handed_out_one_after_the_other() {
+    fn items_are_handed_out_one_at_a_time() {
         let (mut history, first, second) = two();
         for (item, at) in [(&first, 200), (&second, 300)] {
             let given = history.at(at).give_locked(1, item, 1);
@@ -97,14 +97,14 @@ mod tests {
     }
 
     #[test]
-    fn the_second_before_the_first_is_caught_also_where_it_is_given_back() {
+    fn a_second_item_before_the_first_is_caught_even_if_it_is_given_back() {
         let (mut history, _, second) = two();
         let given = history.at(200).give_locked(1, &second, 1);
         history.given_back(&given).delete_claim(&given).end(1_000).breaks(Q12);
     }
 
     #[test]
-    fn one_that_comes_back_is_first_again() {
+    fn an_item_that_is_given_back_is_first_again() {
         let (mut history, first, second) = two();
         let given = history.at(200).give_locked(1, &first, 1);
         history.given_back(&given).delete_claim(&given);

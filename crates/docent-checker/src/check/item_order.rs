@@ -4,15 +4,15 @@ use crate::queues::Queues;
 use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeMap;
 
-/// **Order**: items of one priority that wait for no time are claimed for the first time in the order in
-/// which they were put.
+/// **Order**: items of one priority without a time are claimed for the first time in the order in which they
+/// were put.
 ///
-/// A claim that was given back at once counts. One that comes back may be overtaken by later ones: for how
-/// long, and for items of several priorities, see `item_turns`.
+/// A claim that was given back immediately counts. An item that was given back may be overtaken by later
+/// ones. `item_turns` checks for how long, and the order of several priorities.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let queues = Queues::of(analysis);
     let mut lines: BTreeMap<(&str, i32), Vec<&Item<'_>>> = BTreeMap::new();
-    // For ordered mode see `in_order`.
+    // `in_order` checks queues in ordered mode.
     for item in queues.items.values().filter(|item| item.place.due.is_none() && !item.ordered) {
         lines.entry((item.queued.queue.as_str(), item.place.priority)).or_default().push(item);
     }
@@ -23,7 +23,7 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
 }
 
 fn check_line(queue: &str, line: &[&Item<'_>], found: &mut Found) {
-    // Of the items behind, the one that was claimed first.
+    // The earliest first claim among the later items.
     let mut earliest: Option<(i64, &Item<'_>)> = None;
     for item in line.iter().rev() {
         let first = item.claims.first().map(|claim| claim.created);
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_claimed_before_an_earlier_one_is_caught() {
+    fn an_item_that_is_claimed_before_an_earlier_one_is_caught() {
         let mut history = HistoryBuilder::new();
         let (first, second) = (history.at(100).put(0, 7), history.put(0, 8));
         history.at(200).give(2, &second, 1);
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_comes_back_may_be_overtaken() {
+    fn an_item_that_is_given_back_may_be_overtaken() {
         let mut history = HistoryBuilder::new();
         let (first, second) = (history.at(100).put(0, 7), history.put(0, 8));
         let given = history.at(200).give(1, &first, 1);

@@ -8,24 +8,25 @@ use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// **Turns**: an item is not claimed before its time; and none is claimed while another one, that goes before
-/// it, has been free for longer than a listing is used, which is half a second. Lower priorities go before
-/// higher ones, and within one an item goes before those that were put later, or, of those that waited for
-/// their time, whose time came later.
+/// **Turns**: an item is not claimed before its time, nor while a preceding item has been free for longer
+/// than a listing is used, which is half a second.
 ///
-/// Nothing is asked of a client with which something was wrong meanwhile. Items that a client cannot decode
-/// are left to others by it. The clocks of processes agree with the journal's.
+/// Lower priorities precede higher ones. Within a priority, items precede those that were put later; items
+/// with a time precede those with a later time.
+///
+/// Clients that a fault affected meanwhile are not checked. A client leaves items that it cannot decode to
+/// others. The clocks of processes agree with the journal's.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let queues = Queues::of(analysis);
     let mut stocks: BTreeMap<&str, Vec<&Item<'_>>> = BTreeMap::new();
-    // For ordered mode see `in_order`.
+    // `in_order` checks queues in ordered mode.
     for item in queues.items.values().filter(|item| !item.ordered) {
         stocks.entry(item.queued.queue.as_str()).or_default().push(item);
         found.extend(too_early(analysis, item));
     }
     for stock in stocks.values() {
         let mut claims: Vec<Claim<'_>> = stock.iter().flat_map(|item| claims(analysis, item)).collect();
-        claims.sort_unstable_by_key(|claim| claim.made);
+        claims.sort_unstable_by_key(|claim| claim.created);
         for item in stock {
             found.extend(overtaken(analysis, &queues, item, &claims));
         }
@@ -34,14 +35,14 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
 
 /// A claim of an item.
 struct Claim<'s> {
-    made: Moment,
+    created: Moment,
     client: Option<ClientId>,
     item: &'s Item<'s>,
 }
 
 fn claims<'s>(analysis: &Analysis<'_>, item: &'s Item<'s>) -> impl Iterator<Item = Claim<'s>> {
     item.claims.iter().map(|claim| Claim {
-        made: claim.created,
+        created: claim.created,
         client: analysis.client_of(claim.owner),
         item,
     })
@@ -58,15 +59,15 @@ fn too_early(analysis: &Analysis<'_>, item: &Item<'_>) -> Option<Violation> {
     Some(analysis.client_of(claim.owner).into_iter().fold(violation, Violation::client))
 }
 
-/// Longest time for which a client may not know that an item is free.
+/// Longest time until a client learns that an item is free.
 fn patience(analysis: &Analysis<'_>) -> Duration {
-    /// For how long a listing is used.
+    /// How long a listing is used.
     const FRESH: Duration = Duration::from_millis(500);
     let tolerances = analysis.tolerances();
-    tolerances.news + tolerances.lag * 2 + tolerances.round_trip * 20 + tolerances.scheduling + FRESH
+    tolerances.notification + tolerances.lag * 2 + tolerances.round_trip * 20 + tolerances.scheduling + FRESH
 }
 
-/// An item that was free for long while a claim of one was made that it goes before.
+/// Finds an item that had been free for long when an item behind it was claimed.
 fn overtaken(
     analysis: &Analysis<'_>,
     queues: &Queues<'_>,
@@ -76,33 +77,33 @@ fn overtaken(
     let can_decode = |claim: &&Claim<'_>| match item.decodable {
         Decodable::All => true,
         Decodable::Newer => claim.client.is_some_and(|client| queues.newer.contains(&client)),
-        Decodable::Nobody => false,
+        Decodable::NoClient => false,
     };
     let patience = patience(analysis);
     item.free().find_map(|(from, until)| {
-        let known = from.saturating_add(patience);
-        let first = claims.partition_point(|claim| claim.made.at <= known);
-        let meanwhile = claims[first..].iter().take_while(|claim| claim.made.at < until);
+        let known_at = from.saturating_add(patience);
+        let first = claims.partition_point(|claim| claim.created.at <= known_at);
+        let meanwhile = claims[first..].iter().take_while(|claim| claim.created.at < until);
         let meanwhile = meanwhile.filter(can_decode);
         let mut wrong = meanwhile.filter(|claim| item.place.goes_before(&claim.item.place));
         let claim = wrong.find(|claim| is_well(analysis, claim, patience))?;
         let what = format!(
-            "item {} was claimed while {} was free for {:?}, which goes before it:",
+            "item {} was claimed while {}, which precedes it, was free for {:?}:",
             claim.item.queued.item,
             item.queued.item,
-            claim.made.at - from
+            claim.created.at - from
         );
-        let violation = Violation::new(Invariant::Q3, claim.made.at, what);
+        let violation = Violation::new(Invariant::Q3, claim.created.at, what);
         let violation = violation.path(&item.node.path).path(&claim.item.node.path);
         Some(claim.client.into_iter().fold(violation, Violation::client))
     })
 }
 
-/// True when nothing was wrong with the client of a claim for long enough before it.
+/// Returns true if no fault affected the client of a claim for long enough before the claim.
 fn is_well(analysis: &Analysis<'_>, claim: &Claim<'_>, patience: Duration) -> bool {
     let Some(life) = claim.client.and_then(|client| analysis.life(client)) else { return false };
     let before = patience + analysis.tolerances().reconnect;
-    life.apart.spare(claim.made.at.saturating_sub(before), claim.made.at)
+    life.apart.spare(claim.created.at.saturating_sub(before), claim.created.at)
 }
 
 #[cfg(test)]
@@ -124,12 +125,12 @@ mod tests {
         claimed_at(4_080).breaks(Q3);
     }
 
-    /// An item at the `first` place is free from 10 s on, one at the `second` is claimed later.
+    /// An item at the `first` place is free from 10 s on. An item at the `second` place is claimed later.
     fn second_claimed_at(at: u64, [first, second]: [&str; 2], cut: bool) -> HistoryBuilder {
         let mut history = HistoryBuilder::new();
         let before = history.at(10_000).put_at(0, 7, first);
         let behind = history.put_at(0, 8, second);
-        // In its turn once: of first claims see `item_order`.
+        // Claimed once in its turn, because `item_order` checks first claims.
         let given = history.give(2, &before, 1);
         history.given_back(&given).delete_claim(&given);
         if cut {
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_that_goes_before_is_seen_after_a_while() {
+    fn an_item_that_is_ahead_is_noticed_after_a_while() {
         let places = [
             ["", ""],
             ["p7fffffff-", ""],
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_decoded_is_left_to_others() {
+    fn an_undecodable_item_is_left_to_other_consumers() {
         let mut history = HistoryBuilder::new();
         let before = history.at(10_000).put(0, 7);
         let behind = history.put(0, 8);

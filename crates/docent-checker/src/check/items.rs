@@ -5,28 +5,29 @@ use crate::queue_item::Item;
 use crate::queues::Queues;
 use crate::violation::{Found, Invariant, Violation};
 
-/// **Items are kept**: an item that was put is there until a consumer that it was handed out to acknowledges
-/// it, or it is moved to the dead letters; nothing else deletes it. It is moved to another place only by a
-/// delivery that puts it there, or gives it back for later.
+/// **No item is lost**: an item that was put exists until a consumer that received it acknowledges it, or
+/// until it is moved to the dead letters. Nothing else deletes it. Only a delivery that puts the item back,
+/// or gives it back for later, moves it to another place.
 ///
-/// So each is acknowledged, present, or a dead letter at the end. An acknowledgement counts from its call on:
-/// its reply may be lost, and its process may have died. One that is known to have failed counts for nothing.
+/// So at the end each item is acknowledged, present, or a dead letter. An acknowledgement counts from its
+/// call on, because its reply may be lost and its process may have died. An acknowledgement that definitely
+/// failed does not count.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let queues = Queues::of(analysis);
     for item in queues.items.values() {
-        let Some(gone) = item.node.gone else { continue };
-        let way = queues.settlement(item, gone.when.zxid);
-        // For the reasons of dead letters see Q7.
-        if way == Settlement::Reject || is_asked_for(analysis, &queues, item, way) {
+        let Some(deleted) = item.node.deleted else { continue };
+        let way = queues.settlement(item, deleted.when.zxid);
+        // Q7 checks the reasons of dead letters.
+        if way == Settlement::Reject || is_requested(analysis, &queues, item, way) {
             continue;
         }
         let what = match way {
-            Settlement::PutBack => "is at another place, and nobody put it there:",
-            _ => "is gone, and nobody acknowledged it:",
+            Settlement::PutBack => "was moved without a delivery that put it back:",
+            _ => "was deleted without an acknowledgement:",
         };
         let what = format!("item {} {what}", item.queued.item);
-        let violation = Violation::new(Invariant::Q1, gone.when.at, what).path(&item.node.path);
-        let remover = match gone.by {
+        let violation = Violation::new(Invariant::Q1, deleted.when.at, what).path(&item.node.path);
+        let remover = match deleted.by {
             Remover::Session(session) => analysis.client_of(session),
             _ => None,
         };
@@ -34,13 +35,13 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     }
 }
 
-/// True when a delivery of its client was about to be settled in this way, or was given back.
-fn is_asked_for(analysis: &Analysis<'_>, queues: &Queues<'_>, item: &Item<'_>, way: Settlement) -> bool {
-    let Some(gone) = item.node.gone else { return false };
-    let Remover::Session(session) = gone.by else { return false };
-    let by = gone.when.at + analysis.tolerances().grain;
+/// Returns true if a delivery of the remover was about to be settled in this way, or was given back.
+fn is_requested(analysis: &Analysis<'_>, queues: &Queues<'_>, item: &Item<'_>, way: Settlement) -> bool {
+    let Some(deleted) = item.node.deleted else { return false };
+    let Remover::Session(session) = deleted.by else { return false };
+    let by = deleted.when.at + analysis.tolerances().grain;
     queues.deliveries_of(&item.node.path).any(|delivered| {
-        let settled = delivered.settling.is_some_and(|(begun, asked)| begun <= by && asked == way)
+        let settled = delivered.settling.is_some_and(|(begun, requested)| begun <= by && requested == way)
             && delivered.settled.is_none_or(|(_, settled)| settled != Some(false));
         let given_back = way == Settlement::PutBack && delivered.given_back.is_some();
         Some(delivered.client) == analysis.client_of(session) && (settled || given_back)
@@ -55,7 +56,7 @@ mod tests {
     use crate::violation::Invariant::{Q1, Q5};
 
     #[test]
-    fn an_item_goes_when_it_is_acknowledged() {
+    fn an_item_is_deleted_when_it_is_acknowledged() {
         let mut history = HistoryBuilder::new();
         let item = history.at(100).put(0, 7);
         let given = history.at(200).give(1, &item, 1);
@@ -70,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_may_go_by_an_acknowledgement_without_a_reply() {
+    fn an_item_may_be_deleted_by_an_acknowledgement_without_a_reply() {
         let mut history = HistoryBuilder::new();
         let item = history.at(100).put(0, 7);
         let given = history.at(200).give(1, &item, 1);
@@ -79,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_that_goes_before_it_was_worked_on_is_caught() {
+    fn an_item_that_is_deleted_before_it_was_delivered_is_caught() {
         let mut history = HistoryBuilder::new();
         let item = history.at(100).put(0, 7);
         let given = history.at(200).give(1, &item, 1);
@@ -87,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_that_goes_by_an_acknowledgement_that_failed_is_caught() {
+    fn an_item_that_is_deleted_by_a_failed_acknowledgement_is_caught() {
         let mut history = HistoryBuilder::new();
         let item = history.at(100).put(0, 7);
         let given = history.at(200).give(1, &item, 1);
@@ -98,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_that_somebody_else_deletes_is_caught() {
+    fn an_item_that_another_client_deletes_is_caught() {
         let mut history = HistoryBuilder::new();
         let item = history.at(100).put(0, 7);
         history.at(300).delete_path(&item.node, 3).end(1_000).breaks(Q1);
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_that_is_moved_and_that_nobody_put_back_is_caught() {
+    fn an_item_that_is_moved_without_being_put_back_is_caught() {
         let (mut history, given) = HistoryBuilder::of_delivery();
         let settling = |way| history.clone().at(300).settling(&given, way).clone();
         settling(Settlement::PutBack).clone().end_item(&given).end(1_000).breaks(Q1);

@@ -5,8 +5,8 @@ use crate::publications::{Follower, followers};
 use crate::violation::{Found, Invariant, Violation};
 use std::time::Duration;
 
-/// **The last value arrives**: once all faults are over and the value does not change any more, a
-/// subscription has shown it, or has told that nothing is there, or that it cannot be read.
+/// **The last value arrives**: after all faults have ended and the value no longer changes, each subscription
+/// has shown it, or has reported that it does not exist or cannot be read.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let followers = followers(&analysis.run.events);
     let paths = followers.iter().map(|follower| follower.path);
@@ -22,13 +22,13 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
 fn wrong(analysis: &Analysis<'_>, follower: &Follower<'_>, states: &[State]) -> Option<(Duration, String)> {
     let (life, calm) = (analysis.life(follower.client)?, analysis.calm()?);
     let tolerances = analysis.tolerances();
-    let moment = tolerances.reconnect + tolerances.news + PAUSE;
-    let gone = [follower.over, analysis.leaving(follower.client), Some(analysis.facts().end.at)];
-    let gone = gone.into_iter().flatten().min()?;
+    let moment = tolerances.reconnect + tolerances.notification + PAUSE;
+    let last_due = [follower.stopped, analysis.leaving(follower.client), Some(analysis.facts().end.at)];
+    let last_due = last_due.into_iter().flatten().min()?;
     states.iter().enumerate().find_map(|(place, state)| {
         let next = states.get(place + 1).map_or(Duration::MAX, |next| next.at);
         let due = life.apart.quiet(state.at.max(calm).max(follower.began), moment)?;
-        if due + tolerances.grain >= next.min(gone) {
+        if due + tolerances.grain >= next.min(last_due) {
             return None;
         }
         let last = follower.steps.iter().rev().find(|(at, _)| *at <= due).map(|(_, step)| *step);
@@ -39,7 +39,7 @@ fn wrong(analysis: &Analysis<'_>, follower: &Follower<'_>, states: &[State]) -> 
             (Some((zxid, Some(_))), Some(Following::Saw { zxid: shown, .. })) => shown == zxid,
             _ => false,
         };
-        (!well).then(|| (due, format!("{is:?} is there, and shown was {last:?}:")))
+        (!well).then(|| (due, format!("the value is {is:?}, but {last:?} was shown:")))
     })
 }
 
@@ -50,7 +50,7 @@ mod tests {
     use crate::violation::Invariant::C2;
 
     fn seen(history: &mut HistoryBuilder, step: Following) -> HistoryBuilder {
-        history.at(400).tell(3, EventKind::Followed(AttemptId(FOLLOWER), step));
+        history.at(400).record(3, EventKind::Followed(AttemptId(FOLLOWER), step));
         history.at(1_000).world(EventKind::Calm).end(60_000)
     }
 
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_one_is_shown() {
+    fn the_latest_value_is_shown() {
         let mut history = followed();
         history.at(200).write_again("/c", 0, Some(2)).at(210).saw(3, "/c", 2);
         history.at(1_000).world(EventKind::Calm).end(60_000).holds();
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_not_shown_is_caught() {
+    fn a_latest_value_that_is_not_shown_is_caught() {
         let mut history = followed();
         history.at(200).write_again("/c", 0, Some(2)).at(1_000).world(EventKind::Calm).end(60_000).breaks(C2);
         let mut history = followed();

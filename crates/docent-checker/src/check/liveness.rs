@@ -6,15 +6,16 @@ use crate::violation::{Found, Invariant, Violation};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// **Liveness**: when all faults are over, a waiter is granted within a session timeout and two ticks,
-/// besides the time for which others hold, and a takeover delay for each leader of an election that has one;
-/// and nobody fails.
+/// **Liveness**: after all faults have ended, a waiter is granted within a session timeout and two ticks,
+/// plus the time for which others hold. In an election the takeover delay of each leader is added. No attempt
+/// fails.
 ///
-/// An acquire of several things at once waits while any of them is held, and has the first ones meanwhile: so
-/// everybody waits for all things that are acquired together with those they want, also by way of others.
-/// Hand-offs cost two round trips each. An attempt that is cancelled, or whose client closes or crashes, is
-/// owed nothing after that, and so is one whose patience is over; an attempt that does not wait is never owed
-/// anything.
+/// - An acquire of several resources waits while any of them is held, and meanwhile holds the first ones. So
+///   an attempt may wait for every resource that is acquired together with its own, also indirectly through
+///   other acquires.
+/// - Each hand-off takes two round trips.
+/// - An attempt is owed nothing after it was cancelled or timed out, or after its client closed or crashed.
+///   An attempt that does not wait is owed nothing.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let Some(calm) = analysis.calm() else { return };
     let (holds, linked) = (holds(analysis), linked(analysis));
@@ -24,24 +25,24 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
         }
         let since = trace.began.max(calm);
         if let Some(waited) = starved(analysis, trace, since, &holds, &linked) {
-            let what = format!("it waited {waited:?} while nobody held, after all faults were over:");
+            let what = format!("it waited {waited:?} without a holder, after all faults had ended:");
             found.push(violation(trace, since + waited, what));
         }
         if let Some((at, Ending::Failed(kind))) = trace.ended
             && since + settling(analysis) < at
             && analysis.leaving(trace.client).is_none_or(|leaving| leaving > at)
         {
-            found.push(violation(trace, at, format!("it failed with {kind} after all faults were over:")));
+            found.push(violation(trace, at, format!("it failed with {kind} after all faults had ended:")));
         }
     }
 }
 
-/// Time that a world needs to settle: sessions of the dead run out, links come back.
+/// Time that a world needs to settle: sessions of dead clients expire, and links are restored.
 fn settling(analysis: &Analysis<'_>) -> Duration {
     analysis.facts().expiry() + analysis.tolerances().reconnect
 }
 
-/// Time that it waited while nobody held, if that was too long.
+/// Time that the attempt waited without a holder, if that was too long.
 fn starved(
     analysis: &Analysis<'_>,
     trace: &AttemptTrace<'_>,
@@ -66,12 +67,12 @@ fn starved(
     let tolerances = analysis.tolerances();
     let each = tolerances.round_trip * 2 + tolerances.scheduling;
     let idle = waited.saturating_sub(held);
-    // Of an election: each leader may have to wait because its predecessor did not resign.
+    // Each leader of an election may have to wait, because its predecessor did not resign.
     let delay = analysis.elections.delay(&trace.attempt.path);
     (idle > settling(analysis) + delay + (each + delay) * hand_offs).then_some(idle)
 }
 
-/// Paths that are acquired together, some with one and some with another of them.
+/// Sets of paths that are connected by acquires of several resources.
 fn linked<'a>(analysis: &Analysis<'a>) -> Vec<BTreeSet<&'a str>> {
     let mut linked: Vec<BTreeSet<&str>> = Vec::new();
     for group in analysis.attempts.groups() {
@@ -89,7 +90,7 @@ fn linked<'a>(analysis: &Analysis<'a>) -> Vec<BTreeSet<&'a str>> {
     linked
 }
 
-/// Times at which somebody held, at one path.
+/// Times at which some attempt held, at one path.
 #[derive(Default)]
 struct Holds {
     spans: Vec<Span>,
@@ -110,9 +111,10 @@ fn holds<'a>(analysis: &Analysis<'a>) -> BTreeMap<&'a str, Holds> {
     for trace in analysis.attempts.all() {
         let Some((at, _)) = trace.granted else { continue };
         let path = holds.entry(&trace.attempt.path).or_default();
-        // A guard that is lost and kept is in nobody's way for longer than its node is there.
-        let gone = analysis.node_of(trace).and_then(|(_, node)| node.gone).map(|gone| gone.when.at);
-        let until = [trace.given_up(), gone].into_iter().flatten().min().unwrap_or(Duration::MAX);
+        // A lost guard that is kept blocks other attempts only until its node is deleted.
+        let deleted =
+            analysis.node_of(trace).and_then(|(_, node)| node.deleted).map(|deleted| deleted.when.at);
+        let until = [trace.given_up(), deleted].into_iter().flatten().min().unwrap_or(Duration::MAX);
         path.spans.push(Span { from: at, until: until.max(at) });
         path.granted.push(at);
     }
@@ -136,7 +138,7 @@ mod tests {
     use crate::history::{ElectionEvents, HistoryBuilder};
     use crate::violation::Invariant::M8;
 
-    /// One holds until 20 s, another waits; all is calm from 1 s on.
+    /// One attempt holds until 20 s, another waits. All faults have ended from 1 s on.
     fn waiting() -> (HistoryBuilder, AttemptId) {
         let mut history = HistoryBuilder::new();
         let (first, second) = (history.at(100).begin(0), history.begin(1));
@@ -146,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_for_which_others_hold_does_not_count() {
+    fn the_time_for_which_another_client_holds_does_not_count() {
         let (mut history, second) = waiting();
         history.at(20_010).grant(second).end(30_000).holds();
     }
@@ -179,37 +181,37 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_one_that_waits_for_something_else_does_not_starve() {
+    fn a_waiter_behind_a_client_that_waits_for_another_lock_does_not_starve() {
         let mut history = HistoryBuilder::new();
         let holder = history.at(100).begin_at(0, "/two");
         history.create(holder).at(110).grant(holder);
         let both = ["/one", "/two"].map(|path| history.at(200).begin_at(1, path));
-        history.tell(1, EventKind::Together(both.to_vec())).create(both[0]).create(both[1]);
+        history.record(1, EventKind::Together(both.to_vec())).create(both[0]).create(both[1]);
         let last = history.at(300).begin_at(2, "/one");
         history.create(last).at(1_000).world(EventKind::Calm);
         let mut late = history.clone();
         history.at(20_000).dropped(holder).delete(holder).at(20_010).grant(both[0]).grant(both[1]);
         history.at(20_020).dropped(both[0]).dropped(both[1]).delete(both[0]).delete(both[1]);
         history.at(20_030).grant(last).end(30_000).holds();
-        // Nobody holds what they wait for.
+        // No attempt holds what they wait for.
         late.at(1_100).dropped(holder).delete(holder).end(30_000).breaks(M8);
     }
 
     #[test]
-    fn without_calm_nothing_is_owed() {
+    fn without_calm_an_attempt_may_wait_for_ever() {
         let mut history = HistoryBuilder::new();
         let attempt = history.at(100).begin(0);
         history.create(attempt).end(60_000).holds();
     }
 
     #[test]
-    fn who_gave_up_is_owed_nothing() {
+    fn a_cancelled_attempt_does_not_starve() {
         let (mut history, second) = waiting();
         history.at(20_500).ended(second, Ending::Cancelled).delete(second).end(60_000).holds();
     }
 
     #[test]
-    fn nobody_fails_in_calm() {
+    fn an_attempt_that_fails_in_calm_is_caught() {
         let (mut history, second) = waiting();
         history.at(21_000).ended(second, Ending::Failed("timeout".to_owned())).delete(second).end(60_000);
         history.breaks(M8);

@@ -8,18 +8,19 @@ use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// **A free item is noticed**: while an item has no claim, and a consumer waits for one, there is a claim of
-/// some item soon: within the time for news, a few round trips, and the time for which a listing is used. So
-/// is an item whose claim went with a session, and one whose time has come. Where only clients of the newer
-/// version can decode the item, one of them that waits claims it, or another one, whoever stands before it in
-/// the line.
+/// **Free items are noticed**: while an item has no claim and a consumer waits, some item is claimed soon.
+/// Soon means the time for a notification, a few round trips, and the time for which a listing is used. This
+/// includes items whose claim ended with a session, and items whose time has come. If only clients of the
+/// newer version can decode the item, a waiting client of that version claims it or another item, whichever
+/// clients are ahead in the line.
 ///
-/// Nothing is asked while anything is wrong with the consumer that waits there, or was a moment before, nor
-/// while its session may be too short for a lease. The
-/// first two in the line watch: while anything is wrong with another one in it, one second more is allowed,
-/// and while it is with two, the time until those behind them look by themselves. Each client of the older
-/// version in the line is allowed the time to make way. Items that nobody can decode, and queues in ordered
-/// mode, are left out.
+/// - Nothing is checked while a fault affects the waiting consumer, or did a moment before, nor while its
+///   session may be too short for a lease.
+/// - The first two in the line watch. While a fault affects another consumer in the line, one more second is
+///   permitted. While faults affect two, the time is permitted after which those behind them list on their
+///   own.
+/// - Each client of the older version in the line is permitted the time to make way.
+/// - Items that no consumer can decode, and queues in ordered mode, are not checked.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let queues = Queues::of(analysis);
     for (path, stock) in stocks(analysis, &queues) {
@@ -27,7 +28,7 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
             let shelf = if take.newer { &stock.newer } else { &stock.all };
             if let Some(Span { from, until }) = overlooked(analysis, &queues, shelf, take) {
                 let what =
-                    format!("somebody waits, items are free, and none is claimed for {:?}:", until - from);
+                    format!("a consumer waits, but no free item has been claimed for {:?}:", until - from);
                 found.push(Violation::new(Invariant::Q8, until, what).client(take.client).path(path));
             }
         }
@@ -41,8 +42,8 @@ struct Stock {
     newer: Shelf,
 }
 
-/// Times at which items were free that a client can decode, and at which some item was claimed by one that
-/// may keep it.
+/// Times at which items were free that a client can decode, and at which some item was claimed by a client
+/// that may keep it.
 #[derive(Default)]
 struct Shelf {
     free: Vec<Span>,
@@ -57,7 +58,7 @@ fn stocks<'s>(analysis: &Analysis<'_>, queues: &Queues<'s>) -> BTreeMap<&'s str,
         if item.decodable == Decodable::All {
             all.free.extend(free());
         }
-        if item.decodable != Decodable::Nobody {
+        if item.decodable != Decodable::NoClient {
             newer.free.extend(free());
         }
         let may_keep = |claim: &&&NodeLife| {
@@ -77,14 +78,18 @@ fn stocks<'s>(analysis: &Analysis<'_>, queues: &Queues<'s>) -> BTreeMap<&'s str,
 
 /// Longest time that an item may be free while a consumer waits.
 fn patience(analysis: &Analysis<'_>) -> Duration {
-    /// For how long a listing is used, and the pause between two of claims.
+    /// How long a listing is used, plus the pause between two listings of claims.
     const LISTED: Duration = Duration::from_millis(600);
     let tolerances = analysis.tolerances();
-    tolerances.news + tolerances.lag * 2 + tolerances.round_trip * 20 + tolerances.scheduling * 2 + LISTED
+    tolerances.notification
+        + tolerances.lag * 2
+        + tolerances.round_trip * 20
+        + tolerances.scheduling * 2
+        + LISTED
 }
 
 fn overlooked(analysis: &Analysis<'_>, queues: &Queues<'_>, stock: &Shelf, take: &Take<'_>) -> Option<Span> {
-    let end = [take.over, analysis.leaving(take.client), Some(analysis.facts().end.at)]
+    let end = [take.ended, analysis.leaving(take.client), Some(analysis.facts().end.at)]
         .into_iter()
         .flatten()
         .min()?;
@@ -95,17 +100,17 @@ fn overlooked(analysis: &Analysis<'_>, queues: &Queues<'_>, stock: &Shelf, take:
         let next = stock.claimed.partition_point(|claimed| *claimed < from);
         let claimed = stock.claimed[next..].iter().copied().take_while(|claimed| *claimed < until);
         for claimed in claimed.chain([until]) {
-            // The time counts from the end of faults in the meantime.
+            // The time starts again at the end of faults that happened meanwhile.
             while from.saturating_add(patience) < claimed {
                 let due = from + patience;
                 let due = due.saturating_add(allowed(analysis, queues, take, from, due));
                 if due >= claimed {
                     break;
                 }
-                let Some(well) = wrong_until(analysis, take, from, due) else {
+                let Some(healthy_since) = wrong_until(analysis, take, from, due) else {
                     return Some(Span { from, until: claimed });
                 };
-                from = well;
+                from = healthy_since;
             }
             from = claimed;
         }
@@ -113,8 +118,7 @@ fn overlooked(analysis: &Analysis<'_>, queues: &Queues<'_>, stock: &Shelf, take:
     None
 }
 
-/// Time until which something was wrong with the consumer that waits, between two times; `None` when nothing
-/// was.
+/// Time until which a fault affected the waiting consumer, between two times; `None` if there was none.
 fn wrong_until(
     analysis: &Analysis<'_>,
     take: &Take<'_>,
@@ -122,11 +126,11 @@ fn wrong_until(
     until: Duration,
 ) -> Option<Duration> {
     let wrong = last_wrong(analysis, take.client, from, until)?;
-    // It goes on.
+    // Ensures progress.
     Some(wrong.max(from.saturating_add(Duration::from_nanos(1))))
 }
 
-/// Time until which something was wrong with a client between two times, or a moment before.
+/// Time until which a fault affected a client between two times, or a moment before.
 fn last_wrong(
     analysis: &Analysis<'_>,
     client: ClientId,
@@ -140,7 +144,7 @@ fn last_wrong(
     Some(last.saturating_add(reconnect))
 }
 
-/// Time that is allowed besides, while others in the line may not watch, or make way.
+/// Additional time that is permitted while other consumers in the line may not watch, or make way.
 fn allowed(
     analysis: &Analysis<'_>,
     queues: &Queues<'_>,
@@ -148,10 +152,12 @@ fn allowed(
     from: Duration,
     until: Duration,
 ) -> Duration {
-    /// Time that the second leaves to the first, and a listing.
+    /// Time that the second consumer leaves to the first, plus a listing.
     const STEP_IN: Duration = Duration::from_secs(1);
     let places = queues.idle.iter().filter(|(queue, node)| {
-        *queue == take.path && node.created.at <= until && node.gone.is_none_or(|gone| gone.when.at >= from)
+        *queue == take.path
+            && node.created.at <= until
+            && node.deleted.is_none_or(|deleted| deleted.when.at >= from)
     });
     let (mut count, mut deaf, mut older) = (0, 0, 0);
     for (_, node) in places {
@@ -165,7 +171,7 @@ fn allowed(
         + match deaf {
             0 => Duration::ZERO,
             1 => STEP_IN,
-            _ => STEP_IN + look(analysis, count),
+            _ => STEP_IN + listing_interval(analysis, count),
         }
 }
 
@@ -174,9 +180,10 @@ fn may_be_deaf(analysis: &Analysis<'_>, client: ClientId, from: Duration, until:
         || last_wrong(analysis, client, from, until).is_some()
 }
 
-/// Longest time until one of those that do not watch looks, where so many places are in the line.
-fn look(analysis: &Analysis<'_>, places: usize) -> Duration {
-    /// Places that look at the same pace.
+/// Longest time until one of the consumers that do not watch lists the items, in a line with this number of
+/// places.
+fn listing_interval(analysis: &Analysis<'_>, places: usize) -> Duration {
+    /// Number of places that list in the same period.
     const GROUP: usize = 8;
     let timeout = analysis.facts().timeout;
     let groups = u32::try_from(1 + places / GROUP).unwrap_or(u32::MAX);
@@ -185,7 +192,7 @@ fn look(analysis: &Analysis<'_>, places: usize) -> Duration {
 
 /// Longest time that a client at the head of the line needs to make way for those behind it.
 fn make_way(analysis: &Analysis<'_>) -> Duration {
-    /// Pause between two listings of the claims, and what the second leaves to the first.
+    /// Pause between two listings of the claims, plus the time that the second consumer leaves to the first.
     const PAUSES: Duration = Duration::from_millis(350);
     let tolerances = analysis.tolerances();
     tolerances.round_trip * 10 + tolerances.lag * 2 + PAUSES
@@ -206,11 +213,11 @@ mod tests {
         history.clone().end(6_000).holds();
         history.clone().end(20_000).breaks(Q8);
         let given = history.at(5_010).give(1, &item, 1);
-        history.over(1, take).at(15_000).given_back(&given).delete_claim(&given).end(20_000).holds();
+        history.end_take(1, take).at(15_000).given_back(&given).delete_claim(&given).end(20_000).holds();
     }
 
     #[test]
-    fn who_does_not_wait_need_not_notice() {
+    fn a_take_that_does_not_wait_need_not_notice_an_item() {
         let mut history = HistoryBuilder::new();
         history.at(3_000).take(1, false);
         history.at(5_000).put(0, 7);
@@ -218,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_whose_claim_goes_with_its_session_is_noticed() {
+    fn an_item_whose_claim_is_deleted_with_its_session_is_noticed() {
         let mut history = HistoryBuilder::new();
         let item = history.at(3_000).put(0, 7);
         let given = history.at(3_100).give(1, &item, 1);
@@ -227,11 +234,11 @@ mod tests {
         history.link(1, LinkState::Lost);
         history.clone().end(30_000).breaks(Q8);
         history.at(9_100).give(2, &item, 2);
-        history.over(2, take).end(30_000).holds();
+        history.end_take(2, take).end(30_000).holds();
     }
 
     #[test]
-    fn who_is_cut_off_need_not_notice() {
+    fn a_consumer_that_is_cut_off_need_not_notice_an_item() {
         let mut history = HistoryBuilder::new();
         history.at(3_000).take(1, true);
         history.at(4_000).fault(1, FaultKind::Cut).link(1, LinkState::Suspended);
@@ -243,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_get_no_lease_need_not_notice_until_it_connects_again() {
+    fn a_consumer_that_may_have_no_lease_need_not_notice_an_item_until_it_reconnects() {
         let mut history = HistoryBuilder::new();
         history.at(3_000).take(1, true);
         history.at(4_000).world(EventKind::Fault(FaultKind::ShortTimeouts));
@@ -257,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_in_the_line_may_be_one_that_is_cut_off_and_then_the_second_steps_in() {
+    fn if_the_first_in_the_line_is_cut_off_the_second_claims_the_item() {
         let claimed_at = |at| {
             let mut history = HistoryBuilder::new();
             history.at(3_000).take(1, true);
@@ -269,13 +276,13 @@ mod tests {
             history.at(at).give(1, &item, 1);
             history.end(at + 1_000)
         };
-        // Where all are well it takes below 1.5 s.
+        // Without faults it takes less than 1.5 s.
         claimed_at(7_000).holds();
         claimed_at(9_000).breaks(Q8);
     }
 
     #[test]
-    fn an_item_is_noticed_when_its_time_comes() {
+    fn a_delayed_item_is_noticed_when_it_is_due() {
         let claimed_at = |at| {
             let mut history = HistoryBuilder::new();
             history.at(3_000).take(1, true);
@@ -289,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn several_at_the_head_of_the_line_may_be_cut_off_until_those_behind_them_look() {
+    fn if_several_at_the_head_of_the_line_are_cut_off_the_next_one_claims_the_item() {
         let claimed_at = |at| {
             let mut history = HistoryBuilder::new();
             history.at(3_000).take(1, true);
@@ -305,13 +312,13 @@ mod tests {
             history.at(at).give(1, &item, 1);
             history.end(at + 1_000)
         };
-        // A sixth of the timeout is a second.
+        // A sixth of the timeout is one second.
         claimed_at(8_000).holds();
         claimed_at(10_000).breaks(Q8);
     }
 
     #[test]
-    fn an_item_is_noticed_by_those_who_can_decode_it_behind_those_who_cannot() {
+    fn an_item_is_noticed_by_a_consumer_that_decodes_it_behind_one_that_cannot() {
         let claimed_at = |at| {
             let mut history = HistoryBuilder::new();
             history.at(3_000).take(2, true);
@@ -328,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_decoded_is_left_to_others() {
+    fn an_undecodable_item_need_not_be_noticed() {
         let mut history = HistoryBuilder::new();
         history.at(3_000).take(1, true);
         let item = history.put(0, 7);

@@ -5,10 +5,14 @@ use crate::publications::{Publication, publications};
 use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeMap;
 
-/// **Published exactly once**: a value that a call says was published was, once and by the transaction that
-/// it tells; a value that it says was not is not; and of a call of unknown outcome at most one transaction is
-/// found. The same of rollbacks, and of deletions that are acknowledged: the node is deleted while the call
-/// lasts.
+/// **Published exactly once**:
+///
+/// - A value that a call reports as published was published once, and by the transaction that the call
+///   reports.
+/// - A value that a call reports as not published was not.
+/// - A call with an unknown outcome published its value at most once.
+///
+/// The same applies to rollbacks. An acknowledged deletion deleted the node during the call.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let all = publications(&analysis.run.events);
     let numbers = numbers(analysis, &all);
@@ -27,7 +31,7 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     }
 }
 
-/// Number of times that a value may have been published, and of those that it was.
+/// How often a value may have been published, and the transactions that published it.
 #[derive(Debug, Default)]
 struct Times {
     least: usize,
@@ -55,7 +59,7 @@ fn numbers<'a>(analysis: &Analysis<'a>, all: &[Publication<'a>]) -> BTreeMap<(&'
 fn written(publication: &Publication<'_>, number: u64, times: &Times) -> Option<String> {
     let Times { least, most, zxids } = times;
     if !(*least..=*most).contains(&zxids.len()) {
-        return Some(format!("{number} was published {} times, and not {least} to {most}:", zxids.len()));
+        return Some(format!("{number} was published {} times, not {least} to {most}:", zxids.len()));
     }
     match publication.outcome {
         Outcome::Applied(Some(zxid)) if !zxids.contains(&zxid) => {
@@ -73,7 +77,7 @@ fn deleted(analysis: &Analysis<'_>, publication: &Publication<'_>, deletions: &[
     let deleted = meanwhile.any(|change| {
         change.path == publication.path && analysis.client_of(change.session) == Some(publication.client)
     });
-    (!deleted).then(|| "said to be deleted, and was not:".to_owned())
+    (!deleted).then(|| "reported as deleted, but was not:".to_owned())
 }
 
 #[cfg(test)]
@@ -82,7 +86,7 @@ mod tests {
     use crate::history::{ConfigEvents, HistoryBuilder};
     use crate::violation::Invariant::C3;
 
-    /// A call that publishes 2, which is written so many times.
+    /// A call that publishes 2, which is written `times` times.
     fn published(times: u64, outcome: Outcome) -> HistoryBuilder {
         let mut history = HistoryBuilder::new();
         history.at(100).write_node("/c", 0, Some(1));
@@ -94,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn once_is_once() {
+    fn a_value_is_published_once() {
         published(1, Outcome::Applied(Some(6))).holds();
         published(0, Outcome::Nothing).holds();
         published(0, Outcome::Unknown).holds();
@@ -102,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn another_number_of_times_is_caught() {
+    fn another_number_of_writes_is_caught() {
         published(0, Outcome::Applied(None)).breaks(C3);
         published(2, Outcome::Applied(None)).breaks(C3);
         published(1, Outcome::Applied(Some(5))).breaks(C3);
@@ -111,12 +115,12 @@ mod tests {
     }
 
     #[test]
-    fn a_rollback_publishes_it_again() {
-        let again = |told| {
+    fn a_rollback_publishes_the_value_again() {
+        let again = |outcome| {
             let mut history = published(1, Outcome::Applied(None));
-            history.at(400).publish(1, 8, "/c", Way::Again(2));
+            history.at(400).publish(1, 8, "/c", Way::Republish(2));
             history.at(410).write_again("/c", 0, Some(2));
-            history.at(420).published(1, 8, told).end(1_000)
+            history.at(420).published(1, 8, outcome).end(1_000)
         };
         again(Outcome::Applied(None)).holds();
         again(Outcome::Unknown).holds();
@@ -124,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deletion_that_never_was_is_caught() {
+    fn a_deletion_that_never_happened_is_caught() {
         let deleted = |deletes: bool| {
             let mut history = published(1, Outcome::Applied(None));
             history.at(400).publish(0, 8, "/c", Way::Delete);

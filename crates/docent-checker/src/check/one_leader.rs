@@ -3,25 +3,25 @@ use crate::event::AttemptId;
 use crate::journal::ChangeKind;
 use crate::violation::{Found, Invariant, Violation};
 
-/// **One leader**: at each transaction at most one term is valid. A write under a term is applied while the
-/// term's node is there and the first of its line.
+/// **One leader**: at most one term is valid at each transaction. A write under a term is applied only while
+/// the term's node exists and is first in its line.
 ///
-/// A line has one first at each transaction, so that no two terms can write at one. M2 asks by which places
-/// terms are granted, M3 at which times leaders believe to lead. Assumed: a write under a term makes a node
-/// named after its attempt, as `a12-…`.
+/// A line has one first node at each transaction, so two terms cannot both write in it. M2 checks the places
+/// on which terms are granted, and M3 the times at which leaders believe that they lead. Assumed: a write
+/// under a term creates a node that is named after the term's attempt, such as `a12-…`.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     for change in analysis.run.journal.iter().filter(|change| change.kind == ChangeKind::Created) {
-        let Some(id) = writer(&change.path).filter(|id| analysis.elections.standing(*id).is_some()) else {
+        let Some(id) = writer(&change.path).filter(|id| analysis.elections.campaign(*id).is_some()) else {
             continue;
         };
         let Some(trace) = analysis.attempts.get(id) else { continue };
         let node = analysis.node_of(trace).map(|(_, node)| node);
         let valid = node.is_some_and(|node| {
             node.first.is_some_and(|first| first.zxid < change.zxid)
-                && node.gone.is_none_or(|gone| gone.when.zxid > change.zxid)
+                && node.deleted.is_none_or(|deleted| deleted.when.zxid > change.zxid)
         });
         if !valid {
-            let what = format!("transaction {} was applied under a term that was not valid:", change.zxid);
+            let what = format!("transaction {} was applied under an invalid term:", change.zxid);
             found.push(
                 Violation::new(Invariant::E1, change.at, what)
                     .attempt(id)
@@ -45,7 +45,7 @@ mod tests {
     use crate::history::{ElectionEvents, HistoryBuilder};
     use crate::violation::Invariant::{E1, M2};
 
-    /// The first leads until 200 ms, then the second.
+    /// The first candidate leads until 200 ms, then the second.
     fn terms() -> (HistoryBuilder, AttemptId, AttemptId) {
         let mut history = HistoryBuilder::new();
         let (first, second) = (history.at(100).campaign(0), history.campaign(1));
@@ -54,28 +54,28 @@ mod tests {
     }
 
     #[test]
-    fn each_writes_in_its_term() {
+    fn each_leader_writes_in_its_term() {
         let (mut history, first, second) = terms();
         history.at(200).releasing(first).delete(first).at(203).grant(second).write_under(second);
         history.end(300).holds();
     }
 
     #[test]
-    fn what_is_written_after_a_term_is_caught() {
+    fn a_write_after_a_term_is_caught() {
         let (mut history, first, second) = terms();
         history.at(200).releasing(first).delete(first).at(203).grant(second).write_under(first);
         history.end(300).breaks(E1);
     }
 
     #[test]
-    fn what_is_written_before_a_term_is_caught() {
+    fn a_write_before_a_term_is_caught() {
         let (mut history, first, second) = terms();
         history.at(150).write_under(second).at(200).releasing(first).delete(first).at(203).grant(second);
         history.end(300).breaks(E1);
     }
 
     #[test]
-    fn who_never_was_the_first_is_caught() {
+    fn a_leader_that_was_never_first_is_caught() {
         let (mut history, first, second) = terms();
         history.at(150).dropped(first).grant(second).write_under(second).dropped(second).delete(second);
         history.at(160).delete(first);

@@ -7,35 +7,41 @@ use crate::violation::{Found, Invariant, Violation};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-/// **First come, first served**: grants follow the order of the line, and a contender keeps its place until
-/// its attempt is over: its client does not give it up before.
+/// **First come, first served**: grants follow the order of the line. A contender keeps its place until its
+/// attempt ends: its client does not give the place up before.
 ///
-/// A ticket that tasks of a client share is passed on at most as often as it may be.
+/// A ticket that tasks of a client share is passed on at most as often as its turns permit.
 ///
-/// A contender that loses its node to somebody else, or its session, takes a new place at the end of the
-/// line. An acquire of several things begins anew when it loses one, and may give up its place for the others
-/// then. A contender that could not learn of its place in time, because something was wrong, gives it up and
-/// tries again; and a candidate that is the first may lose its lease while it waits for a takeover delay.
+/// Exceptions:
+///
+/// - A contender that loses its session, or whose node a third party deletes, takes a new place at the end of
+///   the line.
+/// - An acquire of several resources restarts when it loses one of them, and may then give up its places for
+///   the others.
+/// - A contender that could not learn of its place in time because of a fault gives the place up and tries
+///   again.
+/// - A candidate that is first may lose its lease while it waits for a takeover delay.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     overtaken(analysis, found);
     passed_on_too_often(analysis, found);
     places_given_up(analysis, found);
 }
 
-/// A grant behind one that was later in the line, while its node was there all the time.
+/// Finds a grant that follows the grant of a later contender, although the earlier one's node existed all the
+/// time.
 fn overtaken(analysis: &Analysis<'_>, found: &mut Found) {
     let exclusive = analysis.attempts.all().filter(|trace| trace.is_exclusive());
     let granted = exclusive.filter_map(|trace| Some((trace.granted?.0, trace, analysis.node_of(trace)?.1)));
     let mut granted: Vec<_> = granted.collect();
     granted.sort_by_key(|(at, ..)| *at);
-    // Of each path, the grant so far whose node was created last.
+    // For each path, the grant so far whose node was created last.
     let mut latest: BTreeMap<&str, (i64, Duration, &AttemptTrace<'_>)> = BTreeMap::new();
     for (at, trace, node) in granted {
         let path = trace.attempt.path.as_str();
         if let Some((_, before, other)) = latest.get(path).filter(|(czxid, ..)| *czxid > node.created.zxid)
             && node.is_alive_at(*before)
         {
-            let what = "overtaken in the line by the second:";
+            let what = "overtaken in the line by the second attempt:";
             found.push(violation(trace, at, what, node).attempt(other.id()).client(other.client));
         }
         if latest.get(path).is_none_or(|(czxid, ..)| *czxid < node.created.zxid) {
@@ -57,55 +63,57 @@ fn passed_on_too_often(analysis: &Analysis<'_>, found: &mut Found) {
 
 fn places_given_up(analysis: &Analysis<'_>, found: &mut Found) {
     let Tolerances { grain, operation, round_trip, .. } = *analysis.tolerances();
-    let asked = creates_asked(analysis);
+    let sent = creates_sent(analysis);
     for (index, node) in analysis.replay.contenders() {
-        let Some(gone) = node.gone.filter(|gone| gone.by == Remover::Session(node.owner)) else { continue };
+        let Some(deleted) = node.deleted.filter(|deleted| deleted.by == Remover::Session(node.owner)) else {
+            continue;
+        };
         let Some(client) = analysis.client_of(node.owner) else { continue };
-        // The contender may have stopped waiting before the server made its place.
-        let created = asked.get(&(client, without_number(&node.path))).copied().unwrap_or(node.created.at);
-        let until = gone.when.at + grain;
+        // The contender may have stopped waiting before the server created its node.
+        let created = sent.get(&(client, without_number(&node.path))).copied().unwrap_or(node.created.at);
+        let until = deleted.when.at + grain;
         let closing =
             analysis.life(client).and_then(|life| life.closing).is_some_and(|closing| closing <= until);
-        // Nobody waits by the place of a writer that steps down.
+        // No attempt waits in the place of a writer that downgrades.
         let taken_over = analysis.rw_lines.place(index).is_some_and(|place| place.taken_over);
-        // A candidate that comes first may lose its lease while it waits for the takeover delay, and give its
-        // place up for that.
+        // A candidate that becomes first may lose its lease while it waits for the takeover delay, and give
+        // its place up for that reason.
         let delayed = node.first.is_some() && !analysis.elections.delay(node.folder()).is_zero();
-        // A contender that is not told of its place in time, because something was wrong, draws another one.
+        // A contender that does not learn of its place in time because of a fault takes another one.
         // Candidates may have had less time.
-        let rough = analysis.life(client).is_some_and(|life| !life.apart.spare(created, gone.when.at));
+        let rough = analysis.life(client).is_some_and(|life| !life.apart.spare(created, deleted.when.at));
         let failed = rough && analysis.elections.delays().contains_key(node.folder());
-        // A server made it so late that it had been looked for in vain.
+        // The server created the node so late that the client had searched for it without success.
         let late = rough && node.created.at > created + round_trip + grain;
         if closing || taken_over || delayed || failed || late || !analysis.holders(index).is_empty() {
             continue;
         }
         let may = |trace: &AttemptTrace<'_>| {
             analysis.attempts.is_grouped(trace.id())
-                || trace.waited_until().is_some_and(|over| over <= until)
+                || trace.waited_until().is_some_and(|ended| ended <= until)
                 || rough && trace.began + operation <= until
         };
         let since = created.saturating_sub(grain);
         let begun = analysis.attempts.waiting(client, node.folder(), since, created + grain);
-        let mut waiting = begun.filter(|trace| trace.waited_until().is_none_or(|over| over >= since));
+        let mut waiting = begun.filter(|trace| trace.waited_until().is_none_or(|ended| ended >= since));
         let Some(first) = waiting.next() else { continue };
         if !may(first) && !waiting.any(may) {
             let what = "its client gave up its place while it waited:";
-            found.push(violation(first, gone.when.at, what, node));
+            found.push(violation(first, deleted.when.at, what, node));
         }
     }
 }
 
-/// Times at which each client asked for the nodes whose numbers the server chose.
-fn creates_asked<'a>(analysis: &Analysis<'a>) -> HashMap<(ClientId, &'a str), Duration> {
+/// Times at which each client requested the nodes whose numbers the server chose.
+fn creates_sent<'a>(analysis: &Analysis<'a>) -> HashMap<(ClientId, &'a str), Duration> {
     let creates = analysis.events().filter_map(|(_, event)| match &event.kind {
-        EventKind::Asked { path: Some(path), .. } => Some(((event.client?, path.as_str()), event.at)),
+        EventKind::Requested { path: Some(path), .. } => Some(((event.client?, path.as_str()), event.at)),
         _ => None,
     });
     creates.collect()
 }
 
-/// The path that a sequential node was asked for with.
+/// The path of the request that created a sequential node.
 fn without_number(path: &str) -> &str {
     const DIGITS: usize = 10;
     path.len().checked_sub(DIGITS).and_then(|end| path.get(..end)).unwrap_or(path)
@@ -127,7 +135,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn who_is_overtaken_in_the_line_is_seen() {
+    fn overtaking_in_the_line_is_caught() {
         let mut history = HistoryBuilder::new();
         let (first, second) = (history.at(100).begin(0), history.begin(1));
         history.create(first).create(second).at(110).grant(second).at(120).dropped(second).delete(second);
@@ -143,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_candidate_that_did_not_get_to_its_place_in_time_tries_again() {
+    fn a_candidate_that_created_its_node_too_late_retries() {
         let given_up = |well: bool| {
             let mut history = HistoryBuilder::new();
             let (first, second) = (history.at(100).campaign(0), history.campaign(1));
@@ -159,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn who_stops_waiting_gives_up_its_place() {
+    fn a_cancelled_waiter_gives_up_its_place() {
         let mut history = HistoryBuilder::new();
         let (first, second) = (history.at(100).begin(0), history.begin(1));
         history.create(first).create(second).at(110).grant(first).at(150).ended(second, Ending::Cancelled);
@@ -167,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_is_made_late_is_not_taken_for_that_of_the_next_attempt() {
+    fn a_node_that_is_created_late_is_not_taken_for_that_of_the_next_attempt() {
         let mut history = HistoryBuilder::new();
         let cancelled = history.at(100).begin(0);
         history.at(102).ended(cancelled, Ending::Cancelled);
@@ -175,16 +183,16 @@ mod tests {
         history.at(120).create(cancelled).create(next).at(122).delete(cancelled);
         history.at(130).grant(next).at(140).dropped(next).at(141).delete(next).end(1_000);
         history.breaks(M5);
-        let (late, asked) = (history.node(cancelled), Duration::from_millis(100));
+        let (late, sent) = (history.node(cancelled), Duration::from_millis(100));
         let path = Some(late[..late.len() - 10].to_owned());
         let begun = history.run.events.iter().position(|event| matches!(event.kind, EventKind::Began(_)));
-        let kind = EventKind::Asked { op: 15, path };
-        history.run.events.insert(begun.unwrap() + 1, Event { at: asked, client: Some(client(0)), kind });
+        let kind = EventKind::Requested { op: 15, path };
+        history.run.events.insert(begun.unwrap() + 1, Event { at: sent, client: Some(client(0)), kind });
         history.holds();
     }
 
     #[test]
-    fn who_loses_its_place_to_others_takes_a_new_one() {
+    fn a_waiter_whose_node_is_deleted_creates_another() {
         let mut history = HistoryBuilder::new();
         let attempts = [0, 1, 2].map(|client| history.at(100).begin(client));
         for attempt in attempts {

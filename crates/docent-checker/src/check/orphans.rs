@@ -6,13 +6,13 @@ use crate::spans::Span;
 use crate::violation::{Found, Invariant, Violation};
 use std::time::Duration;
 
-/// **No orphan**: every node in a line has a living reason. When its attempt failed, was cancelled, given up
-/// or lost, it is gone after its client was connected and well for a moment, or else when its session runs
-/// out; and no client has more nodes in a line than attempts.
+/// **No orphan**: every node in a line has a reason that still applies. If its attempt failed, was cancelled,
+/// given up or lost, the node is deleted after its client was connected and healthy for a moment, or else
+/// when its session expires. No client has more nodes in a line than attempts.
 ///
-/// Assumed: nobody else creates nodes in a session of the run's clients. A lost guard that is not dropped
-/// keeps its node for a margin; one of several things that is lost because another one of them was keeps it
-/// until it is dropped.
+/// Assumed: no third party creates nodes in a session of the run's clients. A lost guard that is not dropped
+/// keeps its node for a margin. If one of several resources is lost only because another one was, its node
+/// exists until the guard is dropped.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     for (index, node) in analysis.replay.contenders() {
         if let Some(client) = analysis.client_of(node.owner) {
@@ -24,9 +24,9 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     }
 }
 
-/// A node that outlived its reason.
+/// Finds a node that outlived its reason.
 fn orphan(analysis: &Analysis<'_>, client: ClientId, index: usize, node: &NodeLife) -> Option<Violation> {
-    // Several have turns with one node: the last one counts.
+    // If several attempts have turns with one node, the last one counts.
     let mut holders = analysis.holders(index).iter().filter_map(|id| analysis.attempts.get(*id));
     let (reason, attempt) = match holders.next() {
         Some(holder) => {
@@ -39,13 +39,15 @@ fn orphan(analysis: &Analysis<'_>, client: ClientId, index: usize, node: &NodeLi
         None => waited_for(analysis, client, node)?,
     };
     let due = due(analysis, client, node, reason)?;
-    let gone = node.gone.map(|gone| gone.when.at);
-    if gone.is_some_and(|gone| gone <= due) || gone.is_none() && !analysis.shows(due) {
+    let deleted = node.deleted.map(|deleted| deleted.when.at);
+    if deleted.is_some_and(|deleted| deleted <= due) || deleted.is_none() && !analysis.shows(due) {
         return None;
     }
-    let late = gone
-        .map_or_else(|| "is never deleted".to_owned(), |gone| format!("is deleted {:?} late", gone - due));
-    let what = format!("a node that nobody needs from {:.4} on {late}:", reason.as_secs_f64());
+    let late = deleted.map_or_else(
+        || "is never deleted".to_owned(),
+        |deleted| format!("is deleted {:?} late", deleted - due),
+    );
+    let what = format!("a node that is unused since {:.4} {late}:", reason.as_secs_f64());
     let violation =
         Violation::new(Invariant::M6, due, what).client(client).path(node.folder()).path(&node.path);
     Some(match attempt {
@@ -54,25 +56,26 @@ fn orphan(analysis: &Analysis<'_>, client: ClientId, index: usize, node: &NodeLi
     })
 }
 
-/// Time until which the node of a guard is needed; `None` while it is.
+/// Time until which the node of a guard is needed; `None` while it still is.
 fn needed_by(analysis: &Analysis<'_>, holder: &AttemptTrace<'_>) -> Option<Duration> {
-    let lost = holder.known_lost().filter(|lost| !is_lost_with_another(analysis, holder, *lost));
+    let lost = holder.learned_lost().filter(|lost| !is_lost_with_another(analysis, holder, *lost));
     let lost = lost.map(|lost| lost + analysis.facts().margin());
     [holder.given_up(), lost].into_iter().flatten().min()
 }
 
-/// True when the node of something that goes together with it was gone when it was told to be lost.
+/// Returns true if the node of another resource of the same group had been deleted when the loss was
+/// reported.
 fn is_lost_with_another(analysis: &Analysis<'_>, holder: &AttemptTrace<'_>, lost: Duration) -> bool {
     let by = lost + analysis.tolerances().grain;
     let mut others = analysis.attempts.together(holder.id()).filter(|other| other.id() != holder.id());
     others.any(|other| {
-        let gone = analysis.node_of(other).and_then(|(_, node)| node.gone);
-        gone.is_some_and(|gone| gone.when.at <= by)
+        let deleted = analysis.node_of(other).and_then(|(_, node)| node.deleted);
+        deleted.is_some_and(|deleted| deleted.when.at <= by)
     })
 }
 
-/// Time until which the node of a waiter is needed, with its attempt; `None` while it is. Where a client has
-/// several attempts, the node's own is not known: the last one counts.
+/// Time until which the node of a waiter is needed, with the attempt; `None` while it still is. If a client
+/// has several attempts, it is unknown which one the node belongs to: the last one counts.
 fn waited_for(
     analysis: &Analysis<'_>,
     client: ClientId,
@@ -82,20 +85,20 @@ fn waited_for(
     let waits = analysis.attempts.waits(client, node.folder());
     let begun = waits.partition_point(|wait| wait.began <= created + analysis.tolerances().grain);
     let Some(wait) = begun.checked_sub(1).map(|last| &waits[last]) else { return Some((created, None)) };
-    let (mut over, mut attempt) = wait.last?;
+    let (mut end, mut attempt) = wait.last?;
     if analysis.attempts.are_sharing(node.folder()) {
-        // An attempt that began before the place was left waits on in it.
+        // An attempt that began before the place was left continues to wait in it.
         for wait in &waits[begun..] {
-            if wait.began > over {
+            if wait.began > end {
                 break;
             }
-            (over, attempt) = wait.last?;
+            (end, attempt) = wait.last?;
         }
     }
-    Some(if over < created { (created, None) } else { (over, Some(attempt)) })
+    Some(if end < created { (created, None) } else { (end, Some(attempt)) })
 }
 
-/// Time by which a node without a reason has to be gone.
+/// Time by which a node without a reason must be deleted.
 pub(super) fn due(
     analysis: &Analysis<'_>,
     client: ClientId,
@@ -104,19 +107,19 @@ pub(super) fn due(
 ) -> Option<Duration> {
     let life = analysis.life(client)?;
     let (facts, tolerances) = (analysis.facts(), analysis.tolerances());
-    if let Some(gone) = life.crashed.or(life.closed) {
-        // Nobody is left to delete it: it goes with its session, which a server that comes back gives its
-        // full time.
-        let last = analysis.away.quiet(gone.max(reason), facts.expiry() + tolerances.reconnect)?;
+    if let Some(stopped) = life.crashed.or(life.closed) {
+        // No client is left to delete the node: it is deleted with its session, for which a server that
+        // restarts allows the full timeout.
+        let last = analysis.outages.quiet(stopped.max(reason), facts.expiry() + tolerances.reconnect)?;
         let session_ended = analysis.replay.sessions().get(&node.owner).and_then(|session| session.ended);
-        if session_ended.is_none_or(|(ended, _)| ended.at > gone) {
+        if session_ended.is_none_or(|(ended, _)| ended.at > stopped) {
             return Some(last);
         }
     }
     life.apart.quiet(reason, tolerances.cleanup).map(|due| due + tolerances.round_trip + tolerances.grain)
 }
 
-/// More nodes than attempts, for longer than anything explains.
+/// Finds a client with more nodes than attempts, for longer than anything explains.
 fn surplus(analysis: &Analysis<'_>, client: ClientId, path: &str) -> Option<Violation> {
     let life = analysis.life(client)?;
     let end = [life.crashed, Some(analysis.facts().end.at)].into_iter().flatten().min()?;
@@ -135,15 +138,15 @@ fn surpluses(analysis: &Analysis<'_>, client: ClientId, path: &str, end: Duratio
     for (_, node) in analysis.replay.contenders_in(path) {
         if analysis.client_of(node.owner) == Some(client) {
             steps.push((node.created.at, 1));
-            steps.extend(node.gone.map(|gone| (gone.when.at, -1)));
+            steps.extend(node.deleted.map(|deleted| (deleted.when.at, -1)));
         }
     }
     for trace in analysis.attempts.of_client_at(client, path) {
         steps.push((trace.began, -1));
-        let over = trace.granted.map_or_else(|| trace.waited_until(), |_| trace.given_up());
-        steps.extend(over.map(|over| (over, 1)));
+        let end = trace.granted.map_or_else(|| trace.waited_until(), |_| trace.given_up());
+        steps.extend(end.map(|end| (end, 1)));
     }
-    // At one time the steps that lower the surplus come first.
+    // At the same time, the steps that lower the surplus come first.
     steps.sort_unstable();
     let mut spans = Vec::new();
     let (mut surplus, mut since) = (0, None);
@@ -181,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn while_its_client_is_cut_off_a_node_may_stay() {
+    fn a_node_may_stay_while_its_client_is_cut_off() {
         let mut history = HistoryBuilder::new();
         let attempt = history.at(100).begin(0);
         history.create(attempt).at(200).fault(0, FaultKind::Cut).ended(attempt, Ending::Cancelled);
@@ -218,11 +221,11 @@ mod tests {
 
     #[test]
     fn a_node_may_be_that_of_any_attempt_which_began_before_it() {
-        let two = |over: u64| {
+        let two = |first_ended: u64| {
             let mut history = HistoryBuilder::new();
             let (first, second) = (history.at(100).begin(0), history.at(110).begin(0));
             history.create(second).at(200).ended(second, Ending::Cancelled);
-            history.at(over).ended(first, Ending::Cancelled);
+            history.at(first_ended).ended(first, Ending::Cancelled);
             (history, second)
         };
         let (mut history, node) = two(8_000);
@@ -233,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_that_an_attempt_leaves_is_that_of_others_where_they_share_it() {
+    fn a_node_that_an_attempt_leaves_belongs_to_the_attempts_that_share_it() {
         let history = |shares: bool| {
             let mut history = HistoryBuilder::new();
             let first = history.at(100).begin(0);
@@ -257,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_up_is_deleted() {
+    fn the_node_of_a_dropped_guard_is_deleted() {
         let mut history = HistoryBuilder::new();
         let attempt = history.at(100).begin(0);
         history.create(attempt).at(110).grant(attempt).at(200).dropped(attempt);
@@ -266,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_up_over_a_link_that_a_cut_spoiled_is_deleted_once_that_is_noticed() {
+    fn a_node_that_is_given_up_over_a_broken_link_is_deleted_after_the_reconnect() {
         let history = |noticed: bool| {
             let mut history = HistoryBuilder::new();
             let attempt = history.at(100).begin(0);
@@ -282,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn who_crashed_while_no_server_had_a_majority_keeps_its_node_for_longer() {
+    fn the_node_of_a_client_that_crashed_without_a_quorum_stays_for_longer() {
         let history = |cut_off: bool| {
             let mut history = HistoryBuilder::new();
             let attempt = history.at(100).begin(0);
@@ -290,7 +293,7 @@ mod tests {
             if cut_off {
                 history.at(150).world(EventKind::Fault(FaultKind::CutOff));
             }
-            history.at(200).tell(0, EventKind::Crashed);
+            history.at(200).record(0, EventKind::Crashed);
             if cut_off {
                 history.at(15_000).world(EventKind::Healed(FaultKind::CutOff));
             }
@@ -301,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_guard_that_is_kept_loses_its_node_a_margin_later() {
+    fn the_node_of_a_lost_guard_is_deleted_a_margin_later() {
         let mut history = HistoryBuilder::new();
         let attempt = history.at(100).begin(0);
         history.create(attempt).at(110).grant(attempt).at(200).fault(0, FaultKind::Cut);
@@ -312,10 +315,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_with_another_is_kept_until_it_is_dropped() {
+    fn a_node_that_is_lost_with_another_is_kept_until_its_guard_is_dropped() {
         let mut history = HistoryBuilder::new();
         let both = ["/one", "/two"].map(|path| history.at(2_100).begin_at(0, path));
-        history.tell(0, EventKind::Together(both.to_vec())).create(both[0]).create(both[1]);
+        history.record(0, EventKind::Together(both.to_vec())).create(both[0]).create(both[1]);
         history.at(2_110).grant(both[0]).grant(both[1]);
         let node = history.node(both[0]);
         history.at(2_200).delete_path(&node, 9).at(2_202).lost(both[0]).lost(both[1]);
@@ -325,10 +328,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_together_is_not_kept() {
+    fn nodes_that_are_lost_at_the_same_time_are_not_kept() {
         let mut history = HistoryBuilder::new();
         let both = ["/one", "/two"].map(|path| history.at(100).begin_at(0, path));
-        history.tell(0, EventKind::Together(both.to_vec())).create(both[0]).create(both[1]);
+        history.record(0, EventKind::Together(both.to_vec())).create(both[0]).create(both[1]);
         history.at(110).grant(both[0]).grant(both[1]).at(200).fault(0, FaultKind::Cut);
         history.at(2_000).link(0, LinkState::Suspended).at(4_000).lost(both[0]).lost(both[1]);
         history.at(4_500).heal(0, FaultKind::Cut).link(0, LinkState::Connected);
@@ -337,10 +340,10 @@ mod tests {
     }
 
     #[test]
-    fn what_a_dead_client_leaves_goes_with_its_session() {
+    fn the_nodes_of_a_crashed_client_are_deleted_with_its_session() {
         let mut history = HistoryBuilder::new();
         let attempt = history.at(100).begin(0);
-        history.create(attempt).at(200).tell(0, EventKind::Crashed);
+        history.create(attempt).at(200).record(0, EventKind::Crashed);
         history.clone().at(6_600).end_session(1, Expired).end(20_000).holds();
         history.end(20_000).breaks_also(M6);
     }

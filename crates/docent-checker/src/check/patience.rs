@@ -5,13 +5,13 @@ use crate::timeline::Timeline;
 use crate::violation::{Found, Invariant, Violation};
 use std::time::Duration;
 
-/// **Patience**: an attempt waits for as long as it was told to and not longer. It times out not before its
-/// deadline, and is over one round trip and 100 ms after it; only one that does not wait at all is told that
-/// others hold.
+/// **Patience**: an attempt waits as long as requested and no longer. It times out no earlier than its
+/// deadline, and ends at most one round trip and 100 ms after it. Only an attempt that does not wait may end
+/// with `Busy`.
 ///
-/// While its process stands still nothing is over. An attempt that does not wait takes its round trips, and
-/// is judged only when the link was well; it may take its operation's deadline at most. Nodes that it leaves
-/// behind are a matter of orphans.
+/// While its process is paused no attempt ends. An attempt that does not wait takes its round trips, and is
+/// checked only if the link was healthy; it may take at most the operation's deadline. M6 checks the nodes
+/// that it leaves behind.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     for trace in analysis.attempts.all() {
         let wrong = [too_early(analysis, trace), too_late(analysis, trace)];
@@ -24,8 +24,8 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     }
 }
 
-/// Requests of an attempt that does not wait, for each thing that it wants: look, parents, ticket, proof,
-/// some of them twice.
+/// Number of requests of an attempt that does not wait, for each requested resource: listing, parents,
+/// ticket, proof, some of them twice.
 const TRIPS: u32 = 10;
 const SLACK: Duration = Duration::from_millis(100);
 
@@ -33,9 +33,9 @@ fn too_early(analysis: &Analysis<'_>, trace: &AttemptTrace<'_>) -> Option<(Durat
     let (at, ending) = trace.ended?;
     let what = match (ending, trace.attempt.patience) {
         (Ending::Busy, patience) if patience != Some(Duration::ZERO) => {
-            "told that others hold, and was to wait:".to_owned()
+            "ended as busy, but was to wait:".to_owned()
         }
-        (Ending::TimedOut, None) => "timed out, and was to wait for as long as it takes:".to_owned(),
+        (Ending::TimedOut, None) => "timed out, but was to wait without a limit:".to_owned(),
         (Ending::TimedOut, Some(patience)) if at + analysis.tolerances().grain < trace.began + patience => {
             format!("timed out {:?} before its deadline:", trace.began + patience - at)
         }
@@ -53,10 +53,10 @@ fn too_late(analysis: &Analysis<'_>, trace: &AttemptTrace<'_>) -> Option<(Durati
     };
     let due = life.awake(due, SLACK);
     match trace.waited_until() {
-        Some(over) if over > due => Some((over, format!("over {:?} too late:", over - due))),
+        Some(ended) if ended > due => Some((ended, format!("ended {:?} too late:", ended - due))),
         Some(_) => None,
         None if analysis.shows(due) && life.leaving().is_none() => {
-            Some((due, "not over when it is due:".to_owned()))
+            Some((due, "did not end in time:".to_owned()))
         }
         None => None,
     }
@@ -86,33 +86,33 @@ mod tests {
         (history, second)
     }
 
-    fn over(patience: u64, at: u64, ending: Ending) -> HistoryBuilder {
+    fn second_ended(patience: u64, at: u64, ending: Ending) -> HistoryBuilder {
         let (mut history, second) = waiting(patience);
         history.at(at).ended(second, ending).delete(second);
         history.end(9_000)
     }
 
     #[test]
-    fn it_times_out_at_its_deadline() {
-        over(1_000, 6_000, Ending::TimedOut).holds();
-        over(1_000, 6_110, Ending::TimedOut).holds();
-        over(1_000, 5_900, Ending::TimedOut).breaks(M12);
-        over(1_000, 6_200, Ending::TimedOut).breaks(M12);
+    fn an_attempt_times_out_at_its_deadline() {
+        second_ended(1_000, 6_000, Ending::TimedOut).holds();
+        second_ended(1_000, 6_110, Ending::TimedOut).holds();
+        second_ended(1_000, 5_900, Ending::TimedOut).breaks(M12);
+        second_ended(1_000, 6_200, Ending::TimedOut).breaks(M12);
     }
 
     #[test]
-    fn only_who_does_not_wait_is_told_that_others_hold() {
-        over(0, 5_050, Ending::Busy).holds();
-        over(1_000, 5_050, Ending::Busy).breaks(M12);
+    fn only_an_attempt_that_does_not_wait_ends_as_busy() {
+        second_ended(0, 5_050, Ending::Busy).holds();
+        second_ended(1_000, 5_050, Ending::Busy).breaks(M12);
     }
 
     #[test]
-    fn who_does_not_wait_is_answered_soon() {
-        over(0, 5_400, Ending::Busy).breaks(M12);
+    fn an_attempt_that_does_not_wait_ends_soon() {
+        second_ended(0, 5_400, Ending::Busy).breaks(M12);
     }
 
     #[test]
-    fn who_waits_for_as_long_as_it_takes_does_not_time_out() {
+    fn an_attempt_without_a_deadline_does_not_time_out() {
         let mut history = HistoryBuilder::new();
         let attempt = history.at(100).begin(0);
         history.create(attempt).at(3_000).ended(attempt, Ending::TimedOut).delete(attempt);
@@ -127,14 +127,14 @@ mod tests {
     }
 
     #[test]
-    fn what_never_ends_is_late() {
+    fn an_attempt_that_never_ends_is_late() {
         let (history, _) = waiting(1_000);
         history.clone().end(6_050).holds();
         history.clone().end(9_000).breaks(M12);
     }
 
     #[test]
-    fn who_stands_still_cannot_be_in_time() {
+    fn a_paused_client_may_time_out_late() {
         let (mut history, second) = waiting(1_000);
         history.at(5_500).fault(1, FaultKind::Frozen).at(7_000).heal(1, FaultKind::Frozen);
         history.clone().at(7_050).ended(second, Ending::TimedOut).delete(second).end(9_000).holds();

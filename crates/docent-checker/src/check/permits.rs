@@ -5,15 +5,15 @@ use crate::journal_replay::Moment;
 use crate::violation::{Found, Invariant, Violation};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// **Permits**: in the order of transactions there are never more permits than the limit, but for those that
-/// were out when it was lowered.
+/// **Permits**: in the order of transactions there are never more permits than the limit, except for those
+/// that were in use when the limit was lowered.
 ///
-/// A node is *in* from the first transaction on after which it is there and fewer nodes are ahead of it than
-/// the limit is then; it stays in when the limit changes. So a node that comes in makes the number of nodes
-/// that are in not higher than the limit of that moment: all of them are ahead of it, as a node that is in
-/// has only such ahead. A permit is granted by a node that is in.
+/// A node is *admitted* from the first transaction after which it exists and fewer nodes are ahead of it than
+/// the limit permits. It stays admitted when the limit changes. An admitted node has only admitted nodes
+/// ahead of it, so a newly admitted node never raises the number of admitted nodes above the limit of that
+/// moment. A permit is granted on an admitted node.
 ///
-/// Asked of paths whose limits are known.
+/// Applies to paths whose limits are known.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let mut limits: BTreeMap<&str, Vec<(i64, u32)>> = BTreeMap::new();
     for limit in &analysis.facts().limits {
@@ -45,7 +45,7 @@ fn wrong(
     });
     let limit = limits.iter().rev().find(|(zxid, _)| *zxid <= node.created.zxid).or(limits.first())?;
     let what = format!(
-        "a permit was granted with {} ahead of it, and never came into the limit, which was {} when it came:",
+        "a permit was granted with {} nodes ahead of it, beyond the limit, which was {} at its creation:",
         ahead.count(),
         limit.1
     );
@@ -57,7 +57,7 @@ fn wrong(
     )
 }
 
-/// Moment since when each node is in; `None` where numbers tell no order.
+/// Moment since which each node is admitted; `None` if numbers give no order.
 fn admitted(analysis: &Analysis<'_>, path: &str, limits: &[(i64, u32)]) -> Option<HashMap<usize, Moment>> {
     let mut steps: Vec<(i64, Step)> =
         limits.iter().map(|(zxid, limit)| (*zxid, Step::Limit(*limit))).collect();
@@ -66,7 +66,7 @@ fn admitted(analysis: &Analysis<'_>, path: &str, limits: &[(i64, u32)]) -> Optio
         let contender = node.contender.as_ref().filter(|contender| !contender.is_in_danger_zone())?;
         let place = (contender.number, index);
         steps.push((node.created.zxid, Step::Comes(place, node.created)));
-        steps.extend(node.gone.map(|gone| (gone.when.zxid, Step::Goes(place, gone.when))));
+        steps.extend(node.deleted.map(|deleted| (deleted.when.zxid, Step::Goes(place, deleted.when))));
     }
     steps.sort_by_key(|(zxid, _)| *zxid);
     let (mut limit, mut alive, mut admitted) = (0, BTreeSet::new(), HashMap::new());
@@ -84,8 +84,8 @@ fn admitted(analysis: &Analysis<'_>, path: &str, limits: &[(i64, u32)]) -> Optio
                 }
             }
         }
-        // A change of the limit has no time of its own here: nobody is granted by it before anything else
-        // happens, but news.
+        // A change of the limit has no time here, so its nodes count from the previous change of the line.
+        // Between the two, only the notification of the new limit can lead to a grant.
         for (_, index) in alive.iter().take(limit) {
             admitted.entry(*index).or_insert(now);
         }
@@ -122,30 +122,30 @@ mod tests {
     }
 
     #[test]
-    fn as_many_as_the_limit_says() {
+    fn permits_up_to_the_limit_are_right() {
         let (mut history, all) = limited(&[(0, 2)]);
         history.at(200).releasing(all[0]).delete(all[0]).at(203).grant_plain(all[2]).end(300).holds();
     }
 
     #[test]
-    fn one_more_is_caught() {
+    fn a_permit_above_the_limit_is_caught() {
         let (mut history, all) = limited(&[(0, 2)]);
         history.at(200).grant_plain(all[2]).end(300).breaks(S1);
     }
 
     #[test]
-    fn what_is_out_stays_out_when_the_limit_is_lowered() {
+    fn granted_permits_remain_valid_when_the_limit_is_lowered() {
         let (mut history, all) = limited(&[(0, 2), (8, 1)]);
         history.at(150).pass();
         history.clone().end(300).holds();
-        // One is given back, and there is no other for it now.
+        // One permit is returned, and is not available to others now.
         history.at(200).releasing(all[0]).delete(all[0]);
         history.clone().end(300).holds();
         history.at(203).grant_plain(all[2]).end(300).breaks(S1);
     }
 
     #[test]
-    fn a_higher_limit_lets_more_in() {
+    fn a_higher_limit_allows_more_permits() {
         let (mut history, all) = limited(&[(0, 2), (8, 3)]);
         history.at(150).pass().at(153).grant_plain(all[2]).end(300).holds();
     }

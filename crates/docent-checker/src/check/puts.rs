@@ -5,10 +5,14 @@ use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// **Puts**: an item that was put successfully is in the queue once, from a moment between call and return;
-/// one that was surely not put, such as beyond the capacity, is never there; any other is there once at most.
-/// Items that are put together come in one step, in their order, all or none. An item that is moved to
-/// another place, in one step, is the same.
+/// **Puts**:
+///
+/// - An item that was put successfully is in the queue exactly once, since a moment between call and return.
+/// - An item that was definitely not put, for example because the queue was full, is never in the queue.
+/// - Any other item is in the queue at most once.
+/// - The items of one put are created in one transaction, in order, all or none.
+///
+/// An item that one transaction moves to another place is the same item.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let queues = Queues::of(analysis);
     let mut nodes: BTreeMap<(&str, u64), Vec<&Item<'_>>> = BTreeMap::new();
@@ -25,7 +29,7 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
         }
     }
     for ((path, item), nodes) in nodes {
-        let what = format!("item {item} is in the queue, and nobody put it:");
+        let what = format!("item {item} is in the queue, but was never put:");
         found.push(Violation::new(Invariant::Q2, nodes[0].node.created.at, what).path(path));
     }
 }
@@ -41,31 +45,34 @@ fn wrong(
             return Some((second.node.created.at, format!("item {item} is in the queue twice:")));
         }
     }
-    let there: Vec<&Item<'_>> = items.iter().flatten().flatten().copied().collect();
+    let existing: Vec<&Item<'_>> = items.iter().flatten().flatten().copied().collect();
     let outcome = put.ended.and_then(|(at, put)| Some((at, put?)));
-    match (outcome, there.first()) {
-        (Some((at, true)), _) if there.len() < put.items.len() => {
-            return Some((at, format!("{:?} were put, and {} of them are there:", put.items, there.len())));
+    match (outcome, existing.first()) {
+        (Some((at, true)), _) if existing.len() < put.items.len() => {
+            return Some((
+                at,
+                format!("{:?} were put, but only {} of them exist:", put.items, existing.len()),
+            ));
         }
         (Some((_, false)), Some(first)) => {
-            return Some((first.node.created.at, format!("{:?} were not put, and are there:", put.items)));
+            return Some((first.node.created.at, format!("{:?} were not put, but exist:", put.items)));
         }
         (Some((at, true)), Some(first)) if first.node.created.at > at + grain => {
-            return Some((at, format!("{:?} come after their put had returned:", put.items)));
+            return Some((at, format!("{:?} were created after their put had returned:", put.items)));
         }
         (_, Some(first)) if first.node.created.at + grain < put.began => {
-            return Some((put.began, format!("{:?} come before they were put:", put.items)));
+            return Some((put.began, format!("{:?} were created before they were put:", put.items)));
         }
         _ => {}
     }
-    let first = there.first()?;
-    let torn = there.len() < put.items.len()
-        || there.iter().any(|item| item.node.created.zxid != first.node.created.zxid);
+    let first = existing.first()?;
+    let torn = existing.len() < put.items.len()
+        || existing.iter().any(|item| item.node.created.zxid != first.node.created.zxid);
     if torn {
-        return Some((first.node.created.at, format!("of {:?} some came alone:", put.items)));
+        return Some((first.node.created.at, format!("of {:?} only some were created together:", put.items)));
     }
-    let sorted = there.is_sorted_by_key(|item| item.node.path.as_str());
-    (!sorted).then(|| (first.node.created.at, format!("{:?} are not in their order:", put.items)))
+    let sorted = existing.is_sorted_by_key(|item| item.node.path.as_str());
+    (!sorted).then(|| (first.node.created.at, format!("{:?} are not in order:", put.items)))
 }
 
 #[cfg(test)]
@@ -75,7 +82,7 @@ mod tests {
     use crate::violation::Invariant::Q2;
 
     #[test]
-    fn what_is_put_is_there_once() {
+    fn an_item_that_was_put_exists_once() {
         let mut history = HistoryBuilder::new();
         let put = history.at(100).putting(0, &[7]);
         history.clone().at(105).stored(0, &[7]).at(110).put_ended(0, put, Some(true)).end(1_000).holds();
@@ -86,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_have_been_put_is_there_once_at_most() {
+    fn an_item_of_a_put_without_a_reply_exists_at_most_once() {
         let mut history = HistoryBuilder::new();
         let put = history.at(100).putting(0, &[7]);
         history.at(110).put_ended(0, put, None);
@@ -96,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_refused_is_not_there() {
+    fn an_item_of_a_failed_put_does_not_exist() {
         let mut history = HistoryBuilder::new();
         let put = history.at(100).putting(0, &[7]);
         history.clone().at(110).put_ended(0, put, Some(false)).end(1_000).holds();
@@ -104,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_together_comes_in_one_step_and_in_order() {
+    fn items_of_a_batch_are_created_in_one_transaction_and_in_order() {
         let mut history = HistoryBuilder::new();
         let put = history.at(100).putting(0, &[7, 8]);
         let ended = |history: &mut HistoryBuilder| history.at(110).put_ended(0, put, Some(true)).end(1_000);
@@ -115,12 +122,12 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_put_is_caught() {
+    fn an_item_without_a_put_is_caught() {
         HistoryBuilder::new().at(100).stored(0, &[7]).end(1_000).breaks(Q2);
     }
 
     #[test]
-    fn what_is_moved_is_there_once() {
+    fn a_moved_item_exists_once() {
         let (mut history, given) = HistoryBuilder::of_delivery();
         history.at(300).settling(&given, Settlement::PutBack);
         history.clone().stored(1, &[7]).end(1_000).breaks(Q2);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// **Fences of readers**: a reader that was a writer keeps its fence. Other readers have none.
 ///
-/// The fences of writers are for M4.
+/// M4 checks the fences of writers.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let writers = writers(analysis);
     for trace in analysis.attempts.all().filter(|trace| trace.is_shared()) {
@@ -14,7 +14,7 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
         let Some((at, grant)) = trace.granted.filter(|_| is_reader) else { continue };
         let writer = writers.get(&trace.id()).copied().flatten();
         if grant.fence != writer {
-            let what = format!("a reader's fence is {:?}, as a writer it was {writer:?}:", grant.fence);
+            let what = format!("a reader's fence is {:?}, but as a writer it was {writer:?}:", grant.fence);
             found.push(
                 Violation::new(Invariant::R6, at, what)
                     .attempt(trace.id())
@@ -28,7 +28,7 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
 /// The fences that readers had as writers.
 fn writers(analysis: &Analysis<'_>) -> BTreeMap<AttemptId, Option<u64>> {
     let stepped_down = analysis.events().filter_map(|(_, event)| match &event.kind {
-        EventKind::SteppedDown { from, to } => Some((*to, *from)),
+        EventKind::Downgraded { from, to } => Some((*to, *from)),
         _ => None,
     });
     let fence = |id| analysis.attempts.get(id)?.granted?.1.fence;

@@ -5,18 +5,18 @@ use crate::event::Ending;
 use crate::violation::{Found, Invariant, Violation};
 use std::time::Duration;
 
-/// **Readers overlap**: a reader waits for writers only.
+/// **Readers do not hold back readers**: a reader waits for writers only.
 ///
-/// Once no writer is ahead of it, and while its link is well, it is granted as soon as news and two round
-/// trips allow, however many others read. One that does not wait is told that others hold only if a writer
-/// was in the line while it asked, or shortly before. Not looked at: readers that go together with other
-/// things.
+/// Once no writer is ahead of a reader and its link is healthy, it is granted within the time for a
+/// notification and two round trips, however many others read. A reader that does not wait ends with `Busy`
+/// only if a writer was in the line during its attempt, or shortly before. Readers that are acquired together
+/// with other resources are not checked.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     for trace in analysis.attempts.all().filter(|trace| trace.is_shared()) {
         if analysis.attempts.is_grouped(trace.id()) {
             continue;
         }
-        found.extend([held_back(analysis, trace), refused(analysis, trace)].into_iter().flatten().map(
+        found.extend([blocked(analysis, trace), refused(analysis, trace)].into_iter().flatten().map(
             |(at, what)| {
                 Violation::new(Invariant::R2, at, what)
                     .attempt(trace.id())
@@ -27,29 +27,29 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     }
 }
 
-fn held_back(analysis: &Analysis<'_>, trace: &AttemptTrace<'_>) -> Option<(Duration, String)> {
+fn blocked(analysis: &Analysis<'_>, trace: &AttemptTrace<'_>) -> Option<(Duration, String)> {
     let (at, _) = trace.granted?;
     let (index, node) = analysis.node_of(trace)?;
     let admitted = analysis.rw_lines.place(index)?.admitted?;
     let tolerances = analysis.tolerances();
     let from = admitted.at.max(node.created.at).max(trace.began);
-    let due = from + tolerances.news + tolerances.round_trip * 2 + tolerances.scheduling;
+    let due = from + tolerances.notification + tolerances.round_trip * 2 + tolerances.scheduling;
     let well = analysis.life(trace.client)?.apart.spare(from.saturating_sub(tolerances.reconnect), due);
-    (at > due && well).then(|| (at, format!("a reader waited {:?} with no writer ahead of it:", at - from)))
+    (at > due && well).then(|| (at, format!("a reader waited {:?} without a writer ahead of it:", at - from)))
 }
 
 fn refused(analysis: &Analysis<'_>, trace: &AttemptTrace<'_>) -> Option<(Duration, String)> {
     let (at, _) = trace.ended.filter(|(_, ending)| **ending == Ending::Busy)?;
     let tolerances = analysis.tolerances();
     let well = analysis.life(trace.client)?.apart.spare(trace.began.saturating_sub(tolerances.reconnect), at);
-    let since = trace.began.saturating_sub(tolerances.news);
+    let since = trace.began.saturating_sub(tolerances.notification);
     let mut writers = analysis.replay.contenders_in(&trace.attempt.path).filter(|(_, node)| {
         node.contender.as_ref().is_some_and(Contender::is_writer)
             && node.created.at <= at + tolerances.grain
-            && node.gone.is_none_or(|gone| gone.when.at >= since)
+            && node.deleted.is_none_or(|deleted| deleted.when.at >= since)
     });
     (well && writers.next().is_none())
-        .then(|| (at, "a reader was told that others hold, and there was no writer:".to_owned()))
+        .then(|| (at, "a reader ended as busy, but there was no writer:".to_owned()))
 }
 
 #[cfg(test)]
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_is_busy_only_where_a_writer_is() {
+    fn a_reader_ends_as_busy_only_if_there_is_a_writer() {
         let tried = |writes: bool| {
             let mut history = HistoryBuilder::new();
             let other = if writes { history.at(2_100).write(0) } else { history.at(2_100).read(0) };

@@ -7,11 +7,11 @@ use std::time::Duration;
 /// **Exclusion in real time**: from its grant until it is released or known to be lost, a guard is the only
 /// one of its path.
 ///
-/// Two may overlap only while the earlier holder's process stands still for longer than its lease: the
-/// overlap lies inside of that pause and the time to wake up. When somebody else ended its session or deleted
-/// its node, it may overlap for as long as news take. A holder that is cut off has no excuse: it knows before
-/// the servers let its session run out. Assumed: a clock that runs whenever the world does, and `lost()` of
-/// every guard awaited.
+/// Two guards may overlap only in two cases. If the earlier holder's process is paused for longer than its
+/// lease, the overlap lies within that pause and the time to resume. If a third party ended its session or
+/// deleted its node, the overlap is no longer than a notification takes. A holder that is cut off has no
+/// excuse: it knows before the servers expire its session. Assumed: a clock that always runs with the world,
+/// and `lost()` awaited for every guard.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let exclusive =
         |one: &AttemptTrace<'_>, other: &AttemptTrace<'_>| one.is_exclusive() && other.is_exclusive();
@@ -20,7 +20,7 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     }
 }
 
-/// An overlap without an excuse.
+/// Returns the violation, if the overlap has no excuse.
 pub(super) fn judge(
     analysis: &Analysis<'_>,
     invariant: Invariant,
@@ -30,9 +30,9 @@ pub(super) fn judge(
     if is_excused(analysis, earlier, from, until) {
         return None;
     }
-    let end = until.map_or_else(|| "for good".to_owned(), |until| format!("for {:?}", until - from));
+    let end = until.map_or_else(|| "without an end".to_owned(), |until| format!("for {:?}", until - from));
     Some(
-        Violation::new(invariant, from, format!("two held it at the same time, {end}:"))
+        Violation::new(invariant, from, format!("two held at the same time, {end}:"))
             .attempt(earlier.id())
             .attempt(later.id())
             .client(earlier.client)
@@ -48,11 +48,11 @@ pub(crate) fn overlaps(analysis: &Analysis<'_>) -> usize {
 
 #[derive(Clone, Copy)]
 pub(super) struct Overlap<'s, 'a> {
-    /// The one whose place is older.
+    /// The holder whose place is older.
     earlier: &'s AttemptTrace<'a>,
     later: &'s AttemptTrace<'a>,
     from: Duration,
-    /// `None` when neither of them ever stopped.
+    /// `None` if neither of them ever stopped.
     until: Option<Duration>,
 }
 
@@ -72,12 +72,12 @@ pub(super) fn overlapping<'s, 'a>(
         grants.sort_by_key(|(at, _)| *at);
         let mut holding: Vec<&AttemptTrace<'_>> = Vec::new();
         for (at, trace) in grants {
-            // A holder that stops and one that begins at the same time do not overlap: the clock of a run
-            // moves in steps.
+            // A holder that stops and one that begins at the same time do not overlap, because the clock of a
+            // run moves in steps.
             holding.retain(|other| other.until().is_none_or(|until| until > at));
             let excluded = holding.iter().filter(|other| exclude(other, trace));
             let pairs = excluded.map(|other| overlap(analysis, other, trace, at));
-            // A hold may be over at the moment at which it began.
+            // A hold may end at the moment at which it began.
             overlaps.extend(pairs.filter(|pair| pair.until.is_none_or(|until| until > at)));
             holding.push(trace);
         }
@@ -97,8 +97,8 @@ fn overlap<'s, 'a>(
     Overlap { earlier, later, from, until }
 }
 
-/// Transaction since which it had its place: a writer that stepped down has it since it came as a writer,
-/// which its fence tells.
+/// Transaction since which the holder had its place. A downgraded writer has it since it joined as a writer;
+/// its fence contains that transaction.
 fn place(analysis: &Analysis<'_>, trace: &AttemptTrace<'_>) -> Option<i64> {
     let fence = trace.granted.and_then(|(_, grant)| grant.fence).filter(|_| trace.is_shared());
     let fence = fence.and_then(|fence| i64::try_from(fence).ok());
@@ -114,14 +114,14 @@ fn is_excused(
     let (Some((_, node)), Some(life)) = (analysis.node_of(earlier), analysis.life(earlier.client)) else {
         return false;
     };
-    let Some(gone) = node.gone else { return false };
-    // An overlap that is not over at the end of a run may still be in time.
+    let Some(deleted) = node.deleted else { return false };
+    // An overlap that has not ended when the run ends may still be in time.
     let until = until.unwrap_or(analysis.facts().end.at);
     let scheduling = analysis.tolerances().scheduling;
-    let stood_still =
+    let was_paused =
         life.frozen.last_by(from).is_some_and(|frozen| until <= frozen.until.saturating_add(scheduling));
-    let told = || analysis.notice(earlier.client, node).is_some_and(|due| until <= due);
-    stood_still || analysis.end_of(node, gone) == End::Others && told()
+    let notified_in_time = || analysis.notice(earlier.client, node).is_some_and(|due| until <= due);
+    was_paused || analysis.end_of(node, deleted) == End::ThirdParty && notified_in_time()
 }
 
 #[cfg(test)]
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_holder_that_stood_still_is_excused_until_it_wakes_up() {
+    fn a_paused_holder_is_excused_until_it_resumes() {
         let frozen = |woke_at: u64, lost_at: u64| {
             let (mut history, first, second) = waiting();
             history
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_that_was_over_is_no_excuse() {
+    fn a_pause_that_had_ended_is_no_excuse() {
         let (mut history, first, second) = waiting();
         history.at(200).fault(0, FaultKind::Frozen).at(900).heal(0, FaultKind::Frozen);
         history.at(6_510).end_session(1, Expired).at(6_520).grant(second).at(6_600).lost(first);
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_take_away_is_known_within_the_time_of_news() {
+    fn a_forced_session_end_is_noticed_within_the_notification_delay() {
         let taken = |lost_at: u64| {
             let (mut history, first, second) = waiting();
             history.at(200).fault(0, FaultKind::Expired).end_session(1, Forced).at(203).grant(second);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_cut_off_when_others_take_it_away_knows_by_its_lease() {
+    fn a_client_that_is_cut_off_when_its_session_is_ended_notices_by_its_lease() {
         let taken = |lost_at: u64| {
             let (mut history, first, second) = waiting();
             history.at(150).fault(0, FaultKind::Cut).at(200).fault(0, FaultKind::Expired);
@@ -207,13 +207,13 @@ mod tests {
     }
 
     #[test]
-    fn who_deletes_its_node_without_giving_it_up_is_caught() {
+    fn a_client_that_deletes_its_node_while_it_holds_is_caught() {
         let (mut history, first, second) = waiting();
         history.at(200).delete(first).at(203).grant(second).at(300).dropped(first).end(1_000).breaks_also(M3);
     }
 
     #[test]
-    fn a_hold_that_is_over_as_soon_as_it_began_overlaps_with_nobody() {
+    fn a_hold_of_no_duration_overlaps_with_no_other() {
         let mut history = HistoryBuilder::new();
         let (second, first) = (history.at(100).begin(1), history.begin(0));
         history.create(first).create(second).at(110).grant(first).dropped(first).delete(first).grant(second);

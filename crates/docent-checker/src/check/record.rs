@@ -3,9 +3,9 @@ use crate::event::{ClientId, Event, EventKind};
 use crate::violation::{Found, Invariant, Violation};
 use std::time::Duration;
 
-/// A record that contradicts itself proves nothing: times and transactions never go back, an attempt begins
-/// once and is granted or ends once, its guard is used between grant and release only, and nothing is told by
-/// a client that is dead.
+/// A record that contradicts itself proves nothing. Times and transactions never decrease, an attempt begins
+/// once and is granted or ends once, its guard is used only between grant and release, and a crashed client
+/// records nothing.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     for (attempt, index, wrong) in &analysis.attempts.contradictions {
         let event = &analysis.run.events[*index];
@@ -19,8 +19,8 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
             found.push(with_client(Violation::new(Invariant::Record, event.at, what), event.client));
         }
         last = last.max(event.at);
-        if tells_after_death(analysis, event) {
-            let what = format!("a client that crashed tells something: {:?}", event.kind);
+        if reports_after_crash(analysis, event) {
+            let what = format!("a client recorded an event after it crashed: {:?}", event.kind);
             found.push(with_client(Violation::new(Invariant::Record, event.at, what), event.client));
         }
     }
@@ -32,7 +32,7 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     }
 }
 
-fn tells_after_death(analysis: &Analysis<'_>, event: &Event) -> bool {
+fn reports_after_crash(analysis: &Analysis<'_>, event: &Event) -> bool {
     let by_world = matches!(event.kind, EventKind::Fault(_) | EventKind::Healed(_) | EventKind::Crashed);
     let crashed = event.client.and_then(|client| analysis.life(client)?.crashed);
     !by_world && crashed.is_some_and(|crashed| crashed < event.at)
@@ -71,9 +71,9 @@ mod tests {
     }
 
     #[test]
-    fn time_does_not_go_back() {
+    fn time_does_not_go_backwards() {
         let mut history = HistoryBuilder::new();
-        history.at(100).tell(0, EventKind::Started).at(90).tell(1, EventKind::Started);
+        history.at(100).record(0, EventKind::Started).at(90).record(1, EventKind::Started);
         history.end(1_000).breaks(Record);
         let mut run = HistoryBuilder::good();
         run.run.journal.swap(0, 5);
@@ -81,13 +81,13 @@ mod tests {
     }
 
     #[test]
-    fn the_dead_tell_nothing() {
+    fn a_crashed_client_reports_nothing() {
         let mut history = HistoryBuilder::new();
         history
             .at(100)
-            .tell(0, EventKind::Crashed)
+            .record(0, EventKind::Crashed)
             .at(110)
-            .tell(0, EventKind::Notified { path: "/a".to_owned() });
+            .record(0, EventKind::Notified { path: "/a".to_owned() });
         history.end(1_000).breaks(Record);
     }
 }

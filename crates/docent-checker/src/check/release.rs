@@ -4,10 +4,12 @@ use crate::journal_replay::NodeLife;
 use crate::violation::{Found, Invariant, Violation};
 use std::time::Duration;
 
-/// **Release**: when it returns success the node is gone; when it fails the delete goes on in the background,
-/// and is done when the client was connected and well for a moment. A client deletes the node of a guard only
-/// when the guard was given up or lost, or the client closes. The node of a ticket that tasks share may stay
-/// for the next one's turn: what became of it in the end is for M6.
+/// **Release**: when `release` returns success, the node has been deleted. When `release` fails, the delete
+/// continues in the background, and is done after the client was connected and healthy for a moment. A client
+/// deletes the node of a guard only if the guard was given up or lost, or if the client closes.
+///
+/// The node of a ticket that tasks share may stay for the next task's turn. M6 checks that it is deleted in
+/// the end.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     for trace in analysis.attempts.all() {
         let Some((_, node)) = analysis.node_of(trace) else { continue };
@@ -27,35 +29,35 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     }
 }
 
-/// The node was deleted while its guard was held.
+/// Finds a node that was deleted while its guard was held.
 fn too_early(
     analysis: &Analysis<'_>,
     trace: &AttemptTrace<'_>,
     node: &NodeLife,
 ) -> Option<(Duration, String)> {
-    let gone = node.gone.filter(|gone| analysis.end_of(node, *gone) == End::Own)?;
-    let at = gone.when.at;
+    let deleted = node.deleted.filter(|deleted| analysis.end_of(node, *deleted) == End::Own)?;
+    let at = deleted.when.at;
     let grain = analysis.tolerances().grain;
     let closing = analysis.leaving(trace.client);
     let allowed = [trace.until(), closing].into_iter().flatten().min();
-    // An inner guard's release that takes the node is a matter of reentrancy.
+    // M10 checks inner handles whose release deletes the node.
     let inner = trace.acts.iter().any(|act| act.deed == Deed::InnerReleased && act.at <= at + grain);
     let early = allowed.is_none_or(|allowed| allowed > at + grain) && !inner;
-    early.then(|| (at, "its client deleted the node of a guard that was held:".to_owned()))
+    early.then(|| (at, "its client deleted the node of a held guard:".to_owned()))
 }
 
-/// It returned success, and the node was there.
+/// Finds a `release` that returned success while the node existed.
 fn unfinished(
     analysis: &Analysis<'_>,
     trace: &AttemptTrace<'_>,
     node: &NodeLife,
 ) -> Option<(Duration, String)> {
     let (at, _) = trace.released.filter(|(_, ok)| *ok)?;
-    let there = node.gone.is_none_or(|gone| gone.when.at > at + analysis.tolerances().grain);
-    there.then(|| (at, "release returned success while its node was there:".to_owned()))
+    let exists = node.deleted.is_none_or(|deleted| deleted.when.at > at + analysis.tolerances().grain);
+    exists.then(|| (at, "release returned success while its node existed:".to_owned()))
 }
 
-/// It was called, and the node stays.
+/// Finds a `release` that was called, and whose node stays.
 fn forgotten(
     analysis: &Analysis<'_>,
     trace: &AttemptTrace<'_>,
@@ -68,11 +70,11 @@ fn forgotten(
     }
     let tolerances = analysis.tolerances();
     let due = life.apart.quiet(releasing, tolerances.cleanup)? + tolerances.round_trip + tolerances.grain;
-    let late = match node.gone {
-        Some(gone) => gone.when.at > due,
+    let late = match node.deleted {
+        Some(deleted) => deleted.when.at > due,
         None => analysis.shows(due),
     };
-    late.then(|| (due, "release was called and its node stays:".to_owned()))
+    late.then(|| (due, "release was called, but its node stays:".to_owned()))
 }
 
 #[cfg(test)]
@@ -82,7 +84,7 @@ mod tests {
     use crate::violation::Invariant::{M6, M9};
 
     #[test]
-    fn success_means_that_the_node_is_gone() {
+    fn success_means_that_the_node_was_deleted() {
         let (mut history, attempt) = HistoryBuilder::of_holder();
         history.at(200).releasing(attempt);
         history.clone().at(203).delete(attempt).at(206).released(attempt, true).end(1_000).holds();
@@ -90,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_release_that_fails_goes_on_in_the_background() {
+    fn a_failed_release_continues_in_the_background() {
         let failed = |deleted: bool| {
             let (mut history, attempt) = HistoryBuilder::of_holder();
             history

@@ -4,11 +4,11 @@ use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// **Members that never left are shown**: nobody disappears from a view whose node was there all the time,
-/// under any faults of links, servers and the client's own sessions; and where the view has a grace for nodes
-/// that are gone, nobody disappears earlier than that.
+/// **Members that never left are shown**: a member whose node existed all the time does not disappear from a
+/// view, whatever happens to links, servers and the client's own sessions. If the view has a grace for
+/// deleted nodes, no member disappears before the grace has passed.
 ///
-/// A node that is deleted and made again by one transaction was never gone.
+/// A node that one transaction deletes and re-creates was never absent.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let views = views(&analysis.run.events);
     let histories = histories(analysis.run, views.iter().map(|view| view.folder), is_in);
@@ -20,8 +20,8 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
                 let path = format!("{}/{}", view.folder, one.name);
                 let shown = firsts[view.folder].get(&(&*path, one.number)).copied().unwrap_or(0);
                 let later = &histories[view.folder][shown..];
-                if !was_gone(analysis, view, later, &path, one.number, at) {
-                    let what = "disappeared from a view, and never was gone for its grace:";
+                if !was_deleted(analysis, view, later, &path, one.number, at) {
+                    let what = "disappeared from a view before it was absent for the grace:";
                     found.push(Violation::new(Invariant::D2, at, what).client(view.client).path(path));
                 }
             }
@@ -29,8 +29,8 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     }
 }
 
-/// True when a node that said `number` was missing in one of these states, the view's grace before `at`.
-fn was_gone(
+/// Returns true if a node with `number` was absent in one of these states, the view's grace before `at`.
+fn was_deleted(
     analysis: &Analysis<'_>,
     view: &View<'_>,
     states: &[State],
@@ -39,7 +39,7 @@ fn was_gone(
     at: Duration,
 ) -> bool {
     let by = at + analysis.tolerances().grain;
-    // A node that cannot be read is no instance, and has no grace.
+    // A node that cannot be read is not an instance, and has no grace.
     let grace = number.map_or(Duration::ZERO, |_| view.grace);
     let mut in_time = states.iter().take_while(|state| state.at + grace <= by);
     in_time.any(|state| !state.nodes.contains_key(path))
@@ -50,35 +50,35 @@ mod tests {
     use crate::history::{DiscoveryEvents, HistoryBuilder};
     use crate::violation::Invariant::D2;
 
-    /// Shown at 0.2 s, and not at 3 s any more.
-    fn disappears(gone: Option<u64>, grace: u64) -> HistoryBuilder {
+    /// Shown at 0.2 s, and no longer at 3 s.
+    fn disappears(deleted: Option<u64>, grace: u64) -> HistoryBuilder {
         let mut history = HistoryBuilder::new();
         history.at(100).write_node("/s/a", 1, Some(10)).at(150).view(3, "/s", grace);
         history.at(200).shown(3, &[("a", Some(10))]);
-        if let Some(gone) = gone {
-            history.at(gone).delete_path("/s/a", 1);
+        if let Some(deleted) = deleted {
+            history.at(deleted).delete_path("/s/a", 1);
         }
         history.at(3_000).shown(3, &[]).end(4_000)
     }
 
     #[test]
-    fn who_left_disappears() {
+    fn a_removed_instance_disappears() {
         disappears(Some(2_990), 0).holds();
         disappears(Some(1_000), 2_000).holds();
     }
 
     #[test]
-    fn who_never_left_is_missed() {
+    fn the_disappearance_of_a_present_instance_is_caught() {
         disappears(None, 0).breaks(D2);
     }
 
     #[test]
-    fn who_disappears_within_the_grace_is_missed() {
+    fn a_disappearance_within_the_grace_is_caught() {
         disappears(Some(1_100), 2_000).breaks(D2);
     }
 
     #[test]
-    fn who_left_before_it_was_shown_again_is_missed() {
+    fn a_disappearance_is_not_excused_by_an_earlier_removal() {
         let mut history = HistoryBuilder::new();
         history.at(100).write_node("/s/a", 1, Some(10)).at(200).delete_path("/s/a", 1);
         history.at(300).write_node("/s/a", 2, Some(11)).at(350).view(3, "/s", 0);

@@ -6,18 +6,17 @@ use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// **Nothing unseen is overwritten**: a value that is published over the one that was seen replaces that one
-/// and no other, and one that is published over nothing is the first.
+/// **No unseen value is overwritten**: a value that is published over the seen value replaces that value and
+/// no other. A value that is published if none exists is the first one.
 ///
-/// Of a node that was deleted and made anew while the call was under way the servers compare only the
-/// version: not asked for.
+/// If the node was deleted and re-created during the call, the servers compare only the version: not checked.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let publications = publications(&analysis.run.events);
     let paths = publications.iter().map(|publication| publication.path);
     let histories = histories(analysis.run, paths, |key, path| key == path);
     let firsts: BTreeMap<_, _> = histories.iter().map(|(path, states)| (*path, firsts(states))).collect();
     for publication in &publications {
-        let Way::Over { number, seen } = publication.way else { continue };
+        let Way::ReplaceSeen { number, seen } = publication.way else { continue };
         let written = firsts[publication.path].get(&(publication.path, Some(number)));
         let Some(place) = written else { continue };
         if let Some((at, what)) = wrong(publication, &histories[publication.path][..=*place], seen) {
@@ -34,7 +33,7 @@ fn wrong(publication: &Publication<'_>, states: &[State], seen: Option<i64>) -> 
     let replaced = before.last().and_then(value).map(|(zxid, _)| zxid);
     let mut meanwhile = before.iter().rev().take_while(|state| state.at >= publication.began);
     let well = replaced == seen || meanwhile.any(|state| value(state).is_none());
-    (!well).then(|| (written.at, format!("{replaced:x?} was overwritten, and {seen:x?} was seen:")))
+    (!well).then(|| (written.at, format!("{replaced:x?} was overwritten, but {seen:x?} was seen:")))
 }
 
 #[cfg(test)]
@@ -43,12 +42,12 @@ mod tests {
     use crate::history::{ConfigEvents, HistoryBuilder};
     use crate::violation::Invariant::C4;
 
-    /// The first value was seen, and perhaps somebody else published meanwhile.
-    fn over(other: bool) -> HistoryBuilder {
+    /// The first value was seen. If `other` is true, another client publishes meanwhile.
+    fn replaced(other: bool) -> HistoryBuilder {
         let mut history = HistoryBuilder::new();
         history.at(100).write_node("/c", 0, Some(1));
         let seen = Some(history.last_zxid());
-        history.at(200).publish(0, 7, "/c", Way::Over { number: 2, seen });
+        history.at(200).publish(0, 7, "/c", Way::ReplaceSeen { number: 2, seen });
         if other {
             history.at(205).write_again("/c", 0, Some(9));
         }
@@ -57,23 +56,23 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_is_replaced() {
-        over(false).holds();
+    fn a_value_that_was_seen_is_replaced() {
+        replaced(false).holds();
     }
 
     #[test]
-    fn what_was_not_seen_is_missed() {
-        over(true).breaks(C4);
+    fn a_replaced_value_that_was_not_seen_is_caught() {
+        replaced(true).breaks(C4);
     }
 
     #[test]
-    fn what_is_new_is_not_published_over_another() {
-        let new = |there: bool| {
+    fn a_new_value_that_replaces_another_is_caught() {
+        let new = |exists: bool| {
             let mut history = HistoryBuilder::new();
-            if there {
+            if exists {
                 history.at(100).write_node("/c", 0, Some(1));
             }
-            history.at(200).publish(0, 7, "/c", Way::Over { number: 2, seen: None });
+            history.at(200).publish(0, 7, "/c", Way::ReplaceSeen { number: 2, seen: None });
             history.at(210).write_again("/c", 0, Some(2));
             history.at(300).published(0, 7, Outcome::Applied(None)).end(1_000)
         };

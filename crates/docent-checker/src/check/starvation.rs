@@ -3,7 +3,7 @@ use crate::analysis::Analysis;
 use crate::violation::{Found, Invariant};
 
 /// **Writers are not starved**: a reader whose place is behind that of a waiting writer is not granted before
-/// that writer's place is gone.
+/// that writer's node is deleted.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     for Passed { trace, writer } in passed(analysis) {
         let Some((at, _)) = trace.granted else { continue };
@@ -21,7 +21,7 @@ mod tests {
     use crate::history::HistoryBuilder;
     use crate::violation::Invariant::R3;
 
-    /// One reads, one waits to write, another one wants to read.
+    /// One contender reads, one waits to write, another one waits to read.
     fn waiting() -> (HistoryBuilder, [AttemptId; 3]) {
         let mut history = HistoryBuilder::new();
         let all = [history.at(100).read(0), history.write(1), history.read(2)];
@@ -39,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_that_left_is_in_nobodys_way() {
+    fn a_writer_that_left_blocks_no_reader() {
         let (mut history, [_, writer, late]) = waiting();
         history.at(200).ended(writer, Ending::Cancelled).delete(writer).at(203).grant(late).end(300).holds();
     }

@@ -5,13 +5,16 @@ use crate::journal_replay::NodeLife;
 use crate::violation::{Found, Invariant, Violation};
 use std::time::Duration;
 
-/// **Succession**: the candidate that comes first in the line leads within the time of news, which is a
-/// second, and the takeover delay of its election, if its client is connected and well.
+/// **Succession**: the candidate that becomes first in the line soon leads, if its client is connected and
+/// healthy. Soon means the time for a notification, which is a second, plus the takeover delay of its
+/// election.
 ///
-/// It comes first when the leader's node is gone: at once when that resigns, and within a session timeout and
-/// two ticks when that fails, of which M6 asks. That somebody leads after all faults is for M8. Where a
-/// client has several nodes in the line, the attempt of each is not known before it leads: an unknown node
-/// counts when the client needs all of them.
+/// The candidate becomes first when the leader's node is deleted: immediately if the leader resigns, and
+/// within a session timeout and two ticks if the leader fails, which M6 checks. M8 checks that there is a
+/// leader after all faults.
+///
+/// If a client has several nodes in the line, it is unknown which attempt a node belongs to before it leads.
+/// Such a node is checked if the client needs all of its nodes.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     for (path, delay) in analysis.elections.delays() {
         for (index, node) in analysis.replay.contenders_in(path) {
@@ -29,7 +32,7 @@ fn late(
 ) -> Option<Violation> {
     let (first, client) = (node.first?.at, analysis.client_of(node.owner)?);
     let tolerances = analysis.tolerances();
-    let due = first + tolerances.news + delay;
+    let due = first + tolerances.notification + delay;
     let life = analysis.life(client)?;
     let well = life.apart.spare(first.saturating_sub(tolerances.reconnect), due);
     if !well || !analysis.shows(due) || life.leaving().is_some_and(|leaving| leaving <= due) {
@@ -40,16 +43,16 @@ fn late(
         Some((at, _)) => at > due,
         None => node.is_alive_at(due) && needs_all(analysis, client, path, node, due),
     };
-    let what = "it came first in the line and does not lead:";
+    let what = "it became first in the line, but does not lead:";
     let violation = || Violation::new(Invariant::E5, due, what).client(client).path(path).path(&node.path);
     late.then(|| holder.into_iter().fold(violation(), |violation, trace| violation.attempt(trace.id())))
 }
 
-/// True when a client waits for at least as many terms as it has nodes in the line.
+/// Returns true if a client waits for at least as many terms as it has nodes in the line.
 fn needs_all(analysis: &Analysis<'_>, client: ClientId, path: &str, node: &NodeLife, at: Duration) -> bool {
     let grain = analysis.tolerances().grain;
     let waits = |trace: &&AttemptTrace<'_>| {
-        trace.began <= node.created.at + grain && trace.waited_until().is_none_or(|over| over > at)
+        trace.began <= node.created.at + grain && trace.waited_until().is_none_or(|ended| ended > at)
     };
     let nodes = analysis.replay.contenders_in(path).filter(|(index, node)| {
         analysis.client_of(node.owner) == Some(client)
@@ -66,7 +69,7 @@ mod tests {
     use crate::journal::EndCause::{Expired, Forced};
     use crate::violation::Invariant::E5;
 
-    /// The first one leads until 5 s; the second one waits.
+    /// The first candidate leads until 5 s; the second waits.
     fn waiting(delay: u64) -> (HistoryBuilder, AttemptId, AttemptId) {
         let mut history = HistoryBuilder::new();
         let (first, second) = (history.at(100).run_with(0, 7, 0, delay), history.run_with(1, 8, 0, delay));
@@ -75,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_leads_soon_after_one_that_resigned() {
+    fn the_next_candidate_leads_soon_after_a_resignation() {
         let next = |at: u64| {
             let (mut history, first, second) = waiting(0);
             history.at(5_000).releasing(first).delete(first).at(at).grant(second);
@@ -86,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_leads_soon_after_the_session_of_one_that_failed_is_over() {
+    fn the_next_candidate_leads_soon_after_the_session_of_a_failed_leader_ended() {
         let (mut history, first, second) = waiting(0);
         history.at(200).fault(0, FaultKind::Cut).at(4_000).lost(first).dropped(first);
         history.at(6_600).end_session(1, Expired);
@@ -109,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn who_never_leads_is_caught() {
+    fn a_first_candidate_that_never_leads_is_caught() {
         let (mut history, first, second) = waiting(0);
         history.at(5_000).releasing(first).delete(first);
         history.clone().end(5_100).holds();
@@ -118,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn of_who_is_cut_off_nothing_is_asked() {
+    fn a_candidate_that_is_cut_off_need_not_lead() {
         let (mut history, first, _) = waiting(0);
         history
             .at(4_900)

@@ -4,20 +4,20 @@ use crate::run::Noted;
 use crate::violation::{Found, Invariant, Violation};
 use std::time::Duration;
 
-/// **Takeover delay**: a leader of an election that has one begins not before that is over, counted from the
-/// time when it came first in the line, unless its predecessor resigned.
+/// **Takeover delay**: if an election has a takeover delay, a leader begins only after that delay, counted
+/// from the moment at which it became first in the line, unless its predecessor resigned.
 ///
-/// A leader that resigned took its term out of the election's node; the facts hold the content of that node
-/// at each transaction.
+/// A leader that resigned removed its term from the election's node. The facts contain the content of that
+/// node at each transaction.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     for trace in analysis.attempts.all() {
-        let standing = analysis.elections.standing(trace.id()).filter(|standing| !standing.delay.is_zero());
+        let campaign = analysis.elections.campaign(trace.id()).filter(|campaign| !campaign.delay.is_zero());
         let Some((early, delay)) =
-            standing.and_then(|it| Some((early(analysis, trace, it.delay)?, it.delay)))
+            campaign.and_then(|it| Some((early(analysis, trace, it.delay)?, it.delay)))
         else {
             continue;
         };
-        let what = format!("it began {early:?} before the takeover delay of {delay:?} was over:");
+        let what = format!("it began {early:?} before the end of the takeover delay of {delay:?}:");
         let at = trace.granted.map_or(trace.began, |(at, _)| at);
         found.push(
             Violation::new(Invariant::E9, at, what)
@@ -28,7 +28,7 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     }
 }
 
-/// Time by which a term began too early.
+/// The time by which a term began too early.
 fn early(analysis: &Analysis<'_>, trace: &AttemptTrace<'_>, delay: Duration) -> Option<Duration> {
     let (at, _) = trace.granted?;
     let (_, node) = analysis.node_of(trace)?;
@@ -46,8 +46,9 @@ mod tests {
     use crate::run::Noted;
     use crate::violation::Invariant::E9;
 
-    /// The first one's term is written down, and resigned from or not; the second one comes first at 1 s.
-    fn handed_over(resigned: bool) -> (HistoryBuilder, AttemptId) {
+    /// The first candidate's term is recorded, and resigned from if `resigned` is true. The second candidate
+    /// becomes first at 1 s.
+    fn ended_term(resigned: bool) -> (HistoryBuilder, AttemptId) {
         let mut history = HistoryBuilder::new();
         let (first, second) = (history.at(100).run_with(0, 7, 0, 2_000), history.run_with(1, 8, 0, 2_000));
         history.create(first).create(second).at(109).pass();
@@ -62,14 +63,14 @@ mod tests {
     }
 
     #[test]
-    fn who_follows_one_that_resigned_begins_at_once() {
-        let (mut history, second) = handed_over(true);
+    fn the_successor_of_a_leader_that_resigned_starts_immediately() {
+        let (mut history, second) = ended_term(true);
         history.at(1_010).grant(second).end(9_000).holds();
     }
 
     #[test]
-    fn who_follows_another_waits() {
-        let (mut history, second) = handed_over(false);
+    fn the_successor_of_any_other_leader_waits() {
+        let (mut history, second) = ended_term(false);
         history.clone().at(3_010).grant(second).end(9_000).holds();
         history.at(2_900).grant(second).end(9_000).breaks(E9);
     }

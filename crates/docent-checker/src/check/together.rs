@@ -4,11 +4,12 @@ use crate::event::Role;
 use crate::journal_replay::Moment;
 use crate::violation::{Found, Invariant, Violation};
 
-/// **Things that go together** are held as a whole or not at all: there is a transaction at which all of
-/// their nodes were there, each in its turn. The turn of a semaphore goes before, and is not looked at.
+/// **Resources of one group** are held as a whole or not at all: there is a transaction at which all of their
+/// nodes existed, each in its turn. The turn of a semaphore precedes the group's other grants, and is not
+/// checked.
 ///
-/// Nodes that an acquire took before it failed are a matter of orphans (M6), and its waits for others while
-/// it has them of liveness (M8).
+/// M6 checks the nodes that a failed acquire created, and M8 the time for which an acquire waits while it
+/// holds some of its resources.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     for group in analysis.attempts.groups() {
         let traces = group.iter().filter_map(|id| analysis.attempts.get(*id));
@@ -24,23 +25,24 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
 }
 
 fn wrong(analysis: &Analysis<'_>, traces: &[&AttemptTrace<'_>]) -> Option<String> {
-    let (mut last_came, mut first_went): (Option<Moment>, Option<Moment>) = (None, None);
+    let (mut last_created, mut first_deleted): (Option<Moment>, Option<Moment>) = (None, None);
     for trace in traces {
         if trace.granted.is_none() {
-            return Some("a part of what goes together was granted:".to_owned());
+            return Some("only a part of a group was granted:".to_owned());
         }
-        // That there is no such node, or that it never came to its turn, is for others to say.
+        // Other invariants report a node that does not exist or never came to its turn.
         let (index, node) = analysis.node_of(trace)?;
-        let came = match trace.attempt.role {
+        let created = match trace.attempt.role {
             Role::Exclusive => node.first?,
             Role::Shared => analysis.rw_lines.place(index)?.admitted?,
             _ => node.created,
         };
-        last_came = last_came.max(Some(came));
-        first_went = [first_went, node.gone.map(|gone| gone.when)].into_iter().flatten().min();
+        last_created = last_created.max(Some(created));
+        first_deleted = [first_deleted, node.deleted.map(|deleted| deleted.when)].into_iter().flatten().min();
     }
-    let never = first_went.zip(last_came).is_some_and(|(went, came)| went.zxid <= came.zxid);
-    never.then(|| "granted together and never held at the same time:".to_owned())
+    let never =
+        first_deleted.zip(last_created).is_some_and(|(deleted, created)| deleted.zxid <= created.zxid);
+    never.then(|| "granted together, but never held at the same time:".to_owned())
 }
 
 #[cfg(test)]
@@ -52,12 +54,12 @@ mod tests {
     fn both() -> (HistoryBuilder, [AttemptId; 2]) {
         let mut history = HistoryBuilder::new();
         let both = ["/one", "/two"].map(|path| history.at(2_100).begin_at(0, path));
-        history.tell(0, EventKind::Together(both.to_vec())).create(both[0]);
+        history.record(0, EventKind::Together(both.to_vec())).create(both[0]);
         (history, both)
     }
 
     #[test]
-    fn all_of_them_at_once() {
+    fn all_locks_are_granted_together() {
         let (mut history, both) = both();
         history.at(2_200).create(both[1]).at(2_210).grant(both[0]).grant(both[1]);
         history
@@ -71,13 +73,13 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_them_is_caught() {
+    fn a_grant_of_only_some_locks_is_caught() {
         let (mut history, both) = both();
         history.at(2_210).grant(both[0]).end(2_300).breaks(G1);
     }
 
     #[test]
-    fn one_that_was_lost_before_the_other_came_is_caught() {
+    fn a_lock_that_was_lost_before_the_other_was_granted_is_caught() {
         let (mut history, both) = both();
         let node = history.node(both[0]);
         history.at(2_150).delete_path(&node, 9).at(2_200).create(both[1]);
@@ -85,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_one_of_them_does_not_starve_for_the_other() {
+    fn a_client_that_waits_for_one_lock_does_not_starve_for_the_other() {
         let (mut history, both) = both();
         let other = history.begin_at(1, "/two");
         history.create(other).at(2_110).grant(other).at(2_200).world(EventKind::Calm).create(both[1]);
@@ -94,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn all_are_lost_with_one() {
+    fn all_locks_are_lost_with_one() {
         let (mut history, both) = both();
         history.at(2_200).create(both[1]).at(12_210).grant(both[0]).grant(both[1]);
         let node = history.node(both[0]);

@@ -5,9 +5,9 @@ use crate::violation::{Found, Invariant, Violation};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// **Values do not go back**: a value that a subscription shows was written, by the transaction that it says,
-/// and is never older than the one it showed before, across links and sessions. V1 and V2 of the promises of
-/// subscriptions (`docs/proof.md`).
+/// **Values do not revert**: a value that a subscription shows was written, by the transaction that the
+/// subscription reports, and is never older than the value shown before, across links and sessions. These are
+/// V1 and V2 of the promises of subscriptions (`docs/proof.md`).
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let written: BTreeSet<(&str, i64, u64)> = analysis
         .facts()
@@ -28,7 +28,7 @@ fn wrong(follower: &Follower<'_>, written: &BTreeSet<(&str, i64, u64)>) -> Optio
     follower.steps.iter().find_map(|(at, step)| {
         let Following::Saw { number, zxid } = step else { return None };
         if !written.contains(&(follower.path, *zxid, *number)) {
-            return Some((*at, format!("{number} of {zxid:#x} was shown, which was never written:")));
+            return Some((*at, format!("{number} of {zxid:#x} was shown, but never written:")));
         }
         let before = std::mem::replace(&mut newest, *zxid);
         (*zxid < before).then(|| (*at, format!("{zxid:#x} was shown after {before:#x}:")))
@@ -57,12 +57,12 @@ mod tests {
     }
 
     #[test]
-    fn older_ones_are_caught() {
+    fn an_older_value_is_caught() {
         saw(&[2, 1]).breaks(C1);
     }
 
     #[test]
-    fn what_was_never_written_is_caught() {
+    fn a_value_that_was_never_written_is_caught() {
         saw(&[1, 3]).breaks(C1);
     }
 }

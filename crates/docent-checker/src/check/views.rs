@@ -6,10 +6,14 @@ use crate::violation::{Found, Invariant, Violation};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// **Views** of a folder show its content: all that is shown was written; after the last value of a node no
-/// earlier one is shown; and once all faults are over and nothing changes any more, exactly the nodes of the
-/// folder are shown, a node that cannot be read as one that cannot, and all others as they are. Promised by
-/// `Service` and `Members`.
+/// **Views** of a folder show its content:
+///
+/// - Everything that is shown was written.
+/// - After a value of a node, no earlier value of it is shown.
+/// - After all faults have ended and nothing changes any more, exactly the nodes of the folder are shown,
+///   with their latest values. A node that cannot be read is shown as unreadable.
+///
+/// `Service` and `Members` guarantee this.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     let views = views(&analysis.run.events);
     let histories = histories(analysis.run, views.iter().map(|view| view.folder), is_in);
@@ -27,7 +31,7 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
 
 type Wrong = (Duration, String);
 
-/// Something was shown that nobody wrote.
+/// Finds a shown value that was never written.
 fn truth(view: &View<'_>, written: &BTreeSet<(&str, Option<u64>)>) -> Option<Wrong> {
     view.shown.iter().find_map(|(at, listed)| {
         let was_written = |one: &&Listed| {
@@ -42,7 +46,7 @@ fn truth(view: &View<'_>, written: &BTreeSet<(&str, Option<u64>)>) -> Option<Wro
     })
 }
 
-/// Something older was shown after something newer.
+/// Finds an older value that was shown after a newer one.
 fn order(view: &View<'_>) -> Option<Wrong> {
     let mut newest: BTreeMap<&str, i64> = BTreeMap::new();
     view.shown.iter().find_map(|(at, listed)| {
@@ -55,24 +59,24 @@ fn order(view: &View<'_>) -> Option<Wrong> {
     })
 }
 
-/// The folder does not change, and other nodes are shown.
+/// Finds a view that does not show the folder's nodes, although the folder no longer changes.
 fn end(analysis: &Analysis<'_>, view: &View<'_>, states: &[State]) -> Option<Wrong> {
     let (life, calm) = (analysis.life(view.client)?, analysis.calm()?);
     let tolerances = analysis.tolerances();
-    let moment = tolerances.reconnect + tolerances.news + PAUSE + view.grace;
-    let gone = [view.over, analysis.leaving(view.client), Some(analysis.facts().end.at)]
+    let moment = tolerances.reconnect + tolerances.notification + PAUSE + view.grace;
+    let last_due = [view.stopped, analysis.leaving(view.client), Some(analysis.facts().end.at)]
         .into_iter()
         .flatten()
         .min()?;
     states.iter().enumerate().find_map(|(place, state)| {
         let next = states.get(place + 1).map_or(Duration::MAX, |next| next.at);
         let due = life.apart.quiet(state.at.max(calm).max(view.opened), moment)?;
-        if due + tolerances.grain >= next.min(gone) {
+        if due + tolerances.grain >= next.min(last_due) {
             return None;
         }
         let shown = view.shown.iter().rev().find(|(at, _)| *at <= due).map(|(_, listed)| names(listed));
         let is = names_of(state, view.folder);
-        (shown.as_ref() != Some(&is)).then(|| (due, format!("{is:?} is there, and shown is {shown:?}:")))
+        (shown.as_ref() != Some(&is)).then(|| (due, format!("the folder has {is:?}, but shows {shown:?}:")))
     })
 }
 
@@ -92,7 +96,8 @@ mod tests {
     use crate::history::{DiscoveryEvents, HistoryBuilder};
     use crate::violation::Invariant::D1;
 
-    /// Two instances and a bad node; the first is updated at 2 s; calm from 3 s on.
+    /// Two instances and an unreadable node. The first instance is updated at 2 s. All faults have ended from
+    /// 3 s on.
     fn folder() -> HistoryBuilder {
         let mut history = HistoryBuilder::new();
         history.at(100).write_node("/s/a", 1, Some(10)).write_node("/s/b", 2, Some(20));
@@ -110,12 +115,12 @@ mod tests {
     }
 
     #[test]
-    fn who_is_shown_all_of_it_sees_it() {
+    fn a_complete_view_is_right() {
         shown(&[("a", Some(11)), ("b", Some(20)), ("bad", None)]).holds();
     }
 
     #[test]
-    fn a_view_that_stays_behind_is_caught() {
+    fn an_outdated_view_is_caught() {
         shown(&[("a", Some(10)), ("b", Some(20)), ("bad", None)]).breaks(D1);
         shown(&[("a", Some(11)), ("bad", None)]).breaks_also(D1);
         shown(&[("a", Some(11)), ("b", Some(20))]).breaks_also(D1);
@@ -123,13 +128,13 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_written_is_caught() {
+    fn data_that_was_never_written_is_caught() {
         let mut history = folder();
         history.at(520).shown(3, &[("a", Some(12))]).end(1_000).breaks(D1);
     }
 
     #[test]
-    fn what_goes_back_is_caught() {
+    fn a_view_that_goes_backwards_is_caught() {
         let mut history = folder();
         let one = |number| vec![("a", Some(number))];
         history.at(600).write_again("/s/a", 1, Some(11));

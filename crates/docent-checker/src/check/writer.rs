@@ -5,10 +5,10 @@ use crate::violation::{Found, Invariant, Violation};
 
 /// **A writer excludes readers**, in the order of transactions and in real time.
 ///
-/// For each reader there is a transaction at which its node was there and no writer ahead of it was; a reader
-/// that was granted while the one ahead held is caught here, and one that passed a writer that waited by R3.
-/// In real time a writer and a reader may overlap as two writers may: see M3, which is also where two writers
-/// are caught.
+/// For each reader there is a transaction at which its node existed and no writer was ahead of it. A reader
+/// that was granted while a writer ahead held is reported here; one that passed a waiting writer is reported
+/// by R3. In real time a writer and a reader may overlap like two writers: see M3, which also reports two
+/// writers.
 pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     for Passed { trace, writer } in passed(analysis) {
         let Some((at, _)) = trace.granted else { continue };
@@ -26,7 +26,7 @@ pub(super) fn check(analysis: &Analysis<'_>, found: &mut Found) {
     }
 }
 
-/// True when it was granted by then.
+/// Returns true if the attempt was granted by the time `at`.
 pub(super) fn has_it(trace: &AttemptTrace<'_>, at: std::time::Duration) -> bool {
     trace.granted.is_some_and(|(granted, _)| granted <= at)
 }
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_goes_on_beside_a_writer_is_caught() {
+    fn a_reader_that_continues_beside_a_writer_is_caught() {
         let mut history = HistoryBuilder::new();
         let (reader, writer) = (history.at(100).read(0), history.write(1));
         history.create(reader).create(writer).at(110).grant(reader);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_stood_still_is_excused() {
+    fn a_paused_reader_is_excused() {
         let mut history = HistoryBuilder::new();
         let (reader, writer) = (history.at(100).read(0), history.write(1));
         history.create(reader).create(writer).at(110).grant(reader).at(200).fault(0, FaultKind::Frozen);

@@ -4,96 +4,96 @@ use std::time::Duration;
 /// An attempt to hold something.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Attempt {
-    /// Its number.
+    /// Number of the attempt.
     pub id: AttemptId,
-    /// The path of the thing, as the server knows it.
+    /// Path of the lock or other resource, as the server knows it.
     pub path: String,
-    /// The role that it wants there.
+    /// Role that the attempt requests.
     pub role: Role,
-    /// Time that it waits for others: `None` for as long as it takes, zero for not at all.
+    /// Longest time that the attempt waits for other holders: `None` for no limit, zero for not waiting.
     pub patience: Option<Duration>,
 }
 
-/// Role that an attempt wants.
+/// The role that an attempt requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Role {
-    /// To hold it alone.
+    /// An exclusive hold.
     Exclusive,
-    /// To hold it together with others that want the same.
+    /// A hold that is shared with other attempts of this role.
     Shared,
-    /// One of so many permits that are wanted together.
+    /// One of this number of permits, which are requested together.
     Permits(u32),
-    /// To come to its turn, which is given up for the things that go together with it.
+    /// The turn in a line, which is given up when the resources of the same group are granted.
     Turn,
 }
 
-/// Grant of an attempt.
+/// The grant of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Grant {
-    /// The node by which it is held, as the server knows it.
+    /// Node on which the hold is based, as the server knows it.
     pub node: String,
-    /// The session that the client had.
+    /// Session of the client at the grant.
     pub session: i64,
-    /// The client's generation.
+    /// Generation of the client.
     pub generation: u64,
-    /// The fencing token, where there is one. Of a turn it is [made](Turn::fence) of the ticket's and its
-    /// number.
+    /// The fencing token, if there is one. That of a turn is [computed](Turn::fence) from the ticket's fence
+    /// and the number of the turn.
     pub fence: Option<u64>,
-    /// The turn with a ticket that several attempts have one after the other.
+    /// The turn, if several attempts use the same ticket one after the other.
     pub turn: Option<Turn>,
 }
 
-/// Turn with a ticket that tasks of a client share.
+/// A turn with a ticket that tasks of a client share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Turn {
-    /// Its number, from 0.
+    /// Number of the turn, from 0.
     pub number: u32,
-    /// The last number that there may be.
+    /// Highest number that a turn of this ticket may have.
     pub last: u32,
 }
 
 impl Turn {
-    /// Bits of a fence for the number of the turn.
+    /// Number of low bits of a fence that contain the number of the turn.
     const BITS: u32 = 16;
 
-    /// The fence of this turn with a ticket that was created by the transaction `czxid`, for runs in which
+    /// The fence of this turn with a ticket that was created by the transaction `czxid`. Only for runs whose
     /// transactions and turns have small numbers.
     pub fn fence(self, czxid: u64) -> u64 {
         czxid << Self::BITS | u64::from(self.number)
     }
 }
 
-/// End of an attempt without a grant.
+/// How an attempt ended without a grant.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Ending {
-    /// Somebody else held it.
+    /// Another client held the resource.
     Busy,
-    /// It took too long.
+    /// The attempt timed out.
     TimedOut,
     /// The future was dropped.
     Cancelled,
-    /// Its turn came and was used: the things that go together with it were granted.
+    /// The turn came and was used: the resources of the same group were granted.
     Passed,
-    /// The kind of the error.
+    /// The attempt failed, with the kind of the error.
     Failed(String),
 }
 
-/// Result of asking for another handle of a hold.
+/// Result of a request for another handle of a hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Handle {
-    /// There is one more.
+    /// Another handle was created.
     Given,
-    /// Refused because the hold is lost.
+    /// The request was refused because the hold is lost.
     Lost,
 }
 
-/// A use of a fenced resource.
+/// One use of a fenced resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Use {
-    /// The token shown.
+    /// The fencing token that was presented.
     pub fence: u64,
-    /// Whether the resource accepted it.
+    /// Whether the resource accepted the token.
     pub accepted: bool,
 }

@@ -1,69 +1,70 @@
-/// Deed of a publisher of values. Each value is a number, which is published once, and then only by
-/// rollbacks.
+/// An event of a call that changes a published value.
+///
+/// Values are numbers. Each number is published only once, and again only by rollbacks.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Publishing {
     /// A call began.
     Began {
-        /// The node, as the server knows it.
+        /// Path of the node, as the server knows it.
         path: String,
-        /// The change it makes.
+        /// The change that the call requests.
         way: Way,
     },
-    /// It returned. Nothing is known of one that never does.
+    /// The call returned. Nothing is known about a call that never returns.
     Done(Outcome),
 }
 
-/// Change that a call makes to a published value.
+/// The change that a call makes to a published value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Way {
-    /// It is replaced by this number, whatever it is.
+    /// Replaces the value, whatever it is, with this number.
     Replace(u64),
-    /// It is replaced by this number if it is the one that was seen.
-    Over {
-        /// The new value.
+    /// Replaces the value if it is still the one that was seen.
+    ReplaceSeen {
+        /// The new number.
         number: u64,
-        /// The transaction that wrote the one that was seen; `None` when nothing was there.
+        /// The transaction that wrote the value that was seen; `None` if no value existed.
         seen: Option<i64>,
     },
-    /// This number, which was replaced, is published again.
-    Again(u64),
-    /// It is deleted.
+    /// Publishes this earlier number again.
+    Republish(u64),
+    /// Deletes the value.
     Delete,
-    /// One is added to it.
+    /// Adds one to the value.
     Count,
 }
 
-/// Outcome of a call, as it said.
+/// Outcome of a call, as it was reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// It was applied, by this transaction where that is told.
+    /// The call was applied, by this transaction if it was reported.
     Applied(Option<i64>),
-    /// It was surely not applied.
+    /// The call was definitely not applied.
     Nothing,
-    /// It may have been applied.
+    /// The call may have been applied.
     Unknown,
 }
 
-/// Deed of a follower of a value.
+/// An event of a follower of a value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Following {
-    /// It follows the value at this path, as the server knows it.
+    /// The follower starts to follow the value at this path, as the server knows it.
     Begins(String),
-    /// It was shown this number, written by this transaction.
+    /// The follower was shown this number, written by this transaction.
     Saw {
-        /// The value.
+        /// The number.
         number: u64,
         /// The transaction.
         zxid: i64,
     },
-    /// It was told that nothing is there any more.
+    /// The follower was notified that the value no longer exists.
     Missing,
-    /// It was told that the value cannot be read.
+    /// The follower was notified that the value cannot be read.
     Refused,
-    /// It does not follow any more.
-    Over,
+    /// The follower stopped.
+    Stopped,
 }

@@ -1,50 +1,50 @@
 use std::time::Duration;
 
-/// Deed of an instance of a service, or of a member of a group, which is listed below a folder.
+/// An event of a member of a folder: an instance of a service, or a member of a group.
 ///
-/// It says a number about itself that nobody else uses in a run.
+/// The member's data is a number that no other member uses in the run.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Announcing {
-    /// From now on it wants to be there, with this number.
-    Wants {
-        /// Its node, as the server knows it.
+    /// The member starts to announce itself with this number, or changes its number.
+    Requested {
+        /// Path of the member's node, as the server knows it.
         path: String,
-        /// The number that it says about itself.
+        /// The number that is the member's data.
         number: u64,
     },
-    /// The call returned that brings this number to the servers.
-    Told(u64),
-    /// It wants to be gone, or gave up.
+    /// The call that writes this number to the servers returned.
+    Written(u64),
+    /// The member starts to leave, or gave up.
     Leaving,
-    /// The call that takes it away returned success.
+    /// The call that removes the member returned success.
     Left,
 }
 
-/// Deed of a viewer of a folder.
+/// An event of a viewer of a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Viewing {
-    /// It looks from now on.
+    /// The viewer starts.
     Opened {
         /// The folder, as the server knows it.
         folder: String,
-        /// Time for which a member that is gone is still shown.
+        /// Time for which a deleted member is still shown.
         grace: Duration,
     },
-    /// All that it is shown, in the order of names.
+    /// The complete list that the viewer is shown, ordered by name.
     Shown(Vec<Listed>),
-    /// It does not look any more.
-    Over,
+    /// The viewer stopped.
+    Stopped,
 }
 
-/// Entry of a folder as a viewer is shown it.
+/// An entry of a folder, as a viewer is shown it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Listed {
-    /// The name of its node.
+    /// Name of the member's node.
     pub name: String,
-    /// The number that it says about itself; `None` for one that cannot be read.
+    /// The number that is the member's data; `None` if the data cannot be read.
     pub number: Option<u64>,
-    /// The transaction that wrote or made it, where that is known.
+    /// The transaction that created or last wrote the node, if it is known.
     pub zxid: Option<i64>,
 }

@@ -1,23 +1,23 @@
-/// Deed of a member of a double barrier.
+/// An event of a member of a double barrier.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Meeting {
-    /// It wants to be let in.
-    Came {
-        /// The barrier.
+    /// The member starts to enter.
+    Arrived {
+        /// Path of the barrier.
         path: String,
-        /// Number of members that have to come.
+        /// Number of members that the barrier requires.
         members: u32,
     },
-    /// It was let in, by this node.
+    /// The member entered, with this node.
     Entered(String),
-    /// It wants to leave, and waits for the others.
+    /// The member starts to leave, and waits for the other members.
     Leaving,
-    /// All others had left, or it failed.
+    /// All other members had left, or the call failed.
     Left {
-        /// Whether it returned success.
+        /// Whether the call returned success.
         ok: bool,
     },
-    /// It gave up: it timed out, failed or was dropped.
+    /// The member gave up entering: the call timed out, failed or was dropped.
     GaveUp,
 }

@@ -1,33 +1,33 @@
 use super::AttemptId;
 use std::time::Duration;
 
-/// Deed of a candidate of an election.
+/// An event of a candidate of an election.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Candidacy {
-    /// It stands, by this attempt.
-    Stands {
+    /// The candidate joins the line, with this attempt.
+    Joins {
         /// The attempt, whose grant is a term.
         attempt: AttemptId,
-        /// Time that its work may go on after the end of its lease, if work is bound to its terms.
+        /// Time for which work may continue after the end of its lease, if work is bound to the term.
         bound: Option<Duration>,
-        /// Time that it waits when its predecessor did not resign.
+        /// Takeover delay: the time that the candidate waits if its predecessor did not resign.
         delay: Duration,
     },
-    /// It is about to be stopped or dropped: nobody has to wonder that its work ends.
+    /// The candidate is about to be stopped or dropped, which explains why its work ends.
     Stopping,
 }
 
-/// Deed of an onlooker at an election.
+/// An event of an observer of an election.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Onlooking {
-    /// It asks for the leader at this path, once.
-    Asks(String),
-    /// It waits for news of the leader at this path.
-    Waits(String),
-    /// It was shown the leader, by its fence, or that nobody stands.
+pub enum Observing {
+    /// The observer asks for the leader at this path, once.
+    Reads(String),
+    /// The observer waits for changes of the leader at this path.
+    Follows(String),
+    /// The observer was shown the leader, by its fence; `None` if there is no candidate.
     Shown(Option<u64>),
-    /// It does not look on any more, or its question failed.
-    Left,
+    /// The observer stopped, or its request failed.
+    Stopped,
 }

@@ -2,39 +2,41 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum FaultKind {
-    /// Nothing passes between the client and the server.
+    /// No frame passes between the client and the server.
     Cut,
-    /// Frames of the client do not arrive.
+    /// Frames from the client do not arrive.
     CutToServer,
-    /// Frames of the server do not arrive.
+    /// Frames from the server do not arrive.
     CutToClient,
-    /// Frames are held back, and arrive when this ends.
+    /// Frames are held back, and arrive when the fault ends.
     Held,
-    /// Frames take longer.
+    /// Frames are delayed.
     Slow,
-    /// The process stands still.
+    /// The process is paused.
     Frozen,
     /// The process died.
     Crashed,
-    /// The link was reset at a request: before or after it was applied.
+    /// The link was reset at a request, before or after the request was applied.
     Reset {
         /// Whether the request was applied.
         applied: bool,
     },
-    /// A reply was swallowed, the link stays.
+    /// A reply was lost, and the link stays up.
     Swallowed,
     /// A future was dropped at one of its polls.
     Cancelled,
-    /// The session was ended from outside.
+    /// A third party ended the session.
     Expired,
-    /// A server said that the session is over, which lives on: so does a leader that lost its followers.
+    /// A server reported that the session is over, although the session lives. A leader that lost its
+    /// followers does this.
     Denied,
-    /// The node was deleted by somebody else.
+    /// A third party deleted the node.
     Deleted,
-    /// The server went away and came back.
+    /// The server stopped and returned.
     Bounced,
     /// The server grants smaller timeouts.
     ShortTimeouts,
-    /// The follower of some clients lost its leader: it answers reads from what it has, and nothing else.
+    /// The follower of some clients lost its leader: the follower answers reads from its own state, and no
+    /// other requests.
     CutOff,
 }

@@ -1,19 +1,19 @@
 use std::fmt;
 
-/// A client of a run. A client that crashes and starts again keeps its number and gets a new life.
+/// A client of a run. A client that crashes and restarts keeps its number, and its `life` increases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientId {
-    /// Its number, from 0.
+    /// Number of the client, from 0.
     pub number: u32,
-    /// Number of times that it was started before.
+    /// Number of restarts so far.
     pub life: u32,
 }
 
-/// One attempt to hold something, over all clients of a run. Its grant keeps the number.
+/// An attempt to hold something, numbered over all clients of a run. Its grant has the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AttemptId(pub u64);
 
-/// One call of a client's method, over all clients of a run.
+/// A call of a client's method, numbered over all clients of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(pub u64);
 

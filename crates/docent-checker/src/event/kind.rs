@@ -1,142 +1,142 @@
 use super::{
     Announcing, Attempt, AttemptId, CallId, Candidacy, Delivering, Ending, FaultKind, Following, Grant,
-    Handle, LinkState, Meeting, Onlooking, Publishing, Putting, Taking, Use, Viewing,
+    Handle, LinkState, Meeting, Observing, Publishing, Putting, Taking, Use, Viewing,
 };
 use std::time::Duration;
 
-/// Kind of an event, with its details.
+/// Kind of an event, with details.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EventKind {
     /// A client process started.
     Started,
-    /// A client's process died, and with it all it knew.
+    /// A client process died and lost its state.
     Crashed,
     /// `close` or `shutdown` was called.
     Closing,
-    /// `shutdown` returned, and named these nodes, by their paths, as left behind.
+    /// `shutdown` returned, with the paths of the nodes that it reported as left behind.
     ShutDown(Vec<String>),
     /// `close` or `shutdown` returned.
     Closed,
-    /// The state of the client's connection changed, as its watcher told.
+    /// The state of the client's connection changed, as the client's watcher reported.
     Connection {
         /// The new state.
         state: LinkState,
-        /// Counts the client's sessions.
+        /// Number of the client's session, from 1.
         generation: u64,
         /// Number of times that the link was lost.
         suspensions: u64,
-        /// The session, once there is one.
+        /// The session, if there is one.
         session: Option<i64>,
     },
 
     /// An attempt to hold something began.
     Began(Attempt),
-    /// It holds now.
+    /// The attempt was granted.
     Granted(AttemptId, Grant),
-    /// It does not hold, and never will.
+    /// The attempt ended without a grant.
     Ended(AttemptId, Ending),
-    /// Another handle of a hold was asked for, without I/O.
+    /// Another handle of a hold was requested, without I/O.
     Reentered(AttemptId, Handle),
-    /// The guard said about itself, without I/O, whether it is held.
-    Looked {
-        /// Of which attempt.
+    /// The guard was asked, without I/O, whether it is held.
+    HeldChecked {
+        /// The attempt of the guard.
         attempt: AttemptId,
-        /// `is_held()`.
+        /// Result of `is_held()`.
         held: bool,
-        /// Whether its cancellation token was cancelled.
+        /// Whether the guard's cancellation token was cancelled.
         cancelled: bool,
     },
-    /// A linearizable check of the guard answered.
+    /// A linearizable check of the guard returned.
     Verified {
-        /// Of which attempt.
+        /// The attempt of the guard.
         attempt: AttemptId,
         /// `Some(true)`: held at that moment; `Some(false)`: lost; `None`: no answer.
         held: Option<bool>,
     },
-    /// The guard was used at a resource that looks at fences.
+    /// The guard was used with a resource that checks fences.
     Used(AttemptId, Use),
-    /// A transaction of the guard was committed, or not.
+    /// A transaction of the guard ended.
     Committed {
-        /// Of which attempt.
+        /// The attempt of the guard.
         attempt: AttemptId,
-        /// `Some(true)`: applied; `Some(false)`: surely not; `None`: unknown.
+        /// `Some(true)`: applied; `Some(false)`: definitely not applied; `None`: unknown.
         applied: Option<bool>,
     },
     /// `lost()` resolved.
     Lost(AttemptId),
-    /// One of several handles of a hold was given up; others are left.
+    /// One of several handles of a hold was released; others remain.
     InnerReleased(AttemptId),
     /// `release` was called on the last handle.
     Releasing(AttemptId),
-    /// `release` returned.
+    /// The call of `release` returned.
     Released {
-        /// Of which attempt.
+        /// The attempt of the guard.
         attempt: AttemptId,
-        /// Whether it returned success.
+        /// Whether the call returned success.
         ok: bool,
     },
     /// The last handle was dropped.
     Dropped(AttemptId),
     /// These attempts are one call: they are granted, lost and given up together.
     Together(Vec<AttemptId>),
-    /// A hold became a shared one, in the same place.
-    SteppedDown {
-        /// The attempt by which it was held alone.
+    /// An exclusive hold was downgraded to a shared one, in the same place of the line.
+    Downgraded {
+        /// The attempt of the exclusive hold.
         from: AttemptId,
-        /// The one by which it is shared.
+        /// The attempt of the shared hold.
         to: AttemptId,
     },
 
-    /// Something about a member of a double barrier. Members have numbers as attempts do, and are none.
+    /// An event of a member of a double barrier. Members are numbered like attempts, but are not attempts.
     Met(AttemptId, Meeting),
-    /// A waiter at a barrier went on.
+    /// A waiter at a barrier passed it.
     Passed {
-        /// The barrier.
+        /// Path of the barrier.
         path: String,
-        /// Time since which it waited.
+        /// Time at which the waiter began to wait.
         since: Duration,
     },
 
-    /// Something about a candidate of an election. Candidates have numbers as attempts do, and are none: each
-    /// time one stands is an attempt, whose grant is its term.
-    Stood(AttemptId, Candidacy),
-    /// Something about an onlooker at an election. Onlookers have numbers as attempts do, and are none.
-    LookedOn(AttemptId, Onlooking),
+    /// An event of a candidate of an election. Candidates are numbered like attempts, but are not attempts:
+    /// each of a candidate's campaigns is an attempt, and its grant is the term.
+    Campaigned(AttemptId, Candidacy),
+    /// An event of an observer of an election. Observers are numbered like attempts, but are not attempts.
+    Observed(AttemptId, Observing),
 
-    /// Something about a put into a queue. Puts have numbers as attempts do, and are none; so do takes and
-    /// deliveries.
+    /// An event of a put into a queue. Puts, takes and deliveries are numbered like attempts, but are not
+    /// attempts.
     Put(AttemptId, Putting),
-    /// Something about a call, or a stream, that takes items from a queue.
+    /// An event of a call, or of a stream, that takes items from a queue.
     Took(AttemptId, Taking),
-    /// Something about an item that was handed out.
+    /// An event of an item that was handed out.
     Delivered(AttemptId, Delivering),
-    /// Something about a listed member, which has a number as attempts do.
+    /// An event of a member of a folder, which is numbered like an attempt.
     Announced(AttemptId, Announcing),
-    /// Something about a viewer of a folder, which has a number as attempts do.
+    /// An event of a viewer of a folder, which is numbered like an attempt.
     Viewed(AttemptId, Viewing),
-    /// Something about a call that changes a published value, and has a number as attempts do.
+    /// An event of a call that changes a published value. The call is numbered like an attempt.
     Published(AttemptId, Publishing),
-    /// Something about a follower of a published value, which has a number as attempts do.
+    /// An event of a follower of a published value, which is numbered like an attempt.
     Followed(AttemptId, Following),
 
     /// A method with a deadline was called.
     Called {
-        /// Names the call.
+        /// Number of the call.
         call: CallId,
         /// The method.
         operation: &'static str,
-        /// Longest time that it may take.
+        /// Longest time that the call may take.
         within: Duration,
     },
-    /// It returned.
+    /// The method returned.
     Returned {
-        /// Which call.
+        /// Number of the call.
         call: CallId,
-        /// Its result, as kind of the error or `ok`.
+        /// `ok`, or the kind of the error.
         outcome: String,
     },
-    /// Its future was dropped.
+    /// The future of the call was dropped.
     Abandoned(CallId),
 
     /// A watch event arrived at the client.
@@ -144,18 +144,18 @@ pub enum EventKind {
         /// The path, as the server knows it.
         path: String,
     },
-    /// A request left the client.
-    Asked {
-        /// The operation's number in the protocol.
+    /// The client sent a request.
+    Requested {
+        /// Number of the operation in the protocol.
         op: i32,
-        /// The path, as the server knows it, where the operation has one.
+        /// The path, as the server knows it, if the operation has one.
         path: Option<String>,
     },
 
-    /// A fault began, at a client or for all.
+    /// A fault began, at a client or for all clients.
     Fault(FaultKind),
-    /// A fault that lasts ended.
+    /// A lasting fault ended.
     Healed(FaultKind),
-    /// All faults are over; from now on everything has to come to its end.
+    /// All faults have ended. From now on all attempts, clients and sessions must come to their end.
     Calm,
 }

@@ -1,15 +1,15 @@
 /// The state of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LinkState {
-    /// No session yet.
+    /// There is no session yet.
     Connecting,
-    /// All is well.
+    /// Connected, with a live session.
     Connected,
-    /// The link is down, the session may live.
+    /// The link is down; the session may still be alive.
     Suspended,
-    /// The session is over.
+    /// The session has ended.
     Lost,
-    /// Connected to a server that only reads.
+    /// Connected to a server that only serves reads.
     ReadOnly,
     /// The client is closed.
     Closed,

@@ -1,86 +1,86 @@
 use std::time::Duration;
 
-/// Event of a put.
+/// An event of a put.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Putting {
-    /// It began.
+    /// The put began.
     Began {
-        /// The queue.
+        /// Path of the queue.
         path: String,
-        /// The items, which nobody else puts.
+        /// The items, which no other put contains.
         items: Vec<u64>,
     },
-    /// It is over. `Some(true)`: all were put; `Some(false)`: surely none; `None`: unknown.
+    /// The put ended. `Some(true)`: all items were put; `Some(false)`: definitely none; `None`: unknown.
     Ended(Option<bool>),
 }
 
-/// Event of a take.
+/// An event of a take.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Taking {
-    /// It began.
+    /// The take began.
     Began {
-        /// The queue.
+        /// Path of the queue.
         path: String,
-        /// Whether it waits for an item.
+        /// Whether the take waits for an item.
         waits: bool,
-        /// Whether its client is of the newer version, which can decode more items. All takes of a client
-        /// say the same.
+        /// Whether the client has the newer version, which can decode more items. The same for all takes of a
+        /// client.
         newer: bool,
     },
-    /// Its future is not polled any more, and not dropped.
+    /// The future of the take is no longer polled, but not dropped.
     Unpolled,
-    /// It is over, with or without an item.
-    Over,
+    /// The take ended, with or without an item.
+    Ended,
 }
 
-/// Event of an item that was handed out.
+/// An event of an item that was handed out.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Delivering {
-    /// It was handed out.
+    /// The item was handed out.
     Given {
         /// The item.
         item: u64,
-        /// The item's node, as the server knows it.
+        /// Path of the item's node, as the server knows it.
         node: String,
-        /// The fence of the delivery.
+        /// Fence of the delivery.
         fence: u64,
-        /// Number of times that it was handed out, as the delivery says.
+        /// How often the item was handed out, as the delivery reports.
         deliveries: Option<u32>,
     },
-    /// The delivery said about itself, without I/O, whether it is held.
-    Looked {
-        /// `is_held()`.
+    /// The delivery was asked, without I/O, whether it is held.
+    HeldChecked {
+        /// Result of `is_held()`.
         held: bool,
     },
-    /// It is about to be settled.
+    /// The delivery is about to be settled.
     Settling(Settlement),
-    /// `Some(true)`: it is settled; `Some(false)`: surely not; `None`: unknown.
+    /// `Some(true)`: the delivery is settled; `Some(false)`: definitely not; `None`: unknown.
     Settled(Option<bool>),
-    /// It was given back, or dropped.
+    /// The delivery was given back, or dropped.
     GivenBack {
-        /// Time after which it shall be in its place again.
+        /// Time after which the item may be handed out again.
         delay: Duration,
     },
-    /// A transaction of the delivery, which creates a node, has ended.
+    /// A transaction of the delivery that creates a node ended.
     Wrote {
-        /// The node, as the server knows it.
+        /// Path of the node, as the server knows it.
         node: String,
-        /// `Some(true)`: it was applied; `Some(false)`: surely not; `None`: unknown.
+        /// `Some(true)`: applied; `Some(false)`: definitely not applied; `None`: unknown.
         applied: Option<bool>,
     },
 }
 
-/// Way in which a delivery is settled: in one write, which deletes its item's node.
+/// How a delivery is settled. Each way is one write that deletes the item's node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Settlement {
-    /// It is acknowledged.
+    /// Acknowledges the item.
     Ack,
-    /// It is moved to the dead letters.
+    /// Moves the item to the dead letters.
     Reject,
-    /// It is put back at another place.
+    /// Puts the item back at another place.
     PutBack,
 }

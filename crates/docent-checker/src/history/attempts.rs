@@ -4,7 +4,7 @@ use crate::journal::{Change, ChangeKind};
 use std::time::Duration;
 
 impl HistoryBuilder {
-    /// Client 0 holds the lock from 110 on.
+    /// Client 0 holds the lock from 110 ms on.
     pub(crate) fn of_holder() -> (Self, AttemptId) {
         let mut history = Self::new();
         let attempt = history.at(100).begin(0);
@@ -24,28 +24,28 @@ impl HistoryBuilder {
         self.begin_as(number, LOCK, Some(Duration::from_millis(patience)))
     }
 
-    /// Somebody wants to write.
+    /// A client requests the exclusive side of a read/write lock.
     pub(crate) fn write(&mut self, number: u32) -> AttemptId {
         let attempt = self.begin(number);
         self.markers.insert(attempt, "__WRIT__");
         attempt
     }
 
-    /// Somebody wants to read.
+    /// A client requests the shared side of a read/write lock.
     pub(crate) fn read(&mut self, number: u32) -> AttemptId {
         let attempt = self.begin_role(number, LOCK, None, Role::Shared);
         self.markers.insert(attempt, "__READ__");
         attempt
     }
 
-    /// Somebody wants to read at once.
+    /// A client requests the shared side of a read/write lock, without waiting.
     pub(crate) fn try_read(&mut self, number: u32) -> AttemptId {
         let attempt = self.begin_role(number, LOCK, Some(Duration::ZERO), Role::Shared);
         self.markers.insert(attempt, "__READ__");
         attempt
     }
 
-    /// Somebody wants one of so many permits.
+    /// A client requests one of `permits` permits.
     pub(crate) fn permit(&mut self, number: u32, permits: u32) -> AttemptId {
         self.begin_role(number, LOCK, None, Role::Permits(permits))
     }
@@ -57,11 +57,11 @@ impl HistoryBuilder {
     fn begin_role(&mut self, number: u32, path: &str, patience: Option<Duration>, role: Role) -> AttemptId {
         let id = self.next_id();
         self.begun.insert(id, Begun { number, path: path.to_owned(), nodes: Vec::new() });
-        self.tell(number, EventKind::Began(Attempt { id, path: path.to_owned(), role, patience }));
+        self.record(number, EventKind::Began(Attempt { id, path: path.to_owned(), role, patience }));
         id
     }
 
-    /// The node of an attempt, in its client's present session.
+    /// Creates the node of an attempt, in its client's current session.
     pub(crate) fn create(&mut self, attempt: AttemptId) -> &mut Self {
         let number = self.numbers.entry(self.begun[&attempt].path.clone()).or_default();
         *number += 1;
@@ -69,7 +69,7 @@ impl HistoryBuilder {
         self.create_with(attempt, number)
     }
 
-    /// The node of an attempt, with the number that another one's last node has.
+    /// Creates the node of an attempt, with the number of another attempt's last node.
     pub(crate) fn create_in_place_of(&mut self, other: AttemptId, attempt: AttemptId) -> &mut Self {
         let place = self.node(other);
         let number = place.split_at(place.len() - 10).1.parse().unwrap();
@@ -99,17 +99,17 @@ impl HistoryBuilder {
         self.run.journal.iter().rev().find(created).map_or(0, |change| change.zxid)
     }
 
-    /// The number of the client of an attempt.
+    /// The client number of an attempt.
     pub(super) fn number_of(&self, attempt: AttemptId) -> u32 {
         self.begun[&attempt].number
     }
 
-    /// The fence that goes with the node of an attempt.
+    /// The fence that belongs to an attempt's node.
     pub(crate) fn fence(&self, attempt: AttemptId) -> u64 {
         self.czxid(&self.node(attempt)).unsigned_abs()
     }
 
-    /// Readers have no fence.
+    /// Grants an attempt. The grant of a reader has no fence.
     pub(crate) fn grant(&mut self, attempt: AttemptId) -> &mut Self {
         if self.markers.get(&attempt) == Some(&"__READ__") {
             return self.grant_plain(attempt);
@@ -121,14 +121,14 @@ impl HistoryBuilder {
         self.grant_as(attempt, Some(fence))
     }
 
-    /// The first turn with a shared ticket.
+    /// Grants the first turn with a shared ticket.
     pub(crate) fn grant_turn(&mut self, attempt: AttemptId) -> &mut Self {
         let turn = Turn { number: 0, last: 9 };
         let fence = turn.fence(self.czxid(&self.node(attempt)).unsigned_abs());
         self.grant_of(attempt, Some(fence), Some(turn))
     }
 
-    /// Without a fence.
+    /// Grants an attempt without a fence.
     pub(crate) fn grant_plain(&mut self, attempt: AttemptId) -> &mut Self {
         self.grant_as(attempt, None)
     }
@@ -140,15 +140,15 @@ impl HistoryBuilder {
     fn grant_of(&mut self, attempt: AttemptId, fence: Option<u64>, turn: Option<Turn>) -> &mut Self {
         let (session, generation) = self.sessions[&client(self.number_of(attempt))];
         let grant = Grant { node: self.node(attempt), session, generation, fence, turn };
-        self.tell(self.number_of(attempt), EventKind::Granted(attempt, grant))
+        self.record(self.number_of(attempt), EventKind::Granted(attempt, grant))
     }
 
     pub(crate) fn ended(&mut self, attempt: AttemptId, ending: Ending) -> &mut Self {
-        self.tell(self.number_of(attempt), EventKind::Ended(attempt, ending))
+        self.record(self.number_of(attempt), EventKind::Ended(attempt, ending))
     }
 
-    pub(crate) fn looked(&mut self, attempt: AttemptId, held: bool) -> &mut Self {
-        self.tell(self.number_of(attempt), EventKind::Looked { attempt, held, cancelled: !held })
+    pub(crate) fn held_checked(&mut self, attempt: AttemptId, held: bool) -> &mut Self {
+        self.record(self.number_of(attempt), EventKind::HeldChecked { attempt, held, cancelled: !held })
     }
 
     pub(crate) fn used(&mut self, attempt: AttemptId) -> &mut Self {
@@ -157,27 +157,27 @@ impl HistoryBuilder {
     }
 
     pub(crate) fn used_with(&mut self, attempt: AttemptId, fence: u64, accepted: bool) -> &mut Self {
-        self.tell(self.number_of(attempt), EventKind::Used(attempt, Use { fence, accepted }))
+        self.record(self.number_of(attempt), EventKind::Used(attempt, Use { fence, accepted }))
     }
 
     pub(crate) fn reentered(&mut self, attempt: AttemptId, handle: Handle) -> &mut Self {
-        self.tell(self.number_of(attempt), EventKind::Reentered(attempt, handle))
+        self.record(self.number_of(attempt), EventKind::Reentered(attempt, handle))
     }
 
     pub(crate) fn lost(&mut self, attempt: AttemptId) -> &mut Self {
-        self.tell(self.number_of(attempt), EventKind::Lost(attempt))
+        self.record(self.number_of(attempt), EventKind::Lost(attempt))
     }
 
     pub(crate) fn releasing(&mut self, attempt: AttemptId) -> &mut Self {
-        self.tell(self.number_of(attempt), EventKind::Releasing(attempt))
+        self.record(self.number_of(attempt), EventKind::Releasing(attempt))
     }
 
     pub(crate) fn released(&mut self, attempt: AttemptId, ok: bool) -> &mut Self {
-        self.tell(self.number_of(attempt), EventKind::Released { attempt, ok })
+        self.record(self.number_of(attempt), EventKind::Released { attempt, ok })
     }
 
     pub(crate) fn dropped(&mut self, attempt: AttemptId) -> &mut Self {
-        self.tell(self.number_of(attempt), EventKind::Dropped(attempt))
+        self.record(self.number_of(attempt), EventKind::Dropped(attempt))
     }
 
     /// The client of an attempt deletes its last node.
@@ -187,7 +187,7 @@ impl HistoryBuilder {
         self.delete_path(&path, session)
     }
 
-    /// The line's node is deleted and made anew: numbers begin at 0 again.
+    /// The line's node is deleted and re-created, which resets its sequence numbers to 0.
     pub(crate) fn reset(&mut self) -> &mut Self {
         self.numbers.clear();
         self

@@ -8,16 +8,16 @@ use std::time::Duration;
 
 pub(crate) const LOCK: &str = "/lock";
 
-/// A queue whose items are handed out twice at most.
+/// A queue whose items are handed out at most twice.
 pub(super) const QUEUE: &str = "/queue";
 
 const CLIENTS: u32 = 4;
 
-/// Builder of a small run. Times are milliseconds.
+/// Builder of a small run, with times in milliseconds.
 ///
-/// Clients have the numbers 0 to 3, and each has a session with the id 1 more than its number; the session
-/// timeout is 6 s, the tick 500 ms, and news take 200 ms. Each event happens at the time of the last
-/// [`at`](HistoryBuilder::at).
+/// Clients have the numbers 0 to 3. The id of a client's session is its number plus 1. The session timeout is
+/// 6 s, the tick 500 ms, and notifications take up to 200 ms. Each event happens at the time of the last call
+/// of [`at`](HistoryBuilder::at).
 #[derive(Debug, Clone)]
 pub(crate) struct HistoryBuilder {
     pub(crate) run: Run,
@@ -25,13 +25,13 @@ pub(crate) struct HistoryBuilder {
     pub(super) zxid: i64,
     pub(super) numbers: BTreeMap<String, i32>,
     pub(super) attempts: u64,
-    /// Marker before the number of an attempt's node, unless it is that of a mutex.
+    /// Marker before the number in the name of an attempt's node; that of a mutex if absent.
     pub(super) markers: BTreeMap<AttemptId, &'static str>,
     /// The attempts that began.
     pub(super) begun: BTreeMap<AttemptId, Begun>,
-    /// The session and generation of each client.
+    /// The current session and generation of each client.
     pub(super) sessions: BTreeMap<ClientId, (i64, u64)>,
-    /// Nodes that exist, with their creation and owner.
+    /// Existing nodes, each with its creation and owner.
     pub(super) nodes: BTreeMap<String, (i64, i64)>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn client(number: u32) -> ClientId {
 }
 
 impl HistoryBuilder {
-    /// Four clients that are connected.
+    /// Four connected clients.
     pub(crate) fn new() -> Self {
         let mut history = Self {
             run: Run {
@@ -64,7 +64,7 @@ impl HistoryBuilder {
             sessions: BTreeMap::new(),
             nodes: BTreeMap::new(),
         };
-        history.run.facts.tolerances.news = Duration::from_millis(200);
+        history.run.facts.tolerances.notification = Duration::from_millis(200);
         let rules = QueueRules { max_deliveries: 2, undecodable_after: Duration::ZERO, ordered: false };
         history.run.facts.queues.insert(QUEUE.to_owned(), rules);
         for number in 0..CLIENTS {
@@ -73,17 +73,17 @@ impl HistoryBuilder {
         history
     }
 
-    /// One lock that is handed from client 0 to client 1; all is closed at the end.
+    /// One lock that is handed over from client 0 to client 1. All clients close at the end.
     pub(crate) fn good() -> Self {
         let mut history = Self::new();
         let first = history.at(100).begin(0);
-        history.at(102).create(first).at(104).grant(first).looked(first, true).used(first);
+        history.at(102).create(first).at(104).grant(first).held_checked(first, true).used(first);
         let second = history.at(110).begin(1);
         history.at(112).create(second);
         history.at(200).releasing(first).at(202).delete(first).at(204).released(first, true);
-        let gone = history.node(first);
-        history.at(204).tell(1, EventKind::Notified { path: gone });
-        history.at(205).grant(second).used(second).looked(second, true);
+        let deleted = history.node(first);
+        history.at(204).record(1, EventKind::Notified { path: deleted });
+        history.at(205).grant(second).used(second).held_checked(second, true);
         history.at(300).dropped(second).at(302).delete(second);
         for number in 0..CLIENTS {
             history.at(400).close(number);
@@ -91,13 +91,13 @@ impl HistoryBuilder {
         history.end(1_000)
     }
 
-    /// Sets the time of the events from now on.
+    /// Sets the time of the events that follow.
     pub(crate) fn at(&mut self, ms: u64) -> &mut Self {
         self.now = Duration::from_millis(ms);
         self
     }
 
-    pub(crate) fn tell(&mut self, number: u32, kind: EventKind) -> &mut Self {
+    pub(crate) fn record(&mut self, number: u32, kind: EventKind) -> &mut Self {
         self.run.events.push(Event { at: self.now, client: Some(client(number)), kind });
         self
     }
@@ -108,25 +108,25 @@ impl HistoryBuilder {
     }
 
     pub(crate) fn fault(&mut self, number: u32, kind: FaultKind) -> &mut Self {
-        self.tell(number, EventKind::Fault(kind))
+        self.record(number, EventKind::Fault(kind))
     }
 
     pub(crate) fn heal(&mut self, number: u32, kind: FaultKind) -> &mut Self {
-        self.tell(number, EventKind::Healed(kind))
+        self.record(number, EventKind::Healed(kind))
     }
 
-    /// The number of a new attempt, or of anything that has a number as attempts do.
+    /// The number of a new attempt, or of anything that is numbered like an attempt.
     pub(super) fn next_id(&mut self) -> AttemptId {
         self.attempts += 1;
         AttemptId(self.attempts)
     }
 
-    /// The present session of a client.
+    /// The current session of a client.
     pub(super) fn session_of(&self, number: u32) -> i64 {
         self.sessions[&client(number)].0
     }
 
-    /// The server opens a session for a client, which tells that it is connected.
+    /// The server opens a session for a client, and the client reports that it is connected.
     pub(crate) fn connect(&mut self, number: u32, session: i64, generation: u64) -> &mut Self {
         self.zxid += 1;
         self.change(session, ChangeKind::Opened, "", 0);
@@ -134,13 +134,16 @@ impl HistoryBuilder {
         self.link(number, LinkState::Connected)
     }
 
-    /// A client tells another state of the link of its present session.
+    /// A client reports another state of the link of its current session.
     pub(crate) fn link(&mut self, number: u32, state: LinkState) -> &mut Self {
         let (session, generation) = self.sessions[&client(number)];
-        self.tell(number, EventKind::Connection { state, generation, suspensions: 0, session: Some(session) })
+        self.record(
+            number,
+            EventKind::Connection { state, generation, suspensions: 0, session: Some(session) },
+        )
     }
 
-    /// The server ends a session, and its nodes with it.
+    /// The server ends a session and deletes its nodes.
     pub(crate) fn end_session(&mut self, session: i64, cause: EndCause) -> &mut Self {
         self.zxid += 1;
         self.change(session, ChangeKind::Ended(cause), "", 0);
@@ -153,11 +156,11 @@ impl HistoryBuilder {
         self
     }
 
-    /// A client closes, as it should.
+    /// A client closes properly.
     pub(crate) fn close(&mut self, number: u32) -> &mut Self {
         let session = self.session_of(number);
-        self.tell(number, EventKind::Closing).end_session(session, EndCause::Closed);
-        self.link(number, LinkState::Closed).tell(number, EventKind::Closed)
+        self.record(number, EventKind::Closing).end_session(session, EndCause::Closed);
+        self.link(number, LinkState::Closed).record(number, EventKind::Closed)
     }
 
     pub(super) fn change(&mut self, session: i64, kind: ChangeKind, path: &str, owner: i64) {
@@ -165,8 +168,8 @@ impl HistoryBuilder {
         self.run.journal.push(Change { zxid, at, session, kind, path: path.to_owned(), owner });
     }
 
-    /// A session makes a node, which belongs to `owner`.
-    pub(crate) fn make(&mut self, path: &str, session: i64, owner: i64) -> &mut Self {
+    /// A session creates a node that belongs to `owner`.
+    pub(crate) fn create_node(&mut self, path: &str, session: i64, owner: i64) -> &mut Self {
         self.zxid += 1;
         self.change(session, ChangeKind::Created, path, owner);
         self.nodes.insert(path.to_owned(), (self.zxid, owner));
@@ -181,19 +184,19 @@ impl HistoryBuilder {
         self
     }
 
-    /// A transaction that changes no node.
+    /// A transaction that changes no relevant node.
     pub(crate) fn pass(&mut self) -> &mut Self {
         self.zxid += 1;
         self.change(0, ChangeKind::Set, "/limit", 0);
         self
     }
 
-    /// A node that is made with data; ephemeral unless its session is 0.
+    /// Creates a node with data. The node is ephemeral, unless its session is 0.
     pub(crate) fn write_node(&mut self, path: &str, session: i64, number: Option<u64>) -> &mut Self {
-        self.make(path, session, session).note(path, number)
+        self.create_node(path, session, session).note(path, number)
     }
 
-    /// Data that is set.
+    /// Sets the data of a node.
     pub(crate) fn write_again(&mut self, path: &str, session: i64, number: Option<u64>) -> &mut Self {
         self.zxid += 1;
         self.change(session, ChangeKind::Set, path, session);
@@ -214,7 +217,7 @@ impl HistoryBuilder {
         self.zxid
     }
 
-    /// Ends the run with a look at the server's state at this time.
+    /// Ends the run at this time, with the server's state at that moment.
     pub(crate) fn end(&mut self, ms: u64) -> Self {
         let mut end = EndState::new(Duration::from_millis(ms));
         end.nodes = self.nodes.keys().cloned().collect();
@@ -235,7 +238,7 @@ impl HistoryBuilder {
         self.run.clone()
     }
 
-    /// The invariants that the run breaks, each once.
+    /// The violated invariants, without repetition.
     pub(crate) fn broken(&self) -> Vec<Invariant> {
         let mut broken: Vec<Invariant> = check(&self.run).iter().map(|found| found.invariant).collect();
         broken.sort_unstable();
@@ -243,25 +246,25 @@ impl HistoryBuilder {
         broken
     }
 
-    /// The sentences of one invariant's violations.
+    /// The texts of one invariant's violations.
     pub(crate) fn sentences(&self, invariant: Invariant) -> Vec<String> {
         let found = check(&self.run);
         found.iter().filter(|found| found.invariant == invariant).map(|found| found.what.clone()).collect()
     }
 
-    /// Asserts that exactly one invariant is broken.
+    /// Asserts that exactly this invariant is violated.
     #[track_caller]
     pub(crate) fn breaks(&self, invariant: Invariant) {
         assert_eq!(self.broken(), [invariant], "{:#?}", check(&self.run));
     }
 
-    /// Asserts that this invariant is broken, perhaps with others.
+    /// Asserts that this invariant is violated, perhaps with others.
     #[track_caller]
     pub(crate) fn breaks_also(&self, invariant: Invariant) {
         assert!(self.broken().contains(&invariant), "{:#?}", check(&self.run));
     }
 
-    /// Asserts that nothing is broken.
+    /// Asserts that no invariant is violated.
     #[track_caller]
     pub(crate) fn holds(&self) {
         assert_eq!(check(&self.run), []);

@@ -9,23 +9,23 @@ pub(crate) fn candidate(number: u64) -> AttemptId {
 
 /// Events of the candidates of the election at [`LOCK`](super::LOCK).
 pub(crate) trait ElectionEvents {
-    /// Somebody campaigns for one term.
+    /// A client campaigns for one term.
     fn campaign(&mut self, number: u32) -> AttemptId;
 
-    /// A candidate whose work is bound to its terms stands.
+    /// A candidate whose work is bound to its terms joins the line.
     fn run_at(&mut self, number: u32, candidate: u64) -> AttemptId;
 
-    /// As [`run_at`](Self::run_at), with a grace and a takeover delay.
+    /// Like [`run_at`](Self::run_at), with a grace and a takeover delay.
     fn run_with(&mut self, number: u32, candidate: u64, grace: u64, delay: u64) -> AttemptId;
 
-    /// A node is written under a term, and named after it.
+    /// A node is written under a term, with a name that contains the term's attempt.
     fn write_under(&mut self, attempt: AttemptId) -> &mut Self;
 }
 
 impl ElectionEvents for HistoryBuilder {
     fn campaign(&mut self, number: u32) -> AttemptId {
         let attempt = self.begin(number);
-        stands(self, number, attempt.0 + 100, attempt, None, 0)
+        candidacy(self, number, attempt.0 + 100, attempt, None, 0)
     }
 
     fn run_at(&mut self, number: u32, candidate: u64) -> AttemptId {
@@ -34,26 +34,29 @@ impl ElectionEvents for HistoryBuilder {
 
     fn run_with(&mut self, number: u32, candidate: u64, grace: u64, delay: u64) -> AttemptId {
         let attempt = self.begin(number);
-        stands(self, number, candidate, attempt, Some(Duration::from_millis(grace)), delay)
+        candidacy(self, number, candidate, attempt, Some(Duration::from_millis(grace)), delay)
     }
 
     fn write_under(&mut self, attempt: AttemptId) -> &mut Self {
         let session = self.session_of(self.number_of(attempt));
         let path = format!("/written/{attempt}-{:08x}", self.zxid);
-        self.make(&path, session, 0)
+        self.create_node(&path, session, 0)
     }
 }
 
-fn stands(
+fn candidacy(
     history: &mut HistoryBuilder,
     number: u32,
-    stands: u64,
+    candidacy: u64,
     attempt: AttemptId,
     bound: Option<Duration>,
     delay: u64,
 ) -> AttemptId {
     let delay = Duration::from_millis(delay);
-    history.tell(number, EventKind::Stood(candidate(stands), Candidacy::Stands { attempt, bound, delay }));
+    history.record(
+        number,
+        EventKind::Campaigned(candidate(candidacy), Candidacy::Joins { attempt, bound, delay }),
+    );
     history.markers.insert(attempt, "latch-");
     attempt
 }

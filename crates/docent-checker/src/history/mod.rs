@@ -1,6 +1,6 @@
-//! Small runs, written by hand, to check the checker with. [`HistoryBuilder`] has the events that all recipes
-//! share and those of attempts to hold something; the events of each other recipe are a trait, in a file of
-//! their own.
+//! Small runs, written by hand, that test the checker. [`HistoryBuilder`] has the events that all recipes
+//! share, and those of attempts to hold something. The events of each other recipe are a trait in a separate
+//! file.
 
 mod attempts;
 mod builder;

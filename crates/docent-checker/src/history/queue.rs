@@ -15,7 +15,7 @@ pub(crate) struct Stored {
 #[derive(Debug, Clone)]
 pub(crate) struct Given {
     pub(crate) item: Stored,
-    /// The claim, or the ticket for the lock.
+    /// The path of the claim, or of the ticket for the lock.
     claim: String,
     pub(crate) fence: u64,
     id: AttemptId,
@@ -31,7 +31,7 @@ impl Given {
 
 /// Events of the producers and consumers of the queue at [`QUEUE`].
 pub(crate) trait QueueEvents: Sized {
-    /// Client 1 was given an item at 200.
+    /// An item is handed out to client 1 at 200 ms.
     fn of_delivery() -> (Self, Given);
 
     /// A put begins.
@@ -39,53 +39,54 @@ pub(crate) trait QueueEvents: Sized {
 
     fn put_ended(&mut self, number: u32, put: AttemptId, outcome: Option<bool>) -> &mut Self;
 
-    /// The nodes of items come, in one step.
+    /// The nodes of the items are created, in one transaction.
     fn stored(&mut self, number: u32, items: &[u64]) -> &mut Self;
 
-    /// An item is put, and there.
+    /// An item is put successfully.
     fn put(&mut self, number: u32, item: u64) -> Stored;
 
-    /// An item is put at a place, which stands before the number in its name.
+    /// An item is put at a place, which is written before the number in the node's name.
     fn put_at(&mut self, number: u32, item: u64, place: &str) -> Stored;
 
-    /// That item cannot be decoded.
+    /// Marks an item as one that no consumer can decode.
     fn undecodable(&mut self, item: &Stored) -> &mut Self;
 
     fn take(&mut self, number: u32, waits: bool) -> AttemptId;
 
-    fn over(&mut self, number: u32, take: AttemptId) -> &mut Self;
+    fn end_take(&mut self, number: u32, take: AttemptId) -> &mut Self;
 
-    /// Somebody takes a place in the line of the idle.
+    /// A client joins the line of idle consumers.
     fn idle(&mut self, number: u32) -> String;
 
-    /// The claim of an item with its proof, which counts it as a hand-out.
+    /// An item is claimed with a proof, which counts as a hand-out.
     fn claim(&mut self, number: u32, item: &Stored) -> String;
 
-    /// The claim of an item that is not counted.
+    /// An item is claimed without being counted as handed out.
     fn claim_uncounted(&mut self, number: u32, item: &Stored) -> String;
 
-    /// A claim is deleted, and its count taken back.
+    /// A claim is deleted, and its count is undone.
     fn take_back(&mut self, number: u32, item: &Stored) -> &mut Self;
 
     /// An item is claimed and handed out.
     fn give(&mut self, number: u32, item: &Stored, count: u32) -> Given;
 
-    /// The queue is in ordered mode from here on.
+    /// Switches the queue to ordered mode.
     fn ordered(&mut self) -> &mut Self;
 
-    /// Items that only clients of the newer version can decode are left to others for so many milliseconds.
+    /// Sets the time in milliseconds for which an older client leaves items that it cannot decode to newer
+    /// clients.
     fn patient(&mut self, ms: u64) -> &mut Self;
 
-    /// Only clients of the newer version can decode that item.
+    /// Marks an item as one that only clients of the newer version can decode.
     fn of_newer_kind(&mut self, item: &Stored) -> &mut Self;
 
-    /// A client of the newer version begins to take.
+    /// A client of the newer version begins a take.
     fn take_newer(&mut self, number: u32, waits: bool) -> AttemptId;
 
     /// In ordered mode an item is counted under a new ticket for the lock, and handed out.
     fn give_locked(&mut self, number: u32, item: &Stored, count: u32) -> Given;
 
-    /// An item is handed out, and no claim made.
+    /// An item is handed out without a claim.
     fn give_unclaimed(&mut self, number: u32, item: &Stored, fence: u64) -> &mut Self;
 
     fn held(&mut self, given: &Given, held: bool) -> &mut Self;
@@ -98,37 +99,38 @@ pub(crate) trait QueueEvents: Sized {
 
     fn given_back(&mut self, given: &Given) -> &mut Self;
 
-    /// It is given back for so many milliseconds later.
+    /// A delivery is given back, for `later` milliseconds later.
     fn given_back_for(&mut self, given: &Given, later: u64) -> &mut Self;
 
-    /// The claim of a delivery is deleted by its client, with the proof.
+    /// A delivery's client deletes the claim and its proof.
     fn delete_claim(&mut self, given: &Given) -> &mut Self;
 
-    /// As [`delete_claim`](Self::delete_claim), once another claim is at the path, whose proof stays.
+    /// Like [`delete_claim`](Self::delete_claim), after another claim was created at the same path. The proof
+    /// of that claim stays.
     fn delete_claim_late(&mut self, given: &Given) -> &mut Self;
 
-    /// The claim of an item is deleted by its client, with the proof.
+    /// A client deletes its claim of an item, and the proof.
     fn end_claim(&mut self, number: u32, item: &Stored) -> &mut Self;
 
-    /// The proof of a delivery's claim is deleted by another client.
+    /// Another client deletes the proof of a delivery's claim.
     fn evict(&mut self, given: &Given) -> &mut Self;
 
-    /// A step of a delivery is told.
+    /// Records a step of a delivery.
     fn of_given(&mut self, given: &Given, step: Delivering) -> &mut Self;
 
-    /// The item of a delivery is deleted by its client, and the claim with it.
+    /// A delivery's client deletes the item and the claim.
     fn end_item(&mut self, given: &Given) -> &mut Self;
 
-    /// As [`end_item`](Self::end_item), and the item is at another place in the same step.
+    /// Like [`end_item`](Self::end_item), and the same transaction creates the item at another place.
     fn move_item(&mut self, given: &Given, place: &str) -> Stored;
 
-    /// The dead letter of an item comes.
+    /// The dead letter of an item is created.
     fn letter(&mut self, item: &Stored, reason: DeadReason) -> &mut Self;
 
-    /// As [`end_item`](Self::end_item), and the item becomes a dead letter in the same step.
+    /// Like [`end_item`](Self::end_item), and the same transaction makes the item a dead letter.
     fn reject_item(&mut self, given: &Given) -> &mut Self;
 
-    /// Somebody claims an item and moves it to the dead letters.
+    /// A client claims an item and moves it to the dead letters.
     fn bury(&mut self, number: u32, item: &Stored, reason: DeadReason) -> &mut Self;
 }
 
@@ -143,12 +145,12 @@ impl QueueEvents for HistoryBuilder {
     fn putting(&mut self, number: u32, items: &[u64]) -> AttemptId {
         let id = self.next_id();
         let began = Putting::Began { path: QUEUE.to_owned(), items: items.to_vec() };
-        self.tell(number, EventKind::Put(id, began));
+        self.record(number, EventKind::Put(id, began));
         id
     }
 
     fn put_ended(&mut self, number: u32, put: AttemptId, outcome: Option<bool>) -> &mut Self {
-        self.tell(number, EventKind::Put(put, Putting::Ended(outcome)))
+        self.record(number, EventKind::Put(put, Putting::Ended(outcome)))
     }
 
     fn stored(&mut self, number: u32, items: &[u64]) -> &mut Self {
@@ -177,7 +179,7 @@ impl QueueEvents for HistoryBuilder {
     }
 
     fn undecodable(&mut self, item: &Stored) -> &mut Self {
-        set_decodable(self, item, Decodable::Nobody)
+        set_decodable(self, item, Decodable::NoClient)
     }
 
     fn of_newer_kind(&mut self, item: &Stored) -> &mut Self {
@@ -208,23 +210,23 @@ impl QueueEvents for HistoryBuilder {
         let next = self.numbers.entry(format!("{QUEUE}/lock")).or_default();
         *next += 1;
         let ticket = format!("{QUEUE}/lock/_c_00000000-0000-4000-8000-{:012}-lock-{:010}", *next, *next - 1);
-        self.make(&ticket, session, session);
+        self.create_node(&ticket, session, session);
         let fence = self.zxid.unsigned_abs();
         self.zxid += 1;
         self.change(session, ChangeKind::Set, &item.node, 0);
         let id = self.next_id();
-        self.tell(number, EventKind::Delivered(id, given(item, fence, Some(count))));
+        self.record(number, EventKind::Delivered(id, given(item, fence, Some(count))));
         Given { item: item.clone(), claim: ticket, fence, id, number }
     }
 
-    fn over(&mut self, number: u32, take: AttemptId) -> &mut Self {
-        self.tell(number, EventKind::Took(take, Taking::Over))
+    fn end_take(&mut self, number: u32, take: AttemptId) -> &mut Self {
+        self.record(number, EventKind::Took(take, Taking::Ended))
     }
 
     fn idle(&mut self, number: u32) -> String {
         let session = self.session_of(number);
         let node = format!("{QUEUE}/idle/_c_00000000-0000-4000-8000-{:012}-idle-0000000000", self.zxid + 1);
-        self.make(&node, session, session);
+        self.create_node(&node, session, session);
         node
     }
 
@@ -240,7 +242,7 @@ impl QueueEvents for HistoryBuilder {
     fn claim_uncounted(&mut self, number: u32, item: &Stored) -> String {
         let session = self.session_of(number);
         let claim = claim_of(item);
-        self.make(&claim, session, session);
+        self.create_node(&claim, session, session);
         claim
     }
 
@@ -254,17 +256,17 @@ impl QueueEvents for HistoryBuilder {
     fn give(&mut self, number: u32, item: &Stored, count: u32) -> Given {
         self.claim(number, item);
         let (id, fence) = (self.next_id(), self.zxid.unsigned_abs());
-        self.tell(number, EventKind::Delivered(id, given(item, fence, Some(count))));
+        self.record(number, EventKind::Delivered(id, given(item, fence, Some(count))));
         Given { item: item.clone(), claim: claim_of(item), fence, id, number }
     }
 
     fn give_unclaimed(&mut self, number: u32, item: &Stored, fence: u64) -> &mut Self {
         let id = self.next_id();
-        self.tell(number, EventKind::Delivered(id, given(item, fence, Some(1))))
+        self.record(number, EventKind::Delivered(id, given(item, fence, Some(1))))
     }
 
     fn held(&mut self, given: &Given, held: bool) -> &mut Self {
-        tell_of(self, given, Delivering::Looked { held })
+        record_delivery(self, given, Delivering::HeldChecked { held })
     }
 
     fn acking(&mut self, given: &Given) -> &mut Self {
@@ -272,11 +274,11 @@ impl QueueEvents for HistoryBuilder {
     }
 
     fn settling(&mut self, given: &Given, way: Settlement) -> &mut Self {
-        tell_of(self, given, Delivering::Settling(way))
+        record_delivery(self, given, Delivering::Settling(way))
     }
 
     fn settled(&mut self, given: &Given, outcome: Option<bool>) -> &mut Self {
-        tell_of(self, given, Delivering::Settled(outcome))
+        record_delivery(self, given, Delivering::Settled(outcome))
     }
 
     fn given_back(&mut self, given: &Given) -> &mut Self {
@@ -284,7 +286,7 @@ impl QueueEvents for HistoryBuilder {
     }
 
     fn given_back_for(&mut self, given: &Given, later: u64) -> &mut Self {
-        tell_of(self, given, Delivering::GivenBack { delay: Duration::from_millis(later) })
+        record_delivery(self, given, Delivering::GivenBack { delay: Duration::from_millis(later) })
     }
 
     fn delete_claim(&mut self, given: &Given) -> &mut Self {
@@ -311,7 +313,7 @@ impl QueueEvents for HistoryBuilder {
     }
 
     fn of_given(&mut self, given: &Given, step: Delivering) -> &mut Self {
-        tell_of(self, given, step)
+        record_delivery(self, given, step)
     }
 
     fn end_item(&mut self, given: &Given) -> &mut Self {
@@ -329,7 +331,7 @@ impl QueueEvents for HistoryBuilder {
 
     fn letter(&mut self, item: &Stored, reason: DeadReason) -> &mut Self {
         let node = format!("{QUEUE}/dead/letter-{:010}", self.zxid);
-        self.make(&node, 1, 0);
+        self.create_node(&node, 1, 0);
         note_item(self, item.item, node, QueuedAs::DeadLetter { reason });
         self
     }
@@ -344,7 +346,7 @@ impl QueueEvents for HistoryBuilder {
         let take = self.take(number, true);
         self.claim(number, item);
         let session = self.session_of(number);
-        self.over(number, take).end_claim(number, item);
+        self.end_take(number, take).end_claim(number, item);
         self.zxid -= 1;
         self.delete_path(&item.node, session);
         self.zxid -= 1;
@@ -352,7 +354,7 @@ impl QueueEvents for HistoryBuilder {
     }
 }
 
-/// Makes the node of an item, in the present transaction.
+/// Creates the node of an item, in the current transaction.
 fn store(history: &mut HistoryBuilder, session: i64, item: u64, place: &str) -> Stored {
     let next = history.numbers.entry(QUEUE.to_owned()).or_default();
     *next += 1;
@@ -393,7 +395,7 @@ fn set_decodable<'h>(
 fn begin_take(history: &mut HistoryBuilder, number: u32, waits: bool, newer: bool) -> AttemptId {
     let id = history.next_id();
     let began = Taking::Began { path: QUEUE.to_owned(), waits, newer };
-    history.tell(number, EventKind::Took(id, began));
+    history.record(number, EventKind::Took(id, began));
     id
 }
 
@@ -401,12 +403,12 @@ fn claim_of(item: &Stored) -> String {
     item.node.replace("/items/", "/claims/")
 }
 
-/// The proofs of the claims of an item that a session made and that are there.
-/// The proof of the claim that the transaction `zxid` made.
+/// The path of the proof of the claim that the transaction `zxid` created.
 fn proof(item: &Stored, zxid: u64) -> String {
     format!("{}/{zxid}-claim", item.node)
 }
 
+/// The paths of the existing proofs of an item that a session created.
 fn proofs(history: &HistoryBuilder, item: &Stored, session: i64) -> Vec<String> {
     let folder = format!("{}/", item.node);
     let own =
@@ -424,6 +426,10 @@ fn given(item: &Stored, fence: u64, deliveries: Option<u32>) -> Delivering {
     Delivering::Given { item, node, fence, deliveries }
 }
 
-fn tell_of<'h>(history: &'h mut HistoryBuilder, given: &Given, step: Delivering) -> &'h mut HistoryBuilder {
-    history.tell(given.number, EventKind::Delivered(given.id, step))
+fn record_delivery<'h>(
+    history: &'h mut HistoryBuilder,
+    given: &Given,
+    step: Delivering,
+) -> &'h mut HistoryBuilder {
+    history.record(given.number, EventKind::Delivered(given.id, step))
 }

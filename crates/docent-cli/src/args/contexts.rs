@@ -9,18 +9,18 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Contexts by name, as the file has them.
+/// Contexts by name, as read from the file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Contexts {
-    /// Name of the context that holds when no servers are given.
+    /// Name of the context to use when no servers are given.
     current: Option<String>,
     #[serde(default)]
     contexts: BTreeMap<String, Options>,
 }
 
 impl Contexts {
-    /// Reads `file`. There are no contexts where a file that was not named does not exist.
+    /// Reads `file`. A missing default file yields no contexts; a missing file that was named is an error.
     pub(super) fn read(file: Option<&Path>, var: impl Fn(&str) -> Option<OsString>) -> Result<Self, Failure> {
         let named = file.map(Path::to_owned).or_else(|| var("DOCENT_CONTEXTS").map(PathBuf::from));
         let Some(path) = named.clone().or_else(|| default_file(var)) else { return Ok(Self::default()) };
@@ -35,17 +35,17 @@ impl Contexts {
         toml::from_str(text).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
     }
 
-    /// The context of this name.
+    /// Returns the context with this name.
     pub(super) fn named(mut self, name: &str) -> Result<Options, Failure> {
         let names = self.contexts.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
         self.contexts.remove(name).ok_or_else(|| {
             let known =
                 if names.is_empty() { "the file has none".to_owned() } else { format!("known: {names}") };
-            Failure::usage(format!("no context {name:?}; {known}"))
+            Failure::usage(format!("no context {name:?} in the file of contexts; {known}"))
         })
     }
 
-    /// The context that the file says is the current one.
+    /// Returns the context that the file names as current.
     pub(super) fn current(self) -> Result<Option<Options>, Failure> {
         match self.current.clone() {
             Some(name) => self.named(&name).map(Some),
@@ -54,7 +54,7 @@ impl Contexts {
     }
 }
 
-/// `contexts.toml` in the folder of the user's settings.
+/// Returns the path of `contexts.toml` in the user's configuration folder.
 fn default_file(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let set = |name| var(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = set("XDG_CONFIG_HOME").or_else(|| Some(set("HOME")?.join(".config")))?;
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn an_unknown_context_is_refused_with_those_that_are_known() {
         let failure = parse(FILE).unwrap().named("prod").unwrap_err();
-        assert_eq!(failure.to_string(), "no context \"prod\"; known: local, shop");
+        assert_eq!(failure.to_string(), "no context \"prod\" in the file of contexts; known: local, shop");
     }
 
     #[test]
@@ -105,6 +105,6 @@ mod tests {
         let var = |name: &str| (name == "HOME").then(|| folder.path().into());
         assert!(Contexts::read(None, var).unwrap().current().unwrap().is_none());
         let missing = folder.path().join("missing");
-        assert!(Contexts::read(Some(&missing), var).is_err(), "a file that was named has to exist");
+        assert!(Contexts::read(Some(&missing), var).is_err(), "a file that was named must exist");
     }
 }

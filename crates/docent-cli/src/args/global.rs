@@ -3,39 +3,40 @@ use clap::{ArgAction, Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Options of all verbs.
+/// Options that every verb accepts.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
-    /// Servers and chroot, as `zk1:2181,zk2:2181/shop` [env: DOCENT_CONNECT]
+    /// Servers and chroot, such as `zk1:2181,zk2:2181/shop` [env: DOCENT_CONNECT]
     ///
-    /// Other variables set what the options below do: DOCENT_SESSION_TIMEOUT, DOCENT_OPERATION_TIMEOUT,
-    /// DOCENT_CREDENTIALS_FILE, DOCENT_TLS_CA_FILE and those that the library's guide lists. An option comes
-    /// before a variable, and a variable before the context that the file says is current. With --context
-    /// variables are left aside: what is named goes where it says.
+    /// Other variables set the options below: DOCENT_SESSION_TIMEOUT, DOCENT_OPERATION_TIMEOUT,
+    /// DOCENT_CREDENTIALS_FILE, DOCENT_TLS_CA_FILE and those listed in the library's guide. An option
+    /// overrides a variable, and a variable overrides the current context of the file of contexts. With
+    /// --context, variables are ignored, so that none of them redirects a command.
     #[arg(long, global = true, value_name = "SERVERS")]
     pub(crate) connect: Option<String>,
 
-    /// Take servers and settings from this context of the file of contexts
+    /// Take servers and settings from this context in the file of contexts
     #[arg(long, global = true, value_name = "NAME", conflicts_with = "connect")]
     pub(crate) context: Option<String>,
 
     /// File of contexts [env: DOCENT_CONTEXTS] [default: ~/.config/docent/contexts.toml]
     ///
-    /// It has a table `[contexts.NAME]` for each context, with `connect` and the library's other settings,
-    /// and `current = "NAME"` for the one that holds when no servers are given.
+    /// The file has a table `[contexts.NAME]` for each context, with `connect` and the library's other
+    /// settings, and `current = "NAME"` for the context to use when no servers are given.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) contexts_file: Option<PathBuf>,
 
-    /// Session timeout to ask for: after so long without a sign of life the servers free what is held
+    /// Session timeout to request: the servers free what the session holds if they receive nothing from it
+    /// for this long
     #[arg(long, global = true, value_name = "TIME", value_parser = duration)]
     pub(crate) session_timeout: Option<Duration>,
 
-    /// Tick of the servers, by which the lease of locks is counted [default: 2s]
+    /// Tick of the servers, from which the lease of locks is calculated [default: 2s]
     #[arg(long, global = true, value_name = "TIME", value_parser = duration)]
     pub(crate) server_tick: Option<Duration>,
 
-    /// Time limit of connecting and of each operation; waiting for a lock is not limited by it [default: 15s]
+    /// Time limit for connecting and for each operation; does not limit waiting for a lock [default: 15s]
     #[arg(long, global = true, value_name = "TIME", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,
 
@@ -43,19 +44,19 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) auth_file: Option<PathBuf>,
 
-    /// Send the password of --auth-file also without TLS, where others may read it on the wire
+    /// Send the password of --auth-file even without TLS, where others on the network may read it
     #[arg(long, global = true)]
     pub(crate) allow_plaintext_auth: bool,
 
-    /// File of trusted authorities in PEM: talk to the servers over TLS
+    /// PEM file of trusted certificate authorities; enables TLS
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) tls_ca: Option<PathBuf>,
 
-    /// File of the own certificate with its chain in PEM
+    /// PEM file of this client's certificate and its chain
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) tls_cert: Option<PathBuf>,
 
-    /// File of the key of the own certificate in PEM
+    /// PEM file of the key of this client's certificate
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) tls_key: Option<PathBuf>,
 
@@ -63,43 +64,43 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) tls_server_name: Option<String>,
 
-    /// Form of the output; `hostport` is of `discover` alone
+    /// Output format; `hostport` works with `discover` only
     #[arg(short, long, global = true, value_enum, default_value_t)]
     pub(crate) output: Format,
 
-    /// Log on standard error what the library does; twice and three times for more
+    /// Log what the library does to standard error; repeat up to three times for more detail
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
 
-    /// No progress and no remarks on standard error, errors alone
+    /// Print only errors to standard error, no progress or remarks
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
 
-    /// Colours: on a terminal unless NO_COLOR is set, always or never
+    /// When to use colours; auto: on a terminal, unless NO_COLOR is set
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
     pub(crate) color: Color,
 }
 
-/// Form of the output.
+/// Output format.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// Columns for people.
+    /// Columns for people
     #[default]
     Table,
-    /// JSON, one object on each line.
+    /// JSON, one object per line
     Json,
-    /// `host:port` on each line.
+    /// `host:port` lines
     Hostport,
 }
 
-/// Choice of colours.
+/// When to use colours.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
-    /// On a terminal, unless `NO_COLOR` is set.
+    /// On a terminal, unless NO_COLOR is set
     #[default]
     Auto,
-    /// Always.
+    /// Always
     Always,
-    /// Never.
+    /// Never
     Never,
 }

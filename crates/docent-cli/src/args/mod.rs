@@ -1,4 +1,4 @@
-//! Arguments that several verbs have, and their forms.
+//! Arguments shared by several verbs, and their formats.
 
 mod contexts;
 mod duration;

@@ -1,4 +1,4 @@
-//! Settings of the client, from options, variables and the file of contexts.
+//! Client settings from options, variables and the file of contexts.
 
 use super::Global;
 use super::contexts::Contexts;
@@ -9,14 +9,14 @@ use std::ffi::OsString;
 
 const CONNECT: &str = "DOCENT_CONNECT";
 
-/// Variable with the file of contexts, which is no setting of the client.
+/// Variable that names the file of contexts. It is not a client setting.
 const CONTEXTS: &str = "DOCENT_CONTEXTS";
 
 impl Global {
-    /// Settings of the client, from these options and the environment of the process.
+    /// Returns the client settings from these options and the environment of the process.
     ///
     /// # Errors
-    /// `Usage` when no servers are given, or a setting breaks its rule.
+    /// `Usage` if no servers are given or a setting breaks its rule.
     pub(crate) fn client_options(&self) -> Result<Options, Failure> {
         self.client_options_with(&std::env::vars_os().collect::<Vec<_>>())
     }
@@ -27,11 +27,11 @@ impl Global {
         let given = self.connect.as_ref().filter(|connect| !connect.is_empty()).cloned();
         let is_in_vars = var(CONNECT).is_some_and(|connect| !connect.is_empty());
         let mut options = match (&self.context, given) {
-            // Servers and credentials that were named together: no variable sends them somewhere else.
+            // Servers and credentials that were named together stay together: no variable may redirect them.
             (Some(name), _) => contexts()?.named(name)?,
-            (None, Some(connect)) => over(Options::new(connect), vars, |name| name != CONNECT)?,
-            (None, None) if is_in_vars => over(Options::new(""), vars, |_| true)?,
-            (None, None) => over(contexts()?.current()?.ok_or_else(no_servers)?, vars, |_| true)?,
+            (None, Some(connect)) => with_variables(Options::new(connect), vars, |name| name != CONNECT)?,
+            (None, None) if is_in_vars => with_variables(Options::new(""), vars, |_| true)?,
+            (None, None) => with_variables(contexts()?.current()?.ok_or_else(no_servers)?, vars, |_| true)?,
         };
         self.overlay(&mut options);
         let has_tls = options.tls_ca_file.is_some();
@@ -43,7 +43,7 @@ impl Global {
         Ok(options)
     }
 
-    /// Puts the options that were given in place of other settings.
+    /// Overrides settings with the options that were given.
     fn overlay(&self, options: &mut Options) {
         fn set<T: Clone>(to: &mut Option<T>, given: &Option<T>) {
             if given.is_some() {
@@ -62,8 +62,8 @@ impl Global {
     }
 }
 
-/// The settings with those in their place that variables have, of those whose name is `wanted`.
-fn over(
+/// Overrides settings with the variables whose names are `wanted`.
+fn with_variables(
     options: Options,
     vars: &[(OsString, OsString)],
     wanted: impl Fn(&OsString) -> bool,
@@ -75,7 +75,7 @@ fn over(
 
 fn no_servers() -> Failure {
     let ways = "give --connect zk1:2181,zk2:2181, set DOCENT_CONNECT, or name a --context";
-    Failure::usage(format!("no servers: {ways}"))
+    Failure::usage(format!("no servers given: {ways}"))
 }
 
 #[cfg(test)]
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_comes_before_a_variable() {
+    fn an_option_overrides_a_variable() {
         let global = Global {
             connect: Some("given:1".to_owned()),
             timeout: Some(Duration::from_secs(3)),
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_comes_before_the_current_context() {
+    fn a_variable_overrides_the_current_context() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("contexts.toml");
         let context =
@@ -130,15 +130,15 @@ mod tests {
         assert_eq!(options.session_timeout, Some(Duration::from_secs(30)));
         assert_eq!((&*options.connect, options.label.as_deref()), ("zk1:1/shop", Some("a")));
         assert!(!options.allow_plaintext_auth);
-        // Other servers: of the context nothing is left.
-        let others = global.client_options_with(&vars(&[("DOCENT_CONNECT", "var:1")])).unwrap();
-        assert_eq!((&*others.connect, others.label, others.session_timeout), ("var:1", None, None));
+        // Other servers: no setting of the context applies to them.
+        let other = global.client_options_with(&vars(&[("DOCENT_CONNECT", "var:1")])).unwrap();
+        assert_eq!((&*other.connect, other.label, other.session_timeout), ("var:1", None, None));
         let bad = global.client_options_with(&vars(&[("DOCENT_SESSION_TIMEOUT", "soon")])).unwrap_err();
         assert!(bad.to_string().contains("DOCENT_SESSION_TIMEOUT"), "{bad}");
     }
 
     #[test]
-    fn without_servers_it_says_how_to_give_them() {
+    fn without_servers_the_error_names_how_to_configure_them() {
         let failure = Global::default().client_options_with(&vars(&[("HOME", "/nowhere")])).unwrap_err();
         assert!(failure.to_string().contains("--connect"), "{failure}");
         let empty = vars(&[("DOCENT_CONNECT", ""), ("HOME", "/nowhere")]);

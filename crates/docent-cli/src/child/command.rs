@@ -10,7 +10,7 @@ use std::io::{self, Seek, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-/// Variables that commands get about what they run under, each where it applies.
+/// Variables that tell a command what it runs under. Each is set only if it applies.
 pub(crate) const OWN_VARIABLES: [&str; 6] = [
     "DOCENT_DELIVERIES",
     "DOCENT_FENCE",
@@ -20,45 +20,45 @@ pub(crate) const OWN_VARIABLES: [&str; 6] = [
     "DOCENT_VERSION",
 ];
 
-/// Command to run: its program and arguments, without a shell, and variables for it.
+/// Command to run without a shell: its program, arguments and additional variables.
 #[derive(Debug, Clone)]
 pub(crate) struct ChildCommand {
     words: Vec<OsString>,
     variables: Vec<(String, String)>,
     stdin: Stdin,
-    /// True where nobody is to see its output.
+    /// True if the command's output is discarded.
     is_quiet: bool,
 }
 
 /// Standard input of a command.
 #[derive(Debug, Clone)]
 enum Stdin {
-    /// The one of this process.
-    Ours,
+    /// Inherited from this process.
+    Inherited,
     /// These bytes.
     Data(Bytes),
-    /// One with nothing in it.
+    /// Empty.
     Empty,
 }
 
 impl ChildCommand {
-    /// The command of these words, the program first; `None` without any.
+    /// Creates a command from these words, the program first. Returns `None` if there are no words.
     pub(crate) fn new(words: &[OsString]) -> Option<Self> {
         (!words.is_empty()).then(|| Self {
             words: words.to_vec(),
             variables: Vec::new(),
-            stdin: Stdin::Ours,
+            stdin: Stdin::Inherited,
             is_quiet: false,
         })
     }
 
-    /// Sets a variable in its environment.
+    /// Sets a variable in the command's environment.
     pub(crate) fn variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.variables.push((name.into(), value.into()));
         self
     }
 
-    /// Tells it the path that it runs under, and the fence, if there is one.
+    /// Sets the variables for the path that the command runs under and, if there is one, the fence.
     pub(crate) fn under(self, path: &str, fence: Option<Fence>) -> Self {
         let command = self.variable("DOCENT_PATH", path);
         match fence {
@@ -67,49 +67,50 @@ impl ChildCommand {
         }
     }
 
-    /// Gives it these bytes as its standard input. They are in a file without a name: a command that reads
-    /// none of them holds nothing up.
+    /// Passes these bytes as standard input. They are stored in an unnamed file, so a command that does not
+    /// read them blocks nothing.
     pub(crate) fn with_input(mut self, data: Bytes) -> Self {
         self.stdin = Stdin::Data(data);
         self
     }
 
-    /// Lets it read nothing, and nobody see its output.
-    pub(crate) fn in_silence(self) -> Self {
+    /// Gives the command an empty input and discards its output.
+    pub(crate) fn without_output(self) -> Self {
         Self { stdin: Stdin::Empty, is_quiet: true, ..self }
     }
 
-    /// Name of the program, for messages.
+    /// Returns the name of the program, for messages.
     pub(crate) fn name(&self) -> String {
         self.words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
-    /// Starts it. On Linux it is killed when the calling thread ends: this is to be the main thread.
+    /// Starts the command. On Linux, the kernel kills it when the calling thread ends, so this must be the
+    /// main thread.
     ///
     /// # Errors
-    /// `NotRunnable` when no process can be made. A program that cannot be run ends with 126 or 127.
+    /// `NotRunnable` if no process can be created. A program that cannot be run ends with 126 or 127.
     pub(super) fn spawn(&self, ties: Ties) -> Result<Group, Failure> {
         let mut command = Command::new(trampoline::program());
         command.arg0("docent").args(ties.arguments()).args(&self.words).process_group(0);
-        // What an outer docent has set is about another path.
+        // The variables of an outer docent are about another path.
         for name in OWN_VARIABLES {
             command.env_remove(name);
         }
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
-        let unmade = |error| Failure::not_runnable(format!("cannot run {:?}: {error}", self.name()));
+        let not_runnable = |error| Failure::not_runnable(format!("cannot run {:?}: {error}", self.name()));
         match &self.stdin {
-            Stdin::Ours => {}
-            Stdin::Data(data) => drop(command.stdin(file_with(data).map_err(unmade)?)),
+            Stdin::Inherited => {}
+            Stdin::Data(data) => drop(command.stdin(file_with(data).map_err(not_runnable)?)),
             Stdin::Empty => drop(command.stdin(Stdio::null())),
         }
         if self.is_quiet {
             command.stdout(Stdio::null()).stderr(Stdio::null());
         }
-        trampoline::spawn(&mut command).map(Group::new).map_err(unmade)
+        trampoline::spawn(&mut command).map(Group::new).map_err(not_runnable)
     }
 }
 
-/// A file without a name, with `data`, to be read from its beginning.
+/// Creates an unnamed file that contains `data`, positioned at its start.
 fn file_with(data: &[u8]) -> io::Result<File> {
     let mut file = tempfile::tempfile()?;
     file.write_all(data)?;

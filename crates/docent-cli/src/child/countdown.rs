@@ -2,69 +2,71 @@ use super::on_lost::{KEEPER_TIME, KILL_TIME, KillPolicy, OnLost};
 use docent::time::Timestamp;
 use std::time::Duration;
 
-/// Decides when a command is to stop, by the clock and by the lease that is left. It has neither clock nor
-/// process.
+/// Decides when a command must stop, from the time and the remaining lease. This type has neither a clock nor
+/// a process.
 #[derive(Debug)]
 pub(super) struct Countdown {
     policy: KillPolicy,
-    /// End of the lease as it was seen last.
+    /// End of the lease when it was last checked.
     lease_end: Timestamp,
-    /// Time at which the command is killed, once it was told to stop.
+    /// Time at which the command is killed, once it was asked to stop.
     kill_at: Option<Timestamp>,
 }
 
 /// Next step for a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Look again after so long.
+    /// Check again after this time.
     Wait(Duration),
-    /// Tell it to stop, and look again at once.
+    /// Ask the command to stop, then check again immediately.
     Term,
-    /// Kill it. Nothing comes after that.
+    /// Kill the command. This is the last step.
     Kill,
 }
 
 impl Countdown {
-    pub(super) fn new(policy: KillPolicy, now: Timestamp, left: Duration) -> Self {
-        Self { policy, lease_end: now + left, kill_at: None }
+    pub(super) fn new(policy: KillPolicy, now: Timestamp, lease_left: Duration) -> Self {
+        Self { policy, lease_end: now + lease_left, kill_at: None }
     }
 
-    /// The step to take `now`, when so much of the lease is `left`.
-    pub(super) fn step(&mut self, now: Timestamp, left: Duration) -> Step {
+    /// Returns the step to take `now`, with this much of the lease `lease_left`.
+    pub(super) fn step(&mut self, now: Timestamp, lease_left: Duration) -> Step {
         match self.kill_at {
             Some(at) if at <= now => Step::Kill,
             Some(at) => Step::Wait(at.since(now)),
-            None if left.is_zero() => self.lost(now),
-            None => self.held(now, left),
+            None if lease_left.is_zero() => self.lost(now),
+            None => self.held(now, lease_left),
         }
     }
 
-    /// Time at which somebody else is to kill the command, if nobody has taken the next step by then.
+    /// Returns the time at which the keeper must kill the command if no step was taken by then.
     pub(super) fn kill_by(&self) -> Timestamp {
         self.kill_at.unwrap_or(self.lease_end - KILL_TIME) + KEEPER_TIME
     }
 
-    fn held(&mut self, now: Timestamp, left: Duration) -> Step {
-        self.lease_end = now + left;
-        let left = left.saturating_sub(KILL_TIME);
+    fn held(&mut self, now: Timestamp, lease_left: Duration) -> Step {
+        self.lease_end = now + lease_left;
+        let lease_left = lease_left.saturating_sub(KILL_TIME);
         let warning = match self.policy.on_lost {
             OnLost::Kill => Duration::ZERO,
             _ => self.policy.kill_after,
         };
-        if left > warning {
-            return Step::Wait(left - warning);
+        if lease_left > warning {
+            return Step::Wait(lease_left - warning);
         }
-        self.stop(now, left)
+        self.stop(now, lease_left)
     }
 
-    /// It was lost: because the lease is over, or before, as when its node was deleted.
+    /// The guard was lost, either because the lease ended or earlier, for example because its node was
+    /// deleted.
     fn lost(&mut self, now: Timestamp) -> Step {
-        let is_over = self.lease_end.since(now) <= KILL_TIME;
-        let time = if is_over { Duration::ZERO } else { self.policy.kill_after };
+        let is_expired = self.lease_end.since(now) <= KILL_TIME;
+        let time = if is_expired { Duration::ZERO } else { self.policy.kill_after };
         self.stop(now, time)
     }
 
-    /// Gives the command so much time, if it is to have any.
+    /// Grants the command this much time to stop. Kills it immediately if the time is zero or the policy
+    /// allows none.
     fn stop(&mut self, now: Timestamp, time: Duration) -> Step {
         self.kill_at = Some(now + time);
         match self.policy.on_lost {
@@ -90,34 +92,34 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_that_is_renewed_stops_nothing() {
+    fn a_renewed_lease_does_not_stop_the_command() {
         let mut countdown = countdown(OnLost::Term);
         for second in 100..200 {
-            let left = SECOND * 13 - SECOND * (second % 4);
-            let step = countdown.step(at(second), left);
-            assert_eq!(step, Step::Wait(left - SECOND * 5 - KILL_TIME));
+            let lease_left = SECOND * 13 - SECOND * (second % 4);
+            let step = countdown.step(at(second), lease_left);
+            assert_eq!(step, Step::Wait(lease_left - SECOND * 5 - KILL_TIME));
         }
     }
 
     #[test]
-    fn a_command_is_told_in_time_and_killed_before_the_lease_ends() {
+    fn a_command_is_warned_in_time_and_killed_before_the_lease_ends() {
         let mut countdown = countdown(OnLost::Term);
         assert_eq!(countdown.step(at(107), SECOND * 6), Step::Wait(SECOND - KILL_TIME));
         assert_eq!(countdown.step(at(108), SECOND * 5), Step::Term);
-        let left = SECOND * 5 - KILL_TIME;
-        assert_eq!(countdown.step(at(108), SECOND * 5), Step::Wait(left));
-        assert_eq!(countdown.step(at(108) + left, KILL_TIME), Step::Kill);
+        let wait = SECOND * 5 - KILL_TIME;
+        assert_eq!(countdown.step(at(108), SECOND * 5), Step::Wait(wait));
+        assert_eq!(countdown.step(at(108) + wait, KILL_TIME), Step::Kill);
     }
 
     #[test]
-    fn a_command_that_was_told_to_stop_is_killed_also_if_the_lease_is_renewed() {
+    fn a_command_that_was_warned_is_killed_even_if_the_lease_is_renewed() {
         let mut countdown = countdown(OnLost::Term);
         assert_eq!(countdown.step(at(108), SECOND * 5), Step::Term);
         assert_eq!(countdown.step(at(113), SECOND * 13), Step::Kill);
     }
 
     #[test]
-    fn somebody_else_kills_it_later_but_before_the_lease_ends() {
+    fn the_keeper_kills_a_command_later_but_before_the_lease_ends() {
         let mut countdown = countdown(OnLost::Term);
         assert_eq!(countdown.kill_by(), at(113) - KEEPER_TIME);
         countdown.step(at(101), SECOND * 13);
@@ -127,14 +129,14 @@ mod tests {
     }
 
     #[test]
-    fn somebody_else_leaves_time_to_stop_after_a_loss_too() {
+    fn the_keeper_also_leaves_time_to_stop_after_a_loss() {
         let mut countdown = countdown(OnLost::Term);
         countdown.step(at(101), Duration::ZERO);
         assert_eq!(countdown.kill_by(), at(106) + KEEPER_TIME);
     }
 
     #[test]
-    fn after_a_pause_for_longer_than_the_lease_it_is_killed_at_once() {
+    fn after_a_pause_beyond_the_lease_the_command_is_killed_immediately() {
         assert_eq!(countdown(OnLost::Term).step(at(120), Duration::ZERO), Step::Kill);
     }
 
@@ -147,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_warning_it_is_killed_just_before_the_lease_ends() {
+    fn without_a_warning_the_command_is_killed_just_before_the_lease_ends() {
         let mut countdown = countdown(OnLost::Kill);
         assert_eq!(countdown.step(at(108), SECOND * 5), Step::Wait(SECOND * 5 - KILL_TIME));
         assert_eq!(countdown.step(at(113) - KILL_TIME, KILL_TIME), Step::Kill);

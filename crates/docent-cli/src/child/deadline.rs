@@ -11,69 +11,71 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Longest time that a timer is trusted: it stands still while the machine is suspended.
-const LOOK: Duration = Duration::from_secs(1);
+/// Longest time that a timer is trusted, because it pauses while the machine is suspended.
+const MAX_WAIT: Duration = Duration::from_secs(1);
 
-/// Part of the lease that is left after which the keeper is told how much it is then.
-const LOOKS: u32 = 8;
+/// Part of the remaining lease after which the keeper receives the new end of the lease.
+const CHECKS_PER_LEASE: u32 = 8;
 
-/// Shortest time between two looks, but for those that a step needs.
+/// Shortest time between two checks, unless a step needs an earlier one.
 const SHORTEST: Duration = Duration::from_millis(50);
 
-/// Ends a command before its lease is over, from a thread of its own: nothing that the program does can make
-/// it late, and after a pause of the process it comes before anything else.
+/// Ends a command before its lease ends. It runs on its own thread, so nothing else in the program can delay
+/// it, and after a pause of the process it runs before anything else.
 ///
 /// # On drop
-/// The command is not ended any more.
+/// Stops watching; the command is no longer ended.
 #[derive(Debug)]
 pub(super) struct Deadline {
-    told: watch::Receiver<bool>,
+    stop_requested: watch::Receiver<bool>,
     bell: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Deadline {
-    /// Begins to look at the lease that is left for `group`. Its keeper is told whenever that is renewed.
+    /// Starts watching the lease that is left for `group`. Whenever the lease is renewed, the keeper receives
+    /// its new end.
     pub(super) fn start(
         policy: KillPolicy,
         group: Arc<Group>,
         keeper: KeeperLine,
-        left: impl Fn() -> Duration + Send + 'static,
+        lease_left: impl Fn() -> Duration + Send + 'static,
     ) -> io::Result<Self> {
-        let (tell, told) = watch::channel(false);
+        let (stop_sender, stop_requested) = watch::channel(false);
         let (bell, rung) = channel();
-        let look = move || keep(policy, &group, &keeper, left, &rung, &tell);
-        let thread = thread::Builder::new().name("docent-deadline".into()).spawn(look)?;
-        Ok(Self { told, bell: Some(bell), thread: Some(thread) })
+        let body = move || keep(policy, &group, &keeper, lease_left, &rung, &stop_sender);
+        let thread = thread::Builder::new().name("docent-deadline".into()).spawn(body)?;
+        Ok(Self { stop_requested, bell: Some(bell), thread: Some(thread) })
     }
 
-    /// Time at which a command that is not started yet is to be killed, if nobody looks at it until then.
-    pub(super) fn kill_by(policy: KillPolicy, left: Duration) -> Timestamp {
-        Countdown::new(policy, BootClock.now(), left).kill_by()
+    /// Returns the time at which a command that has not started yet must be killed, if nothing checks it
+    /// until then.
+    pub(super) fn kill_by(policy: KillPolicy, lease_left: Duration) -> Timestamp {
+        Countdown::new(policy, BootClock.now(), lease_left).kill_by()
     }
 
-    /// Lets it look at once, because the guard is lost.
-    pub(super) fn look(&self) {
+    /// Triggers a check immediately, because the guard was lost.
+    pub(super) fn check_now(&self) {
         if let Some(bell) = &self.bell {
-            // It may have killed the command already.
+            // The thread may have killed the command and ended already.
             let _ = bell.send(());
         }
     }
 
-    /// Resolves when the command was told to stop.
+    /// Resolves when the command was asked to stop.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub(super) async fn told(&mut self) {
-        if self.told.wait_for(|told| *told).await.is_err() {
+    pub(super) async fn stop_requested(&mut self) {
+        if self.stop_requested.wait_for(|stop_requested| *stop_requested).await.is_err() {
             std::future::pending::<()>().await;
         }
     }
 
-    /// Ends it, and says whether the command was told to stop.
+    /// Stops watching, and returns whether the command was asked to stop.
     pub(super) fn end(mut self) -> bool {
         self.stop();
-        *self.told.borrow()
+        *self.stop_requested.borrow()
     }
 
     fn stop(&mut self) {
@@ -88,26 +90,27 @@ impl Drop for Deadline {
     }
 }
 
-/// Looks until the bell is gone, or the command was killed.
+/// Checks the lease until the bell is dropped or the command was killed.
 fn keep(
     policy: KillPolicy,
     group: &Group,
     keeper: &KeeperLine,
-    left: impl Fn() -> Duration,
+    lease_left: impl Fn() -> Duration,
     bell: &Receiver<()>,
-    tell: &watch::Sender<bool>,
+    stop_sender: &watch::Sender<bool>,
 ) {
-    let mut countdown = Countdown::new(policy, BootClock.now(), left());
+    let mut countdown = Countdown::new(policy, BootClock.now(), lease_left());
     loop {
-        let left = left();
-        let step = countdown.step(BootClock.now(), left);
+        let lease_left = lease_left();
+        let step = countdown.step(BootClock.now(), lease_left);
         keeper.kill_by(countdown.kill_by());
         let wait = match step {
-            // The keeper knows of each renewal soon: it is not to kill after a pause that the lease outlives.
-            Step::Wait(wait) => wait.min(LOOK).min((left / LOOKS).max(SHORTEST)),
+            // The keeper learns of each renewal soon, so that it does not kill the command after a pause that
+            // the lease outlives.
+            Step::Wait(wait) => wait.min(MAX_WAIT).min((lease_left / CHECKS_PER_LEASE).max(SHORTEST)),
             step => {
                 group.pass_on(if step == Step::Kill { Signal::KILL } else { Signal::TERM });
-                tell.send_replace(true);
+                stop_sender.send_replace(true);
                 if step == Step::Kill {
                     return;
                 }

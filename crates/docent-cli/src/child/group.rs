@@ -1,4 +1,4 @@
-use super::left;
+use super::abandoned;
 use super::signals::is_end;
 use nix::unistd;
 use rustix::io::Errno;
@@ -10,73 +10,74 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Longest wait for processes that were killed to end. The system may hold on to one for as long as it likes.
+/// Longest wait for killed processes to end. The system may hold on to one indefinitely.
 pub(super) const KILLED: Duration = Duration::from_secs(1);
 
-/// Time between two looks for the end of one that was killed.
-const LOOK: Duration = Duration::from_millis(2);
+/// Interval at which the end of a killed process is polled.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Process group of a command, of which the command is the leader. Signals reach the whole group.
+/// Process group of a command, which is the group's leader. Signals reach the whole group.
 ///
-/// The number of a process belongs to another one once its end was collected. So nothing is sent after that.
+/// Once the end of a process is collected, its number may belong to another process. Therefore no signal is
+/// sent after that.
 pub(super) struct Group {
     id: Pid,
     leader: Mutex<Leader>,
-    /// Whether it may go on after a stop; it may where this is not set.
-    may_go_on: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
+    /// Decides whether the group may continue after a stop. If this is not set, it may.
+    may_resume: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
 }
 
-/// `None` once its end was collected, or is not waited for any more.
+/// `None` after the leader's end was collected or the leader was abandoned.
 type Leader = Option<Child>;
 
 /// State of the leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// It runs.
+    /// Running.
     Runs,
-    /// It stands still by a signal, such as that of Ctrl-Z.
+    /// Stopped by a signal, such as that of Ctrl-Z.
     Stopped,
-    /// It has ended, which was not collected yet.
+    /// Ended, but not collected yet.
     Ended,
 }
 
 impl Group {
-    /// The group of a process that was started as its leader.
+    /// Creates the group of a process that was started as its leader.
     pub(super) fn new(child: Child) -> Self {
         let id = Pid::from_child(&child);
-        Self { id, leader: Mutex::new(Some(child)), may_go_on: OnceLock::new() }
+        Self { id, leader: Mutex::new(Some(child)), may_resume: OnceLock::new() }
     }
 
-    /// Lets it go on after a stop only where `may_go_on` is true then.
-    pub(super) fn bind(&self, may_go_on: impl Fn() -> bool + Send + Sync + 'static) {
-        let _ = self.may_go_on.set(Box::new(may_go_on));
+    /// Makes the group continue after a stop only if `may_resume` returns true at that time.
+    pub(super) fn bind(&self, may_resume: impl Fn() -> bool + Send + Sync + 'static) {
+        let _ = self.may_resume.set(Box::new(may_resume));
     }
 
-    /// Lets it go on after a stop; kills it where it may not.
-    pub(super) fn go_on(&self) {
-        self.signal(if self.may_go_on() { Signal::CONT } else { Signal::KILL });
+    /// Continues the group after a stop, or kills it if it must not continue.
+    pub(super) fn resume(&self) {
+        self.signal(if self.may_resume() { Signal::CONT } else { Signal::KILL });
     }
 
-    fn may_go_on(&self) -> bool {
-        self.may_go_on.get().is_none_or(|may_go_on| may_go_on())
+    fn may_resume(&self) -> bool {
+        self.may_resume.get().is_none_or(|may_resume| may_resume())
     }
 
     fn leader(&self) -> MutexGuard<'_, Leader> {
         self.leader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Number of the group.
+    /// Returns the number of the group.
     pub(super) fn id(&self) -> Pid {
         self.id
     }
 
-    /// Sends a signal to all processes of the group that there are, and to a leader that has left it.
+    /// Sends a signal to all processes of the group, and to a leader that has left the group.
     pub(super) fn signal(&self, signal: Signal) {
         let leader = self.leader();
         if leader.is_none() {
             return;
         }
-        // There may be nobody left to get it.
+        // All processes of the group may have ended.
         let _ = kill_process_group(self.id, signal);
         let number = unistd::Pid::from_raw(self.id.as_raw_nonzero().get());
         if unistd::getpgid(Some(number)).is_ok_and(|group| group != number) {
@@ -84,16 +85,16 @@ impl Group {
         }
     }
 
-    /// Passes a signal on. Processes that stand still hear one that asks for the end as well: they go on for
-    /// that, where they may.
+    /// Passes a signal on. Stopped processes must also receive a signal that asks for the end, so they are
+    /// continued, if they may.
     pub(super) fn pass_on(&self, signal: Signal) {
         self.signal(signal);
-        if is_end(signal) && self.may_go_on() {
+        if is_end(signal) && self.may_resume() {
             self.signal(Signal::CONT);
         }
     }
 
-    /// State of the leader; its end is not collected.
+    /// Returns the state of the leader without collecting its end.
     pub(super) fn state(&self) -> State {
         let options =
             WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -107,21 +108,23 @@ impl Group {
         }
     }
 
-    /// Takes note of a stop, so that [`state`](Self::state) tells the next one. Returns the signal of it.
+    /// Consumes a stop, so that [`state`](Self::state) reports the next one. Returns the signal that caused
+    /// it.
     pub(super) fn note_stop(&self) -> Option<Signal> {
         let stop = waitid(WaitId::Pid(self.id), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG);
         Signal::from_named_raw(stop.ok()??.stopping_signal()?)
     }
 
-    /// Waits for the end of the leader and collects it. Once only.
+    /// Waits for the end of the leader and collects it. Works only once.
     pub(super) fn collect(&self) -> io::Result<ExitStatus> {
         let mut leader = self.leader();
         leader.take().map_or_else(|| Err(Errno::CHILD.into()), |mut child| child.wait())
     }
 
-    /// Gives a group up that was killed, and does not end: whoever comes later collects its leader.
-    pub(super) fn leave(&self) {
-        self.leader().take().into_iter().for_each(left::leave);
+    /// Abandons a group that was killed but does not end. A later call of [`abandoned::collect`] collects its
+    /// leader.
+    pub(super) fn abandon(&self) {
+        self.leader().take().into_iter().for_each(abandoned::add);
     }
 }
 
@@ -132,17 +135,17 @@ impl fmt::Debug for Group {
 }
 
 impl Drop for Group {
-    /// Kills a group whose end nobody waited for, and waits until its leader has ended, but not for long.
+    /// Kills a group whose end was not awaited, and waits briefly for its leader to end.
     fn drop(&mut self) {
         if self.leader().is_none() {
             return;
         }
         self.signal(Signal::KILL);
-        let begun = Instant::now();
-        while self.state() != State::Ended && begun.elapsed() < KILLED {
-            thread::sleep(LOOK);
+        let start = Instant::now();
+        while self.state() != State::Ended && start.elapsed() < KILLED {
+            thread::sleep(POLL_INTERVAL);
         }
-        self.leave();
-        left::collect();
+        self.abandon();
+        abandoned::collect();
     }
 }

@@ -14,21 +14,22 @@ use std::sync::Arc;
 /// End of a command that ran under a guard.
 #[derive(Debug)]
 pub(crate) struct Finished<G> {
-    /// The guard, which may be lost.
+    /// Guard, which may be lost.
     pub(crate) guard: G,
-    /// How the command ended.
+    /// Exit status of the command.
     pub(crate) status: ExitStatus,
-    /// Reason why the guard was lost, or was about to be, while the command ran.
+    /// Reason why the guard was lost, or was about to be lost, while the command ran.
     pub(crate) lost: Option<String>,
-    /// True when somebody asked the holder to leave.
+    /// True if another client asked the holder to leave.
     pub(crate) revoked: bool,
-    /// Signals that were passed on, or typed at its terminal.
+    /// Signals that were passed on, or typed at the command's terminal.
     passed_on: Vec<Signal>,
 }
 
 impl<G> Finished<G> {
-    /// True when the command was told to stop by us or from its terminal, and did. Other signals than SIGTERM
-    /// and SIGINT may have told it something else: they count where it ended by them.
+    /// Returns true if the command was asked to stop, by docent or from its terminal, and did. Signals other
+    /// than SIGTERM and SIGINT may mean something else to the command; they count only if the command ended
+    /// by them.
     pub(crate) fn was_stopped(&self) -> bool {
         let ended_by = |signal: &Signal| {
             let number = signal.as_raw();
@@ -40,21 +41,21 @@ impl<G> Finished<G> {
         typed || self.passed_on.iter().any(|signal| ends(signal) || ended_by(signal))
     }
 
-    /// True when the command could not be run.
+    /// Returns true if the command could not be run.
     pub(crate) fn was_not_run(&self) -> bool {
         was_not_run(self.status)
     }
 }
 
-/// Runs a command for as long as `guard` is held. Signals are passed on to it. When the lease is about to end
-/// it is told to stop, and then killed, as `policy` says: it is dead before somebody else can hold the lock.
-/// It gets SIGTERM as well when somebody asks the holder to leave.
+/// Runs a command while `guard` is held, and passes signals on to it. When the lease is about to end, the
+/// command is asked to stop and then killed, as `policy` says: it is dead before another client can hold the
+/// lock. The command also gets SIGTERM when another client asks the holder to leave.
 ///
 /// # Errors
-/// `NotRunnable` when no process can be made.
+/// `NotRunnable` if no process can be created.
 ///
 /// # Cancel safety
-/// Dropping it kills the command, and then gives the guard up.
+/// Dropping the future kills the command and then releases the guard.
 pub(crate) async fn run_held<G: Guard + 'static>(
     guard: G,
     command: &ChildCommand,
@@ -62,7 +63,7 @@ pub(crate) async fn run_held<G: Guard + 'static>(
     signals: &mut Signals,
 ) -> Result<Finished<G>, Failure> {
     let guard = Arc::new(guard);
-    signals.hear_suspend()?;
+    signals.listen_for_suspend()?;
     let pipe = LostPipe::new().ok();
     let kill_by = policy.ends_command().then(|| Deadline::kill_by(policy, guard.lease_left()));
     let running = Running::start(command, pipe.as_ref(), kill_by)?;
@@ -77,26 +78,26 @@ pub(crate) async fn run_held<G: Guard + 'static>(
         passed_on: Vec::new(),
     };
     supervision.until_ended(signals).await;
-    // Still under the guard, which the deadline looks at.
-    let asked = supervision.running.end_rest(policy.kill_after, signals).await;
-    supervision.passed_on.extend(asked);
+    // The guard is still held, and the deadline still watches it.
+    let signal = supervision.running.end_rest(policy.kill_after, signals).await;
+    supervision.passed_on.extend(signal);
     let Supervision { running, mut lost, revoked, mut passed_on, .. } = supervision.end().await;
     let Collected { status, is_overdue, typed } = running.collect()?;
     passed_on.extend(typed);
     if is_overdue {
-        lost.get_or_insert_with(|| "docent stood still for too long".to_owned());
+        lost.get_or_insert_with(|| "docent was stalled for too long".to_owned());
     }
-    let guard = Arc::into_inner(guard).expect("the thread that shared it has ended");
+    let guard = Arc::into_inner(guard).expect("the deadline's thread, which shared the guard, has ended");
     Ok(Finished { guard, status, lost, revoked, passed_on })
 }
 
-/// Command that runs under a guard.
+/// Command that runs under a guard, and what supervises it.
 struct Supervision<'a, G> {
     guard: &'a G,
     running: Running,
-    /// `None` when the command may go on without the guard, and in the end.
+    /// `None` if the command may run without the guard, and once the command has ended.
     deadline: Option<Deadline>,
-    /// `None` once the command was told.
+    /// `None` once the command has been notified.
     pipe: Option<LostPipe>,
     lost: Option<String>,
     revoked: bool,
@@ -104,20 +105,20 @@ struct Supervision<'a, G> {
 }
 
 impl<G: Guard> Supervision<'_, G> {
-    /// Passes on signals and the loss of the guard until the command has ended.
+    /// Passes signals and the loss of the guard on, until the command has ended.
     async fn until_ended(&mut self, signals: &mut Signals) {
-        let mut told = false;
+        let mut stop_requested = false;
         loop {
             tokio::select! {
                 biased;
-                () = until_told(&mut self.deadline), if !told => {
-                    told = true;
+                () = until_stop_requested(&mut self.deadline), if !stop_requested => {
+                    stop_requested = true;
                     self.pipe = None;
                 }
                 reason = self.guard.lost(), if self.lost.is_none() => {
                     self.lost = Some(reason.to_string());
                     self.pipe = None;
-                    self.deadline.iter().for_each(Deadline::look);
+                    self.deadline.iter().for_each(Deadline::check_now);
                 }
                 () = self.running.ended() => return,
                 signal = signals.next() => self.pass_on(signal),
@@ -139,13 +140,13 @@ impl<G: Guard> Supervision<'_, G> {
         }
     }
 
-    /// Finds out whether the guard was held to the end. The end of the command was not collected yet.
+    /// Determines whether the guard was held to the end. The end of the command was not collected yet.
     async fn end(mut self) -> Self {
         if !self.guard.is_held() && self.lost.is_none() {
             self.lost = Some(self.guard.lost().await.to_string());
         }
         if self.deadline.take().is_some_and(Deadline::end) {
-            // Processes that the command left in its group.
+            // Kill the processes that the command left in its group.
             self.running.group().signal(Signal::KILL);
             self.lost.get_or_insert_with(|| "no write was acknowledged for too long".to_owned());
         }
@@ -153,7 +154,7 @@ impl<G: Guard> Supervision<'_, G> {
     }
 }
 
-/// The deadline of a command, unless it may go on without the guard.
+/// Starts the deadline of a command, unless the command may run without the guard.
 fn deadline<G: Guard + 'static>(
     guard: &Arc<G>,
     policy: KillPolicy,
@@ -169,10 +170,10 @@ fn deadline<G: Guard + 'static>(
     deadline.map(Some).map_err(|error| Failure::other(format!("cannot start a thread: {error}")))
 }
 
-/// Resolves when the command was told to stop.
-async fn until_told(deadline: &mut Option<Deadline>) {
+/// Resolves when the command was asked to stop.
+async fn until_stop_requested(deadline: &mut Option<Deadline>) {
     match deadline {
-        Some(deadline) => deadline.told().await,
+        Some(deadline) => deadline.stop_requested().await,
         None => std::future::pending().await,
     }
 }

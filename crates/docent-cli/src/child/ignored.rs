@@ -1,5 +1,6 @@
-/// Numbers of the signals that this process was started to ignore, as by `nohup`, as a bit each: signal 1 is
-/// the lowest. A signal that is ignored is not to be listened for, and stays ignored in commands.
+/// Returns the signals that this process was started to ignore, for example by `nohup`, as a bit mask: signal
+/// 1 is the lowest bit. docent must not listen for an ignored signal, and the signal stays ignored in
+/// commands.
 pub(super) fn ignored_signals() -> u64 {
     std::fs::read_to_string("/proc/self/status").map_or(0, |status| in_status(&status))
 }

@@ -1,5 +1,5 @@
+use super::keeper_message::KeeperMessage;
 use super::keeper_process;
-use super::keeper_word::Word;
 use super::trampoline;
 use docent::time::Timestamp;
 use rustix::io::ioctl_fionbio;
@@ -11,45 +11,45 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Life of a keeper that did not get far.
+/// Lifetime below which a keeper counts as failed.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
-/// Most such keepers in a row.
-const MOST_IN_VAIN: u32 = 10;
+/// Maximum number of failed keepers in a row.
+const MAX_FAILED_KEEPERS: u32 = 10;
 
-/// Keeper of the group of a command: a process that kills the group when we are killed, and at a time that it
-/// is told, also while we stand still.
+/// Keeper of a command's group: a process that kills the group when docent is killed, or at a time that
+/// docent sends it, even while docent is stalled.
 ///
 /// # On drop
-/// It ends and leaves the group alone.
+/// The keeper ends and leaves the group alone.
 #[derive(Debug)]
 pub(super) struct Keeper {
     process: Child,
     started: Instant,
-    /// Number of the last ones that ended at once.
+    /// Number of consecutive keepers that ended right after they were started.
     in_vain: u32,
     line: KeeperLine,
 }
 
-/// Line to a keeper, and to the one that takes its place.
+/// Pipe to a keeper, and to the keeper that replaces it.
 #[derive(Debug, Clone)]
 pub(super) struct KeeperLine(Arc<Mutex<Line>>);
 
 #[derive(Debug)]
 struct Line {
-    /// Closed without a word when we are killed.
+    /// Closed without any word if docent is killed.
     pipe: PipeWriter,
-    /// Ends of lines to those that have ended. A command that starts may still look for the first one by its
-    /// number, which is not to be another file's.
+    /// Pipe ends of keepers that have ended. A command that is starting may still open the first one by its
+    /// number, so the number must not be reused for another file.
     spent: Vec<PipeWriter>,
-    /// Facts that it was told.
+    /// Group and time that the keeper was sent.
     group: Option<Pid>,
     kill_by: Option<Timestamp>,
 }
 
 impl Keeper {
-    /// Starts a keeper, which kills the group that it will be told at `kill_by`. It is in a group of its own,
-    /// so that a signal for all of ours misses it.
+    /// Starts a keeper, which kills the group at `kill_by`. The group is sent to it later. The keeper is in
+    /// its own process group, so that a signal for docent's group misses it.
     pub(super) fn start(kill_by: Option<Timestamp>) -> io::Result<Self> {
         let (process, pipe) = spawn(None, kill_by)?;
         let line = Line { pipe, spent: Vec::new(), group: None, kill_by };
@@ -57,19 +57,20 @@ impl Keeper {
         Ok(Self { process, started: Instant::now(), in_vain: 0, line })
     }
 
-    /// Starts another one in the place of one that has ended, as by somebody's SIGKILL. One that has killed
-    /// the group is done.
+    /// Starts another keeper if the current one ended, for example by SIGKILL from outside. A keeper that has
+    /// killed the group is done.
     ///
     /// # Errors
-    /// That of starting a process, or of one after the other that ends at once: then nobody keeps the group.
+    /// The error of starting a process, or an error if one keeper after the other ends immediately: then the
+    /// group has no keeper.
     pub(super) fn replace_if_ended(&mut self) -> io::Result<()> {
         match self.process.try_wait() {
             Ok(Some(status)) if status.code() != Some(keeper_process::OVERDUE.into()) => {}
             _ => return Ok(()),
         }
         self.in_vain = if self.started.elapsed() < AT_ONCE { self.in_vain + 1 } else { 0 };
-        if self.in_vain > MOST_IN_VAIN {
-            return Err(io::Error::other("it ends whenever it is started"));
+        if self.in_vain > MAX_FAILED_KEEPERS {
+            return Err(io::Error::other("the process ends each time it is started"));
         }
         let mut line = self.line.lock();
         let (process, pipe) = spawn(line.group, line.kill_by)?;
@@ -80,37 +81,37 @@ impl Keeper {
         Ok(())
     }
 
-    /// Tells it the group.
+    /// Sends the group to the keeper.
     pub(super) fn keep(&self, group: Pid) {
         let mut line = self.line.lock();
         line.group = Some(group);
-        Word::Group(group).write_to(&line.pipe);
+        KeeperMessage::Group(group).write_to(&line.pipe);
     }
 
-    /// The line to it.
+    /// Returns the pipe to the keeper.
     pub(super) fn line(&self) -> KeeperLine {
         self.line.clone()
     }
 
-    /// Number of the end of the line in this process.
+    /// Returns the descriptor of the pipe in this process.
     pub(super) fn number(&self) -> RawFd {
         self.line.lock().pipe.as_raw_fd()
     }
 
-    /// Ends it. True when it has killed the group because the time had come.
+    /// Ends the keeper. Returns true if the keeper has killed the group because its time had come.
     pub(super) fn dismiss(&mut self) -> bool {
-        // Also one that is stopped ends by that. It does nothing to one that has ended.
+        // SIGKILL also ends a stopped keeper, and does nothing to one that has ended.
         let _ = self.process.kill();
         self.process.wait().is_ok_and(|status| status.code() == Some(keeper_process::OVERDUE.into()))
     }
 }
 
 impl KeeperLine {
-    /// Tells the keeper to kill the group at this time, and not at the one that it was told before.
+    /// Sends the keeper a new time at which to kill the group. It replaces the previous time.
     pub(super) fn kill_by(&self, at: Timestamp) {
         let mut line = self.lock();
         line.kill_by = Some(at);
-        Word::KillBy(at).write_to(&line.pipe);
+        KeeperMessage::KillBy(at).write_to(&line.pipe);
     }
 
     fn lock(&self) -> MutexGuard<'_, Line> {
@@ -118,15 +119,15 @@ impl KeeperLine {
     }
 }
 
-/// Starts the process of a keeper, with the end of the line to it. What it is to know is on the line before.
+/// Starts a keeper process with its end of the pipe. What the keeper must know is written to the pipe before.
 fn spawn(group: Option<Pid>, kill_by: Option<Timestamp>) -> io::Result<(Child, PipeWriter)> {
     let (reader, pipe) = io::pipe()?;
-    // A keeper that is stopped reads nothing. It is not to stop us.
+    // A stopped keeper does not read. Writes to it must not block docent.
     ioctl_fionbio(&pipe, true)?;
-    let words = group.map(Word::Group).into_iter().chain(kill_by.map(Word::KillBy));
-    words.for_each(|word| word.write_to(&pipe));
+    let messages = group.map(KeeperMessage::Group).into_iter().chain(kill_by.map(KeeperMessage::KillBy));
+    messages.for_each(|message| message.write_to(&pipe));
     let mut command = Command::new(trampoline::program());
-    command.arg0("docent").arg(keeper_process::WORD);
+    command.arg0("docent").arg(keeper_process::MODE);
     command.env_clear().current_dir("/").process_group(0);
     command.stdin(reader).stdout(Stdio::null()).stderr(Stdio::null());
     let process = trampoline::spawn(&mut command)?;

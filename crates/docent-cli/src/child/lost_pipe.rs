@@ -1,4 +1,4 @@
-//! Pipe by which a command sees that the lease is over: reading from it ends.
+//! Pipe that shows a command that its lease has ended: reading from it returns end of file.
 
 use super::proc;
 use std::io::{self, PipeReader, PipeWriter};
@@ -7,8 +7,8 @@ use std::os::fd::{AsRawFd, RawFd};
 /// Variable with the number of the descriptor to read from.
 pub(super) const VARIABLE: &str = "DOCENT_LOST_FD";
 
-/// Both ends of the pipe. Nothing is ever written: the other side reads its end once this is dropped, also
-/// by the end of our process.
+/// Both ends of the pipe. Nothing is ever written: the reader sees end of file once this value is dropped or
+/// docent's process ends.
 #[derive(Debug)]
 pub(super) struct LostPipe {
     reader: PipeReader,
@@ -21,18 +21,19 @@ impl LostPipe {
         Ok(Self { reader, _writer: writer })
     }
 
-    /// Number of the reading end in this process.
+    /// Returns the descriptor of the reading end in this process.
     pub(super) fn number(&self) -> RawFd {
         self.reader.as_raw_fd()
     }
 }
 
-/// Opens the reading end `number` of `parent` in this process, for the command that it becomes. It is not
-/// inherited, because whatever the parent starts meanwhile would inherit it as well. Returns its number here.
+/// Opens the reading end `number` of `parent` in this process, for the command that it becomes, and returns
+/// its descriptor. The descriptor is not inherited, because every other process that the parent starts would
+/// inherit it as well.
 pub(super) fn keep_open(parent: i32, number: RawFd) -> io::Result<RawFd> {
     use rustix::io::{FdFlags, fcntl_setfd};
     use std::os::fd::IntoRawFd;
-    // Where there is none, as on other systems than Linux, the command goes without.
+    // Systems other than Linux have no such path; the command then runs without this pipe.
     let path = proc::descriptor(parent, number).ok_or(io::ErrorKind::Unsupported)?;
     let end = std::fs::File::open(path)?;
     fcntl_setfd(&end, FdFlags::empty())?;

@@ -1,10 +1,11 @@
-//! Commands that verbs run: without a shell, in a process group of their own, with signals passed on, and
-//! dead before the lease that they run under can end.
+//! Commands that verbs run: without a shell, in their own process group, with signals passed on, and dead
+//! before the lease that they run under can end.
 //!
-//! [`run`] runs a command, and [`run_held`] one under a guard. Both start it through the `trampoline`, which
-//! ties its life to ours; a `Keeper` does that for the processes that it starts, and kills all of them when
-//! we stand still until the lease is about to end.
+//! [`run`] runs a command, and [`run_held`] runs one under a guard. Both start it through the `trampoline`,
+//! which ties the command's life to docent's. A `Keeper` does the same for the processes that the command
+//! starts, and kills all of them if docent is stalled until the lease is about to end.
 
+mod abandoned;
 mod alarm;
 mod command;
 mod countdown;
@@ -15,9 +16,8 @@ mod ignored;
 mod interrupt;
 mod job_control;
 mod keeper;
+mod keeper_message;
 mod keeper_process;
-mod keeper_word;
-mod left;
 mod lost_pipe;
 mod members;
 mod on_lost;
@@ -29,9 +29,9 @@ mod trampoline;
 
 pub(crate) use command::{ChildCommand, OWN_VARIABLES};
 pub(crate) use held::{Finished, run_held};
-pub(crate) use interrupt::{end_as_typed, end_if_asked};
-pub(crate) use keeper_process::keep_if_asked;
+pub(crate) use interrupt::{end_as_typed, end_if_invoked};
+pub(crate) use keeper_process::keep_if_invoked;
 pub(crate) use on_lost::{KillPolicy, LossArguments};
 pub(crate) use run::{is_stop, run, run_after, run_within, was_not_run};
 pub(crate) use signals::{Signals, is_end};
-pub(crate) use trampoline::become_command_if_asked;
+pub(crate) use trampoline::become_command_if_invoked;

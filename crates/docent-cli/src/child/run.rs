@@ -1,5 +1,5 @@
+use super::abandoned;
 use super::job_control;
-use super::left;
 use super::on_lost::KILL_AFTER;
 use super::running::{Collected, Running};
 use super::{ChildCommand, Signals};
@@ -11,46 +11,46 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Number of processes that are left behind before no more is started that may be the next one.
-const MOST_LEFT: usize = 4;
+/// Maximum number of abandoned processes. Beyond it no command is started that may be abandoned as well.
+const MAX_ABANDONED: usize = 4;
 
-/// True for the ending of a command that could not be run.
+/// Returns true if a command could not be run.
 pub(crate) fn was_not_run(status: ExitStatus) -> bool {
     matches!(status.code(), Some(126 | 127))
 }
 
-/// True for a signal that tells a command to end. SIGHUP and SIGQUIT do not count: they tell many services to
-/// read their settings again, or to say how they stand.
+/// Returns true for a signal that asks a command to end. SIGHUP and SIGQUIT do not count: many services
+/// reload their settings or print their state on them.
 pub(crate) fn is_stop(signal: Signal) -> bool {
     [Signal::TERM, Signal::INT].contains(&signal)
 }
 
-/// Runs a command to its end, and passes signals on to it. Processes that it leaves in its group are ended.
+/// Runs a command to its end and passes signals on to it. Processes that it leaves in its group are ended.
 ///
 /// # Errors
-/// `NotRunnable` when no process can be made.
+/// `NotRunnable` if no process can be created.
 ///
 /// # Cancel safety
-/// Dropping it kills the command.
+/// Dropping the future kills the command.
 pub(crate) async fn run(command: &ChildCommand, signals: &mut Signals) -> Result<ExitStatus, Failure> {
     run_after(command, signals, async |_| (), |_| ()).await
 }
 
-/// As [`run`], and does `before` when a signal came, until it is done, the command has ended, or another
-/// signal [tells it to end](is_stop): then the signal is passed on, which `after` hears of.
+/// Like [`run`], but calls `before` when a signal comes. It waits until `before` is done, the command has
+/// ended, or another signal [asks it to end](is_stop). Then the signal is passed on and `after` is called.
 ///
 /// # Errors
-/// As [`run`].
+/// Same as [`run`].
 ///
 /// # Cancel safety
-/// As [`run`].
+/// Same as [`run`].
 pub(crate) async fn run_after(
     command: &ChildCommand,
     signals: &mut Signals,
     mut before: impl AsyncFnMut(Signal),
     after: impl Fn(Signal),
 ) -> Result<ExitStatus, Failure> {
-    signals.hear_suspend()?;
+    signals.listen_for_suspend()?;
     let mut running = Running::start(command, None, None)?;
     let group = Arc::clone(running.group());
     let pass_on = |signal| {
@@ -71,7 +71,7 @@ pub(crate) async fn run_after(
             tokio::select! {
                 () = running.ended() => break 'running,
                 () = &mut before => break None,
-                again = signals.asked_to_end(&group) => match is_stop(again) {
+                again = signals.next_end_request(&group) => match is_stop(again) {
                     true => break Some(again),
                     false => pass_on(again),
                 },
@@ -86,28 +86,30 @@ pub(crate) async fn run_after(
     Ok(status)
 }
 
-/// Runs a command to its end, without passing signals on. One that takes longer than `limit` is killed, with
-/// all in its group: then there is no status. One that does not end by that, as where the kernel waits for a
-/// disk, is left behind.
+/// Runs a command to its end without passing signals on. A command that takes longer than `limit` is killed
+/// together with its group, and the result is `None`. A command that still does not end, for example because
+/// the kernel waits for a disk, is abandoned.
 ///
 /// # Errors
-/// As [`run`]; `NotRunnable` when [too many](MOST_LEFT) were left behind.
+/// Same as [`run`]; also `NotRunnable` if [too many](MAX_ABANDONED) commands were abandoned.
 ///
 /// # Cancel safety
-/// As [`run`].
+/// Same as [`run`].
 pub(crate) async fn run_within(
     command: &ChildCommand,
     limit: Duration,
 ) -> Result<Option<ExitStatus>, Failure> {
-    let left = left::collect();
-    if left >= MOST_LEFT {
-        return Err(Failure::not_runnable(format!("{left} before it were killed, and have not ended")));
+    let abandoned = abandoned::collect();
+    if abandoned >= MAX_ABANDONED {
+        return Err(Failure::not_runnable(format!(
+            "{abandoned} earlier runs were killed and have not ended"
+        )));
     }
     let mut running = Running::start(command, None, None)?;
     let ended = timeout(limit, running.ended()).await;
     running.group().signal(Signal::KILL);
     if ended.is_err() && !running.ended_when_killed().await {
-        running.leave();
+        running.abandon();
         return Ok(None);
     }
     let status = running.collect()?.status;

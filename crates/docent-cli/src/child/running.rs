@@ -15,23 +15,23 @@ use std::time::Duration;
 use tokio::signal::unix::{self, SignalKind};
 use tokio::time::{sleep, timeout};
 
-/// Time between two looks for processes that are left.
-const LOOK: Duration = Duration::from_millis(20);
+/// Interval at which remaining processes are polled.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Time between two looks whether the terminal that a command needs is ours.
-const TERMINAL_LOOK: Duration = Duration::from_millis(200);
+/// Interval at which docent checks whether it has the terminal that a command needs.
+const TERMINAL_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Command that runs.
 ///
 /// # On drop
-/// Its group is killed.
+/// The command's group is killed.
 #[derive(Debug)]
 pub(super) struct Running {
     group: Arc<Group>,
-    /// Comes when a child of this process ended or was stopped.
+    /// Fires when a child of this process has ended or was stopped.
     changes: unix::Signal,
     keeper: Keeper,
-    /// True while it is stopped because it needs the terminal, which is not ours.
+    /// True while the command is stopped because it needs the terminal, which docent does not have.
     wants_terminal: bool,
 }
 
@@ -39,52 +39,53 @@ pub(super) struct Running {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Collected {
     pub(super) status: ExitStatus,
-    /// True when its keeper has killed it, because we stood still for too long.
+    /// True if the keeper has killed the command because docent was stalled for too long.
     pub(super) is_overdue: bool,
-    /// The signal that was typed at its terminal and ended it.
+    /// Signal that was typed at the command's terminal and ended it.
     pub(super) typed: Option<Signal>,
 }
 
 impl Running {
-    /// Starts a command, which can see by `lost` that the lease is over. At `kill_by` its keeper kills it, if
-    /// that is not told another time before.
+    /// Starts a command, which can see by `lost` that the lease has ended. The keeper kills the command at
+    /// `kill_by`, unless it gets another time first.
     ///
     /// # Errors
-    /// `NotRunnable` when no process can be made.
+    /// `NotRunnable` if no process can be created.
     pub(super) fn start(
         command: &ChildCommand,
         lost: Option<&LostPipe>,
         kill_by: Option<Timestamp>,
     ) -> Result<Self, Failure> {
-        let unheard = |error| Failure::other(format!("cannot listen for the end of a command: {error}"));
-        // Before it is started, so that its end is not missed.
-        let changes = unix::signal(SignalKind::child()).map_err(unheard)?;
-        // Before it as well: we may stand still from any moment on.
+        let cannot_listen =
+            |error| Failure::other(format!("cannot listen for the end of a command: {error}"));
+        // Listen before the command starts, so that its end is not missed.
+        let changes = unix::signal(SignalKind::child()).map_err(cannot_listen)?;
+        // The keeper starts before the command as well, because docent may be stalled at any moment.
         let keeper = Keeper::start(kill_by).map_err(|error| {
             Failure::not_runnable(format!(
-                "cannot start the process that keeps {:?}: {error}",
+                "cannot start the process that supervises {:?}: {error}",
                 command.name()
             ))
         })?;
         let ties = Ties { lost: lost.map(LostPipe::number), keeper: Some(keeper.number()), kill_by };
         let group = Arc::new(command.spawn(ties)?);
-        // It has told that itself, where it could.
+        // The command has sent its group to the keeper already, if it could.
         keeper.keep(group.id());
         Ok(Self { group, changes, keeper, wants_terminal: false })
     }
 
-    /// Group of the command.
+    /// Returns the group of the command.
     pub(super) fn group(&self) -> &Arc<Group> {
         &self.group
     }
 
-    /// Line to the keeper of the group.
+    /// Returns the pipe to the keeper of the group.
     pub(super) fn keeper_line(&self) -> KeeperLine {
         self.keeper.line()
     }
 
-    /// Waits until the command has ended. Its end is not collected, so that the number of its group is still
-    /// its own. A keeper that ends meanwhile is replaced; where that cannot be, the command is killed.
+    /// Waits until the command has ended, without collecting its end, so that the number of its group stays
+    /// valid. A keeper that ends meanwhile is replaced; if that fails, the command is killed.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -100,55 +101,55 @@ impl Running {
             }
             tokio::select! {
                 _ = self.changes.recv() => {}
-                () = sleep(TERMINAL_LOOK), if self.wants_terminal => {
+                () = sleep(TERMINAL_POLL_INTERVAL), if self.wants_terminal => {
                     self.wants_terminal = !job_control::give_terminal(&self.group);
                 }
             }
         }
     }
 
-    /// Ends processes that the command has left in its group: with SIGTERM, and SIGKILL after so much time,
-    /// or when a signal asks for the end, which is returned. Waits until they have ended. The end of the
-    /// command was not collected yet.
+    /// Ends processes that the command has left in its group, and waits until they have ended: SIGTERM first,
+    /// then SIGKILL after `time` or when a signal asks for the end. Returns that signal. The end of the
+    /// command must not be collected yet.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
     pub(super) async fn end_rest(&self, time: Duration, signals: &mut Signals) -> Option<Signal> {
         let has_rest = || has_members_besides_leader(self.group.id());
         if !has_rest() {
-            // One that was made and ended while we looked may have made another one.
+            // A process that was created and ended during the check may have created another one.
             self.group.signal(Signal::KILL);
             return None;
         }
         self.group.pass_on(Signal::TERM);
         let ended = async || {
             while has_rest() {
-                sleep(LOOK).await;
+                sleep(POLL_INTERVAL).await;
             }
         };
-        let asked = tokio::select! {
+        let signal = tokio::select! {
             () = ended() => None,
             () = sleep(time) => None,
-            signal = signals.asked_to_end(&self.group) => Some(signal),
+            signal = signals.next_end_request(&self.group) => Some(signal),
         };
         self.group.signal(Signal::KILL);
         let _ = timeout(KILLED, ended()).await;
-        asked
+        signal
     }
 
     /// Collects the end of the command.
     pub(super) fn collect(mut self) -> Result<Collected, Failure> {
         let was_in_front = interrupt::is_in_front(&self.group);
         job_control::take_terminal_back(&self.group);
-        // Before the number of the group can be another one's.
+        // Dismiss the keeper before the number of the group can belong to another group.
         let is_overdue = self.keeper.dismiss();
         let uncollected = |error| Failure::other(format!("cannot wait for the command: {error}"));
         let status = self.group.collect().map_err(uncollected)?;
         Ok(Collected { status, is_overdue, typed: interrupt::note(was_in_front, status) })
     }
 
-    /// Waits for the end of a command that was killed, and no longer than it takes a process that can be.
-    /// True when it has ended.
+    /// Waits for the end of a command that was killed, but only as long as a killable process takes. Returns
+    /// true if the command has ended.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -156,19 +157,20 @@ impl Running {
         timeout(KILLED, self.ended()).await.is_ok()
     }
 
-    /// Gives a command up that was killed, and does not end.
-    pub(super) fn leave(mut self) {
+    /// Abandons a command that was killed but does not end.
+    pub(super) fn abandon(mut self) {
         job_control::take_terminal_back(&self.group);
-        // As above.
+        // Dismiss the keeper before the number of the group can belong to another group.
         self.keeper.dismiss();
-        self.group.leave();
+        self.group.abandon();
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         self.group.signal(Signal::KILL);
-        // Before the end of the command is collected, as above.
+        // Dismiss the keeper before the end of the command is collected, because its number may then belong
+        // to another group.
         self.keeper.dismiss();
     }
 }

@@ -9,53 +9,54 @@ use rustix::process::Signal;
 use std::io;
 use tokio::signal::unix::{self, SignalKind};
 
-/// Signals that end a wait, and are passed on to a command that runs.
+/// Signals that end a wait, and that are passed on to a running command.
 const FORWARDED: [Signal; 6] =
     [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR2];
 
-/// True for a signal that is to end a command and all that it has started.
+/// Returns true for a signal that must end a command and everything that it has started.
 pub(crate) fn is_end(signal: Signal) -> bool {
     [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT].contains(&signal)
 }
 
-/// Signals that came to this process. From its making on they do not end the process by themselves, and
-/// SIGTTIN and SIGTTOU do not stop it: it is to be made before other threads are.
+/// Signals sent to this process. Once this value exists, these signals no longer end the process, and SIGTTIN
+/// and SIGTTOU do not stop it. Create it before any other thread.
 #[derive(Debug)]
 pub(crate) struct Signals {
     listeners: Vec<(Signal, unix::Signal)>,
-    /// The last signal that was taken and asks this process to end.
+    /// Last received signal that asks this process to end.
     end: Option<Signal>,
 }
 
 impl Signals {
-    /// Begins to listen. Signals that the process was started to ignore are left alone.
+    /// Starts listening. Signals that the process was started to ignore are left alone.
     pub(crate) fn listen() -> Result<Self, Failure> {
-        job_control::block_terminal_stops().map_err(|error| unheard(&error.into()))?;
-        // Whoever started us may have blocked it. The end of a command would not be heard.
-        SigSet::from(Mask::SIGCHLD).thread_unblock().map_err(|error| unheard(&error.into()))?;
+        job_control::block_terminal_stops().map_err(|error| cannot_listen(&error.into()))?;
+        // The parent may have blocked SIGCHLD. The end of a command would then go unnoticed.
+        SigSet::from(Mask::SIGCHLD).thread_unblock().map_err(|error| cannot_listen(&error.into()))?;
         let mut signals = Self { listeners: Vec::new(), end: None };
-        FORWARDED.into_iter().try_for_each(|signal| signals.hear(signal))?;
+        FORWARDED.into_iter().try_for_each(|signal| signals.add_listener(signal))?;
         Ok(signals)
     }
 
-    /// Begins to listen for SIGTSTP as well, so that a command that runs can be stopped before this process.
-    pub(super) fn hear_suspend(&mut self) -> Result<(), Failure> {
+    /// Starts listening for SIGTSTP as well, so that a running command can be stopped before this process.
+    pub(super) fn listen_for_suspend(&mut self) -> Result<(), Failure> {
         match self.listeners.iter().any(|(signal, _)| *signal == Signal::TSTP) {
             true => Ok(()),
-            false => self.hear(Signal::TSTP),
+            false => self.add_listener(Signal::TSTP),
         }
     }
 
-    fn hear(&mut self, signal: Signal) -> Result<(), Failure> {
+    fn add_listener(&mut self, signal: Signal) -> Result<(), Failure> {
         let number = signal.as_raw();
         if ignored_signals() >> (number - 1) & 1 == 0 {
-            let listener = unix::signal(SignalKind::from_raw(number)).map_err(|error| unheard(&error))?;
+            let listener =
+                unix::signal(SignalKind::from_raw(number)).map_err(|error| cannot_listen(&error))?;
             self.listeners.push((signal, listener));
         }
         Ok(())
     }
 
-    /// The next signal.
+    /// Returns the next signal.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -78,11 +79,11 @@ impl Signals {
         signal
     }
 
-    /// Passes signals on to a group until one comes that asks for the end, and returns that one.
+    /// Passes signals on to a group until a signal asks for the end, and returns that signal.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub(super) async fn asked_to_end(&mut self, group: &Group) -> Signal {
+    pub(super) async fn next_end_request(&mut self, group: &Group) -> Signal {
         loop {
             match self.next().await {
                 Signal::TSTP => job_control::suspend(group),
@@ -92,12 +93,13 @@ impl Signals {
         }
     }
 
-    /// Notes a signal that was typed at the terminal of a command and has ended it: it asks us to end, too.
+    /// Records a signal that was typed at the terminal of a command and has ended the command: it asks docent
+    /// to end, too.
     pub(super) fn note_end(&mut self, signal: Signal) {
         self.end = Some(signal);
     }
 
-    /// Ends with a signal that asked this process to end, and was passed on to a command meanwhile.
+    /// Fails if a signal asked this process to end and was passed on to a command.
     ///
     /// # Errors
     /// `Signal` with that signal.
@@ -105,7 +107,7 @@ impl Signals {
         self.end.map_or(Ok(()), |signal| Err(Failure::signal(signal.as_raw())))
     }
 
-    /// Ends with a signal that came and was not taken yet.
+    /// Fails if a signal was received that no one has taken yet.
     ///
     /// # Errors
     /// `Signal` with that signal.
@@ -113,10 +115,10 @@ impl Signals {
         self.next_end().now_or_never().map_or(Ok(()), |signal| Err(Failure::signal(signal.as_raw())))
     }
 
-    /// Waits for `work`, or for a signal that ends the wait: `work` is dropped then.
+    /// Waits for `work`, or for a signal that ends the wait and drops `work`.
     ///
     /// # Errors
-    /// `Signal` with the signal that came.
+    /// `Signal` with the received signal.
     ///
     /// # Cancel safety
     /// As cancel safe as `work`.
@@ -128,7 +130,7 @@ impl Signals {
         }
     }
 
-    /// The next signal that ends a wait, in which no command runs.
+    /// Returns the next signal that ends a wait in which no command runs.
     async fn next_end(&mut self) -> Signal {
         loop {
             match self.next().await {
@@ -139,6 +141,6 @@ impl Signals {
     }
 }
 
-fn unheard(error: &io::Error) -> Failure {
+fn cannot_listen(error: &io::Error) -> Failure {
     Failure::other(format!("cannot listen for signals: {error}"))
 }

@@ -1,8 +1,8 @@
-//! First steps of a command's process: `docent` starts itself, ties its life to that of its parent, and
-//! becomes the command. What it does before is done in the process that it concerns, after the fork.
+//! First steps of a command's process. `docent` starts itself, ties its life to that of its parent, and
+//! becomes the command. These steps run after the fork, in the process that they affect.
 
 use super::job_control;
-use super::keeper_word::Word;
+use super::keeper_message::KeeperMessage;
 use super::lost_pipe;
 use super::proc;
 use docent::time::{BootClock, Clock, Timestamp};
@@ -17,15 +17,15 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode};
 use std::str::FromStr;
 
-/// First argument, by which `docent` knows that it is to become a command.
-const WORD: &str = "__run-command";
+/// First argument that makes `docent` become a command.
+const MODE: &str = "__run-command";
 
-/// Stands for an argument that there is none of.
+/// Placeholder for an absent argument.
 const NONE: &str = "-";
 
-/// This program.
+/// Returns the path of this program.
 pub(super) fn program() -> PathBuf {
-    // The link leads to the running program, also when its file was replaced since.
+    // This link leads to the running program even if its file was replaced since.
     match cfg!(target_os = "linux") {
         true => "/proc/self/exe".into(),
         false => std::env::current_exe().unwrap_or_else(|_| "docent".into()),
@@ -35,7 +35,7 @@ pub(super) fn program() -> PathBuf {
 /// Starts a process of this [`program`].
 ///
 /// # Errors
-/// That of starting it, in words that are not taken for one about a command.
+/// The error of starting it, worded so that it is not mistaken for an error of the command.
 pub(super) fn spawn(command: &mut Command) -> io::Result<Child> {
     command.spawn().map_err(|error| {
         let program = command.get_program().display();
@@ -46,20 +46,20 @@ pub(super) fn spawn(command: &mut Command) -> io::Result<Child> {
 /// Ties of a command to the process that starts it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Ties {
-    /// Number of the pipe, in that process, by which the command sees that the lease is over.
+    /// Descriptor, in that process, of the pipe that shows the command that the lease has ended.
     pub(super) lost: Option<RawFd>,
-    /// Number of the line, in that process, to the keeper of the command's group.
+    /// Descriptor, in that process, of the pipe to the keeper of the command's group.
     pub(super) keeper: Option<RawFd>,
-    /// Time from which on the command is not started any more. The keeper kills it then.
+    /// Time from which the command must not be started any more. The keeper kills it then.
     pub(super) kill_by: Option<Timestamp>,
 }
 
 impl Ties {
-    /// Arguments before the words of the command.
+    /// Returns the arguments that precede the words of the command.
     pub(super) fn arguments(self) -> [String; 5] {
         let kill_by = self.kill_by.map(Timestamp::as_nanos);
         let parent = std::process::id().to_string();
-        [WORD.to_owned(), parent, text(self.lost), text(self.keeper), text(kill_by)]
+        [MODE.to_owned(), parent, text(self.lost), text(self.keeper), text(kill_by)]
     }
 
     fn from_arguments(mut arguments: impl Iterator<Item = OsString>) -> Self {
@@ -73,11 +73,11 @@ fn text(number: Option<impl ToString>) -> String {
     number.map_or_else(|| NONE.to_owned(), |number| number.to_string())
 }
 
-/// Becomes the command if the arguments say so. Returns the exit code when that fails; `None` when the
-/// arguments are those of a user.
-pub(crate) fn become_command_if_asked() -> Option<ExitCode> {
+/// Becomes the command if the arguments say so. Returns the exit code if that fails, and `None` for the
+/// arguments of a user.
+pub(crate) fn become_command_if_invoked() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
-    if arguments.next()? != WORD {
+    if arguments.next()? != MODE {
         return None;
     }
     let parent = arguments.next().and_then(number)?;
@@ -93,49 +93,52 @@ fn number<N: FromStr>(argument: OsString) -> Option<N> {
 fn become_command(parent: i32, ties: Ties, words: &[OsString]) -> ExitCode {
     let Some((program, arguments)) = words.split_first() else { return ExitCode::from(126) };
     if let Err(error) = die_with(parent) {
-        tell(program, &error);
+        report_failure(program, &error);
         return ExitCode::from(126);
     }
     if let Some(line) = ties.keeper {
-        tell_keeper(parent, line);
+        notify_keeper(parent, line);
     }
     job_control::take_terminal();
     let mut command = Command::new(program);
     command.args(arguments);
-    // Without it the command is told by signals alone.
+    // Without the pipe, the command is notified by signals only.
     if let Some(end) = ties.lost.and_then(|number| lost_pipe::keep_open(parent, number).ok()) {
         command.env(lost_pipe::VARIABLE, end.to_string());
     }
-    // From now on it is the keeper who looks, however long we stand still.
+    // Between this check and the start of the command, only the keeper watches the deadline, however long
+    // this process is stalled.
     if ties.kill_by.is_some_and(|at| at <= BootClock.now()) {
         let _ = kill_process(getpid(), Signal::KILL);
     }
     let error = command.exec();
-    tell(program, &error);
+    report_failure(program, &error);
     ExitCode::from(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
 }
 
-/// Tells why a program cannot be run. Nobody may be there to read it.
-fn tell(program: &OsStr, error: &io::Error) {
-    // An `exec` that failed leaves it as commands have it: it would end us before our exit code does.
+/// Prints why a program cannot be run. Errors are ignored, because standard error may be closed.
+fn report_failure(program: &OsStr, error: &io::Error) {
+    // A failed `exec` has reset SIGPIPE to the default of commands, which would end this process before it
+    // returns its exit code.
     let _ = SigSet::from(Blocked::SIGPIPE).thread_block();
     let _ = writeln!(io::stderr(), "docent: cannot run {program:?}: {error}");
 }
 
-/// Tells the keeper our group. Where that cannot be, as on other systems than Linux, `docent` does it alone.
-fn tell_keeper(parent: i32, line: RawFd) {
+/// Sends this process's group to the keeper. If that is not possible, as on systems other than Linux,
+/// `docent` sends it.
+fn notify_keeper(parent: i32, line: RawFd) {
     let path = proc::descriptor(parent, line);
     if let Some(pipe) = path.and_then(|path| File::options().write(true).open(path).ok()) {
-        Word::Group(getpgrp()).write_to(&pipe);
+        KeeperMessage::Group(getpgrp()).write_to(&pipe);
     }
 }
 
-/// Lets this process, and the command that it becomes, be killed when `parent` ends.
+/// Makes the kernel kill this process, and the command that it becomes, when `parent` ends.
 #[cfg(target_os = "linux")]
 fn die_with(parent: i32) -> io::Result<()> {
     use rustix::process::{Pid, getppid, set_parent_process_death_signal};
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    // A parent that ended before that call does not count: another process is the parent now.
+    // A parent that ended before that call sends no death signal; this process has another parent now.
     match getppid() == Pid::from_raw(parent) {
         true => Ok(()),
         false => Err(io::Error::other("docent has ended")),
@@ -143,7 +146,7 @@ fn die_with(parent: i32) -> io::Result<()> {
 }
 
 #[cfg(not(target_os = "linux"))]
-#[allow(clippy::unnecessary_wraps, reason = "it is as on Linux")]
+#[allow(clippy::unnecessary_wraps, reason = "the signature is the same as on Linux")]
 fn die_with(_: i32) -> io::Result<()> {
     Ok(())
 }
@@ -153,8 +156,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_of_ours_that_is_missing_is_not_taken_for_the_command() {
-        // As `/proc/self/exe` is where `/proc` is not mounted.
+    fn a_missing_docent_executable_is_not_reported_as_a_missing_command() {
+        // `/proc/self/exe` is missing like this if `/proc` is not mounted.
         let error = spawn(&mut Command::new("/no/such/docent")).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
         assert!(error.to_string().starts_with("docent cannot start itself as /no/such/docent: "), "{error}");

@@ -1,17 +1,17 @@
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-/// Ending of a verb that did what it was asked to.
+/// End of a verb that succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// Done.
+    /// The verb is done.
     Done,
-    /// The command that it ran ended so.
+    /// The command that the verb ran ended with this status.
     Child(ExitStatus),
 }
 
 impl Ending {
-    /// Number of the signal that ended the command.
+    /// Returns the number of the signal that ended the command.
     pub(super) fn signal(self) -> Option<i32> {
         match self {
             Self::Done => None,
@@ -19,7 +19,7 @@ impl Ending {
         }
     }
 
-    /// Exit code of the program.
+    /// Returns the exit code of the program.
     pub(super) fn code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -32,7 +32,7 @@ impl Ending {
     }
 }
 
-/// Exit code of a program that this signal ended, as in shells.
+/// Returns the exit code of a program that this signal ended, as shells report it.
 pub(super) fn of_signal(signal: i32) -> u8 {
     low_byte(128 + signal)
 }
@@ -46,8 +46,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ending_of_a_command_is_that_of_the_program() {
-        // As `wait` encodes them: the code in the second byte, the signal in the first.
+    fn docent_exits_as_its_command_did() {
+        // Encoded as by `wait`: the code in the second byte, the signal in the first.
         assert_eq!(Ending::Child(ExitStatus::from_raw(3 << 8)).code(), 3);
         assert_eq!(Ending::Child(ExitStatus::from_raw(9)).code(), 137);
         assert_eq!(of_signal(15), 143);

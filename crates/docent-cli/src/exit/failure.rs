@@ -1,10 +1,10 @@
 use super::ending::of_signal;
 use std::fmt;
 
-/// Signal that a program gets when it writes to a pipe nobody reads.
+/// Signal that a program gets when it writes to a closed pipe.
 const SIGPIPE: i32 = 13;
 
-/// Failure of a verb: its kind, which decides on the exit code, and its text, which goes to standard error.
+/// Failure of a verb: its kind, which decides the exit code, and its text, which goes to standard error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
     kind: FailureKind,
@@ -29,11 +29,11 @@ pub(crate) enum FailureKind {
     Lost,
     /// Permission is missing.
     NoPermission,
-    /// The command cannot be run. One that was not found ends with 127 itself.
+    /// The command cannot be run. A command that was not found ends with 127 itself.
     NotRunnable,
-    /// A signal ended the wait for something. Not told.
+    /// A signal ended a wait. Not reported on standard error.
     Signal(i32),
-    /// Nobody reads standard output any more. Not told.
+    /// Standard output was closed. Not reported on standard error.
     BrokenPipe,
     /// Anything else.
     Other,
@@ -74,7 +74,7 @@ impl Failure {
         Self::new(FailureKind::NoPermission, text)
     }
 
-    /// The command cannot be run. One that was not found ends with 127 itself.
+    /// The command cannot be run. A command that was not found ends with 127 itself.
     pub(crate) fn not_runnable(text: impl Into<String>) -> Self {
         Self::new(FailureKind::NotRunnable, text)
     }
@@ -84,17 +84,17 @@ impl Failure {
         Self::new(FailureKind::Other, text)
     }
 
-    /// A signal ended the wait for something.
+    /// A signal ended a wait.
     pub(crate) fn signal(signal: i32) -> Self {
         Self::new(FailureKind::Signal(signal), "ended by a signal")
     }
 
-    /// Nobody reads standard output any more.
+    /// Standard output was closed.
     pub(crate) fn broken_pipe() -> Self {
-        Self::new(FailureKind::BrokenPipe, "nobody reads the output any more")
+        Self::new(FailureKind::BrokenPipe, "the output was closed")
     }
 
-    /// The same failure; where nothing was acquired in time, with this exit code in place of 75.
+    /// Returns the same failure, with this exit code in place of 75 if nothing was acquired in time.
     pub(crate) fn or_conflict(mut self, wanted: Option<u8>) -> Self {
         if let FailureKind::NotAcquired { code } = &mut self.kind {
             *code = wanted;
@@ -102,28 +102,29 @@ impl Failure {
         self
     }
 
-    /// Its kind.
+    /// Returns the kind.
     pub(crate) fn kind(&self) -> FailureKind {
         self.kind
     }
 
-    /// The same failure, with `more` at the end of its text.
+    /// Returns the same failure with `more` appended to its text.
     pub(crate) fn with(mut self, more: &str) -> Self {
         self.text.push_str(more);
         self
     }
 
-    /// True when it is to be told on standard error.
-    pub(super) fn is_told(&self) -> bool {
+    /// Returns true if the failure is reported on standard error.
+    pub(super) fn is_reported(&self) -> bool {
         !matches!(self.kind, FailureKind::Signal(_) | FailureKind::BrokenPipe) && !self.is_expected()
     }
 
-    /// True when the exit code that was asked for says that this is no failure: it is told as progress is.
+    /// Returns true if the requested exit code says that this is no failure: the failure is then shown as
+    /// progress.
     pub(super) fn is_expected(&self) -> bool {
         matches!(self.kind, FailureKind::NotAcquired { code: Some(0) })
     }
 
-    /// Exit code of the program.
+    /// Returns the exit code of the program.
     pub(super) fn code(&self) -> u8 {
         match self.kind {
             FailureKind::Other => 1,

@@ -1,4 +1,4 @@
-//! Failures by the errors of the library and of the output.
+//! Conversion of errors of the library and of the output into failures.
 
 use super::failure::Failure;
 use docent::config::{PublishError, SubscribeError};
@@ -37,7 +37,7 @@ impl From<AcquireError> for Failure {
     }
 }
 
-/// Failures of writing the output.
+/// Errors of writing the output.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
@@ -47,8 +47,8 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Failures by errors of recipes: one of the servers is what it is, and the others are of the kinds that are
-/// named.
+/// Converts errors of recipes into failures. An error of the servers keeps its kind; the other variants get
+/// the kinds that are named.
 macro_rules! from_recipe_errors {
     ($($error:ident: $($pattern:pat => $kind:ident),+;)+) => {$(
         impl From<$error> for Failure {
@@ -79,7 +79,7 @@ impl From<AckError> for Failure {
     }
 }
 
-/// `error` with the reasons behind it that it does not name itself.
+/// Returns the text of `error`, extended by the sources that it does not name itself.
 fn with_sources(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_of_the_servers_have_codes_of_their_own() {
+    fn server_errors_have_their_own_exit_codes() {
         let code = |error: Error| Failure::from(error).code();
         assert_eq!(code(Error::invalid_input("lock", "a rule")), 2);
         assert_eq!(code(Error::closed("lock", "/a")), 1);

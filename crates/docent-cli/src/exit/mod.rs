@@ -1,4 +1,4 @@
-//! The ending of the program, and the exit code that tells of it.
+//! End of the program, and the exit code that reports it.
 
 mod ending;
 mod failure;

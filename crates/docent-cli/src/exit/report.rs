@@ -6,24 +6,24 @@ use std::time::Duration;
 /// Exit codes, for the help.
 pub(crate) const HELP: &str = "\
 Exit codes:
-  the command's own where a command was run, 128 + N when signal N ended it or docent
-  1    failed
-  2    usage: an argument or a setting breaks a rule
-  65   data is not valid
-  69   no server could be reached
-  75   not acquired in time
-  76   lost while the command ran
-  77   permission is missing, or the credentials were refused
-  126  the command cannot be run
-  127  the command was not found";
+the command's own if a command was run; 128 + N if signal N ended the command or docent
+1    failed
+2    usage: an argument or a setting breaks a rule
+65   data is not valid
+69   no server could be reached
+75   not acquired in time
+76   lost while the command ran
+77   permission denied, or the credentials were refused
+126  the command cannot be run
+127  the command was not found";
 
 /// Outcome of a verb.
 pub(crate) type Outcome = Result<Ending, Failure>;
 
-/// Longest wait at the end until all is written to standard error.
+/// Longest wait at the end for standard error to be written.
 const FLUSH: Duration = Duration::from_secs(1);
 
-/// Number of the signal that ended the command, or the wait.
+/// Returns the number of the signal that ended the command or the wait.
 pub(crate) fn signal_of(outcome: &Outcome) -> Option<i32> {
     match outcome {
         Ok(ending) => ending.signal(),
@@ -34,12 +34,12 @@ pub(crate) fn signal_of(outcome: &Outcome) -> Option<i32> {
     }
 }
 
-/// Tells of a failure on standard error, and returns the exit code.
+/// Reports a failure on standard error, and returns the exit code.
 pub(crate) fn report(outcome: Outcome, output: &Output) -> ExitCode {
     let code = match outcome {
         Ok(ending) => ending.code(),
         Err(failure) => {
-            if failure.is_told() {
+            if failure.is_reported() {
                 output.error(&failure);
             } else if failure.is_expected() {
                 output.progress(failure.to_string());
@@ -47,7 +47,7 @@ pub(crate) fn report(outcome: Outcome, output: &Output) -> ExitCode {
             failure.code()
         }
     };
-    // Whoever does not read has had a second to do so.
+    // A reader that is stuck gets one second.
     output.stderr().written_within(FLUSH);
     ExitCode::from(code)
 }

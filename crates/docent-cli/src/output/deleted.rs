@@ -1,6 +1,6 @@
 use serde::Serialize;
 
-/// Node that is no more, or a recipe, as JSON shows it in a line of its own.
+/// A deleted node or recipe, as a JSON line of its own.
 #[derive(Debug, Serialize)]
 pub(crate) struct Deleted<'a> {
     path: &'a str,

@@ -1,8 +1,8 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// `text` in one line that a terminal shows as it is: control characters, and those that change the
-/// direction of a text or are not seen, are written as `\n` or `\u{1b}`.
+/// Returns `text` as one line that is safe to show on a terminal. Control characters, invisible characters
+/// and those that change the text direction are written as `\n` or `\u{1b}`.
 pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe) {
         return Cow::Borrowed(text);
@@ -18,7 +18,7 @@ pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// `json` with the same characters as JSON escapes. All of them stand in strings there.
+/// Replaces the same characters in `json` by JSON escapes. In JSON they occur only inside strings.
 pub(crate) fn json_escaped(json: &str) -> String {
     let mut safe = String::with_capacity(json.len());
     for char in json.chars() {
@@ -35,13 +35,13 @@ pub(crate) fn json_escaped(json: &str) -> String {
     safe
 }
 
-/// True for text that stands in one line, and is one word of it.
+/// Returns true for text that is a single word on one line.
 pub(crate) fn is_one_word(text: &str) -> bool {
     !text.chars().any(|char| is_unsafe(char) || char.is_whitespace())
 }
 
-/// True for control characters and line ends, for marks of direction, and for others without a width: names
-/// that differ by those alone look the same.
+/// Returns true for control characters and line ends, direction marks and other characters without width:
+/// names that differ only in these look the same.
 fn is_unsafe(char: char) -> bool {
     char.is_control()
         || matches!(
@@ -69,12 +69,12 @@ mod tests {
     }
 
     #[test]
-    fn names_that_look_the_same_are_told_apart() {
+    fn names_that_render_alike_are_distinguished() {
         assert_eq!(escaped("a\u{200b}b\u{feff}\u{ad}"), "a\\u{200b}b\\u{feff}\\u{ad}");
     }
 
     #[test]
-    fn json_says_the_same_without_them() {
+    fn escaped_json_decodes_to_the_same_text() {
         let text = "a\u{1b}\u{7f}\u{9b}\u{202e}\n\"ü\u{e0041}";
         let safe = json_escaped(&serde_json::to_string(text).unwrap());
         assert_eq!(safe, r#""a\u001b\u007f\u009b\u202e\n\"ü\udb40\udc41""#);
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_stays_as_it_is() {
+    fn other_text_is_unchanged() {
         assert_eq!(escaped("Grüße, 世界 👋"), "Grüße, 世界 👋");
     }
 }

@@ -2,7 +2,7 @@
 
 mod deleted;
 mod escape;
-#[allow(clippy::module_inception, reason = "it is named after its type")]
+#[allow(clippy::module_inception, reason = "the module is named after its type")]
 mod output;
 mod table;
 mod utc;

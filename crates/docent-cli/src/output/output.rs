@@ -11,7 +11,7 @@ const BOLD: &str = "\u{1b}[1m";
 const RED: &str = "\u{1b}[1;31m";
 const PLAIN: &str = "\u{1b}[0m";
 
-/// Output of a verb. Every call writes all it has to, and fails with `BrokenPipe` when nobody reads.
+/// Output of a verb. Each call writes everything, and fails with `BrokenPipe` if standard output was closed.
 #[derive(Debug, Clone)]
 pub(crate) struct Output {
     format: Format,
@@ -21,28 +21,28 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// The output as the options have it.
+    /// Creates the output that the options describe.
     pub(crate) fn new(global: &Global) -> Self {
         let stderr = LossyWriter::stderr("docent");
         Self { format: global.output, color: global.color, quiet: global.quiet, stderr }
     }
 
-    /// Form that was asked for.
+    /// Returns the requested format.
     pub(crate) fn format(&self) -> Format {
         self.format
     }
 
-    /// True when JSON was asked for.
+    /// Returns true if JSON was requested.
     pub(crate) fn is_json(&self) -> bool {
         self.format == Format::Json
     }
 
-    /// True when standard output is a terminal.
+    /// Returns true if standard output is a terminal.
     pub(crate) fn is_terminal(&self) -> bool {
         io::stdout().is_terminal()
     }
 
-    /// Writes bytes to standard output as they are.
+    /// Writes bytes to standard output unchanged.
     pub(crate) fn bytes(&self, bytes: &[u8]) -> io::Result<()> {
         let mut stdout = io::stdout().lock();
         stdout.write_all(bytes)?;
@@ -54,7 +54,7 @@ impl Output {
         self.bytes(format!("{}\n", escaped(text.as_ref())).as_bytes())
     }
 
-    /// Writes a value as JSON on one line, which a terminal shows as it is.
+    /// Writes a value as one line of JSON that is safe to show on a terminal.
     pub(crate) fn json(&self, value: &impl Serialize) -> io::Result<()> {
         let line = json_escaped(&serde_json::to_string(value)?) + "\n";
         self.bytes(line.as_bytes())
@@ -72,38 +72,38 @@ impl Output {
         self.bytes(lines.join("\n").as_bytes())
     }
 
-    /// True when progress is shown: standard error is a terminal, and it is not to be quiet.
+    /// Returns true if progress is shown: standard error is a terminal and `--quiet` is not set.
     pub(crate) fn shows_progress(&self) -> bool {
         !self.quiet && io::stderr().is_terminal()
     }
 
-    /// Tells how it goes, on standard error, if that [is shown](Self::shows_progress).
+    /// Writes progress to standard error if progress [is shown](Self::shows_progress).
     pub(crate) fn progress(&self, text: impl AsRef<str>) {
         if self.shows_progress() {
             self.remark(text);
         }
     }
 
-    /// Remarks something on standard error, unless it is to be quiet.
+    /// Writes a remark to standard error, unless `--quiet` is set.
     pub(crate) fn remark(&self, text: impl AsRef<str>) {
         if !self.quiet {
-            self.stderr.line(told("docent:", text.as_ref()));
+            self.stderr.line(message("docent:", text.as_ref()));
         }
     }
 
-    /// Asks something on standard error. The answer stands on the same line.
-    pub(crate) fn ask(&self, text: &str) {
+    /// Asks a question on standard error. The answer is typed on the same line.
+    pub(crate) fn prompt(&self, text: &str) {
         self.stderr.line(format!("{text} ").into_bytes());
     }
 
-    /// Tells of a failure on standard error.
+    /// Writes a failure to standard error.
     pub(crate) fn error(&self, failure: &impl Display) {
         let prefix =
             if self.has_color(&io::stderr()) { format!("{RED}docent:{PLAIN}") } else { "docent:".into() };
-        self.stderr.last_line(told(&prefix, &failure.to_string()));
+        self.stderr.last_line(message(&prefix, &failure.to_string()));
     }
 
-    /// Standard error, for the log, which comes in order with all else.
+    /// Returns standard error, for the log, which keeps its order relative to other output.
     pub(crate) fn stderr(&self) -> &LossyWriter {
         &self.stderr
     }
@@ -117,13 +117,13 @@ impl Output {
     }
 }
 
-/// Line about a text. Lines of the text are kept, all else in it is escaped.
-fn told(prefix: &str, text: &str) -> Vec<u8> {
+/// Formats a message. Line breaks of the text are kept, everything else in it is escaped.
+fn message(prefix: &str, text: &str) -> Vec<u8> {
     let lines: Vec<_> = text.lines().map(escaped).collect();
     format!("{prefix} {}\n", lines.join("\n")).into_bytes()
 }
 
-/// True unless the variables say that the terminal shall have no colours, or cannot show them.
+/// Returns true unless the variables say that the terminal must not or cannot show colours.
 fn takes_colors(var: impl Fn(&str) -> Option<OsString>) -> bool {
     let refuses = var("NO_COLOR").is_some_and(|value| !value.is_empty());
     !refuses && var("TERM").is_none_or(|term| term != "dumb")
@@ -139,7 +139,7 @@ mod tests {
             takes_colors(|name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into()))
         };
         assert!(takes(&[]) && takes(&[("TERM", "xterm")]));
-        assert!(takes(&[("NO_COLOR", "")]), "it counts where it is not empty, as no-color.org says");
+        assert!(takes(&[("NO_COLOR", "")]), "NO_COLOR counts only if it is not empty, as no-color.org says");
         assert!(!takes(&[("NO_COLOR", "0")]) && !takes(&[("TERM", "dumb")]));
     }
 }

@@ -1,6 +1,6 @@
 use super::escaped;
 
-/// Table for people: a heading, and rows of as many cells. Cells are escaped for terminals.
+/// Table for people: a heading and rows with the same number of cells. Cells are escaped for terminals.
 #[derive(Debug)]
 pub(crate) struct Table {
     heading: Vec<String>,
@@ -8,7 +8,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A table with these columns and no rows.
+    /// Creates a table with these columns and no rows.
     pub(crate) fn new<const N: usize>(heading: [&str; N]) -> Self {
         Self { heading: heading.map(str::to_owned).to_vec(), rows: Vec::new() }
     }
@@ -18,7 +18,7 @@ impl Table {
         self.rows.push(cells.into_iter().map(|cell| escaped(cell.as_ref()).into_owned()).collect());
     }
 
-    /// Lines of the table: the heading first.
+    /// Returns the lines of the table, the heading first.
     pub(crate) fn lines(&self) -> Vec<String> {
         let width = |column: usize| {
             let cells = std::iter::once(&self.heading).chain(&self.rows);

@@ -2,7 +2,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 const DAY: u64 = 24 * 60 * 60;
 
-/// A time as `2026-03-01 12:30:05Z`. Times before 1970 are shown as its beginning.
+/// Formats a time as `2026-03-01 12:30:05Z`. Times before 1970 are shown as the start of 1970.
 pub(crate) fn utc(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let (year, month, day) = date(seconds / DAY);
@@ -10,8 +10,8 @@ pub(crate) fn utc(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// Year, month and day of a number of days since 1970, by the algorithm `civil_from_days` of Howard Hinnant:
-/// years begin in March, so that the leap day is the last one.
+/// Returns year, month and day of a number of days since 1970, by Howard Hinnant's algorithm
+/// `civil_from_days`: years begin in March, so that the leap day is the last day of the year.
 fn date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);

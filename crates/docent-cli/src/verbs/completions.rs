@@ -8,7 +8,7 @@ use clap_complete::Shell;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Shell that the completions are for.
+    /// Shell to print completions for
     shell: Shell,
 }
 

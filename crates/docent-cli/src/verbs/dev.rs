@@ -11,16 +11,16 @@ use std::ffi::OsString;
 use std::io;
 use tokio::task::spawn_blocking;
 
-/// Port of the server where no command is run.
+/// Port of the server if no command is run.
 const PORT: u16 = 2181;
 
-/// Serve the embedded server: in memory, for development.
+/// Run the embedded server: in memory, for development.
 ///
-/// With CMD it listens on any free port, sets DOCENT_CONNECT, runs CMD and stops when CMD ends. Without CMD
-/// it prints where it listens, and serves until a signal.
+/// With CMD, the server listens on any free port, sets DOCENT_CONNECT, runs CMD and stops when CMD ends.
+/// Without CMD, it prints its address and serves until a signal comes.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Port on loopback, 0 for any free one [default: 2181, with CMD 0]
+    /// Port on loopback, 0 for any free port [default: 2181, with CMD 0]
     #[arg(long)]
     port: Option<u16>,
 
@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     command: Vec<OsString>,
 }
 
-/// A server that listens, as it is printed.
+/// A listening server, as printed.
 #[derive(Debug, Serialize)]
 struct Line<'a> {
     connect: &'a str,
@@ -56,7 +56,8 @@ async fn run_command(server: &Server, command: ChildCommand, signals: &mut Signa
 
 async fn serve(app: &App, server: &Server, signals: &mut Signals) -> Outcome {
     let (output, connect) = (app.output.clone(), server.connect_string().to_owned());
-    // On a thread of its own: a pipe that is not read must not stop the server, which runs on this one.
+    // Print on a separate thread: a pipe that is not read must not block the server, which runs on this
+    // thread.
     let printed = spawn_blocking(move || print(&output, &connect));
     tokio::select! {
         biased;

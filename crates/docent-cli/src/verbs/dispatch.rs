@@ -7,10 +7,10 @@ use crate::cli::{Cli, Verb};
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
 
-/// Runs the verb that was given.
+/// Runs the requested verb.
 pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
     if cli.global.output == Format::Hostport && !matches!(cli.verb, Verb::Discover(_)) {
-        return Err(Failure::usage("--output hostport is of `discover` alone"));
+        return Err(Failure::usage("--output hostport works with `discover` only"));
     }
     let app = App { global: cli.global, output };
     match cli.verb {

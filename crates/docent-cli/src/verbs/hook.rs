@@ -1,4 +1,4 @@
-//! Commands that are run again and again, for each change of something that is followed.
+//! Commands that run once for each change of a followed value or service.
 
 use crate::app::App;
 use crate::child::{ChildCommand, Signals, run, was_not_run};
@@ -6,11 +6,11 @@ use crate::exit::{Ending, Failure};
 use std::ops::ControlFlow;
 
 impl App {
-    /// Runs `command` for a change. When it fails that is told, and the next change is waited for; a command
-    /// that cannot be run at all is the end.
+    /// Runs `command` for a change. A failure is reported and the next change is awaited; a command that
+    /// cannot be run ends the verb.
     ///
     /// # Errors
-    /// `Signal` when a signal came that asks for the end; `NotRunnable` when no process can be made.
+    /// `Signal` if a signal asked docent to end; `NotRunnable` if no process can be created.
     pub(super) async fn run_hook(
         &self,
         command: &ChildCommand,
@@ -22,7 +22,7 @@ impl App {
             return Ok(ControlFlow::Break(Ending::Child(status)));
         }
         if !status.success() {
-            self.output.remark(format!("{:?} ended with {status}", command.name()));
+            self.output.remark(format!("command {:?} ended with {status}", command.name()));
         }
         Ok(ControlFlow::Continue(()))
     }

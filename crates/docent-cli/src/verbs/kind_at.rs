@@ -1,35 +1,35 @@
-//! Look at what a path is, before something of another kind is made there.
+//! Check of the recipe at a path, before something of another kind is created there.
 
 use crate::exit::{Failure, FailureKind};
 use docent::inspect::{Inspector, Kind, QueueLayout, Recipe};
 use docent::recipe::is_own_name;
 use docent::{Client, ErrorKind};
 
-/// Folders of Docent's queue: a path with nothing else below it needs no further look.
+/// Folders of Docent's queue: a path with only these below it needs no further check.
 const QUEUE: [&str; 5] = ["items", "claims", "dead", "idle", "lock"];
 
-/// Refuses a path that is no queue of Docent's: items would be put beside others, and not be seen.
+/// Refuses a path that is not a queue of Docent's: items put beside other nodes would not be seen.
 ///
 /// # Errors
-/// `Other` that names the kind; `NoPermission` when the path may not be read; `Unreachable`.
+/// `Other` that names the kind; `NoPermission` if the path may not be read; `Unreachable`.
 pub(super) async fn ensure_queue(client: &Client, path: &str) -> Result<(), Failure> {
     match found(client, path, &QUEUE).await? {
         None | Some(Recipe::Plain(_) | Recipe::Absent) => Ok(()),
         Some(Recipe::Queue(queue)) => match queue.layout {
             QueueLayout::Docent => Ok(()),
             _ => Err(Failure::other(format!(
-                "{path} is a queue of another layout than Docent's, which this command does not work on: \
+                "{path} is a queue with another layout than Docent's, which this command cannot use: \
                  nothing was done"
             ))),
         },
-        Some(other) => Err(mixed(path, other.kind(), Kind::Queue)),
+        Some(other) => Err(wrong_kind(path, other.kind(), Kind::Queue)),
     }
 }
 
-/// Refuses a path that others contend at: a value there would hide them.
+/// Refuses a path that is in use as a lock, election or queue: a value there would hide its nodes.
 ///
 /// # Errors
-/// As [`ensure_queue`].
+/// Same as [`ensure_queue`].
 pub(super) async fn ensure_value(client: &Client, path: &str) -> Result<(), Failure> {
     match found(client, path, &[]).await? {
         Some(
@@ -38,12 +38,12 @@ pub(super) async fn ensure_value(client: &Client, path: &str) -> Result<(), Fail
             | Recipe::Semaphore(_)
             | Recipe::Election(_)
             | Recipe::Queue(_)),
-        ) => Err(mixed(path, other.kind(), Kind::Config)),
+        ) => Err(wrong_kind(path, other.kind(), Kind::Config)),
         _ => Ok(()),
     }
 }
 
-/// What a path with children beside the `expected` is; `None` where there are no others.
+/// Returns the recipe of a path that has other children than `expected`, or `None` if it has none.
 async fn found(client: &Client, path: &str, expected: &[&str]) -> Result<Option<Recipe>, Failure> {
     let children = match client.children(path).await {
         Ok(children) => children.names,
@@ -56,7 +56,7 @@ async fn found(client: &Client, path: &str, expected: &[&str]) -> Result<Option<
     Ok(Some(Inspector::new(client).path(path).await?.recipe))
 }
 
-/// The same result for a verb that writes alone: it may be allowed to write where it may not read.
+/// Ignores missing permission for a verb that only writes: it may be allowed to write but not to read.
 pub(super) fn or_unread(result: Result<(), Failure>) -> Result<(), Failure> {
     match result {
         Err(failure) if failure.kind() == FailureKind::NoPermission => Ok(()),
@@ -64,6 +64,6 @@ pub(super) fn or_unread(result: Result<(), Failure>) -> Result<(), Failure> {
     }
 }
 
-fn mixed(path: &str, found: Kind, wanted: Kind) -> Failure {
-    Failure::other(format!("{path} is of the kind {found}, and not {wanted}: nothing was done"))
+fn wrong_kind(path: &str, found: Kind, wanted: Kind) -> Failure {
+    Failure::other(format!("{path} is of kind {found}, not {wanted}: nothing was done"))
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Folder to write `docent.1` and a page for each verb to, instead of printing the first; made if missing
+    /// Folder for `docent.1` and a page per verb, instead of printing the main page; created if missing
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }
@@ -43,6 +43,6 @@ fn page(command: &Command) -> Result<Vec<u8>, Failure> {
     let mut page = Vec::new();
     clap_mangen::Man::new(command.clone())
         .render(&mut page)
-        .map_err(|error| Failure::other(format!("cannot make the page: {error}")))?;
+        .map_err(|error| Failure::other(format!("cannot render the manual page: {error}")))?;
     Ok(page)
 }

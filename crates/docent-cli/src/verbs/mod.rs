@@ -1,4 +1,4 @@
-//! Verbs of the command, one module for each: its arguments, and `run`.
+//! Verbs of the command, one module each: its arguments, and `run`.
 
 pub(crate) mod completions;
 pub(crate) mod config;

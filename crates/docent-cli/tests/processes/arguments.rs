@@ -1,11 +1,11 @@
-//! Arguments, and the environment of commands.
+//! Arguments and the environment of commands.
 
 use crate::run::{Run, run, servers};
 use docent::server::Server;
 use docent_battery::{Backend, both_backends_in_real_time};
 
 both_backends_in_real_time! {
-    async fn no_shell_stands_between_docent_and_the_command(backend: Backend) {
+    async fn docent_runs_the_command_without_a_shell(backend: Backend) {
         let server = backend.start().await;
         let words = ["lock", "/a", "--", "printf", "%s|", "$HOME", "a  b", ";", "*"];
         let ended = run(&servers(&server), words).await;
@@ -15,7 +15,7 @@ both_backends_in_real_time! {
         assert_eq!(parent.number().await, id);
     }
 
-    async fn options_of_the_command_are_not_taken_for_our_own(backend: Backend) {
+    async fn options_of_the_command_are_not_parsed_by_docent(backend: Backend) {
         let server = backend.start().await;
         let words = ["lock", "/a", "--", "echo", "--nonblock", "--connect", "x", "-h", "--", "-n"];
         let ended = run(&servers(&server), words).await;
@@ -33,7 +33,7 @@ both_backends_in_real_time! {
             let ended = run(&servers(&server), words).await;
             let (path, fence) = ended.stdout[0].split_once(' ').unwrap();
             let fence: u64 = fence.parse().unwrap();
-            assert!(path == "/a" && fence > last, "{fence} after {last}");
+            assert!(path == "/a" && fence > last, "fence {fence} must be above {last}");
             last = fence;
         }
         let words = ["lock", "--shared", "/b", "--", "sh", "-c", "echo ${DOCENT_FENCE-none}"];
@@ -53,7 +53,7 @@ both_backends_in_real_time! {
         let mut holder = Run::start(&servers(&server), ["lock", "/a"]);
         holder.line().await;
         let waiter = Run::start(&servers(&server), ["lock", "/a", "--", "sh", "-c", "echo out; echo err >&2"]);
-        // Longer than it takes until progress is told on a terminal.
+        // Longer than the delay before progress is shown on a terminal.
         tokio::time::sleep(std::time::Duration::from_millis(700)).await;
         drop(holder);
         let ended = waiter.end().await;
@@ -68,7 +68,7 @@ async fn usage_errors_name_the_value_and_the_rule() {
         (&["lock", "/a", "--"], "nothing follows '--'"),
         (&["lock", "a"], "must start with '/'"),
         (&["lock", "/a", "--permits", "5/4"], "at most LIMIT"),
-        (&["lock", "/a", "--wait", "soon"], "as in 1500ms or 30s"),
+        (&["lock", "/a", "--wait", "soon"], "such as 1500ms or 30s"),
         (&["lock", "/a", "--nonblock", "--wait", "1s"], "cannot be used with"),
         (&["lock", "/a", "--shared", "--permits", "1/4"], "cannot be used with"),
         (&["lock", "/a", "--kill-after", "5s", "--", "true"], "must be at most 1.1s"),

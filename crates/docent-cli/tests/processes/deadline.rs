@@ -7,14 +7,14 @@ use docent_battery::{Backend, both_backends_in_real_time};
 use docent_testkit::eventually;
 use std::time::Duration;
 
-/// Deletes the node of the holder of `/a`, as a person does who breaks the lock.
+/// Deletes the node of the holder of `/a`, as an operator does who breaks the lock.
 async fn break_lock(client: &Client) {
     let line = Mutex::new(client, "/a").unwrap().participants().await.unwrap();
     client.delete(&format!("/a/{}", line[0].name), None).await.unwrap();
 }
 
 both_backends_in_real_time! {
-    async fn a_command_whose_link_is_cut_is_dead_before_the_next_holder_starts(backend: Backend) {
+    async fn a_command_without_a_connection_is_killed_before_the_next_holder_starts(backend: Backend) {
         let server = backend.start().await;
         let proxy = server.proxy().await;
         let script = "trap 'echo told' TERM; echo $$; while :; do sleep 0.02; done";
@@ -36,19 +36,19 @@ both_backends_in_real_time! {
         client.close().await;
     }
 
-    async fn a_command_is_told_of_a_broken_lock_by_signal_and_by_descriptor(backend: Backend) {
+    async fn a_command_learns_of_a_broken_lock_by_signal_and_by_descriptor(backend: Backend) {
         let server = backend.start().await;
         let client = Client::connect(servers(&server)).await.unwrap();
-        // The shell reads the end of the descriptor, and is interrupted by the signal only after that.
+        // The shell reads the end of the descriptor first. The signal interrupts it only after that.
         let script = "trap 'echo told; exit 9' TERM; echo ready; cat /dev/fd/$DOCENT_LOST_FD; while :; do sleep 0.02; done";
-        // A lease that has room for all of the five seconds that a command has by default.
+        // A lease with room for the default of five seconds that a command has to stop.
         let words = ["--session-timeout", "20s", "lock", "/a", "--", "sh", "-c", script];
         let mut holder = Run::start(&servers(&server), words);
         assert_eq!(holder.line().await, "ready");
         break_lock(&client).await;
         let ended = holder.end().await;
         assert_eq!((ended.code, ended.stdout), (76, vec!["told".to_owned()]), "{}", ended.stderr);
-        assert!(ended.stderr.contains("its node was deleted by somebody else"), "{}", ended.stderr);
+        assert!(ended.stderr.contains("another client deleted its node"), "{}", ended.stderr);
         client.close().await;
     }
 
@@ -65,18 +65,18 @@ both_backends_in_real_time! {
         client.close().await;
     }
 
-    async fn a_lost_lock_kills_or_lets_the_command_go_on_as_asked(backend: Backend) {
+    async fn the_on_lost_option_decides_whether_a_lost_lock_kills_the_command(backend: Backend) {
         let server = backend.start().await;
         let client = Client::connect(servers(&server)).await.unwrap();
         let endless = "trap 'echo told' TERM; echo ready; while :; do sleep 0.02; done";
-        let going_on = "trap 'echo told' TERM; echo ready; cat /dev/fd/$DOCENT_LOST_FD; echo on; exit 5";
-        for (fate, script, code, said) in [("kill", endless, 76, &[][..]), ("ignore", going_on, 5, &["on"][..])] {
+        let continuing = "trap 'echo told' TERM; echo ready; cat /dev/fd/$DOCENT_LOST_FD; echo on; exit 5";
+        for (fate, script, code, expected) in [("kill", endless, 76, &[][..]), ("ignore", continuing, 5, &["on"][..])] {
             let words = ["lock", "/a", "--on-lost", fate, "--", "sh", "-c", script];
             let mut holder = Run::start(&servers(&server), words);
             assert_eq!(holder.line().await, "ready");
             break_lock(&client).await;
             let ended = holder.end().await;
-            assert!(ended.code == code && ended.stdout == said, "{fate}: {ended:?}");
+            assert!(ended.code == code && ended.stdout == expected, "{fate}: {ended:?}");
         }
         client.close().await;
     }
@@ -92,7 +92,7 @@ both_backends_in_real_time! {
         client.close().await;
     }
 
-    async fn a_link_that_is_lost_for_a_moment_costs_nothing(backend: Backend) {
+    async fn a_brief_disconnect_does_not_affect_the_command(backend: Backend) {
         let server = backend.start().await;
         let script = "echo ready; sleep 3; echo done";
         let mut holder = Run::start(&servers(&server), ["lock", "/a", "--", "sh", "-c", script]);

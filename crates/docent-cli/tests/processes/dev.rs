@@ -16,32 +16,32 @@ async fn a_command_finds_the_server_in_its_environment() {
 }
 
 #[tokio::test]
-async fn it_says_where_it_listens_and_serves_until_a_signal() {
+async fn a_development_server_prints_its_address_and_serves_until_a_signal() {
     let mut server = Run::start("", ["-o", "json", "dev", "--port", "0"]);
     let line: Value = serde_json::from_str(&server.line().await).unwrap();
     let connect = line["connect"].as_str().unwrap().to_owned();
     Client::connect(&connect).await.unwrap().close().await;
     server.signal(Signal::TERM);
     assert_eq!(server.end().await.code, 0);
-    assert!(tokio::net::TcpStream::connect(&connect).await.is_err(), "it has stopped");
+    assert!(tokio::net::TcpStream::connect(&connect).await.is_err(), "the server must have stopped");
 }
 
 #[tokio::test]
 async fn processes_that_the_command_leaves_are_ended_and_a_second_signal_ends_them_at_once() {
-    // The command does not end before what it leaves is prepared for the signal.
+    // The command waits until the processes that it leaves are prepared for the signal.
     let script = "(trap 'echo told' TERM; : > \"$0\"; while :; do sleep 0.02; done) & echo $!
         until [ -e \"$0\" ]; do sleep 0.02; done";
     let folder = tempfile::tempdir().unwrap();
     let prepared = folder.path().join("prepared");
     let mut run = Run::start("", ["dev", "--", "sh", "-c", script, prepared.to_str().unwrap()]);
-    let left = run.number().await;
+    let remaining = run.number().await;
     assert_eq!(run.line().await, "told");
     let signalled = Instant::now();
     run.signal(Signal::TERM);
     assert_eq!(run.end().await.code, 0);
-    // They have five seconds.
+    // Those processes have five seconds.
     assert!(signalled.elapsed() < Duration::from_secs(4), "{:?}", signalled.elapsed());
-    assert!(!is_alive(left));
+    assert!(!is_alive(remaining));
 }
 
 #[tokio::test]

@@ -21,15 +21,15 @@ both_backends_in_real_time! {
         let first: u64 = candidate.line().await.parse().unwrap();
         depose(&client).await;
         let second: u64 = candidate.line().await.parse().unwrap();
-        assert!(second > first, "{first} {second}");
+        assert!(second > first, "fences {first} and {second} must rise");
         candidate.signal(Signal::TERM);
         let ended = candidate.end().await;
-        assert_eq!((ended.code, ended.stdout.len()), (0, 0), "TERM is the end: {ended:?}");
+        assert_eq!((ended.code, ended.stdout.len()), (0, 0), "TERM must end docent: {ended:?}");
         assert!(ended.stderr.contains("standing again"), "{}", ended.stderr);
         client.close().await;
     }
 
-    async fn once_it_ends_as_the_command_does(backend: Backend) {
+    async fn with_once_the_exit_code_is_that_of_the_command(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         assert_eq!(run(&connect, ["elect", "--once", "/e", "--", "sh", "-c", "exit 4"]).await.code, 4);
@@ -53,12 +53,12 @@ both_backends_in_real_time! {
         leader.signal(Signal::QUIT);
         assert_eq!(leader.line().await, "dump");
         std::fs::write(&file, "").unwrap();
-        assert_eq!(leader.line().await, "ready", "it stands again");
+        assert_eq!(leader.line().await, "ready", "docent must stand again");
         leader.signal(Signal::TERM);
         assert_eq!(leader.end().await.code, 143);
     }
 
-    async fn a_leader_without_a_command_that_is_asked_to_leave_ends(backend: Backend) {
+    async fn a_leader_without_a_command_exits_when_asked_to_resign(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         let mut leader = Run::start(&connect, ["elect", "/e"]);
@@ -66,7 +66,7 @@ both_backends_in_real_time! {
         let client = Client::connect(&connect).await.unwrap();
         let line = Election::new(&client, "/e").unwrap().candidates().await.unwrap();
         let node = format!("/e/{}", line[0].name);
-        // As all that revoke do.
+        // As every client that revokes does.
         client.set(&node, "__REVOKE__", None).await.unwrap();
         let ended = leader.end().await;
         assert_eq!(ended.code, 0, "{ended:?}");

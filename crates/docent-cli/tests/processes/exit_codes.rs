@@ -7,7 +7,7 @@ use docent_battery::{Backend, Port, both_backends_in_real_time};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// Code of `docent lock /a` around a command.
+/// Returns the exit code of `docent lock /a` around a command.
 async fn code(connect: &str, words: &[&str]) -> i32 {
     run(connect, ["lock", "/a", "--"].iter().chain(words)).await.code
 }
@@ -24,20 +24,20 @@ both_backends_in_real_time! {
         assert_eq!(code(&connect, &["/"]).await, 126);
     }
 
-    async fn a_lock_that_is_not_free_has_a_code_of_its_own(backend: Backend) {
+    async fn a_held_lock_has_an_exit_code(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         let mut holder = Run::start(&connect, ["lock", "/a", "--label", "nightly"]);
         assert!(holder.line().await.starts_with("/a "));
         let refused = run(&connect, ["lock", "-n", "/a", "--", "echo", "held"]).await;
         assert_eq!((refused.code, refused.stdout.len()), (75, 0), "{refused:?}");
-        assert!(refused.stderr.contains("nightly"), "it names the holder: {}", refused.stderr);
+        assert!(refused.stderr.contains("nightly"), "the message must name the holder: {}", refused.stderr);
         let late = run(&connect, ["lock", "--wait", "300ms", "-E", "9", "/a", "--", "echo", "held"]).await;
         assert_eq!((late.code, late.stdout.len()), (9, 0), "{late:?}");
         assert!(late.stderr.contains("not acquired in 300ms"), "{}", late.stderr);
     }
 
-    async fn a_lock_that_is_not_free_is_not_told_where_that_is_no_failure(backend: Backend) {
+    async fn a_held_lock_is_not_reported_if_its_exit_code_is_zero(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         let mut holder = Run::start(&connect, ["lock", "/a"]);
@@ -62,7 +62,7 @@ both_backends_in_real_time! {
         }
     }
 
-    async fn missing_permission_has_a_code_of_its_own(backend: Backend) {
+    async fn a_missing_permission_has_an_exit_code(backend: Backend) {
         let server = backend.start().await;
         let builder = Client::builder(servers(&server)).auth_digest("owner", "secret");
         let client = builder.allow_plaintext_auth().acl(vec![Acl::creator_all()]).connect().await.unwrap();
@@ -83,27 +83,27 @@ both_backends_in_real_time! {
 }
 
 #[tokio::test]
-async fn servers_that_cannot_be_reached_have_a_code_of_their_own() {
-    let nobody = Port::claim().unwrap().address().to_string();
-    let ended = run(&nobody, ["--timeout", "300ms", "lock", "/a", "--", "echo", "held"]).await;
+async fn unreachable_servers_have_an_exit_code() {
+    let unused = Port::claim().unwrap().address().to_string();
+    let ended = run(&unused, ["--timeout", "300ms", "lock", "/a", "--", "echo", "held"]).await;
     assert_eq!((ended.code, ended.stdout.len()), (69, 0), "{ended:?}");
-    assert!(ended.stderr.contains("refused"), "it says why: {}", ended.stderr);
+    assert!(ended.stderr.contains("refused"), "the message must give the reason: {}", ended.stderr);
 }
 
 #[tokio::test]
 async fn a_lock_that_is_not_waited_for_does_not_wait_long_for_servers() {
-    let nobody = Port::claim().unwrap().address().to_string();
-    let begun = Instant::now();
+    let unused = Port::claim().unwrap().address().to_string();
+    let start = Instant::now();
     for wait in ["--nonblock", "--wait=1s"] {
-        let ended = run(&nobody, ["lock", wait, "/a", "--", "echo", "held"]).await;
+        let ended = run(&unused, ["lock", wait, "/a", "--", "echo", "held"]).await;
         assert_eq!((ended.code, ended.stdout.len()), (69, 0), "{ended:?}");
     }
-    // The time limit of an operation is 15 s.
-    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    // Less than the default operation timeout of 15 s.
+    assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
 }
 
 #[tokio::test]
-async fn nobody_who_reads_the_output_is_no_error_to_tell() {
+async fn a_closed_output_pipe_is_not_reported_as_an_error() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let child = command("", ["completions", "bash"]).stdout(Stdio::from(writer)).spawn().unwrap();

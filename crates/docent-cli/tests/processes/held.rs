@@ -1,4 +1,4 @@
-//! Locks that are held without a command, shared locks and permits.
+//! Locks held without a command, shared locks and permits.
 
 use crate::process::is_alive;
 use crate::run::{Run, run, servers};
@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 both_backends_in_real_time! {
-    async fn without_a_command_it_holds_until_a_signal(backend: Backend) {
+    async fn without_a_command_the_lock_is_held_until_a_signal(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         let mut holder = Run::start(&connect, ["-o", "json", "lock", "/a"]);
@@ -17,10 +17,10 @@ both_backends_in_real_time! {
         holder.signal(Signal::TERM);
         let ended = holder.end().await;
         assert_eq!((ended.code, &*ended.stderr), (0, ""), "{ended:?}");
-        assert_eq!(run(&connect, ["lock", "-n", "/a", "--", "true"]).await.code, 0, "it is free at once");
+        assert_eq!(run(&connect, ["lock", "-n", "/a", "--", "true"]).await.code, 0, "the lock must be free immediately");
     }
 
-    async fn a_holder_that_is_asked_to_leave_ends_and_so_does_its_command(backend: Backend) {
+    async fn a_holder_that_is_asked_to_release_exits_together_with_its_command(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         let mut holder = Run::start(&connect, ["lock", "/a"]);
@@ -37,7 +37,7 @@ both_backends_in_real_time! {
         let ended = holder.end().await;
         assert_eq!(ended.code, 7);
         assert!(ended.stderr.contains("was asked to leave"), "{}", ended.stderr);
-        assert_eq!(run(&connect, ["lock", "-n", "/a", "--", "true"]).await.code, 0, "it is free");
+        assert_eq!(run(&connect, ["lock", "-n", "/a", "--", "true"]).await.code, 0, "the lock must be free");
     }
 
     async fn readers_share_and_keep_a_writer_out(backend: Backend) {
@@ -65,8 +65,8 @@ both_backends_in_real_time! {
         let script = "(trap '' TERM; while :; do sleep 0.02; done) >/dev/null 2>&1 & echo $!";
         let words = ["lock", "/a", "--kill-after", "500ms", "--", "sh", "-c", script];
         let mut holder = Run::start(&servers(&server), words);
-        let left = holder.number().await;
+        let remaining = holder.number().await;
         assert_eq!(holder.end().await.code, 0);
-        assert!(!is_alive(left), "it runs on without the lock");
+        assert!(!is_alive(remaining), "the process must not run without the lock");
     }
 }

@@ -1,4 +1,4 @@
-//! Commands that do what they can to outlive `docent`, and keepers that do not live as long.
+//! Commands that try to outlive `docent`, and keepers that end early.
 
 use crate::process::{PATIENCE, is_alive, keepers_of, send, try_send, until_dead};
 use crate::run::{Run, command, servers};
@@ -8,15 +8,16 @@ use rustix::process::Signal;
 use std::process::Stdio;
 use tokio::process::Command;
 
-/// Program of a command that is in no group of its own any more, and does not end by itself.
+/// Program of a command that leaves its group and never ends on its own.
 const LEAVER: &str = "$SIG{TERM} = sub { exit 7 }; setpgrp(0, getpgrp(getppid())) or die; $| = 1; \
                       print \"$$\\n\"; sleep 1 while 1";
 
-/// A run of `docent` as the [`command`] says, by another program that gets it behind its own words.
+/// Runs `docent` as the [`command`] says, started by another program that gets the docent command line after
+/// its own arguments.
 fn started_by(program: &str, words: &[&str], docent: &Command) -> Run {
     let docent = docent.as_std();
     let mut command = Command::new(program);
-    // The first word is one for `env`, which unblocks signals as well.
+    // The first word is an argument of `env`, which also unblocks signals.
     command.args(words).args(docent.get_args().skip(1)).kill_on_drop(true);
     command.env_clear().envs(docent.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -45,7 +46,7 @@ both_backends_in_real_time! {
         let (command, docent) = (holder.number().await, holder.id());
         let kill_all = async || {
             for keeper in keepers_of(docent) {
-                // It may have ended since it was listed.
+                // The process may have ended since it was listed.
                 let _ = try_send(keeper, Signal::KILL);
             }
             is_alive(command)
@@ -68,13 +69,13 @@ both_backends_in_real_time! {
         assert_eq!(holder.end().await.code, 76);
     }
 
-    async fn a_command_that_leaves_its_group_is_told_and_killed_all_the_same(backend: Backend) {
+    async fn a_command_that_leaves_its_process_group_is_still_signalled_and_killed(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
-        let mut told = Run::start(&connect, ["lock", "/a", "--", "perl", "-e", LEAVER]);
-        told.number().await;
-        told.signal(Signal::TERM);
-        assert_eq!(told.end().await.code, 7);
+        let mut run = Run::start(&connect, ["lock", "/a", "--", "perl", "-e", LEAVER]);
+        run.number().await;
+        run.signal(Signal::TERM);
+        assert_eq!(run.end().await.code, 7);
         let mut still = Run::start(&connect, ["lock", "/a", "--", "perl", "-e", LEAVER]);
         let command = still.number().await;
         still.signal(Signal::STOP);
@@ -83,14 +84,14 @@ both_backends_in_real_time! {
         assert_eq!(still.end().await.code, 76);
     }
 
-    async fn where_no_keeper_can_be_started_no_command_is_run(backend: Backend) {
+    async fn no_command_is_run_without_a_keeper(backend: Backend) {
         let server = backend.start().await;
-        let look = "for one in $(cat /proc/$PPID/task/$PPID/children); do \
+        let script = "for one in $(cat /proc/$PPID/task/$PPID/children); do \
                     grep -q keep-group /proc/$one/cmdline && exit 0; done; exit 3";
         let mut codes = Vec::new();
         for files in 6..24 {
             let limited = format!("ulimit -n {files}; exec \"$0\" \"$@\"");
-            let words = ["lock", "/a", "--timeout", "2s", "--", "sh", "-c", look];
+            let words = ["lock", "/a", "--timeout", "2s", "--", "sh", "-c", script];
             let docent = command(&servers(&server), words);
             let ended = started_by("bash", &["-c", &limited], &docent).end().await;
             codes.push(ended.code);
@@ -98,7 +99,7 @@ both_backends_in_real_time! {
         assert!(!codes.contains(&3) && codes.contains(&126) && codes.contains(&0), "{codes:?}");
     }
 
-    async fn the_end_of_a_command_is_heard_where_somebody_blocked_that_signal(backend: Backend) {
+    async fn the_end_of_a_command_is_noticed_if_the_parent_blocks_sigchld(backend: Backend) {
         let server = backend.start().await;
         let docent = command(&servers(&server), ["lock", "/a", "--", "sh", "-c", "sleep 0.5; exit 5"]);
         let words = ["--default-signal", "--block-signal=CHLD"];

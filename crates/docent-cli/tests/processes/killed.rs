@@ -1,4 +1,4 @@
-//! Ends of `docent` that it cannot do anything about, and pauses.
+//! Abrupt ends of `docent`, and pauses.
 
 use crate::process::{PATIENCE, is_alive, keeper_of, send, time_of_death, until_dead};
 use crate::run::{Run, servers};
@@ -26,11 +26,11 @@ both_backends_in_real_time! {
         assert_eq!(next.end().await.stdout, ["next"]);
         let freed = killed.elapsed();
         println!("command dead after {died:.1?}, next holder after {freed:.1?}");
-        // The session timeout, two ticks of the servers, and time for a busy machine.
+        // Session timeout, two ticks of the servers, and time for a busy machine.
         assert!(freed < Duration::from_secs(6), "{freed:?}");
     }
 
-    async fn a_command_is_dead_before_the_next_holder_starts_while_docent_stands_still(backend: Backend) {
+    async fn a_command_is_killed_before_the_next_holder_starts_while_docent_is_stopped(backend: Backend) {
         let server = backend.start().await;
         let script = "trap '' TERM; sleep 1000 & echo $$ $!; wait";
         let mut holder = Run::start(&servers(&server), ["lock", "/a", "--", "sh", "-c", script]);
@@ -51,7 +51,7 @@ both_backends_in_real_time! {
         assert_eq!(ended.code, 76, "{ended:?}");
     }
 
-    async fn a_command_that_may_go_on_without_its_lock_does_while_docent_stands_still(backend: Backend) {
+    async fn a_command_that_may_continue_without_its_lock_does_so_while_docent_is_stopped(backend: Backend) {
         let server = backend.start().await;
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
@@ -67,7 +67,7 @@ both_backends_in_real_time! {
         assert_eq!(holder.end().await.code, 5);
     }
 
-    async fn a_pause_that_the_lease_outlives_costs_nothing(backend: Backend) {
+    async fn a_pause_shorter_than_the_lease_does_not_affect_the_command(backend: Backend) {
         let server = backend.start().await;
         let words = ["--session-timeout", "8s", "lock", "/a", "--on-lost", "kill"];
         let script = ["--", "sh", "-c", "echo ready; sleep 2; exit 5"];
@@ -79,28 +79,28 @@ both_backends_in_real_time! {
         assert_eq!(holder.end().await.code, 5);
     }
 
-    async fn after_a_pause_of_docent_and_its_keeper_for_longer_than_the_lease_the_command_is_killed_at_once(backend: Backend) {
+    async fn a_pause_of_docent_and_its_keeper_beyond_the_lease_kills_the_command(backend: Backend) {
         let server = backend.start().await;
         let folder = tempfile::tempdir().unwrap();
-        let told = folder.path().join("told");
-        let script = format!("trap 'echo told > {}' TERM; echo $$; while :; do sleep 0.02; done", told.display());
+        let signalled = folder.path().join("told");
+        let script = format!("trap 'echo told > {}' TERM; echo $$; while :; do sleep 0.02; done", signalled.display());
         let mut holder = Run::start(&servers(&server), ["lock", "/a", "--", "sh", "-c", &script]);
         let command = holder.number().await;
         let keeper = keeper_of(holder.id());
         send(keeper, Signal::STOP);
         holder.signal(Signal::STOP);
-        // The next holder shows that the session, and the lease before it, is over.
+        // The next holder proves that the session, and therefore the lease, has ended.
         let next = Run::start(&servers(&server), ["lock", "/a", "--", "echo", "next"]);
         assert_eq!(next.end().await.stdout, ["next"]);
-        assert!(is_alive(command), "nothing can end it while both stand still");
+        assert!(is_alive(command), "nothing can end the command while both processes are stopped");
         let resumed = Instant::now();
         holder.signal(Signal::CONT);
         until_dead(command).await;
-        println!("command dead {:.1?} after docent went on", resumed.elapsed());
+        println!("command dead {:.1?} after docent was continued", resumed.elapsed());
         let ended = holder.end().await;
         assert_eq!(ended.code, 76, "{ended:?}");
         assert!(ended.stderr.contains("was lost while \"sh\" ran"), "{}", ended.stderr);
-        assert!(!told.exists(), "the time to stop was over: {:?}", fs::read_to_string(&told));
+        assert!(!signalled.exists(), "the time to stop must have passed: {:?}", fs::read_to_string(&signalled));
     }
 
     async fn a_command_that_stops_itself_is_waited_for(backend: Backend) {
@@ -117,11 +117,11 @@ both_backends_in_real_time! {
 }
 
 #[test]
-fn a_command_whose_time_is_over_is_not_started() {
+fn a_command_is_not_started_after_its_deadline() {
     let own = std::process::id().to_string();
-    for (kill_by, code, said) in [("1", None, ""), ("18446744073709551615", Some(0), "on\n")] {
+    for (kill_by, code, expected) in [("1", None, ""), ("18446744073709551615", Some(0), "on\n")] {
         let words = ["__run-command", &own, "-", "-", kill_by, "echo", "on"];
         let ended = std::process::Command::new(env!("CARGO_BIN_EXE_docent")).args(words).output().unwrap();
-        assert_eq!((ended.status.code(), &*ended.stdout), (code, said.as_bytes()), "{ended:?}");
+        assert_eq!((ended.status.code(), &*ended.stdout), (code, expected.as_bytes()), "{ended:?}");
     }
 }

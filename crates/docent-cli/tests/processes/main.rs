@@ -1,6 +1,6 @@
-//! Verbs that run commands, as real processes on both servers.
+//! Verbs that run commands, as real processes against both servers.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue must fail")]
 
 mod arguments;
 mod deadline;

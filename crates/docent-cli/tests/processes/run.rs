@@ -7,39 +7,38 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::timeout;
 
-/// Session timeout of the runs: a lease of 2.7 s, and at most 4 s until a lock that nobody releases is free.
+/// Session timeout of the runs: a lease of 2.7 s, and at most 4 s until an abandoned lock is free.
 pub(crate) const SESSION: &str = "4s";
 
-/// A run of `docent`. On drop it is killed.
+/// A run of `docent`, killed on drop.
 #[derive(Debug)]
 pub(crate) struct Run {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
-/// A run that has ended.
+/// A finished run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Ended {
     pub(crate) code: i32,
-    /// Lines that were not taken before.
+    /// Lines that were not read before.
     pub(crate) stdout: Vec<String>,
-    /// Empty where it is no pipe.
+    /// Empty if standard error is not a pipe.
     pub(crate) stderr: String,
 }
 
-/// Servers and chroot of a test, through the proxy in front of them.
+/// Returns the servers and chroot of a test, through the proxy in front of them.
 pub(crate) fn servers(server: &TestServer) -> String {
     through(server.front(), server)
 }
 
-/// Servers and chroot of a test, through a proxy.
+/// Returns the servers and chroot of a test, through a proxy.
 pub(crate) fn through(proxy: &Proxy, server: &TestServer) -> String {
     format!("{}{}", proxy.connect_string(), server.root())
 }
 
-/// `docent` with these arguments, in an environment with a short session timeout and the tick of the servers
-/// of tests. No signal is ignored from the start,
-/// whatever runs the tests.
+/// Returns `docent` with these arguments, in an environment with a short session timeout and the tick of the
+/// test servers. No signal is ignored from the start, whatever runs the tests.
 pub(crate) fn command<A: AsRef<OsStr>>(connect: &str, arguments: impl IntoIterator<Item = A>) -> Command {
     let mut command = Command::new("env");
     command.args(["--default-signal", env!("CARGO_BIN_EXE_docent")]).args(arguments);
@@ -63,32 +62,32 @@ impl Run {
         Self { child, lines }
     }
 
-    /// Number of the process.
+    /// Returns the process number.
     pub(crate) fn id(&self) -> i32 {
-        self.child.id().expect("it has not ended").try_into().unwrap()
+        self.child.id().expect("the run must not have ended").try_into().unwrap()
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
         send(self.id(), signal);
     }
 
-    /// Writes to its standard input, which is to be a pipe.
-    pub(crate) async fn say(&mut self, text: &str) {
+    /// Writes to standard input, which must be a pipe.
+    pub(crate) async fn write(&mut self, text: &str) {
         self.child.stdin.as_mut().unwrap().write_all(text.as_bytes()).await.unwrap();
     }
 
-    /// The next line of its standard output.
+    /// Returns the next line of standard output.
     pub(crate) async fn line(&mut self) -> String {
-        let line = timeout(PATIENCE, self.lines.next_line()).await.expect("a line comes in time");
-        line.unwrap().expect("it says something more").trim_end_matches('\r').to_owned()
+        let line = timeout(PATIENCE, self.lines.next_line()).await.expect("a line must arrive in time");
+        line.unwrap().expect("the run must print another line").trim_end_matches('\r').to_owned()
     }
 
-    /// The next line, which is a number.
+    /// Returns the next line, which is a number.
     pub(crate) async fn number(&mut self) -> i32 {
         self.line().await.parse().unwrap()
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the process.
     pub(crate) async fn end(mut self) -> Ended {
         let ended = async {
             let mut stdout = Vec::new();
@@ -99,10 +98,10 @@ impl Run {
             if let Some(mut pipe) = self.child.stderr.take() {
                 pipe.read_to_string(&mut stderr).await.unwrap();
             }
-            let code = self.child.wait().await.unwrap().code().expect("no signal ended it");
+            let code = self.child.wait().await.unwrap().code().expect("no signal may have ended the run");
             Ended { code, stdout, stderr }
         };
-        timeout(PATIENCE, ended).await.expect("it ends in time")
+        timeout(PATIENCE, ended).await.expect("the run must end in time")
     }
 }
 

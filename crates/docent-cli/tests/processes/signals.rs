@@ -1,4 +1,4 @@
-//! Signals that are passed on.
+//! Signals passed on to commands.
 
 use crate::process::{is_alive, until_dead, until_stopped};
 use crate::run::{Run, command, servers};
@@ -6,7 +6,7 @@ use docent_battery::{Backend, both_backends_in_real_time};
 use rustix::process::Signal;
 
 both_backends_in_real_time! {
-    async fn term_and_the_others_reach_the_command(backend: Backend) {
+    async fn signals_are_forwarded_to_the_command(backend: Backend) {
         let server = backend.start().await;
         let signals = [
             ("TERM", Signal::TERM),
@@ -26,7 +26,7 @@ both_backends_in_real_time! {
         }
     }
 
-    async fn a_command_that_stands_still_hears_a_signal_that_asks_for_the_end(backend: Backend) {
+    async fn a_stopped_command_receives_a_termination_signal(backend: Backend) {
         let server = backend.start().await;
         let script = "trap 'exit 7' TERM; echo $$; kill -STOP $$; while :; do sleep 0.02; done";
         let mut run = Run::start(&servers(&server), ["lock", "/a", "--", "sh", "-c", script]);
@@ -52,7 +52,7 @@ both_backends_in_real_time! {
         }
     }
 
-    async fn a_signal_that_is_ignored_from_the_start_stays_so(backend: Backend) {
+    async fn a_signal_that_is_ignored_at_startup_stays_ignored(backend: Backend) {
         let server = backend.start().await;
         let script = "echo ready; read line; echo $line";
         let docent = command(&servers(&server), ["lock", "/a", "--", "sh", "-c", script]);
@@ -66,7 +66,7 @@ both_backends_in_real_time! {
         let mut run = Run::of(&mut nohup);
         assert_eq!(run.line().await, "ready");
         run.signal(Signal::HUP);
-        run.say("went on\n").await;
+        run.write("went on\n").await;
         assert_eq!(run.end().await.stdout, ["went on"]);
     }
 }

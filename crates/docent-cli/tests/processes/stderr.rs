@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// Standard errors that nothing can be written to: a full disk, and a pipe that nobody reads.
+/// Standard errors that cannot be written to: a full disk, and a pipe whose reading end is closed.
 fn unwritable() -> [Stdio; 2] {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -37,13 +37,13 @@ async fn a_standard_error_that_cannot_be_written_to_changes_no_exit_code() {
         for stderr in unwritable() {
             let mut docent = command(connect, words.clone());
             let ended = docent.stdout(Stdio::null()).stderr(stderr).status();
-            let ended = timeout(PATIENCE, ended).await.expect("it ends in time").unwrap();
+            let ended = timeout(PATIENCE, ended).await.expect("the run must end in time").unwrap();
             assert_eq!(ended.code(), Some(code), "{words:?}");
         }
     }
 }
 
-/// The end of a pipe that is full, and the one that nobody reads from.
+/// Returns the writing end of a full pipe, and the reading end that is never read.
 fn full() -> (Stdio, std::io::PipeReader) {
     let (reader, mut writer) = std::io::pipe().unwrap();
     ioctl_fionbio(&writer, true).unwrap();
@@ -53,11 +53,11 @@ fn full() -> (Stdio, std::io::PipeReader) {
 }
 
 #[tokio::test]
-async fn a_standard_error_that_stands_still_holds_nothing_up() {
+async fn a_blocked_standard_error_delays_nothing() {
     let server = Server::start().await.unwrap();
     let connect = server.connect_string();
     assert_eq!(run(connect, ["queue", "put", "/q", "one", "two"]).await.code, 0);
-    // A shell tells of the end of each `sleep` that a signal has ended.
+    // A shell reports each `sleep` that was ended by a signal.
     let script = "exec 2>&-; trap 'exit 7' TERM; echo ready; while :; do sleep 0.02; done";
     let (stderr, _reader) = full();
     let mut log = Run::of(command(connect, ["-v", "lock", "/a", "--", "sh", "-c", script]).stderr(stderr));
@@ -67,23 +67,26 @@ async fn a_standard_error_that_stands_still_holds_nothing_up() {
     assert_eq!(log.line().await, "ready");
     log.signal(Signal::TERM);
     assert_eq!(log.end().await.code, 7);
-    // It tells of the first one in between.
+    // The first report appears in between.
     assert_eq!((remarks.line().await, remarks.line().await), ("ready".to_owned(), "ready".to_owned()));
     remarks.signal(Signal::TERM);
     assert_eq!(remarks.end().await.code, 128 + 15);
 }
 
-/// Sends a frame that is too long, and waits until the server closes the link, which it logs.
+/// Sends an oversized frame, and waits until the server closes the connection, which it logs.
 async fn refused(connect: &str) {
     let mut link = TcpStream::connect(connect).await.unwrap();
     link.write_all(&i32::MAX.to_be_bytes()).await.unwrap();
     let mut read = Vec::new();
-    timeout(PATIENCE, link.read_to_end(&mut read)).await.expect("the link is closed").unwrap();
+    timeout(PATIENCE, link.read_to_end(&mut read))
+        .await
+        .expect("the server must close the connection")
+        .unwrap();
     assert!(read.is_empty());
 }
 
 #[tokio::test]
-async fn a_development_server_serves_whatever_becomes_of_its_log() {
+async fn a_development_server_serves_even_if_its_log_cannot_be_written() {
     let (stalled, _reader) = full();
     let [no_space, closed] = unwritable();
     for stderr in [stalled, no_space, closed] {

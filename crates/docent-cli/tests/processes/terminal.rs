@@ -1,4 +1,4 @@
-//! Commands at a terminal, which `script` makes.
+//! Commands at a terminal, which `script` creates.
 
 use crate::process::until_stopped;
 use crate::run::{Run, command, servers};
@@ -19,14 +19,14 @@ fn script(connect: &str, line: &str) -> Run {
     Run::of(&mut script)
 }
 
-/// `docent` as a line for a shell, which these words follow.
+/// Returns `docent` as a line for a shell, followed by these words.
 fn docent(words: &str) -> String {
     let command = command("", [""; 0]);
     let docent: Vec<_> = command.as_std().get_args().map(|word| word.to_str().unwrap()).collect();
     format!("env {} {words}", docent.join(" "))
 }
 
-/// Runs `lines` in a shell with job control, the way it is at a prompt. `FILE` stands for a file in `folder`.
+/// Runs `lines` in a shell with job control, as at a prompt. `FILE` is replaced by a file in `folder`.
 fn shell(connect: &str, folder: &Path, lines: &str) -> Run {
     let script = folder.join("script");
     let file = folder.join("file");
@@ -39,7 +39,7 @@ both_backends_in_real_time! {
         let server = backend.start().await;
         let mut run = script(&servers(&server), &docent("lock /a -- sh -c 'echo ready; read x; echo got $x'"));
         assert_eq!(run.line().await, "ready");
-        run.say("hello\n").await;
+        run.write("hello\n").await;
         let ended = run.end().await;
         assert!(ended.code == 0 && ended.stdout.iter().any(|line| line == "got hello"), "{ended:?}");
     }
@@ -49,26 +49,26 @@ both_backends_in_real_time! {
         let words = "lock /a -- sh -c 'trap \"echo told; exit 7\" INT; echo ready; while :; do sleep 0.02; done'";
         let mut run = script(&servers(&server), &docent(words));
         assert_eq!(run.line().await, "ready");
-        run.say("\u{3}").await;
+        run.write("\u{3}").await;
         let ended = run.end().await;
         assert!(ended.code == 7 && ended.stdout.concat().contains("told"), "{ended:?}");
     }
 
-    async fn ctrl_z_stops_docent_with_its_command_and_the_shell_lets_both_go_on(backend: Backend) {
+    async fn ctrl_z_stops_docent_with_its_command_and_the_shell_resumes_both(backend: Backend) {
         let server = backend.start().await;
         let lock = docent("lock /a -- sh -c \"echo ready; read x; echo got \\$x\"");
         let shell = format!("set -m; {lock}; echo stopped; fg >/dev/null; echo code $?");
         let mut run = script(&servers(&server), &format!("bash -c '{shell}'"));
         assert_eq!(run.line().await, "ready");
-        run.say("\u{1a}").await;
+        run.write("\u{1a}").await;
         let mut line = run.line().await;
         while line != "stopped" {
             line = run.line().await;
         }
-        run.say("hello\n").await;
+        run.write("hello\n").await;
         let ended = run.end().await;
-        let said = |text: &str| ended.stdout.iter().any(|line| line == text);
-        assert!(said("got hello") && said("code 0"), "{ended:?}");
+        let printed = |text: &str| ended.stdout.iter().any(|line| line == text);
+        assert!(printed("got hello") && printed("code 0"), "{ended:?}");
     }
 
     async fn ctrl_c_ends_the_script_that_runs_docent(backend: Backend) {
@@ -83,7 +83,7 @@ both_backends_in_real_time! {
             let mut run = self::script(&servers(&server), &line);
             let expected = if name == "/held" { "docent: waiting for /held" } else { "at 1" };
             while !run.line().await.starts_with(expected) {}
-            run.say("\u{3}").await;
+            run.write("\u{3}").await;
             let ended = run.end().await;
             assert_eq!(ended.code, 130, "{ended:?}");
             assert!(!ended.stdout.concat().contains("begin 2") && !ended.stdout.concat().contains("went on"), "{ended:?}");
@@ -104,26 +104,26 @@ both_backends_in_real_time! {
             }
         };
         until_stopped(command).await;
-        run.say("go on\n").await;
-        run.say("hello\n").await;
+        run.write("go on\n").await;
+        run.write("hello\n").await;
         let ended = run.end().await;
-        let said = |text: &str| ended.stdout.iter().any(|line| line == text);
-        assert!(said("got hello") && said("code 0"), "{ended:?}");
+        let printed = |text: &str| ended.stdout.iter().any(|line| line == text);
+        assert!(printed("got hello") && printed("code 0"), "{ended:?}");
     }
 
-    async fn a_wait_tells_who_holds_it_and_the_place_in_the_line(backend: Backend) {
+    async fn a_waiter_reports_the_holder_and_its_place_in_the_line(backend: Backend) {
         let server = backend.start().await;
         let mut holder = Run::start(&servers(&server), ["lock", "/a", "--label", "nightly"]);
         holder.line().await;
         let mut waiter = script(&servers(&server), &docent("lock /a -- true"));
-        let told = waiter.line().await;
-        assert!(told.starts_with("docent: waiting for /a: held by ") && told.contains("nightly"), "{told}");
-        assert!(told.contains(" s, 1 ahead"), "{told}");
+        let message = waiter.line().await;
+        assert!(message.starts_with("docent: waiting for /a: held by ") && message.contains("nightly"), "{message}");
+        assert!(message.contains(" s, 1 ahead"), "{message}");
         drop(holder);
         assert_eq!(waiter.end().await.code, 0);
     }
 
-    async fn a_node_that_took_the_name_of_the_one_that_was_shown_is_not_deleted(backend: Backend) {
+    async fn a_node_that_was_re_created_since_it_was_shown_is_not_deleted(backend: Backend) {
         let server = backend.start().await;
         let client = Client::connect(servers(&server)).await.unwrap();
         let node = "/a/_c_274ea99d-ba87-4def-bd24-7d1929098c6d-lock-0000000000";
@@ -132,10 +132,10 @@ both_backends_in_real_time! {
         let mut run = script(&servers(&server), &docent("break /a"));
         assert!(run.line().await.contains(node));
         let line = run.line().await;
-        assert!(line.contains("holds, owner host, there for "), "{line}");
+        assert!(line.contains("holds, owner host, present for "), "{line}");
         client.delete(node, None).await.unwrap();
         make().await;
-        run.say("y\n").await;
+        run.write("y\n").await;
         let ended = run.end().await;
         assert!(ended.code == 1 && ended.stdout.concat().contains("nothing was deleted"), "{ended:?}");
         assert!(client.exists(node).await.unwrap().is_some());
@@ -150,10 +150,10 @@ both_backends_in_real_time! {
         let lines = format!("{} | {neighbour}\necho code ${{PIPESTATUS[0]}}", docent(&format!("lock /a -- {wait}")));
         let mut run = shell(&servers(&server), folder.path(), &lines);
         assert_eq!(run.line().await, "asked");
-        run.say("typed\n").await;
+        run.write("typed\n").await;
         let ended = run.end().await;
-        let said = |text: &str| ended.stdout.iter().any(|line| line == text);
-        assert!(said("one typed two") && said("code 0"), "{ended:?}");
+        let printed = |text: &str| ended.stdout.iter().any(|line| line == text);
+        assert!(printed("one typed two") && printed("code 0"), "{ended:?}");
     }
 
     async fn a_neighbour_that_is_stopped_at_the_terminal_does_not_stop_docent(backend: Backend) {
@@ -165,10 +165,10 @@ both_backends_in_real_time! {
         let mut run = shell(&servers(&server), folder.path(), &lines);
         let neighbour = run.number().await;
         until_stopped(neighbour).await;
-        run.say("hello\n").await;
+        run.write("hello\n").await;
         let ended = run.end().await;
-        let said = |text: &str| ended.stdout.iter().any(|line| line == text);
-        assert!(said("got hello") && said("code 0"), "{ended:?}");
+        let printed = |text: &str| ended.stdout.iter().any(|line| line == text);
+        assert!(printed("got hello") && printed("code 0"), "{ended:?}");
     }
 
     async fn a_command_in_a_pipeline_gets_the_terminal_when_it_reads_from_it(backend: Backend) {
@@ -177,7 +177,7 @@ both_backends_in_real_time! {
         let lock = docent("lock /a -- sh -c 'echo ready; read x; echo got $x'");
         let mut run = shell(&servers(&server), folder.path(), &format!("{lock} | cat"));
         assert_eq!(run.line().await, "ready");
-        run.say("hello\n").await;
+        run.write("hello\n").await;
         let ended = run.end().await;
         assert!(ended.stdout.iter().any(|line| line == "got hello"), "{ended:?}");
     }
@@ -190,28 +190,28 @@ both_backends_in_real_time! {
         let lines = format!("{lock} | cat\necho stopped\nread x\ntouch FILE\nfg >/dev/null\necho code $?");
         let mut run = shell(&servers(&server), folder.path(), &lines);
         let command = run.number().await;
-        run.say("\u{1a}").await;
+        run.write("\u{1a}").await;
         while !run.line().await.ends_with("stopped") {}
         until_stopped(command).await;
-        run.say("go on\n").await;
+        run.write("go on\n").await;
         let ended = run.end().await;
         assert!(ended.stdout.iter().any(|line| line == "code 0"), "{ended:?}");
     }
 
-    async fn a_command_that_stood_still_past_its_lease_does_not_go_on(backend: Backend) {
+    async fn a_command_that_was_stopped_beyond_its_lease_does_not_resume(backend: Backend) {
         let server = backend.start().await;
         let (connect, folder) = (servers(&server), tempfile::tempdir().unwrap());
         let wait = "bash -c 'echo $$; while test ! -e FILE; do sleep 0.02; done; echo ran on'";
         let lines = format!("{}\necho stopped\nread x\nfg >/dev/null\necho code $?", docent(&format!("lock --session-timeout 4s /a -- {wait}")));
         let mut run = shell(&connect, folder.path(), &lines);
         let command = run.number().await;
-        run.say("\u{1a}").await;
+        run.write("\u{1a}").await;
         while !run.line().await.ends_with("stopped") {}
         until_stopped(command).await;
         let file = folder.path().join("file");
         let next = crate::run::run(&connect, ["lock", "/a", "--", "touch", file.to_str().unwrap()]).await;
         assert_eq!(next.code, 0);
-        run.say("go on\n").await;
+        run.write("go on\n").await;
         let ended = run.end().await;
         assert!(ended.stdout.iter().any(|line| line == "code 76"), "{ended:?}");
         assert!(!ended.stdout.iter().any(|line| line == "ran on"), "{ended:?}");

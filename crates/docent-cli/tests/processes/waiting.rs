@@ -7,7 +7,7 @@ use docent_battery::{Backend, both_backends_in_real_time};
 use docent_testkit::eventually;
 use rustix::process::Signal;
 
-/// Waits until so many hold `/a` or wait for it.
+/// Waits until this many contenders hold `/a` or wait for it.
 async fn until_in_line(client: &Client, expected: usize) {
     let lock = Mutex::new(client, "/a").unwrap();
     let count = async || lock.participants().await.unwrap().len();
@@ -25,14 +25,14 @@ both_backends_in_real_time! {
             waiter.signal(signal);
             let ended = waiter.end().await;
             assert_eq!((ended.code, ended.stdout.len()), (128 + signal.as_raw(), 0), "{ended:?}");
-            // It was gone before the process was.
+            // The node was deleted before the process ended.
             assert_eq!(Mutex::new(&client, "/a").unwrap().participants().await.unwrap().len(), 1);
         }
         guard.release().await.unwrap();
         client.close().await;
     }
 
-    async fn the_next_in_line_has_the_lock_when_the_command_ends(backend: Backend) {
+    async fn the_next_waiter_acquires_the_lock_when_the_command_ends(backend: Backend) {
         let server = backend.start().await;
         let client = Client::connect(servers(&server)).await.unwrap();
         let mut first = Run::start(&servers(&server), ["lock", "/a", "--", "sh", "-c", "echo first; sleep 0.3"]);

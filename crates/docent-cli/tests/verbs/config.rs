@@ -13,7 +13,7 @@ async fn config(connect: &str, arguments: &[&str]) -> Ended {
     run(connect, ["config"].iter().chain(arguments)).await
 }
 
-/// An editor: a script that has the file as its last argument.
+/// An editor: a script that gets the file as its last argument.
 fn editor(folder: &Path, script: &str) -> PathBuf {
     let path = folder.join("editor");
     std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -26,7 +26,7 @@ async fn edit(connect: &str, editor: &Path) -> Ended {
 }
 
 both_backends_in_real_time! {
-    async fn a_value_goes_in_and_comes_out_byte_for_byte(backend: Backend) {
+    async fn a_value_is_stored_and_printed_byte_for_byte(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         let value = "{\"a\": \"\u{1b}[31m\"}\n\n";
@@ -36,11 +36,11 @@ both_backends_in_real_time! {
         assert_eq!((&shown["value"], &shown["version"]), (&value.into(), &0.into()), "{shown}");
     }
 
-    async fn a_wait_for_standard_input_ends_by_a_signal_at_once(backend: Backend) {
+    async fn a_signal_interrupts_reading_standard_input(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         let set: &[&str] = &["config", "set", KEY];
-        // A value is read before servers are asked for.
+        // The value is read before servers are contacted.
         let writes = [("127.0.0.1:1", set), (&connect, &["queue", "put", "--whole", KEY])];
         for (connect, arguments) in writes {
             let (run, _stdin) = Running::start_reading(connect, arguments).await;
@@ -50,13 +50,13 @@ both_backends_in_real_time! {
         }
     }
 
-    async fn a_value_that_is_not_there_is_a_failure(backend: Backend) {
+    async fn a_missing_value_is_a_failure(backend: Backend) {
         let server = backend.start().await;
         let ended = config(&servers(&server), &["get", KEY]).await;
         assert_eq!((ended.code, &*ended.stderr), (1, "docent: nothing is published at /config/limits\n"));
     }
 
-    async fn a_value_is_set_only_over_the_version_that_was_seen(backend: Backend) {
+    async fn a_value_is_set_only_if_its_version_is_unchanged(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         config(&connect, &["set", KEY, "1", "--if-absent"]).await.ok();
@@ -64,11 +64,11 @@ both_backends_in_real_time! {
         config(&connect, &["set", KEY, "2", "--if-version", "0"]).await.ok();
         let late = config(&connect, &["set", KEY, "3", "--if-version", "0"]).await;
         assert_eq!(late.code, 1);
-        assert!(late.stderr.contains("has version 1, and not 0"), "{late:?}");
+        assert!(late.stderr.contains("has version 1, not 0"), "{late:?}");
         assert_eq!(config(&connect, &["get", KEY]).await.stdout, "2");
     }
 
-    async fn what_is_not_json_is_refused_where_json_is_asked_for(backend: Backend) {
+    async fn invalid_json_is_rejected_if_json_is_required(backend: Backend) {
         let server = backend.start().await;
         let ended = config(&servers(&server), &["set", KEY, "{oops", "--json"]).await;
         assert_eq!(ended.code, 65, "{ended:?}");
@@ -87,7 +87,7 @@ both_backends_in_real_time! {
         assert_eq!(config(&connect, &["get", KEY, "--env"]).await.code, 65);
     }
 
-    async fn data_sets_no_variable_that_decides_what_runs(backend: Backend) {
+    async fn data_cannot_set_variables_that_affect_execution(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         let value = r#"{"path": "/tmp", "ld": {"preload": "x"}, "docent_version": 77, "uid": 0, "ps4": "$(id)", "n": 1}"#;
@@ -101,7 +101,7 @@ both_backends_in_real_time! {
         assert_eq!(watch.stop(Signal::TERM).await, 143);
         config(&connect, &["set", KEY, r#"{"a": "x\nB=2"}"#]).await.ok();
         let got = config(&connect, &["get", KEY, "--env"]).await;
-        assert_eq!((got.code, &*got.stdout, got.stderr.contains("for A")), (65, "", true), "{got:?}");
+        assert_eq!((got.code, &*got.stdout, got.stderr.contains("value of A")), (65, "", true), "{got:?}");
     }
 
     async fn a_prefix_bounds_the_variables_that_data_sets(backend: Backend) {
@@ -115,13 +115,13 @@ both_backends_in_real_time! {
             end(command.env("APP_N", "mine").spawn().unwrap()).await.ok()
         };
         let got = get(&[]).await;
-        assert_eq!(got.stdout, "APP_HOME='/'\nN='2'\n", "what is set already stays");
+        assert_eq!(got.stdout, "APP_HOME='/'\nN='2'\n", "a variable that is already set stays");
         assert!(got.stderr.contains("APP_N is in the environment already"), "{got:?}");
         assert_eq!(get(&["--env-prefix", "APP_"]).await.stdout, "APP_HOME='/'\nAPP_N='1'\n");
         assert_eq!(config(&connect, &["get", KEY, "--env", "--env-prefix", "app"]).await.code, 2);
     }
 
-    async fn a_deletion_is_told_and_runs_no_command(backend: Backend) {
+    async fn a_deletion_is_printed_and_runs_no_command(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         let client = docent::Client::connect(&connect).await.unwrap();
@@ -139,7 +139,7 @@ both_backends_in_real_time! {
         client.close().await;
     }
 
-    async fn a_hook_that_cannot_be_run_is_the_end(backend: Backend) {
+    async fn a_hook_that_cannot_be_run_ends_the_watch(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         config(&connect, &["set", KEY, "1"]).await.ok();
@@ -155,7 +155,7 @@ both_backends_in_real_time! {
         }
     }
 
-    async fn an_editor_changes_the_value_unless_somebody_else_did(backend: Backend) {
+    async fn an_editor_changes_the_value_unless_another_client_did(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         let folder = tempfile::tempdir().unwrap();
@@ -169,7 +169,7 @@ both_backends_in_real_time! {
         let ended = edit(&connect, &path).await;
         assert_eq!(ended.code, 1, "{ended:?}");
         let kept = ended.stderr.trim().rsplit(' ').next().unwrap();
-        assert_eq!(std::fs::read_to_string(kept).unwrap(), "3\n", "the work is not lost");
+        assert_eq!(std::fs::read_to_string(kept).unwrap(), "3\n", "the work must not be lost");
         std::fs::remove_file(kept).unwrap();
         assert_eq!(config(&connect, &["get", KEY]).await.stdout, "9");
 
@@ -207,7 +207,7 @@ both_backends_in_real_time! {
         assert_eq!(config(&connect, &["get", KEY]).await.stdout, "1");
     }
 
-    async fn earlier_values_are_listed_and_come_back(backend: Backend) {
+    async fn earlier_values_are_listed_and_can_be_restored(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         for value in ["one", "two", "three\u{1b}[2J"] {
@@ -250,7 +250,7 @@ both_backends_in_real_time! {
         assert_eq!(watch.stop(Signal::INT).await, 130);
     }
 
-    async fn a_value_that_makes_no_variables_ends_no_watch(backend: Backend) {
+    async fn a_value_without_valid_variables_does_not_end_the_watch(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         config(&connect, &["set", KEY, "no object"]).await.ok();
@@ -260,7 +260,7 @@ both_backends_in_real_time! {
         assert_eq!(watch.stop(Signal::TERM).await, 143);
     }
 
-    async fn an_input_without_an_end_is_refused(backend: Backend) {
+    async fn an_endless_input_is_rejected(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         let from_file = config(&connect, &["set", KEY, "--file", "/dev/zero"]).await;

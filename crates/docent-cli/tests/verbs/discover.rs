@@ -21,7 +21,7 @@ both_backends_in_real_time! {
 
         assert_eq!(run(&connect, ["discover"]).await.ok().stdout, "orders\n");
         let hosts = run(&connect, ["discover", "orders", "-o", "hostport"]).await.ok();
-        assert_eq!(hosts.stdout, "10.0.0.7:8080\n", "an instance that is disabled gets no work");
+        assert_eq!(hosts.stdout, "10.0.0.7:8080\n", "a disabled instance gets no work");
         let table = run(&connect, ["discover", "orders"]).await.ok().stdout;
         let rows: Vec<_> = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).collect();
         assert_eq!(rows[1][..4], ["one", "10.0.0.7:8080", "enabled", "3"]);
@@ -39,18 +39,18 @@ both_backends_in_real_time! {
         let registry = Registry::new(&client, "/services").unwrap();
         let _good = registry.register(Instance::new("orders", "10.0.0.7", 8080).id("good")).await.unwrap();
         let forged = Instance::new("orders", "10.6.6.6:1\n\u{9b}2J10.6.6.7", 8080).id("forged").payload(json!(1));
-        // The library refuses to announce it: others write what they like.
+        // The library refuses to announce such an instance, but other programs may write anything.
         let data = serde_json::to_vec(&forged).unwrap();
         client.create("/services/orders/forged", data, CreateMode::Persistent).await.unwrap();
         let hosts = run(&connect, ["discover", "orders", "-o", "hostport"]).await.ok();
         assert_eq!(hosts.stdout, "10.0.0.7:8080\n");
-        assert!(hosts.stderr.contains("left out") && hosts.stderr.contains("10.6.6.6"), "{hosts:?}");
+        assert!(hosts.stderr.contains("skipped") && hosts.stderr.contains("10.6.6.6"), "{hosts:?}");
         let json = run(&connect, ["discover", "orders", "-o", "json"]).await.ok();
         assert!(json.stdout.contains("\\u009b2J") && !json.stdout.contains('\u{9b}'), "{json:?}");
         client.close().await;
     }
 
-    async fn changes_are_followed_and_told_to_a_command(backend: Backend) {
+    async fn changes_are_followed_and_passed_to_a_command(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         let client = Client::connect(&connect).await.unwrap();
@@ -87,7 +87,7 @@ both_backends_in_real_time! {
         client.close().await;
     }
 
-    async fn a_command_that_cannot_be_run_is_the_end(backend: Backend) {
+    async fn a_command_that_cannot_be_run_ends_the_watch(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         assert_eq!(run(&connect, ["discover", "orders", "--exec", "no-such-program"]).await.code, 127);
@@ -98,5 +98,5 @@ both_backends_in_real_time! {
 #[tokio::test]
 async fn hosts_and_ports_are_an_output_of_discover_alone() {
     let ended = run("127.0.0.1:1", ["ls", "-o", "hostport"]).await;
-    assert_eq!((ended.code, &*ended.stderr), (2, "docent: --output hostport is of `discover` alone\n"));
+    assert_eq!((ended.code, &*ended.stderr), (2, "docent: --output hostport works with `discover` only\n"));
 }

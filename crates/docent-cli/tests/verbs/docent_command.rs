@@ -9,10 +9,10 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-/// Longest time that a command may take.
+/// Maximum time that a command may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A run of `docent` that has ended.
+/// A finished run of `docent`.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) code: i32,
@@ -20,13 +20,13 @@ pub(crate) struct Ended {
     pub(crate) stderr: String,
 }
 
-/// The servers and chroot of a test, past its proxy, for `--connect`.
+/// Returns the servers and chroot of a test for `--connect`, bypassing its proxy.
 pub(crate) fn servers(server: &TestServer) -> String {
     format!("{}{}", server.address(), server.root())
 }
 
-/// `docent` with these arguments, and an environment without settings. It is killed when it is dropped. No
-/// signal is ignored from the start, whatever runs the tests.
+/// Returns `docent` with these arguments, and an environment without settings, killed on drop. No signal is
+/// ignored from the start, whatever runs the tests.
 pub(crate) fn docent<A: AsRef<OsStr>>(connect: &str, arguments: impl IntoIterator<Item = A>) -> Command {
     let mut command = Command::new("env");
     command.args(["--default-signal", env!("CARGO_BIN_EXE_docent")]);
@@ -38,7 +38,8 @@ pub(crate) fn docent<A: AsRef<OsStr>>(connect: &str, arguments: impl IntoIterato
 
 /// Runs `docent` to its end.
 pub(crate) async fn run<A: AsRef<OsStr>>(connect: &str, arguments: impl IntoIterator<Item = A>) -> Ended {
-    let output = timeout(PATIENCE, docent(connect, arguments).output()).await.expect("it ends in time");
+    let output =
+        timeout(PATIENCE, docent(connect, arguments).output()).await.expect("the run must end in time");
     Ended::of(output.unwrap())
 }
 
@@ -51,7 +52,7 @@ pub(crate) async fn run_with<A: AsRef<OsStr>>(
     let mut child = docent(connect, arguments).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     if let Err(error) = stdin.write_all(input.as_bytes()).await {
-        // It may have refused what came before.
+        // The command may have refused earlier input already.
         assert_eq!(error.kind(), ErrorKind::BrokenPipe, "{error}");
     }
     drop(stdin);
@@ -60,7 +61,7 @@ pub(crate) async fn run_with<A: AsRef<OsStr>>(
 
 /// Waits for the end of a run.
 pub(crate) async fn end(child: Child) -> Ended {
-    Ended::of(timeout(PATIENCE, child.wait_with_output()).await.expect("it ends in time").unwrap())
+    Ended::of(timeout(PATIENCE, child.wait_with_output()).await.expect("the run must end in time").unwrap())
 }
 
 impl Ended {
@@ -73,19 +74,19 @@ impl Ended {
         }
     }
 
-    /// The same, if it did what it was asked to.
+    /// Returns the same run if it succeeded.
     pub(crate) fn ok(self) -> Self {
         assert_eq!(self.code, 0, "{self:?}");
         self
     }
 
-    /// The lines of its output as JSON.
+    /// Returns the output lines as JSON.
     pub(crate) fn json(&self) -> Vec<Value> {
         self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 }
 
-/// A run that goes on, whose lines are read one by one. On drop it is killed.
+/// A run that keeps running, whose lines are read one by one. It is killed on drop.
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
@@ -97,7 +98,8 @@ impl Running {
         Self::spawn(&mut docent(connect, arguments))
     }
 
-    /// Starts a run whose standard input is open, and returns once it reads: it takes more than a pipe holds.
+    /// Starts a run whose standard input stays open, and returns once the run reads: the input is larger than
+    /// a pipe holds.
     pub(crate) async fn start_reading<A: AsRef<OsStr>>(
         connect: &str,
         arguments: impl IntoIterator<Item = A>,
@@ -105,7 +107,7 @@ impl Running {
         let mut running = Self::spawn(docent(connect, arguments).stdin(Stdio::piped()));
         let mut stdin = running.child.stdin.take().unwrap();
         let input = vec![b'7'; 512 << 10];
-        timeout(PATIENCE, stdin.write_all(&input)).await.expect("it reads").unwrap();
+        timeout(PATIENCE, stdin.write_all(&input)).await.expect("the run must read its input").unwrap();
         (running, stdin)
     }
 
@@ -116,25 +118,25 @@ impl Running {
         Self { child, lines }
     }
 
-    /// The next line of its standard output.
+    /// Returns the next line of standard output.
     pub(crate) async fn line(&mut self) -> String {
-        let line = timeout(PATIENCE, self.lines.next_line()).await.expect("a line comes in time");
-        line.unwrap().expect("it goes on")
+        let line = timeout(PATIENCE, self.lines.next_line()).await.expect("a line must arrive in time");
+        line.unwrap().expect("the run must continue")
     }
 
-    /// Sends it a signal.
+    /// Sends a signal.
     pub(crate) fn signal(&self, signal: Signal) {
         let pid = self.child.id().and_then(|pid| Pid::from_raw(pid.cast_signed())).unwrap();
         kill_process(pid, signal).unwrap();
     }
 
-    /// Waits for its end, and returns its exit code; -1 when a signal ended it.
+    /// Waits for the end, and returns the exit code, or -1 if a signal ended the run.
     pub(crate) async fn end(mut self) -> i32 {
-        let status = timeout(PATIENCE, self.child.wait()).await.expect("it ends in time").unwrap();
+        let status = timeout(PATIENCE, self.child.wait()).await.expect("the run must end in time").unwrap();
         status.code().unwrap_or(-1)
     }
 
-    /// Sends it a signal, and waits for its end.
+    /// Sends a signal, and waits for the end.
     pub(crate) async fn stop(self, signal: Signal) -> i32 {
         self.signal(signal);
         self.end().await

@@ -1,4 +1,4 @@
-//! `docent doctor` on servers that serve.
+//! `docent doctor` with working servers.
 
 use crate::docent_command::{Ended, docent, end, run, servers};
 use docent::Client;
@@ -10,12 +10,12 @@ use std::fs::Permissions as Mode;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-/// The findings of one check at one level.
+/// Returns the findings of one check at one level.
 pub(crate) fn findings<'a>(all: &'a [Value], check: &str, level: &str) -> Vec<&'a Value> {
     all.iter().filter(|finding| finding["check"] == check && finding["level"] == level).collect()
 }
 
-/// Asserts that a check failed with `text` and `remedy` somewhere in its words.
+/// Asserts that a check failed, with `text` and `remedy` as parts of its finding.
 #[track_caller]
 pub(crate) fn assert_failed(ended: &Ended, check: &str, text: &str, remedy: &str) {
     let all = ended.json();
@@ -31,7 +31,7 @@ pub(crate) async fn doctor(connect: &str, arguments: &[&str]) -> Ended {
     run(connect, ["doctor", "-o", "json"].iter().chain(arguments)).await
 }
 
-/// A node that only `user` with `password` may read.
+/// Creates a node that only `user` with `password` may read.
 async fn protect(server: &TestServer, path: &str, user: &str, password: &str) {
     let builder = Client::builder(servers(server)).auth_digest(user, password).allow_plaintext_auth();
     let client = builder.acl(vec![Acl::creator_all()]).connect().await.unwrap();
@@ -40,7 +40,7 @@ async fn protect(server: &TestServer, path: &str, user: &str, password: &str) {
 }
 
 both_backends_in_real_time! {
-    async fn servers_that_are_well_pass_every_check(backend: Backend) {
+    async fn healthy_servers_pass_every_check(backend: Backend) {
         let server = backend.start().await;
         let ended = doctor(&servers(&server), &["--clock", "100ms"]).await.ok();
         let all = ended.json();
@@ -73,7 +73,7 @@ both_backends_in_real_time! {
         let ended = doctor(&servers(&server), &["--session-timeout", "2h", "--clock", "0"]).await.ok();
         let all = ended.json();
         let warnings = findings(&all, "lease", "warning");
-        assert!(warnings[0]["text"].as_str().unwrap().contains("in place of the session timeout 7200s"));
+        assert!(warnings[0]["text"].as_str().unwrap().contains("instead of 7200s"));
     }
 
     async fn a_wrong_digest_shows_as_permission_denied_with_the_file_it_is_in(backend: Backend) {
@@ -90,23 +90,23 @@ both_backends_in_real_time! {
         let wrong = check("alice:wrong").await;
         assert_failed(&wrong, "access", "permission denied at /secret", "compare user and password");
         assert_eq!(wrong.code, 77);
-        assert!(!format!("{wrong:?}").contains("alice:wrong"), "the password is not shown: {wrong:?}");
-        assert!(wrong.stdout.contains("the servers see ") && wrong.stdout.contains("digest alice"), "{wrong:?}");
+        assert!(!format!("{wrong:?}").contains("alice:wrong"), "the password must not be shown: {wrong:?}");
+        assert!(wrong.stdout.contains("the servers identify this client as ") && wrong.stdout.contains("digest alice"), "{wrong:?}");
         let right = check("alice:right").await.ok();
-        let entry = "its list is digest alice: everything (this client); this client may: everything";
+        let entry = "its access control list is digest alice: everything (this client); this client may: everything";
         assert!(right.stdout.contains(entry) && !right.stdout.contains("right"), "{right:?}");
         let without = doctor(&servers(&server), &["--clock", "0", "/secret"]).await;
         assert_failed(&without, "access", "without credentials", "--auth-file");
     }
 
-    async fn a_path_that_breaks_a_rule_is_one_finding_among_others(backend: Backend) {
+    async fn an_invalid_path_is_one_finding_among_several(backend: Backend) {
         let server = backend.start().await;
         let ended = doctor(&servers(&server), &["--clock", "0", "relative", "/"]).await;
         assert_failed(&ended, "access", "\"relative\" must start with '/'", "/shop/lock");
         assert_eq!((ended.code, findings(&ended.json(), "access", "ok").len()), (2, 1));
     }
 
-    async fn a_password_that_others_can_come_by_is_a_warning(backend: Backend) {
+    async fn a_password_that_other_users_can_read_is_a_warning(backend: Backend) {
         let server = backend.start().await;
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("credentials");
@@ -123,7 +123,7 @@ both_backends_in_real_time! {
         assert_eq!(findings(&check(0o600).await, "password", "warning").len(), 1);
     }
 
-    async fn what_a_list_gives_to_others_is_told_apart(backend: Backend) {
+    async fn permissions_of_this_client_and_of_others_are_distinguished(backend: Backend) {
         let server = backend.start().await;
         let client = Client::connect(servers(&server)).await.unwrap();
         client.create("/shared", "", CreateMode::Persistent).await.unwrap();
@@ -135,14 +135,14 @@ both_backends_in_real_time! {
         let list = "world anyone: READ (this client), ip 127.0.0.0/8: CREATE (this client), digest bob: everything; \
                     this client may: READ | CREATE";
         assert!(ended.stdout.contains(list), "{ended:?}");
-        let told = ended.json();
-        assert_eq!(findings(&told, "identity", "ok")[0]["text"], "the servers see ip 127.0.0.1");
+        let report = ended.json();
+        assert_eq!(findings(&report, "identity", "ok")[0]["text"], "the servers identify this client as ip 127.0.0.1");
     }
 }
 
-/// Nobody listens at the servers that are named: they are not asked.
+/// Nothing listens at the named servers: they must not be contacted.
 #[tokio::test]
-async fn a_setting_that_breaks_its_rule_is_named_before_any_server_is_asked() {
+async fn an_invalid_setting_is_reported_before_any_server_is_contacted() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     std::fs::write(&file, "neither").unwrap();
@@ -161,7 +161,7 @@ async fn a_setting_that_breaks_its_rule_is_named_before_any_server_is_asked() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_down_beside_one_that_serves_is_not_unreachable() {
+async fn a_server_that_is_down_is_not_fatal_while_another_one_serves() {
     let server = Server::start().await.unwrap();
     let connect = format!("{},127.0.0.1:1", server.connect_string());
     let ended = doctor(&connect, &["--clock", "0"]).await;
@@ -170,7 +170,7 @@ async fn a_server_that_is_down_beside_one_that_serves_is_not_unreachable() {
 }
 
 #[tokio::test]
-async fn servers_that_cannot_tell_whom_they_see_pass_with_a_remark() {
+async fn servers_that_cannot_report_the_clients_identity_pass_with_a_remark() {
     let server = Server::start().await.unwrap();
     server.set_3_5(true);
     let folder = tempfile::tempdir().unwrap();
@@ -180,8 +180,8 @@ async fn servers_that_cannot_tell_whom_they_see_pass_with_a_remark() {
     for (arguments, level) in [(&[][..], "ok"), (&credentials, "warning")] {
         let ended = doctor(server.connect_string(), &[&["--clock", "0"], arguments].concat()).await.ok();
         let all = ended.json();
-        let told = findings(&all, "identity", level);
-        assert!(told[0]["text"].as_str().unwrap().contains("ZooKeeper does from 3.7 on"), "{ended:?}");
+        let report = findings(&all, "identity", level);
+        assert!(report[0]["text"].as_str().unwrap().contains("ZooKeeper does from 3.7 on"), "{ended:?}");
         assert_eq!(
             findings(&all, "access", "ok").len(),
             1,
@@ -190,7 +190,8 @@ async fn servers_that_cannot_tell_whom_they_see_pass_with_a_remark() {
     }
 }
 
-/// Findings about the lease at a server with this tick and these bounds that does not answer `conf`.
+/// Returns the findings about the lease at a server with this tick and these bounds that does not answer
+/// `conf`.
 async fn lease_findings(tick: u64, bounds: Option<(u64, u64)>) -> Vec<Value> {
     let millis = Duration::from_millis;
     let builder = Server::builder().tick(millis(tick)).four_letter_words(["srvr"]);
@@ -200,16 +201,20 @@ async fn lease_findings(tick: u64, bounds: Option<(u64, u64)>) -> Vec<Value> {
     };
     let server = builder.start().await.unwrap();
     let ended = doctor(server.connect_string(), &["--clock", "0"]).await.ok();
-    assert!(server.sessions().is_empty(), "the sessions that asked are closed: {:?}", server.sessions());
+    assert!(
+        server.sessions().is_empty(),
+        "the sessions of the check must be closed: {:?}",
+        server.sessions()
+    );
     ended.json().into_iter().filter(|finding| finding["check"] == "lease").collect()
 }
 
 #[tokio::test]
-async fn a_tick_that_is_not_told_is_concluded_from_the_timeouts_that_are_granted() {
+async fn a_tick_that_is_not_reported_is_inferred_from_granted_timeouts() {
     let concluded = lease_findings(2_000, None).await;
     assert_eq!(concluded.len(), 1, "{concluded:?}");
     let text = concluded[0]["text"].as_str().unwrap();
-    assert!(text.contains("concluded from the timeouts that they grant (4s to 40s), of 2s"), "{text}");
+    assert!(text.contains("inferred from the session timeouts they grant (4s to 40s), of 2s"), "{text}");
     let unknown = lease_findings(2_000, Some((400, 60_000))).await;
     assert_eq!(unknown.len(), 2, "{unknown:?}");
     assert_eq!(unknown[1]["level"], "warning");

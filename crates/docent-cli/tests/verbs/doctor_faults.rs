@@ -1,4 +1,4 @@
-//! `docent doctor` where no session can be opened.
+//! `docent doctor` when no session can be opened.
 
 use crate::docent_command::Ended;
 use crate::doctor::{assert_failed, doctor, findings};
@@ -16,7 +16,7 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
 
 #[tokio::test]
-async fn nobody_listening_is_told_as_such() {
+async fn a_port_without_a_listener_is_reported() {
     let port = Port::claim().unwrap();
     let ended = doctor(&port.address().to_string(), &[]).await;
     assert_failed(&ended, "port", "connection refused", "start the server");
@@ -24,9 +24,9 @@ async fn nobody_listening_is_told_as_such() {
 }
 
 #[tokio::test]
-async fn a_name_that_nobody_knows_is_told_as_such() {
+async fn an_unknown_host_name_is_reported() {
     let ended = doctor("nobody.invalid:2181", &[]).await;
-    assert_failed(&ended, "name", "nobody.invalid", "mend the name");
+    assert_failed(&ended, "name", "nobody.invalid", "correct the name");
     assert_eq!(ended.code, 69);
 }
 
@@ -37,7 +37,7 @@ async fn a_port_of_a_web_server_is_not_zookeeper() {
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
             let mut request = [0; 64];
-            // As a web server does, it answers no sooner than at the end of a line.
+            // Like a web server, it answers only after the end of a line.
             while let Ok(length) = stream.read(&mut request).await
                 && length > 0
             {
@@ -49,12 +49,12 @@ async fn a_port_of_a_web_server_is_not_zookeeper() {
         }
     });
     let ended = doctor(&address.to_string(), &[]).await;
-    assert_failed(&ended, "port", "not ZooKeeper: it answers \"HTTP/1.1 400", "clientPort");
+    assert_failed(&ended, "port", "not ZooKeeper: its answer begins with \"HTTP/1.1 400", "clientPort");
     assert_eq!(ended.code, 69);
 }
 
 #[tokio::test]
-async fn a_port_with_tls_is_told_from_one_without() {
+async fn tls_and_plain_ports_are_distinguished() {
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     let key = PrivatePkcs8KeyDer::from(signing_key.serialize_der());
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
@@ -70,7 +70,7 @@ async fn a_port_with_tls_is_told_from_one_without() {
         }
     });
     let ended = doctor(&address.to_string(), &[]).await;
-    assert_failed(&ended, "port", "talks TLS, and this client does not", "--tls-ca");
+    assert_failed(&ended, "port", "uses TLS, but this client does not", "--tls-ca");
     assert_eq!(ended.code, 69);
 
     let folder = tempfile::tempdir().unwrap();
@@ -78,12 +78,12 @@ async fn a_port_with_tls_is_told_from_one_without() {
     std::fs::write(&ca, cert.pem()).unwrap();
     let server = Server::start().await.unwrap();
     let ended = doctor(server.connect_string(), &["--tls-ca", ca.to_str().unwrap()]).await;
-    assert_failed(&ended, "port", "without TLS, and this client is set to TLS", "secureClientPort");
+    assert_failed(&ended, "port", "without TLS, but this client is set to use TLS", "secureClientPort");
     assert_eq!(ended.code, 69);
 }
 
 #[tokio::test]
-async fn one_server_of_two_that_is_down_is_a_failure_beside_one_that_serves() {
+async fn a_failure_names_the_server_of_two_that_is_down() {
     let (server, port) = (Server::start().await.unwrap(), Port::claim().unwrap());
     let follower = server.follower().start().await.unwrap();
     let down = port.address();
@@ -101,12 +101,12 @@ async fn one_server_of_two_that_is_down_is_a_failure_beside_one_that_serves() {
 }
 
 fn assert_read_only(ended: &Ended) {
-    assert_failed(ended, "server", "read-only: it has lost its quorum", "start the other servers");
+    assert_failed(ended, "server", "read-only: the server has lost its quorum", "start the other servers");
     assert_eq!(ended.code, 69);
 }
 
 #[tokio::test]
-async fn an_embedded_server_that_is_read_only_is_told_as_such() {
+async fn a_read_only_embedded_server_is_reported() {
     let server = Server::start().await.unwrap();
     server.set_read_only(true);
     assert_read_only(&doctor(server.connect_string(), &[]).await);
@@ -114,13 +114,13 @@ async fn an_embedded_server_that_is_read_only_is_told_as_such() {
 
 #[tokio::test]
 #[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
-async fn a_real_server_that_is_read_only_is_told_as_such() {
+async fn a_read_only_real_server_is_reported() {
     let server = RealServer::start_read_only().await.unwrap();
     assert_read_only(&doctor(&server.address().to_string(), &[]).await);
 }
 
 #[tokio::test]
-async fn a_follower_that_is_cut_off_opens_no_session() {
+async fn a_partitioned_follower_opens_no_session() {
     let server = Server::start().await.unwrap();
     let follower = server.follower().start().await.unwrap();
     follower.cut_off();
@@ -131,14 +131,14 @@ async fn a_follower_that_is_cut_off_opens_no_session() {
 
 #[tokio::test]
 #[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
-async fn an_ensemble_without_a_quorum_is_told_as_such() {
+async fn an_ensemble_without_a_quorum_is_reported() {
     let ensemble = RealEnsemble::start().await.unwrap();
     let connect = ensemble.servers()[0].address().to_string();
     ensemble.servers()[1].stop();
     ensemble.servers()[2].stop();
-    let look = async || doctor(&connect, &["--timeout", "1s"]).await;
-    let knows = |ended: &Ended| ended.stdout.contains("serves nobody: the ensemble has no quorum");
-    let ended = eventually(Duration::from_secs(30), look, knows).await.unwrap();
+    let check = async || doctor(&connect, &["--timeout", "1s"]).await;
+    let knows = |ended: &Ended| ended.stdout.contains("serves no clients: the ensemble has no quorum");
+    let ended = eventually(Duration::from_secs(30), check, knows).await.unwrap();
     assert_failed(&ended, "server", "no quorum", "a majority must run");
     assert_eq!(ended.code, 69);
 }

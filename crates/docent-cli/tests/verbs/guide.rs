@@ -1,4 +1,4 @@
-//! The commands of the guide about the command line, run as they stand there.
+//! Runs the commands of the command-line guide as they are written there.
 
 use crate::docent_command::servers;
 use docent::discovery::{Instance, Registry};
@@ -17,7 +17,8 @@ use tokio::time::timeout;
 const GUIDE: &str = include_str!("../../../../docs/guide/command-line.md");
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Programs that the guide's commands run. Each says that it ran; `orders` goes on until it is told to end.
+/// Programs that the guide's commands run. Each prints that it ran; `orders` keeps running until it is asked
+/// to end.
 const PROGRAMS: [(&str, &str); 6] = [
     ("report.sh", "echo ran"),
     ("scheduler", "echo ran"),
@@ -27,7 +28,7 @@ const PROGRAMS: [(&str, &str); 6] = [
     ("send.sh", "echo \"ran for $(cat)\""),
 ];
 
-/// A block of commands: whether it goes on until a signal, and its text.
+/// A block of commands: whether it runs until a signal, and its text.
 fn blocks() -> Vec<(bool, &'static str)> {
     let mut blocks = Vec::new();
     for part in GUIDE.split("\n```sh").skip(1) {
@@ -38,7 +39,7 @@ fn blocks() -> Vec<(bool, &'static str)> {
     blocks
 }
 
-/// A folder with the programs.
+/// Creates a folder with the programs.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, script) in PROGRAMS {
@@ -50,8 +51,8 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// Runs a block in a shell, and returns its output. One that goes on is ended once it has said that a program
-/// ran.
+/// Runs a block in a shell, and returns its output. A block that keeps running is ended once it has printed
+/// that a program ran.
 async fn run(connect: &str, folder: &Path, code: &str, is_endless: bool) -> String {
     let program = PathBuf::from(env!("CARGO_BIN_EXE_docent"));
     let path = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
@@ -62,19 +63,20 @@ async fn run(connect: &str, folder: &Path, code: &str, is_endless: bool) -> Stri
     let group = Pid::from_raw(child.id().unwrap().cast_signed()).unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut output = String::new();
-    while let Some(line) = timeout(PATIENCE, lines.next_line()).await.expect("it goes on").unwrap() {
+    while let Some(line) = timeout(PATIENCE, lines.next_line()).await.expect("the run must continue").unwrap()
+    {
         output += &format!("{line}\n");
         if is_endless && line.starts_with("ran") {
             kill_process_group(group, Signal::TERM).unwrap();
         }
     }
-    let status = timeout(PATIENCE, child.wait()).await.expect("it ends").unwrap();
+    let status = timeout(PATIENCE, child.wait()).await.expect("the shell must end").unwrap();
     assert!(is_endless || status.success(), "{code}\nended with {status}: {output}");
     output
 }
 
 both_backends_in_real_time! {
-    async fn every_command_of_the_guide_works_as_it_stands_there(backend: Backend) {
+    async fn every_command_in_the_guide_works_verbatim(backend: Backend) {
         let server = backend.start().await;
         let (connect, folder) = (servers(&server), folder());
         let client = Client::builder(&connect).connect().await.unwrap();
@@ -95,7 +97,7 @@ both_backends_in_real_time! {
         ] {
             assert!(output.contains(line), "{line:?} is missing in:\n{output}");
         }
-        timeout(PATIENCE, guard.lost()).await.expect("it was broken");
+        timeout(PATIENCE, guard.lost()).await.expect("the guide must have broken the lock");
         client.close().await;
     }
 }

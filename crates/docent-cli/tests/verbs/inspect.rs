@@ -17,7 +17,7 @@ fn builder(connect: &str) -> ClientBuilder {
     Client::builder(connect).server_tick(Duration::from_millis(200))
 }
 
-/// The lines of `ls`, each cut at spaces.
+/// Returns the lines of `ls`, each split at spaces.
 fn rows(ended: &Ended) -> Vec<Vec<&str>> {
     ended.stdout.lines().skip(1).map(|line| line.split_whitespace().collect()).collect()
 }
@@ -45,7 +45,7 @@ both_backends_in_real_time! {
         client.close().await;
     }
 
-    async fn what_others_wrote_does_not_steer_the_terminal(backend: Backend) {
+    async fn data_of_other_clients_cannot_control_the_terminal(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         let client = builder(&connect).connect().await.unwrap();
@@ -60,7 +60,7 @@ both_backends_in_real_time! {
         client.close().await;
     }
 
-    async fn what_others_wrote_at_length_is_shortened(backend: Backend) {
+    async fn long_data_of_other_clients_is_shortened(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         let client = builder(&connect).connect().await.unwrap();
@@ -73,7 +73,7 @@ both_backends_in_real_time! {
         client.close().await;
     }
 
-    async fn a_path_without_a_node_is_told_as_absent(backend: Backend) {
+    async fn a_path_without_a_node_is_reported_as_absent(backend: Backend) {
         let server = backend.start().await;
         let ended = run(&servers(&server), ["inspect", "--read-only", "/none"]).await.ok();
         assert_eq!(ended.stdout, "/none: absent\n");
@@ -97,7 +97,7 @@ both_backends_in_real_time! {
         assert_eq!(rows(&run(&connect, ["ls", "/queues"]).await.ok()).len(), 1);
         assert_eq!(run(&connect, ["ls", "lock"]).await.code, 2);
         let few = run(&connect, ["ls", "--nodes", "2"]).await.ok();
-        assert!(few.stderr.contains("left out by the limits"), "{few:?}");
+        assert!(few.stderr.contains("omitted because of limits"), "{few:?}");
         client.close().await;
     }
 
@@ -137,12 +137,12 @@ both_backends_in_real_time! {
         client.close().await;
     }
 
-    async fn a_list_tells_recipes_that_come_and_go(backend: Backend) {
+    async fn a_followed_list_reports_new_and_deleted_recipes(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         let client = builder(&connect).connect().await.unwrap();
         client.create("/limit", "7", CreateMode::Persistent).await.unwrap();
-        // A look at all after that time would come too late.
+        // A poll interval that would be too long for this test.
         let mut watch = Running::start(&connect, ["ls", "--watch", "--every", "1h", "-o", "json"]);
         let first: Value = serde_json::from_str(&watch.line().await).unwrap();
         assert_eq!(first["path"], "/limit", "{first}");
@@ -156,23 +156,23 @@ both_backends_in_real_time! {
         let mut line = String::new();
         while line != r#"{"path":"/limit","deleted":true}"# {
             line = watch.line().await;
-            assert!(!line.contains("\"config\""), "what stays as it was is not printed again: {line}");
+            assert!(!line.contains("\"config\""), "an unchanged recipe must not be printed again: {line}");
         }
         assert_eq!(watch.stop(Signal::TERM).await, 143);
         client.close().await;
     }
 
-    async fn a_holder_can_be_asked_to_leave(backend: Backend) {
+    async fn a_holder_can_be_asked_to_release(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         let client = builder(&connect).connect().await.unwrap();
         let guard = Mutex::new(&client, REPORT).unwrap().acquire().await.unwrap();
-        let asked = &run(&connect, ["revoke", REPORT, "-o", "json"]).await.ok().json()[0];
-        assert_eq!((&asked["path"], &asked["asked"]), (&REPORT.into(), &true.into()), "{asked}");
-        timeout(PATIENCE, guard.revoked()).await.expect("it is asked");
+        let revoked = &run(&connect, ["revoke", REPORT, "-o", "json"]).await.ok().json()[0];
+        assert_eq!((&revoked["path"], &revoked["asked"]), (&REPORT.into(), &true.into()), "{revoked}");
+        timeout(PATIENCE, guard.revoked()).await.expect("the guard must be asked to leave");
         guard.release().await.unwrap();
-        let nobody = run(&connect, ["revoke", REPORT]).await;
-        assert_eq!((nobody.code, nobody.stderr.contains("nobody holds")), (1, true), "{nobody:?}");
+        let without_holder = run(&connect, ["revoke", REPORT]).await;
+        assert_eq!((without_holder.code, without_holder.stderr.contains("has no holder")), (1, true), "{without_holder:?}");
         client.create("/plain", "x", CreateMode::Persistent).await.unwrap();
         assert_eq!(run(&connect, ["revoke", "/plain"]).await.code, 1);
         client.close().await;
@@ -183,14 +183,14 @@ both_backends_in_real_time! {
         let connect = servers(&server);
         let client = builder(&connect).connect().await.unwrap();
         let guard = Mutex::new(&client, REPORT).unwrap().acquire().await.unwrap();
-        let unasked = run(&connect, ["break", REPORT]).await;
-        assert_eq!(unasked.code, 2, "{unasked:?}");
+        let unconfirmed = run(&connect, ["break", REPORT]).await;
+        assert_eq!(unconfirmed.code, 2, "{unconfirmed:?}");
         let session = format!("session {:#x}", client.session_id().unwrap());
-        assert!(unasked.stderr.contains(&session) && unasked.stderr.contains("holds, owner "), "{unasked:?}");
+        assert!(unconfirmed.stderr.contains(&session) && unconfirmed.stderr.contains("holds, owner "), "{unconfirmed:?}");
         assert!(guard.is_held());
         let broken = &run(&connect, ["break", REPORT, "--yes", "-o", "json"]).await.ok().json()[0];
         assert_eq!(broken["deleted"], true, "{broken}");
-        timeout(PATIENCE, guard.lost()).await.expect("it is told");
+        timeout(PATIENCE, guard.lost()).await.expect("the guard must be lost");
         client.close().await;
     }
 
@@ -221,12 +221,12 @@ both_backends_in_real_time! {
         let semaphore = Semaphore::new(&client, "/limits/export", 2).unwrap();
         let (one, two) = (semaphore.acquire().await.unwrap(), semaphore.acquire().await.unwrap());
         let several = run(&connect, ["break", "/limits/export", "--yes"]).await;
-        assert_eq!(several.code, 2, "several hold: {several:?}");
+        assert_eq!(several.code, 2, "there are several holders: {several:?}");
         let report = &run(&connect, ["inspect", "/limits/export", "-o", "json"]).await.ok().json()[0];
         let name = report["permits"][0]["name"].as_str().unwrap();
         run(&connect, ["break", "/limits/export", name, "--yes"]).await.ok();
         let lost = async { tokio::select! { _ = one.lost() => (), _ = two.lost() => () } };
-        timeout(PATIENCE, lost).await.expect("it is told");
+        timeout(PATIENCE, lost).await.expect("one of the guards must be lost");
         assert_eq!(run(&connect, ["break", "/limits/export", name, "--yes"]).await.code, 1);
         client.close().await;
     }
@@ -253,15 +253,15 @@ both_backends_in_real_time! {
         client.close().await;
     }
 
-    async fn the_age_of_a_holder_counts_from_its_node_and_never_goes_back(backend: Backend) {
+    async fn the_age_of_a_holder_counts_from_its_node_and_never_decreases(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         let client = builder(&connect).connect().await.unwrap();
         let node = format!("{REPORT}/_c_274ea99d-ba87-4def-bd24-7d1929098c6d-lock-0000000000");
         client.create(&node, "web-1 (pid 12)", CreateMode::Ephemeral).await.unwrap();
-        // Time has to pass for there to be an age.
+        // Time must pass for there to be an age.
         tokio::time::sleep(Duration::from_millis(1_100)).await;
-        // A holder notes that it holds with its first heartbeat.
+        // A holder records with its first heartbeat that it holds.
         client.set(&node, "web-1 (pid 12)", None).await.unwrap();
 
         let table = run(&connect, ["inspect", REPORT]).await.ok().stdout;
@@ -269,49 +269,49 @@ both_backends_in_real_time! {
         assert!(row[3].trim().ends_with('s') && !row[3].trim().ends_with("ms"), "{table}");
         assert!(table.contains("known to hold for "), "{table}");
         let list = run(&connect, ["ls", "locks"]).await.ok();
-        assert!(list.stdout.contains("there for ") && !list.stdout.contains("ms,"), "{list:?}");
-        let unasked = run(&connect, ["break", REPORT]).await;
-        assert!(unasked.stderr.contains("there for ") && !unasked.stderr.contains("there for 0ms"), "{unasked:?}");
-        assert!(!unasked.stderr.contains("at least"), "by the servers' clock: {unasked:?}");
+        assert!(list.stdout.contains("present for ") && !list.stdout.contains("ms,"), "{list:?}");
+        let unconfirmed = run(&connect, ["break", REPORT]).await;
+        assert!(unconfirmed.stderr.contains("present for ") && !unconfirmed.stderr.contains("present for 0ms"), "{unconfirmed:?}");
+        assert!(!unconfirmed.stderr.contains("at least"), "ages must be measured by the servers' clock: {unconfirmed:?}");
 
         let table = run(&connect, ["inspect", "--read-only", REPORT]).await.ok().stdout;
         assert!(table.contains("at least 1s"), "{table}");
         let list = run(&connect, ["ls", "--read-only", "locks"]).await.ok();
-        assert!(list.stdout.contains("there for at least 1s"), "{list:?}");
+        assert!(list.stdout.contains("present for at least 1s"), "{list:?}");
         client.close().await;
     }
 
-    async fn who_was_asked_to_leave_is_named_before_and_never_blank_after(backend: Backend) {
+    async fn a_revoked_holder_is_described_before_and_after_its_data_is_overwritten(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         let client = builder(&connect).label("nightly").connect().await.unwrap();
         let _guard = Mutex::new(&client, REPORT).unwrap().acquire().await.unwrap();
         let session = format!("session {:#x}", client.session_id().unwrap());
-        let asked = run(&connect, ["revoke", REPORT]).await.ok();
-        assert!(asked.stderr.contains("nightly") && asked.stderr.contains(&session), "{asked:?}");
-        assert!(asked.stderr.contains("there for "), "{asked:?}");
+        let revoked = run(&connect, ["revoke", REPORT]).await.ok();
+        assert!(revoked.stderr.contains("nightly") && revoked.stderr.contains(&session), "{revoked:?}");
+        assert!(revoked.stderr.contains("present for "), "{revoked:?}");
 
         let table = run(&connect, ["inspect", REPORT]).await.ok().stdout;
         assert!(table.contains("asked to leave (its identity was overwritten)"), "{table}");
         assert!(table.contains(&session) && table.contains("by docent or curator"), "{table}");
         let list = run(&connect, ["ls", "locks"]).await.ok();
         assert!(list.stdout.contains(&format!("held by {session}")), "{list:?}");
-        let unasked = run(&connect, ["break", REPORT]).await;
-        assert!(unasked.stderr.contains(&format!("owner {session}")), "{unasked:?}");
+        let unconfirmed = run(&connect, ["break", REPORT]).await;
+        assert!(unconfirmed.stderr.contains(&format!("owner {session}")), "{unconfirmed:?}");
         let busy = run(&connect, ["lock", "--nonblock", REPORT, "--", "true"]).await;
         assert!(busy.code == 75 && busy.stderr.contains(&format!("held by {session}")), "{busy:?}");
         client.close().await;
     }
 
-    async fn what_is_not_known_is_not_printed_as_blanks_or_as_1970(backend: Backend) {
+    async fn unknown_values_are_not_printed_as_blanks_or_as_1970(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         let client = builder(&connect).connect().await.unwrap();
         let node = "/h/lock/_c_274ea99d-ba87-4def-bd24-7d1929098c6d-latch-0000000000";
         client.create(node, "host-7", CreateMode::Ephemeral).await.unwrap();
         let list = run(&connect, ["ls", "--nodes", "2", "/h"]).await.ok();
-        assert!(list.stdout.contains("led by somebody unknown"), "{list:?}");
-        // The root of all trees has no time.
+        assert!(list.stdout.contains("led by an unknown owner"), "{list:?}");
+        // The servers' root node has no time.
         let root = run(&server.address().to_string(), ["inspect", "/"]).await.ok();
         assert!(!root.stdout.contains("1970"), "{root:?}");
         client.close().await;
@@ -335,7 +335,7 @@ both_backends_in_real_time! {
             assert_eq!((refused.code, refused.stdout.as_str()), (77, ""), "{arguments:?}: {refused:?}");
             assert!(refused.stderr.contains("permission denied"), "{refused:?}");
         }
-        // Below the path it is a remark.
+        // Below the path, a missing permission is only a remark.
         let parent = run(&connect, ["ls", "/"]).await.ok();
         assert!(parent.stderr.contains("permission denied at /private"), "{parent:?}");
         owner.close().await;

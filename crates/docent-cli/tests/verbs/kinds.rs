@@ -1,4 +1,4 @@
-//! Verbs at paths that others use for something else, and at ones that may not be read.
+//! Verbs at paths that are in use by another recipe, and at paths that may not be read.
 
 use crate::docent_command::{run, run_with, servers};
 use docent::node::{Acl, CreateMode, Permissions};
@@ -14,7 +14,7 @@ both_backends_in_real_time! {
         for verb in [&["config", "set", "/a", "x"][..], &["queue", "put", "/a", "x"], &["queue", "len", "/a"]] {
             let refused = run(&connect, verb).await;
             assert_eq!((refused.code, refused.stdout.len()), (1, 0), "{verb:?}: {refused:?}");
-            assert!(refused.stderr.contains("/a is of the kind mutex"), "{verb:?}: {}", refused.stderr);
+            assert!(refused.stderr.contains("/a is of kind mutex"), "{verb:?}: {}", refused.stderr);
         }
         let shown = run(&connect, ["inspect", "/a", "-o", "json"]).await.ok().json();
         assert_eq!(shown[0]["kind"], "mutex", "{}", shown[0]);
@@ -37,7 +37,7 @@ both_backends_in_real_time! {
         client.close().await;
     }
 
-    async fn a_queue_that_may_not_be_read_is_not_told_to_be_empty_and_takes_items(backend: Backend) {
+    async fn a_queue_that_may_not_be_read_is_not_reported_as_empty_and_takes_items(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         let client = Client::connect(&connect).await.unwrap();

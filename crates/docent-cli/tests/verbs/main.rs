@@ -1,6 +1,6 @@
-//! Verbs of the command about data and servers, as processes, on both servers.
+//! Verbs for data and servers, as processes against both servers.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue must fail")]
 
 mod config;
 mod discover;

@@ -15,7 +15,7 @@ async fn queue(connect: &str, arguments: &[&str]) -> Ended {
 }
 
 both_backends_in_real_time! {
-    async fn lines_go_in_and_come_out_in_their_order(backend: Backend) {
+    async fn lines_are_put_and_taken_in_order(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         run_with(&connect, ["queue", "put", JOBS], "a\nb c\n\nd").await.ok();
@@ -27,15 +27,15 @@ both_backends_in_real_time! {
         assert_eq!(queue(&connect, &["peek", JOBS]).await.code, 1);
     }
 
-    async fn nothing_to_take_in_time_is_told_by_75(backend: Backend) {
+    async fn a_take_that_times_out_exits_with_75(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         assert_eq!(queue(&connect, &["take", JOBS, "--nonblock"]).await.code, 75);
         let ended = queue(&connect, &["take", JOBS, "--wait", "200ms"]).await;
-        assert_eq!((ended.code, &*ended.stderr), (75, "docent: no item came into /queues/jobs\n"));
+        assert_eq!((ended.code, &*ended.stderr), (75, "docent: no item became available in /queues/jobs\n"));
     }
 
-    async fn a_taker_waits_for_an_item_and_ends_by_a_signal(backend: Backend) {
+    async fn a_take_waits_for_an_item_until_a_signal(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         let mut taker = Running::start(&connect, ["queue", "take", JOBS, "--follow", "-o", "json"]);
@@ -45,12 +45,12 @@ both_backends_in_real_time! {
         assert_eq!(taker.stop(Signal::TERM).await, 143);
     }
 
-    async fn an_item_is_acknowledged_when_its_command_ends_well_and_goes_back_otherwise(backend: Backend) {
+    async fn an_item_is_acknowledged_if_its_command_succeeds_and_returned_otherwise(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         queue(&connect, &["put", JOBS, "work"]).await.ok();
         let fails = queue(&connect, &["take", JOBS, "--", "sh", "-c", "exit 3"]).await;
-        assert_eq!(fails.code, 3, "the code is the command's: {fails:?}");
+        assert_eq!(fails.code, 3, "the exit code must be the command's: {fails:?}");
         assert_eq!(queue(&connect, &["len", JOBS]).await.ok().stdout, "1\n");
         let script = "cat; echo \" $DOCENT_PATH $DOCENT_DELIVERIES ${DOCENT_FENCE:+fenced} ${DOCENT_ITEM:+named}\"";
         let well = queue(&connect, &["take", JOBS, "--", "sh", "-c", script]).await.ok();
@@ -70,11 +70,11 @@ both_backends_in_real_time! {
         taker.line().await;
         assert!(began.elapsed() > Duration::from_millis(1_500), "{:?}", began.elapsed());
         assert_eq!(taker.stop(Signal::TERM).await, 143);
-        assert_eq!(queue(&connect, &["len", JOBS]).await.ok().stdout, "3\n", "all of them are back");
+        assert_eq!(queue(&connect, &["len", JOBS]).await.ok().stdout, "3\n", "all items must be back in the queue");
         assert_eq!(queue(&connect, &["dead", JOBS, "-o", "json"]).await.ok().stdout, "");
     }
 
-    async fn an_item_whose_command_is_not_there_goes_back(backend: Backend) {
+    async fn an_item_whose_command_does_not_exist_is_returned(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         queue(&connect, &["put", JOBS, "work"]).await.ok();
@@ -83,7 +83,7 @@ both_backends_in_real_time! {
         assert_eq!(queue(&connect, &["len", JOBS]).await.ok().stdout, "1\n");
     }
 
-    async fn what_a_killed_worker_had_is_handed_out_again(backend: Backend) {
+    async fn an_item_of_a_killed_worker_is_delivered_again(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         queue(&connect, &["put", JOBS, "work"]).await.ok();
@@ -117,7 +117,7 @@ both_backends_in_real_time! {
         client.close().await;
     }
 
-    async fn a_lower_priority_comes_first(backend: Backend) {
+    async fn an_item_with_a_lower_priority_number_is_taken_first(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         queue(&connect, &["put", JOBS, "later"]).await.ok();
@@ -125,7 +125,7 @@ both_backends_in_real_time! {
         assert_eq!(queue(&connect, &["take", JOBS]).await.ok().stdout, "sooner\n");
     }
 
-    async fn lines_that_come_together_go_in_by_few_steps_and_in_their_order(backend: Backend) {
+    async fn lines_that_arrive_together_are_put_in_batches_and_in_order(backend: Backend) {
         let server = backend.start().await;
         let connect = format!("{}{}", server.connect_string(), server.root());
         let lines: Vec<_> = (0..1_000).map(|number| number.to_string()).collect();
@@ -137,7 +137,7 @@ both_backends_in_real_time! {
         assert_eq!(all.stdout.lines().collect::<Vec<_>>(), lines);
     }
 
-    async fn a_line_that_does_not_fit_is_named_and_those_before_it_are_put(backend: Backend) {
+    async fn a_line_that_is_too_long_is_reported_and_earlier_lines_are_put(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         let input = format!("a\nb\nc\n{}\nd\ne\n", "x".repeat(2 << 20));
@@ -151,7 +151,7 @@ both_backends_in_real_time! {
         assert_eq!(queue(&connect, &["len", JOBS]).await.ok().stdout, "18\n");
     }
 
-    async fn lines_that_were_put_before_a_signal_are_told(backend: Backend) {
+    async fn lines_that_were_put_before_a_signal_are_reported(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         let mut putter = docent(&connect, ["queue", "put", JOBS]).stdin(Stdio::piped()).spawn().unwrap();
@@ -159,15 +159,15 @@ both_backends_in_real_time! {
         stdin.write_all(b"a\nb\nc").await.unwrap();
         let length = async || queue(&connect, &["len", JOBS]).await.ok().stdout;
         eventually(Duration::from_secs(30), length, |length| length == "2\n").await.unwrap();
-        // The next line is put once the outcome of those before it is known.
+        // The next line is put once the outcome of the lines before it is known.
         stdin.write_all(b"\nd").await.unwrap();
         eventually(Duration::from_secs(30), length, |length| length == "3\n").await.unwrap();
         let pid = putter.id().and_then(|pid| Pid::from_raw(pid.cast_signed())).unwrap();
         kill_process(pid, Signal::TERM).unwrap();
         let ended = end(putter).await;
         assert_eq!(ended.code, 143);
-        let told = ["put: lines 1 to 2, perhaps line 3, and none after", "put: lines 1 to 3, and none after"];
-        assert!(told.iter().any(|told| ended.stderr.contains(told)), "{ended:?}");
+        let messages = ["put: lines 1 to 2, perhaps line 3, and none after", "put: lines 1 to 3, and none after"];
+        assert!(messages.iter().any(|messages| ended.stderr.contains(messages)), "{ended:?}");
         drop(stdin);
     }
 }

@@ -16,12 +16,12 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const ORDERS: [&str; 9] =
     ["register", "orders", "--address", "10.0.0.7", "--port", "8080", "--id", "one", "-q"];
 
-/// The instances of the service.
+/// Returns the instances of the service.
 async fn instances(connect: &str) -> Vec<Value> {
     run(connect, ["discover", "orders", "-o", "json"]).await.ok().json()
 }
 
-/// Waits until the instance is announced as enabled, or as disabled.
+/// Waits until the instance is announced as enabled or disabled, as given.
 async fn until_enabled(connect: &str, enabled: bool) {
     let is = |all: &Vec<Value>| all.len() == 1 && all[0]["enabled"].as_bool().unwrap_or(true) == enabled;
     eventually(PATIENCE, async || instances(connect).await, is).await.unwrap();
@@ -49,21 +49,21 @@ both_backends_in_real_time! {
         assert!(instances(&connect).await.is_empty());
     }
 
-    async fn a_wait_for_an_id_that_another_session_has_is_told(backend: Backend) {
+    async fn waiting_for_an_id_of_another_session_is_reported(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         let mut first = Running::start(&connect, ORDERS);
         assert_eq!(first.line().await, "/services/orders/one one");
         let mut second = docent(&connect, ORDERS.iter().filter(|word| **word != "-q")).spawn().unwrap();
-        let mut told = BufReader::new(second.stderr.take().unwrap()).lines();
-        let told = timeout(PATIENCE, told.next_line()).await.expect("it is told").unwrap().unwrap();
-        assert!(told.contains("waiting until /services/orders/one is free: session 0x"), "{told}");
+        let mut message = BufReader::new(second.stderr.take().unwrap()).lines();
+        let message = timeout(PATIENCE, message.next_line()).await.expect("docent must print a message").unwrap().unwrap();
+        assert!(message.contains("waiting until /services/orders/one is free: session 0x"), "{message}");
         assert_eq!(first.stop(Signal::TERM).await, 0);
         until_enabled(&connect, true).await;
         second.kill().await.unwrap();
     }
 
-    async fn an_instance_stands_disabled_before_its_command_is_told_to_end(backend: Backend) {
+    async fn an_instance_is_disabled_before_its_command_is_terminated(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         let script = "trap 'echo told; exit 0' TERM; echo ready; while :; do sleep 0.02; done";
@@ -114,11 +114,11 @@ both_backends_in_real_time! {
         run.signal(Signal::TERM);
         until_enabled(&connect, false).await;
         run.signal(Signal::HUP);
-        assert_eq!(run.line().await, "again", "it hears of it while it drains");
-        assert_eq!(run.stop(Signal::TERM).await, 128 + 15, "another one ends the drain");
+        assert_eq!(run.line().await, "again", "the command receives the signal during the drain");
+        assert_eq!(run.stop(Signal::TERM).await, 128 + 15, "a second signal must end the drain");
     }
 
-    async fn an_instance_whose_command_outlives_a_signal_gets_work_again(backend: Backend) {
+    async fn an_instance_is_enabled_again_if_its_command_survives_the_signal(backend: Backend) {
         let outlive = async |more: &[&str]| {
             let server = backend.start().await;
             let connect = servers(&server);
@@ -149,7 +149,7 @@ both_backends_in_real_time! {
         until_enabled(&connect, false).await;
     }
 
-    async fn the_code_of_a_command_counts_where_its_instance_cannot_be_deregistered(backend: Backend) {
+    async fn the_exit_code_of_a_command_counts_if_its_instance_cannot_be_deregistered(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         let client = Client::connect(&connect).await.unwrap();
@@ -162,7 +162,7 @@ both_backends_in_real_time! {
         drop(child.stdin.take());
         let ended = end(child).await;
         assert!(ended.code == 3 && ended.stderr.contains("could not be deregistered"), "{ended:?}");
-        // The instance went with its session, and the empty container may have gone since.
+        // The instance was deleted with its session, and the empty container may have been deleted since.
         if let Err(error) = client.set_acl("/services/orders", [Acl::open_unsafe()], None).await {
             assert_eq!(error.kind(), ErrorKind::NoNode);
         }
@@ -177,15 +177,15 @@ both_backends_in_real_time! {
         }
     }
 
-    async fn a_check_that_cannot_be_run_is_told(backend: Backend) {
+    async fn a_check_that_cannot_be_run_is_reported(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         let loud = ORDERS.iter().filter(|argument| **argument != "-q");
         let mut child = docent(&connect, loud.chain(&["--check", "/no/such/check"])).spawn().unwrap();
-        let mut told = String::new();
-        let read = async { BufReader::new(child.stderr.take().unwrap()).read_line(&mut told).await };
+        let mut message = String::new();
+        let read = async { BufReader::new(child.stderr.take().unwrap()).read_line(&mut message).await };
         timeout(PATIENCE, read).await.unwrap().unwrap();
-        assert!(told.contains("\"/no/such/check\" was not found"), "{told}");
+        assert!(message.contains("\"/no/such/check\" was not found"), "{message}");
     }
 
     async fn a_check_that_takes_too_long_is_killed_with_all_that_it_started(backend: Backend) {
@@ -205,7 +205,7 @@ both_backends_in_real_time! {
         eventually(PATIENCE, is_alive, |alive| !alive).await.unwrap();
     }
 
-    async fn a_payload_comes_from_a_file_and_must_be_json(backend: Backend) {
+    async fn a_payload_is_read_from_a_file_and_must_be_json(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         let folder = tempfile::tempdir().unwrap();
@@ -221,7 +221,7 @@ both_backends_in_real_time! {
     }
 }
 
-/// Lets this thread hold on to a process, so that its parent does not see its end before this thread ends.
+/// Makes this thread trace a process, so that its parent does not see its end before this thread ends.
 #[cfg(target_os = "linux")]
 fn hold(process: &str) {
     use nix::sys::ptrace::{Options, seize};
@@ -230,12 +230,12 @@ fn hold(process: &str) {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_check_that_does_not_end_when_it_is_killed_holds_nothing_up() {
+async fn a_killed_check_that_does_not_end_delays_nothing() {
     let server = docent::server::Server::start().await.unwrap();
     let connect = server.connect_string();
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("check");
-    // In one the check is given up, and in the other it runs to the end.
+    // In one case the check is abandoned, and in the other it runs to the end.
     for (name, every) in [("given-up", "1s"), ("runs", "1h")] {
         let number = folder.path().join(name);
         let lines = format!("echo $$ >{0}.new; mv {0}.new {0}; exec sleep 1000", number.display());
@@ -248,12 +248,16 @@ async fn a_check_that_does_not_end_when_it_is_killed_holds_nothing_up() {
         let read = async || std::fs::read_to_string(&number).unwrap_or_default();
         hold(&eventually(PATIENCE, read, |text| !text.is_empty()).await.unwrap());
         if every == "1s" {
-            let mut told = BufReader::new(child.stderr.as_mut().unwrap()).lines();
-            let told = timeout(PATIENCE, told.next_line()).await.expect("it is told").unwrap().unwrap();
-            assert!(told.contains("it took longer than 1s"), "{told}");
+            let mut message = BufReader::new(child.stderr.as_mut().unwrap()).lines();
+            let message = timeout(PATIENCE, message.next_line())
+                .await
+                .expect("docent must print a message")
+                .unwrap()
+                .unwrap();
+            assert!(message.contains("took longer than 1s"), "{message}");
         }
         let mut ready = BufReader::new(child.stdout.as_mut().unwrap()).lines();
-        timeout(PATIENCE, ready.next_line()).await.expect("it is ready").unwrap();
+        timeout(PATIENCE, ready.next_line()).await.expect("the command must be ready").unwrap();
         let id = Pid::from_raw(child.id().unwrap().cast_signed()).unwrap();
         kill_process(id, Signal::TERM).unwrap();
         assert_eq!(end(child).await.code, 7, "{every}");

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Settings of a [`Config`].
+/// Builder of a [`Config`].
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct ConfigBuilder<T> {
     client: Client,
@@ -27,7 +27,7 @@ pub struct ConfigBuilder<T> {
     shows_detail: bool,
 }
 
-/// Earlier values that are kept unless it is said otherwise, and at most.
+/// Default and maximum number of earlier values to keep.
 const HISTORY: usize = 10;
 const LONGEST_HISTORY: usize = 1_000;
 
@@ -47,15 +47,17 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
         }
     }
 
-    /// A rule that good values keep, beyond what their type says. A publisher that uses it is refused values
-    /// that break it; a subscriber keeps the last good value and is told. A panic of it counts as a refusal.
+    /// Sets a rule that values must satisfy beyond what their type guarantees. A publisher with this rule
+    /// cannot publish a value that violates it. A subscriber keeps the last valid value and is notified. A
+    /// panic of the rule counts as a rejection.
     ///
-    /// For a subscription it runs once for each change, with the codec, on a thread for blocking code: what
-    /// takes long holds up this configuration alone, and its subscriptions are
-    /// [stale](crate::Subscription::is_stale) after a second. For a publisher it runs in the caller's task.
+    /// For a subscription, the rule runs once per change, after the codec, on a thread for blocking code. A
+    /// slow rule therefore delays only this configuration; its subscriptions are
+    /// [stale](crate::Subscription::is_stale) after a second. For a publisher, the rule runs in the caller's
+    /// task.
     ///
-    /// The text of its error goes into [`Rejection::detail`](crate::Rejection::detail), and is not logged
-    /// without [`show_rejection_detail`](Self::show_rejection_detail).
+    /// The text of the rule's error becomes [`Rejection::detail`](crate::Rejection::detail). It is logged
+    /// only with [`show_rejection_detail`](Self::show_rejection_detail).
     pub fn validate<E: Into<Box<dyn StdError + Send + Sync>>>(
         mut self,
         rule: impl Fn(&T) -> Result<(), E> + Send + Sync + 'static,
@@ -64,69 +66,76 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
         self
     }
 
-    /// Prints what codec or validation said about a value that is refused: in [`Rejection`](crate::Rejection)
-    /// and the errors around it, and so in the log. By default only the step and the place in the data are
-    /// printed, because these texts may repeat parts of the value. For values without secrets.
+    /// Includes the message of the codec or the validation in the printed text of a
+    /// [`Rejection`](crate::Rejection) and of the errors around it, and therefore in the log. By default only
+    /// the step and the position in the data are printed, because such messages may repeat parts of the
+    /// value. Use this only for values without secrets.
     pub fn show_rejection_detail(mut self) -> Self {
         self.shows_detail = true;
         self
     }
 
-    /// How many replaced values are kept for [`Config::rollback`], from 0 to 1,000. Default 10. The
-    /// publisher's setting counts: with a smaller number the oldest are deleted.
+    /// Sets how many replaced values are kept for [`Config::rollback`], from 0 to 1,000. Default 10. The
+    /// publisher's setting applies: a publisher with a smaller number deletes the oldest values.
     ///
-    /// With 0 a publish writes one node instead of two to four, and the history that others keep is left
-    /// alone.
+    /// With 0, a publish writes one node instead of two to four, and does not touch a history that other
+    /// publishers keep.
     pub fn history(mut self, length: usize) -> Self {
         self.history = length;
         self
     }
 
-    /// A value to go by while there is no other: none is published, the published one was always bad, or no
-    /// server answers.
+    /// Sets the value to use while there is no other: none is published, every published value was invalid,
+    /// or no server answers.
     pub fn default_value(mut self, value: T) -> Self {
         self.default = Some(Arc::new(Snapshot::default_value(value)));
         self
     }
 
-    /// A file in a folder that exists, where the last good value is kept for the next start, so that a
-    /// service can begin while no server answers. To connect without waiting for one build the client with
-    /// [`build`](docent_core::ClientBuilder::build).
+    /// Sets a file that stores the last valid value for the next start, so that a service can start while no
+    /// server answers. The file's folder must exist. To connect without waiting for a server, create the
+    /// client with [`build`](docent_core::ClientBuilder::build).
     ///
-    /// A new file is written and put in its place, with access for the owner only (mode 0600); other
-    /// subscribers to the same value may use the same file. A value read from it is checked as any value is.
-    /// On Unix it is not taken when it belongs to somebody else than this process's user or root, or when its
-    /// group or everybody may write to it: a warning says why, and it is gone on without. Keep it in a folder
-    /// that nobody else may write to: anybody who can put a file there can take this one away. It holds the
-    /// value in clear. It stays when the value is deleted.
+    /// Each save writes a new file with access for the owner only (mode 0600), and then replaces the old one.
+    /// Other subscribers to the same value may use the same file. A value that is read from the file is
+    /// checked like any other value.
     ///
-    /// The file names the node by its path with the client's chroot and namespace, and is not taken for
-    /// another node. It does not name the servers, because their names may change: if two environments have
-    /// the same chroot, namespace and path, each needs a file of its own.
+    /// On Unix, the file is ignored with a warning if:
+    ///
+    /// - it belongs to a user other than this process's user or root, or
+    /// - its group or everyone may write to it.
+    ///
+    /// Keep the file in a folder that no other user may write to: anyone who can create a file there can
+    /// replace this one. The value is stored in clear text. The file stays when the value is deleted.
+    ///
+    /// The file records the node's path, including the client's chroot and namespace, and is ignored for any
+    /// other node. It does not record the servers, because their names may change. If two environments have
+    /// the same chroot, namespace and path, give each its own file.
     pub fn snapshot_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.file = Some(path.into());
         self
     }
 
-    /// How long [`Config::subscribe`] waits for the servers before it goes by the file or the default.
+    /// Sets how long [`Config::subscribe`] waits for the servers before it uses the file or the default.
     /// Default 2 s.
     pub fn fallback_after(mut self, patience: Duration) -> Self {
         self.fallback_after = patience;
         self
     }
 
-    /// The configuration's name in metrics, with the feature `metrics`: a path is never a label. A process
-    /// that subscribes tells `docent_config_version`, the number of changes of the node whose value it has.
+    /// Sets the configuration's name in metrics, with the feature `metrics`. A path is never a label. A
+    /// process that subscribes then reports `docent_config_version`, the version of the node whose value it
+    /// uses.
     pub fn metrics_name(mut self, name: impl Into<Arc<str>>) -> Self {
         self.metrics_name = Some(name.into());
         self
     }
 
-    /// The configuration.
+    /// Creates the configuration.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule or is the root, when the history is longer than 1,000
-    /// values, or when the file has no name.
+    /// `InvalidInput` if the path breaks a rule or is the root, if the history is longer than 1,000 values,
+    /// or if the file has no name.
     pub fn build(self) -> Result<Config<T>, Error> {
         let versioned = self.versioned()?;
         if let Some(file) = self.file.as_ref().filter(|file| file.file_name().is_none()) {
@@ -136,22 +145,23 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
         let format = self.format();
         let file = self.file.as_ref().map(|file| LocalFile::new(file, versioned.path_at_servers()));
         let fallback = Fallback { default: self.default, file, after: self.fallback_after };
-        // Its series begin now.
+        // Registers the metric series.
         let _ = Counts::new(&self.client, self.metrics_name.as_deref());
-        Ok(Config::made(versioned, format, self.history, fallback))
+        Ok(Config::from_parts(versioned, format, self.history, fallback))
     }
 
-    /// A folder of such configurations, one for each node below the path.
+    /// Creates a folder of such configurations, one for each node below the path.
     ///
     /// # Errors
-    /// As [`build`](Self::build); `InvalidInput`, too, when there is a default or a file: keys come and go.
+    /// Same as [`build`](Self::build); also `InvalidInput` if a default or a file is set, because keys may be
+    /// created and deleted.
     pub fn build_tree(self) -> Result<ConfigTree<T>, Error> {
         let versioned = self.versioned()?;
         if self.default.is_some() || self.file.is_some() {
             let detail = "a folder of configurations must have no default and no snapshot file";
             return Err(Error::invalid_input("config", detail));
         }
-        Ok(ConfigTree::made(versioned, self.format(), self.history))
+        Ok(ConfigTree::from_parts(versioned, self.format(), self.history))
     }
 
     fn versioned(&self) -> Result<VersionedNode, Error> {
@@ -175,7 +185,7 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
     }
 }
 
-// The default may hold secrets.
+// The default may hold secrets, so `Debug` does not print it.
 impl<T> Clone for ConfigBuilder<T> {
     fn clone(&self) -> Self {
         Self {

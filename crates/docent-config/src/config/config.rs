@@ -12,29 +12,28 @@ use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// A value of configuration in a node of its own: published by some, followed by many.
+/// A configuration value in its own node, published by a few processes and followed by many.
 ///
 /// # Expected flow
-/// An operator [publishes](Self::publish) it, or changes it by [`update`](Self::update). Services
+/// An operator [publishes](Self::publish) the value, or changes it with [`update`](Self::update). Services
 /// [subscribe](Self::subscribe) once, read [`Subscription::current`] whenever they need the value, and wait
-/// for [`Subscription::changed`] where they have to act.
+/// for [`Subscription::changed`] if they must react to changes.
 ///
-/// Cheap to clone. All subscriptions of a client to one path share one read of each change, and one watch at
-/// the server; those of a `Config` and its clones share the decoded value as well.
+/// Cheap to clone. All subscriptions of a client to one path share one read per change and one watch at the
+/// server. The subscriptions of a `Config` and its clones also share the decoded value.
 ///
 /// # Guarantees
-/// - A publisher learns the outcome: each publish is applied once or not at all, also when replies are lost.
-/// - A value that cannot be read back, or fails [validation](ConfigBuilder::validate), is refused before it
-///   is published.
-/// - The replaced value goes into the [history](Self::history) in the same transaction. A history that may
-///   not be written, or that has foreign nodes below its values, blocks no publish: what stands in the way
-///   is left out, with a warning.
-/// - For readers see [`Subscription`].
+/// - A publisher learns the outcome: each publish is applied at most once, even if replies are lost.
+/// - A value that cannot be read back, or that fails [validation](ConfigBuilder::validate), is rejected
+///   before it is published.
+/// - The replaced value is added to the [history](Self::history) in the same transaction. A history that may
+///   not be written, or that has foreign nodes below its values, does not block a publish: the affected part
+///   is skipped with a warning.
+/// - Readers have the guarantees of [`Subscription`].
 ///
 /// # Assumptions
-/// Values are small, and changed by people or by something slow: all of them live in the memory of every
-/// server, and each reader reads each change. The published bytes may be written by anybody with the right
-/// to, by any means.
+/// Values are small and change rarely: every server holds all of them in memory, and each reader reads each
+/// change. Any process with the permission may write the published bytes, by any means.
 ///
 /// # Examples
 /// ```no_run
@@ -63,27 +62,27 @@ pub(super) struct Inner<T> {
 }
 
 impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Config<T> {
-    /// The configuration at `path`, as JSON, with the last ten values as its history.
+    /// Creates the configuration at `path`, as JSON, with the last ten values as its history.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule or is the root.
+    /// `InvalidInput` if the path breaks a rule or is the root.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
         Self::builder(client, path).build()
     }
 
-    /// Prepares a configuration with settings of its own, as JSON.
+    /// Returns a builder for a configuration with its own settings, as JSON.
     pub fn builder(client: &Client, path: &str) -> ConfigBuilder<T> {
         Self::builder_with(client, path, Json::new())
     }
 }
 
 impl<T: Send + Sync + 'static> Config<T> {
-    /// Prepares a configuration with a codec of its own.
+    /// Returns a builder for a configuration with a custom codec.
     pub fn builder_with(client: &Client, path: &str, codec: impl Codec<T>) -> ConfigBuilder<T> {
         ConfigBuilder::new(client, path, Arc::new(codec))
     }
 
-    pub(crate) fn made(
+    pub(crate) fn from_parts(
         versioned: VersionedNode,
         format: ValueFormat<T>,
         history: usize,
@@ -98,15 +97,15 @@ impl<T: Send + Sync + 'static> Config<T> {
         self.inner.versioned.client()
     }
 
-    /// The path, as it was given.
+    /// Returns the path as given.
     pub fn path(&self) -> &str {
         self.inner.versioned.path()
     }
 
-    /// The value published now, at the server this client talks to; `None` when there is none.
+    /// Returns the current value on the server that this client is connected to, or `None` if there is none.
     ///
     /// # Errors
-    /// [`SubscribeError::Refused`] when it is no good value; [`SubscribeError::Core`] with `NoAuth`,
+    /// [`SubscribeError::Refused`] if the value is invalid; [`SubscribeError::Core`] with `NoAuth`,
     /// `Timeout`, `Closed`.
     ///
     /// # Cancel safety
@@ -128,14 +127,15 @@ impl<T: Send + Sync + 'static> Config<T> {
         }
     }
 
-    /// Follows the value from now on. Waits until there is one: the servers are asked first, for at most the
-    /// operation timeout; with a [snapshot file](ConfigBuilder::snapshot_file) or a
-    /// [default](ConfigBuilder::default_value) at most for [`fallback_after`](ConfigBuilder::fallback_after).
+    /// Follows the value, waiting until the servers have answered, for at most the operation timeout. With a
+    /// [snapshot file](ConfigBuilder::snapshot_file) or a [default](ConfigBuilder::default_value), the wait
+    /// is at most [`fallback_after`](ConfigBuilder::fallback_after). A file that does not exist or is ignored
+    /// counts as no file.
     ///
     /// # Errors
-    /// When there is neither of these: [`SubscribeError::Missing`] and [`SubscribeError::Refused`] when the
-    /// servers have no good value, [`SubscribeError::Core`] with `NoAuth` or `Timeout` when they do not tell;
-    /// `Closed`.
+    /// Without a file and a default: [`SubscribeError::Missing`] or [`SubscribeError::Refused`] if the
+    /// servers have no valid value, and [`SubscribeError::Core`] with `NoAuth` or `Timeout` if they do not
+    /// answer the read. In any case `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -148,11 +148,11 @@ impl<T: Send + Sync + 'static> Config<T> {
         }
     }
 
-    /// As [`subscribe`](Self::subscribe), and waits where that finds no good value: until one is published,
-    /// however long that takes. An outage of the servers is waited out as well.
+    /// Like [`subscribe`](Self::subscribe), but if there is no valid value, waits until one is published,
+    /// without a time limit. Also waits through an outage of the servers.
     ///
     /// # Errors
-    /// [`SubscribeError::Core`] with `NoAuth` or another that only people can mend; `Closed`.
+    /// [`SubscribeError::Core`] with `NoAuth` or another error that only an operator can fix; `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -167,7 +167,7 @@ impl<T: Send + Sync + 'static> Config<T> {
         }
     }
 
-    /// The feed that runs, with true, or a new one.
+    /// Returns the running feed and true, or a new feed and false.
     fn feed(&self) -> Result<(Arc<SharedFeed<T>>, bool), Error> {
         let mut running = self.inner.feed.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(feed) = running.upgrade() {

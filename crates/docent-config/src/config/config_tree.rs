@@ -13,13 +13,12 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-/// A folder of configurations: each node below the path is a key with a value of its own, of one type. Made
-/// by [`new`](Self::new), or by [`ConfigBuilder::build_tree`](crate::ConfigBuilder::build_tree). Cheap to
-/// clone.
+/// A folder of configurations: each node below the path is a key with its own value, all of one type. Created
+/// by [`new`](Self::new) or [`ConfigBuilder::build_tree`](crate::ConfigBuilder::build_tree). Cheap to clone.
 ///
 /// # Guarantees
-/// As those of [`Config`], for each key. A value that is not good spoils no other. Nodes deeper than one
-/// level are not seen.
+/// Each key has the guarantees of [`Config`]. An invalid value does not affect other keys. Nodes deeper than
+/// one level are ignored.
 ///
 /// # Examples
 /// ```no_run
@@ -49,29 +48,30 @@ struct Inner<T> {
 }
 
 impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> ConfigTree<T> {
-    /// The configurations below `path`, which need not exist yet, as JSON, each with a history of ten values.
+    /// Creates the folder of configurations below `path`, as JSON, each with a history of ten values. The
+    /// path need not exist yet.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule or is the root.
+    /// `InvalidInput` if the path breaks a rule or is the root.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
         Config::builder(client, path).build_tree()
     }
 }
 
 impl<T: Send + Sync + 'static> ConfigTree<T> {
-    pub(crate) fn made(versioned: VersionedNode, format: ValueFormat<T>, history: usize) -> Self {
+    pub(crate) fn from_parts(versioned: VersionedNode, format: ValueFormat<T>, history: usize) -> Self {
         Self { inner: Arc::new(Inner { versioned, format, history, feed: Mutex::default() }) }
     }
 
-    /// The path, as it was given.
+    /// Returns the path as given.
     pub fn path(&self) -> &str {
         self.inner.versioned.path()
     }
 
-    /// One of the configurations, to publish, follow or delete it.
+    /// Returns one of the configurations, to publish, follow or delete it.
     ///
     /// # Errors
-    /// `InvalidInput` when `key` is not the name of a node: empty, with a `/`, or reserved (`_history`).
+    /// `InvalidInput` if `key` is not the name of a node: empty, with a `/`, or reserved (`_history`).
     pub fn key(&self, key: &str) -> Result<Config<T>, Error> {
         if key.is_empty() || key.contains('/') || key == FOLDER {
             let detail = format!("key {key:?} must be one segment of a path, and not {FOLDER:?}");
@@ -81,11 +81,11 @@ impl<T: Send + Sync + 'static> ConfigTree<T> {
         let path = format!("{}/{key}", self.path());
         let versioned = VersionedNode::new(versioned.client(), &path)?;
         let fallback = Fallback { default: None, file: None, after: Duration::ZERO };
-        Ok(Config::made(versioned, format.at(&path), *history, fallback))
+        Ok(Config::from_parts(versioned, format.at(&path), *history, fallback))
     }
 
-    /// Follows all keys from now on. Waits until all of them were read, at most for the operation timeout. A
-    /// folder that does not exist has none.
+    /// Follows all keys, waiting until all of them were read, for at most the operation timeout. A folder
+    /// that does not exist has no keys.
     ///
     /// # Errors
     /// [`SubscribeError::Core`] with `NoAuth`, `Timeout`, `Closed`.

@@ -6,40 +6,40 @@ use docent_core::{Client, Error, Node, Stat, planted};
 use futures_util::future::try_join;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Last value that a `Config` published, with the history: the one that the next publish replaces, unless
-/// somebody else writes.
+/// Last value that a `Config` published, with its history: the value that the next publish replaces, unless
+/// another client writes.
 #[derive(Default)]
 pub(super) struct LastPublished(Mutex<Option<Published>>);
 
 struct Published {
     revision: Revision,
-    /// `None` for the first value of the node: it has no history.
+    /// `None` for the first value of the node, which has no history.
     present: Option<Present>,
-    /// How often the client had found the servers restored from an older copy.
+    /// Number of times the client had found the ensemble restored from an older snapshot.
     rollbacks: u64,
-    /// True when it replaced a value of this `Config`, too: nobody else seems to write.
+    /// True if this value replaced another value of this `Config`, so that no other client seems to write.
     is_alone: bool,
 }
 
-/// Value with its history, to be replaced by a publish.
+/// Value with its history, as a publish replaces it.
 #[derive(Clone)]
 pub(super) struct Present {
     pub(super) node: Option<Node>,
-    /// `None` where no history is kept, or none may be listed.
+    /// `None` if no history is kept, or if it may not be listed.
     pub(super) listed: Option<Listed>,
-    /// True for one that was not read just now. The write of its successor is refused when it is not the one
-    /// that is there.
+    /// True for a value that was not read just now. If it is out of date, the servers refuse the write of its
+    /// successor.
     pub(super) is_guess: bool,
 }
 
 impl Present {
-    /// The value and the history that a server has. Both are asked for before either is answered.
+    /// Reads the value and the history from a server, in parallel.
     pub(super) async fn read(versioned: &VersionedNode, history: &History) -> Result<Self, Error> {
         let (node, listed) = try_join(versioned.read(), history.list_kept(versioned)).await?;
         Ok(Self { node, listed, is_guess: false })
     }
 
-    /// Changes to the history with a value of `length` bytes that replaces this one.
+    /// Returns the changes to the history when a value of `length` bytes replaces this one.
     pub(super) fn plan(&self, history: &History, length: usize, limit: usize, obstacles: &Obstacles) -> Plan {
         match (&self.node, &self.listed) {
             (Some(node), Some(listed)) => {
@@ -50,7 +50,7 @@ impl Present {
         }
     }
 
-    /// The stat that the node must have when it is replaced; `None` where there must be none.
+    /// Returns the stat that the node must have when it is replaced, or `None` if there must be no node.
     pub(super) fn seen(&self) -> Option<Stat> {
         let mut stat = self.node.as_ref()?.stat;
         if self.is_guess && planted!(GuessedVersionNotSent) {
@@ -69,11 +69,13 @@ impl LastPublished {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The value that is there if nobody else has written, to be replaced without a look; `None` when it has
-    /// to be read. `any` says that the next value is the same whatever is there.
+    /// Returns the current value, assuming that no other client has written, so that it can be replaced
+    /// without a read. Returns `None` if it must be read. `any` says that the next value does not depend on
+    /// the current one.
     ///
-    /// A node that was deleted and made anew may have the version of the known one by now. An earlier value
-    /// in its history tells the two apart: its name has the transactions that wrote it and made the node.
+    /// A node that was deleted and re-created may have the same version as the known one. An earlier value in
+    /// its history distinguishes the two nodes: its name contains the transactions that wrote it and that
+    /// created the node.
     pub(super) fn guess(&self, client: &Client, history: &History, any: bool) -> Option<Present> {
         let published = self.published();
         let Published { present, rollbacks, is_alone, .. } = published.as_ref()?;
@@ -86,13 +88,12 @@ impl LastPublished {
         (*is_alone && is_same && is_proven).then(|| present.clone())
     }
 
-    /// Forgets what is known: somebody else has written, or it cannot be told.
+    /// Discards the known value: another client has written, or this cannot be ruled out.
     pub(super) fn forget(&self) {
         *self.published() = None;
     }
 
-    /// Notes that `data` was published in the place of `replaced`, with the changes to the history that were
-    /// planned.
+    /// Records that `data` was published in place of `replaced`, with the planned changes to the history.
     pub(super) fn note(&self, client: &Client, replaced: &Present, plan: Plan, data: Bytes, stat: Stat) {
         let rollbacks = client.state().current().rollbacks;
         let listed = replaced.listed.as_ref().map(|listed| listed.after(plan));

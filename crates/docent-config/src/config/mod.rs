@@ -1,7 +1,7 @@
-//! Configurations, one by one and in folders, their settings, and publishing.
+//! Single configurations and folders of configurations, their settings, and publishing.
 
 mod builder;
-#[expect(clippy::module_inception, reason = "the folder is about it")]
+#[expect(clippy::module_inception, reason = "the folder is named after its main module")]
 mod config;
 mod config_tree;
 mod last_published;

@@ -10,13 +10,13 @@ use std::future::Future;
 use tracing::{Instrument, Span};
 
 impl<T: Send + Sync + 'static> Config<T> {
-    /// Publishes a value, whatever is there; the value it replaces goes into the history. Returns the
-    /// published value, as others read it.
+    /// Publishes a value unconditionally, and adds the value it replaces to the history. Returns the
+    /// published value as readers see it.
     ///
     /// # Errors
-    /// [`PublishError::Refused`] when others would refuse it; [`PublishError::Core`] with `NoAuth`,
-    /// `TooLarge`, `Timeout`, `Closed`, and with `OutcomeUnknown` only when the session ended before it could
-    /// be found out what became of it.
+    /// [`PublishError::Refused`] if readers would reject the value; [`PublishError::Core`] with `NoAuth`,
+    /// `TooLarge`, `Timeout`, `Closed`, and with `OutcomeUnknown` only if the session ended before the
+    /// outcome could be determined.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the value may have been published.
@@ -32,15 +32,17 @@ impl<T: Send + Sync + 'static> Config<T> {
         }
     }
 
-    /// Publishes a value if the present one is still the one that the caller saw: the same value of the same
-    /// node. With a [default](crate::Origin::Default), if there is none.
+    /// Publishes a value if the node still has the value of `seen`. A re-created node counts as changed, even
+    /// if its data is the same. If `seen` is the [default](crate::Origin::Default), publishes only if the
+    /// node does not exist.
     ///
     /// # Caveats
-    /// Of a node that is deleted and created anew in the very moment of the write the servers compare only
-    /// the version.
+    /// If the node is deleted and re-created between the last read and the write, the servers compare only
+    /// its version: a new value with the same version is then overwritten.
     ///
     /// # Errors
-    /// [`PublishError::Conflict`] when it is not; else as [`publish`](Self::publish).
+    /// [`PublishError::Conflict`] if the current value is another one; otherwise the same as
+    /// [`publish`](Self::publish).
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the value may have been published.
@@ -49,13 +51,13 @@ impl<T: Send + Sync + 'static> Config<T> {
         value: &T,
         seen: &Snapshot<T>,
     ) -> impl Future<Output = Result<Snapshot<T>, PublishError>> + Send + use<T> {
-        self.publish_over(value, seen.revision())
+        self.publish_replacing(value, seen.revision())
     }
 
     /// Publishes a value if there is none.
     ///
     /// # Errors
-    /// [`PublishError::Conflict`] when there is one; else as [`publish`](Self::publish).
+    /// [`PublishError::Conflict`] if there is one; otherwise the same as [`publish`](Self::publish).
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the value may have been published.
@@ -63,10 +65,10 @@ impl<T: Send + Sync + 'static> Config<T> {
         &self,
         value: &T,
     ) -> impl Future<Output = Result<Snapshot<T>, PublishError>> + Send + use<T> {
-        self.publish_over(value, None)
+        self.publish_replacing(value, None)
     }
 
-    fn publish_over(
+    fn publish_replacing(
         &self,
         value: &T,
         seen: Option<Revision>,
@@ -84,16 +86,16 @@ impl<T: Send + Sync + 'static> Config<T> {
         data: &Bytes,
         seen: Option<Revision>,
     ) -> Result<Option<Revision>, PublishError> {
-        // The server may lag behind another that showed the value to the caller. The servers compare versions
-        // only, and a node that was made anew may have the same: so the creating transaction is compared, too
-        // (decision 9).
-        self.replace(Replaces::Newest, |node| over(node, seen, data)).await
+        // The server may lag behind the one that showed the value to the caller. The servers compare only
+        // versions, and a re-created node may have the same version. Therefore the creating transaction is
+        // compared as well (decision 9).
+        self.replace(Replaces::Newest, |node| data_if_seen(node, seen, data)).await
     }
 
-    /// Makes a new value from the present one, `None` when there is none, and publishes it if nobody else was
-    /// faster; else does it again with the value that is there then. Where `change` returns `None` nothing is
-    /// published, and this returns `None`; before that it is asked once more, with the newest value of the
-    /// servers, as the one that this client talks to may lag behind.
+    /// Computes a new value from the current one (`None` if there is none) and publishes it. If another
+    /// client publishes first, this is repeated with the newer value. If `change` returns `None`, it is
+    /// called once more with the latest value, because the server of this client may lag behind. If it
+    /// returns `None` again, nothing is published and this method returns `None`.
     ///
     /// ```no_run
     /// # #[derive(serde::Serialize, serde::Deserialize)]
@@ -104,8 +106,8 @@ impl<T: Send + Sync + 'static> Config<T> {
     /// ```
     ///
     /// # Errors
-    /// [`PublishError::Unreadable`] when the present value is no good one; else as
-    /// [`publish`](Self::publish). `Timeout`, too, when others were faster all the time.
+    /// [`PublishError::Unreadable`] if the current value is invalid; otherwise the same as
+    /// [`publish`](Self::publish). Also `Timeout` if other clients published first on every attempt.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the value may have been published.
@@ -140,15 +142,15 @@ impl<T: Send + Sync + 'static> Config<T> {
         Ok(written.zip(last).map(|(revision, value)| Snapshot::new(value, revision, Origin::Server)))
     }
 
-    /// Deletes the value and its history. Subscribers keep the last good value, and are told. False when
-    /// there was none.
+    /// Deletes the value and its history. Subscribers are notified and keep the last valid value. Returns
+    /// false if there was no value.
     ///
     /// # Errors
-    /// [`PublishError::Core`] with `NotEmpty` when somebody put something else below it; else as
+    /// [`PublishError::Core`] with `NotEmpty` if there are other nodes below the value; otherwise the same as
     /// [`publish`](Self::publish).
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: it may have been deleted.
+    /// This method is *not* cancel safe: the value may have been deleted.
     pub fn delete(&self) -> impl Future<Output = Result<bool, PublishError>> + Send + use<T> {
         let config = self.clone();
         async move { Box::pin(config.remove()).await }
@@ -174,7 +176,7 @@ impl<T: Send + Sync + 'static> Config<T> {
         self.inner.versioned.client().sync(self.path()).await
     }
 
-    /// Replaces the present value by the one that `decide` makes of it, unless that is none.
+    /// Replaces the current value by the value that `decide` returns, unless it returns `None`.
     pub(super) fn replace(
         &self,
         replaces: Replaces,
@@ -206,10 +208,10 @@ impl<T: Send + Sync + 'static> Config<T> {
             };
             let data = match decide(present.node.as_ref()) {
                 Ok(Some(data)) => data,
-                // Nothing is refused, and no decision not to write made, by what is not known for certain.
+                // An assumed value is not certain enough to reject anything, or to decide not to write.
                 _ if present.is_guess => continue,
-                // No server compares versions where nothing is written: a decision not to write must not come
-                // of an old value.
+                // If nothing is written, no server compares versions. A decision not to write must therefore
+                // not be based on an old value.
                 Ok(None) | Err(PublishError::Unreadable(_)) if !caught_up => {
                     versioned.client().sync(self.path()).await?;
                     caught_up = true;
@@ -223,27 +225,28 @@ impl<T: Send + Sync + 'static> Config<T> {
             let with = |transaction| history.carry_out(&plan, transaction);
             match versioned.write(present.seen().as_ref(), &data, with).await {
                 Ok(Some(stat)) => {
-                    self.tell_published(&stat);
+                    self.log_published(&stat);
                     match obstacles.is_none() {
                         true => last.note(self.client(), &present, plan, data, stat),
                         false => last.forget(),
                     }
                     return Ok(Some(Revision::from(&stat)));
                 }
-                // The refusal came after all that it was refused for: this server shows that by now.
+                // The refusal was ordered after the writes that caused it, so this server already shows them.
                 Ok(None) if present.is_guess => last.forget(),
                 Ok(None) => cas.lost().await?,
                 Err(error) => {
                     last.forget();
                     if !(present.is_guess && history.is_about(&error)) {
-                        history.give_way(&versioned, &plan, error, &mut obstacles).await?;
+                        history.skip_refused(&versioned, &plan, error, &mut obstacles).await?;
                     }
                 }
             }
         }
     }
 
-    fn tell_published(&self, stat: &Stat) {
+    fn log_published(&self, stat: &Stat) {
+        // Event: This client published a configuration value.
         tracing::debug!(path = self.path(), version = stat.version, mzxid = stat.mzxid, "published");
         Span::current().record("docent.version", stat.version);
     }
@@ -252,16 +255,16 @@ impl<T: Send + Sync + 'static> Config<T> {
 /// Value that a publish replaces.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Replaces {
-    /// The one that is there, whatever that is.
+    /// The current value, whatever it is.
     Any,
-    /// One from which the next is made, or that must be a certain one.
+    /// A value from which the next one is computed, or that must be a certain one.
     Read,
-    /// As `Read`, and no other server may have shown a newer one to the caller.
+    /// Like `Read`, and no other server may have shown the caller a newer value.
     Newest,
 }
 
-/// Decides for `data` if `node` has the value that was `seen`.
-pub(super) fn over(
+/// Returns `data` if `node` has the value that was `seen`.
+pub(super) fn data_if_seen(
     node: Option<&Node>,
     seen: Option<Revision>,
     data: &Bytes,
@@ -275,6 +278,6 @@ pub(super) fn over(
 }
 
 pub(super) fn published<T>(value: T, written: Option<Revision>) -> Snapshot<T> {
-    let revision = written.expect("a value that is always decided for is written");
+    let revision = written.expect("the value was written, because every decision was to write it");
     Snapshot::new(value, revision, Origin::Server)
 }

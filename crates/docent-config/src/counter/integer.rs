@@ -1,6 +1,6 @@
 use bytes::Bytes;
 
-/// Number that a [`Counter`](crate::Counter) counts with: `i64`, or `i32`.
+/// Number type of a [`Counter`](crate::Counter): `i64` or `i32`.
 pub trait Integer: Copy + Ord + Send + Sync + std::fmt::Debug + sealed::Integer + 'static {}
 
 impl Integer for i32 {}
@@ -15,7 +15,7 @@ pub(crate) mod sealed {
         const ONE: Self;
 
         fn encode(self) -> Bytes;
-        /// `None` when there are too few bytes.
+        /// Returns `None` if there are too few bytes.
         fn decode(data: &[u8]) -> Option<Self>;
         fn plus(self, other: Self) -> Option<Self>;
         fn minus(self, other: Self) -> Option<Self>;
@@ -33,7 +33,7 @@ pub(crate) mod sealed {
                 }
 
                 fn decode(data: &[u8]) -> Option<Self> {
-                    // A node somebody made without data has not been counted in yet.
+                    // A node that another program created without data has not been counted yet.
                     if data.is_empty() {
                         return Some(0);
                     }

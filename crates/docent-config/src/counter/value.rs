@@ -5,19 +5,21 @@ use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
 
-/// A number that many count up and down, in the layout of Curator's `DistributedAtomicLong` (`Counter<i64>`)
-/// and `DistributedAtomicInteger` (`Counter<i32>`): the data of a persistent node, the highest byte first.
-/// Cheap to clone.
+/// A number that many processes count up and down, in the layout of Curator's `DistributedAtomicLong`
+/// (`Counter<i64>`) and `DistributedAtomicInteger` (`Counter<i32>`): the data of a persistent node, highest
+/// byte first. Cheap to clone.
 ///
-/// It is read, and written if nobody else was faster; else again, after a random pause. Where many count all
-/// the time, [add](Self::add) a block of numbers at once and give them out in the process.
+/// Each change reads the number and writes the new one. If another client writes in between, the change is
+/// retried after a random pause. If many clients count all the time, [add](Self::add) a block of numbers in
+/// one step and assign them within the process.
 ///
 /// # Guarantees
-/// Each change is applied once or not at all, also when replies are lost, and says between which two numbers
-/// it went.
+/// Each change is applied at most once, even if replies are lost, and returns the numbers before and after
+/// it.
 ///
 /// # Caveats
-/// Deleting the node while others count is not safe: the servers compare its version, which begins anew.
+/// Deleting the node while clients count is not safe: the servers compare its version, which starts again at
+/// 0.
 ///
 /// # Examples
 /// ```no_run
@@ -35,56 +37,57 @@ pub struct Counter<N> {
     number: PhantomData<fn() -> N>,
 }
 
-/// Between which numbers a change went.
+/// Numbers before and after a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Counted<N> {
-    /// The number before.
+    /// Number before the change.
     pub before: N,
-    /// The number after.
+    /// Number after the change.
     pub after: N,
 }
 
-/// Errors of reading and changing a [`Counter`](crate::Counter).
+/// Error of reading or changing a [`Counter`](crate::Counter).
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum CounterError {
-    /// The node's data is no number of this kind: it has too few bytes. Nothing was written.
-    #[error("count {path:?}: it holds {found} bytes, and a number takes {wanted}")]
+    /// The node's data is not a number of this type: it has too few bytes. Nothing was written.
+    #[error("count {path:?}: the node holds {found} bytes, but a number takes {wanted}")]
     Corrupted {
-        /// The path, as it was given.
+        /// Path as given.
         path: String,
-        /// Bytes that the node has.
+        /// Number of bytes in the node.
         found: usize,
-        /// Bytes that a number takes.
+        /// Number of bytes that a number takes.
         wanted: usize,
     },
     /// The result would be out of range. Nothing was written.
-    #[error("count {path:?}: it would leave the range of its numbers")]
+    #[error("count {path:?}: the result would be out of range")]
     Overflow {
-        /// The path, as it was given.
+        /// Path as given.
         path: String,
     },
-    /// The servers could not be reached or refused.
+    /// The servers could not be reached, or refused the request.
     #[error(transparent)]
     Core(#[from] Error),
 }
 
 impl<N: Integer> Counter<N> {
-    /// The counter at `path`. Nothing is written before it is counted; it is 0 until then.
+    /// Creates the counter at `path`. Nothing is written before the first change; the number is 0 until then.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule or is the root.
+    /// `InvalidInput` if the path breaks a rule or is the root.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
         Ok(Self { versioned: VersionedNode::new(client, path)?, number: PhantomData })
     }
 
-    /// The path, as it was given.
+    /// Returns the path as given.
     pub fn path(&self) -> &str {
         self.versioned.path()
     }
 
-    /// The number now, at the server this client talks to; 0 when nobody has counted yet.
+    /// Returns the current number on the server that this client is connected to, or 0 if it was never
+    /// changed.
     ///
     /// # Errors
     /// [`CounterError::Corrupted`]; [`CounterError::Core`] with `NoAuth`, `Timeout`, `Closed`.
@@ -99,10 +102,10 @@ impl<N: Integer> Counter<N> {
     /// Adds 1.
     ///
     /// # Errors
-    /// As [`add`](Self::add).
+    /// Same as [`add`](Self::add).
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: it may have been counted.
+    /// This method is *not* cancel safe: the number may have been changed.
     pub fn increment(&self) -> impl Future<Output = Result<Counted<N>, CounterError>> + Send + use<N> {
         self.add(N::ONE)
     }
@@ -110,10 +113,10 @@ impl<N: Integer> Counter<N> {
     /// Subtracts 1.
     ///
     /// # Errors
-    /// As [`add`](Self::add).
+    /// Same as [`add`](Self::add).
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: it may have been counted.
+    /// This method is *not* cancel safe: the number may have been changed.
     pub fn decrement(&self) -> impl Future<Output = Result<Counted<N>, CounterError>> + Send + use<N> {
         self.subtract(N::ONE)
     }
@@ -122,11 +125,11 @@ impl<N: Integer> Counter<N> {
     ///
     /// # Errors
     /// [`CounterError::Corrupted`], [`CounterError::Overflow`]; [`CounterError::Core`] with `NoAuth`,
-    /// `Timeout` (also when others were faster all the time), `Closed`, and with `OutcomeUnknown` only when
-    /// the session ended before it could be found out what became of it.
+    /// `Timeout` (also if other clients wrote first on every attempt), `Closed`, and with `OutcomeUnknown`
+    /// only if the session ended before the outcome could be determined.
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: it may have been counted.
+    /// This method is *not* cancel safe: the number may have been changed.
     pub fn add(&self, delta: N) -> impl Future<Output = Result<Counted<N>, CounterError>> + Send + use<N> {
         let counter = self.clone();
         async move { counter.change(|before| before.plus(delta)).await }
@@ -135,10 +138,10 @@ impl<N: Integer> Counter<N> {
     /// Subtracts `delta`.
     ///
     /// # Errors
-    /// As [`add`](Self::add).
+    /// Same as [`add`](Self::add).
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: it may have been counted.
+    /// This method is *not* cancel safe: the number may have been changed.
     pub fn subtract(
         &self,
         delta: N,
@@ -147,25 +150,25 @@ impl<N: Integer> Counter<N> {
         async move { counter.change(|before| before.minus(delta)).await }
     }
 
-    /// Sets the number, also where it was corrupted: Curator's `forceSet`.
+    /// Sets the number, even if the data was corrupted. Corresponds to Curator's `forceSet`.
     ///
     /// # Errors
-    /// As [`add`](Self::add).
+    /// Same as [`add`](Self::add).
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: it may have been set.
+    /// This method is *not* cancel safe: the number may have been set.
     pub fn set(&self, number: N) -> impl Future<Output = Result<(), CounterError>> + Send + use<N> {
         let counter = self.clone();
         async move { Ok(counter.versioned.set(number.encode()).await?) }
     }
 
-    /// Sets the number if it is `expected`. False when it is another, and when nobody has counted yet.
+    /// Sets the number if it is `expected`. Returns false if it is another number, or was never set.
     ///
     /// # Errors
-    /// As [`add`](Self::add).
+    /// Same as [`add`](Self::add).
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: it may have been set.
+    /// This method is *not* cancel safe: the number may have been set.
     pub fn compare_and_set(
         &self,
         expected: N,
@@ -177,7 +180,7 @@ impl<N: Integer> Counter<N> {
 
     async fn replace(&self, expected: N, number: N) -> Result<bool, CounterError> {
         let mut cas = self.versioned.cas_loop();
-        // A server that lags may show a number that was.
+        // A server that lags behind may show an older number.
         self.versioned.client().sync(self.path()).await?;
         loop {
             let versioned = cas.versioned();
@@ -193,13 +196,13 @@ impl<N: Integer> Counter<N> {
         }
     }
 
-    /// Sets the number if nobody has counted yet. False when somebody has.
+    /// Sets the number if it was never set. Returns false if it was.
     ///
     /// # Errors
-    /// As [`add`](Self::add).
+    /// Same as [`add`](Self::add).
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: it may have been set.
+    /// This method is *not* cancel safe: the number may have been set.
     pub fn initialize(&self, number: N) -> impl Future<Output = Result<bool, CounterError>> + Send + use<N> {
         let counter = self.clone();
         async move {
@@ -218,7 +221,7 @@ impl<N: Integer> Counter<N> {
             let counted = |before| change(before).map(|after| (before, after)).ok_or_else(overflow);
             let (before, after) = match self.number(node.as_ref()).and_then(counted) {
                 Ok(counted) => counted,
-                // The server may lag behind, and show a number that was.
+                // The server may lag behind and show an older number.
                 Err(_) if !caught_up => {
                     versioned.client().sync(self.path()).await?;
                     caught_up = true;
@@ -246,17 +249,17 @@ impl<N: Integer> Counter<N> {
 }
 
 impl CounterError {
-    /// True when the same call may succeed later.
+    /// Returns true if the same call may succeed later.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Core(error) if error.is_retryable())
     }
 
-    /// True when it may have been counted although it failed.
+    /// Returns true if the change may have been applied despite the error.
     pub fn may_have_applied(&self) -> bool {
         matches!(self, Self::Core(error) if error.may_have_applied())
     }
 
-    /// The path it is about.
+    /// Returns the path that the error is about.
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::Corrupted { path, .. } | Self::Overflow { path } => Some(path),

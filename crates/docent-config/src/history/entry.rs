@@ -7,11 +7,11 @@ use std::fmt;
 pub struct HistoryEntry<T> {
     /// Revision of the value.
     pub revision: Revision,
-    /// The value; why it cannot be read as one, if it cannot.
+    /// Value, or why it cannot be decoded.
     pub value: Result<T, Rejection>,
 }
 
-// The value may hold secrets.
+// The value may hold secrets, so `Debug` does not print it.
 impl<T> fmt::Debug for HistoryEntry<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HistoryEntry")

@@ -6,10 +6,10 @@ use docent_core::{CreateMode, Error, ErrorKind, Node, Transaction};
 use futures_util::future::try_join_all;
 use std::time::{Duration, SystemTime};
 
-/// The node below a value's own that has the earlier values.
+/// Name of the node, below a value's own node, that holds the earlier values.
 pub const FOLDER: &str = "_history";
 
-/// Values too many that are deleted by one publish; where there are more the next one goes on.
+/// Maximum number of surplus values that one publish deletes. The next publish continues.
 const MOST_AT_ONCE: usize = 256;
 
 /// Bytes of a transaction besides the two values.
@@ -18,7 +18,7 @@ const FIELDS: usize = 64 * 1024;
 /// Bytes that the deletion of one earlier value adds to a transaction, besides the folder's path.
 const NAME: usize = 128;
 
-/// The earlier values of a node: each in a child of `_history`, byte for byte, whose name tells its revision.
+/// Earlier values of a node, each unchanged in a child of `_history` whose name encodes its revision.
 #[derive(Debug, Clone)]
 pub(crate) struct History {
     pub(super) folder: String,
@@ -28,9 +28,9 @@ pub(crate) struct History {
 /// Listing of the history's folder.
 #[derive(Debug, Clone)]
 pub(crate) struct Listed {
-    /// True when there is a folder.
+    /// True if the folder exists.
     exists: bool,
-    /// All names.
+    /// Names of all children.
     pub(crate) names: Vec<String>,
 }
 
@@ -40,17 +40,17 @@ pub(crate) struct Plan {
     make_folder: bool,
     add: Option<(String, Bytes)>,
     pub(super) remove: Vec<String>,
-    /// Name of an earlier value that must be there.
+    /// Name of an earlier value that must exist.
     prove: Option<String>,
 }
 
 impl Listed {
-    /// Name of the latest of the earlier values.
+    /// Returns the name of the latest earlier value.
     pub(crate) fn newest(&self) -> Option<&String> {
         self.names.iter().filter(|name| parse(name).is_some()).max()
     }
 
-    /// The listing after the changes of `plan`.
+    /// Returns the listing after the changes of `plan`.
     pub(crate) fn after(&self, plan: Plan) -> Self {
         let Plan { make_folder, add, remove, .. } = plan;
         let kept = self.names.iter().filter(|name| !remove.contains(name)).cloned();
@@ -60,8 +60,8 @@ impl Listed {
 }
 
 impl Plan {
-    /// The same, which is refused unless the newest of the `listed` values is there. A value that is deleted
-    /// by its name proves as much.
+    /// Returns a plan that the servers refuse unless the latest of the `listed` values exists. A deletion of
+    /// a listed value proves the same.
     pub(crate) fn proving(self, listed: &Listed) -> Self {
         let prove = if self.remove.is_empty() { listed.newest().cloned() } else { None };
         Self { prove, ..self }
@@ -73,19 +73,23 @@ impl History {
         Self { folder: format!("{path}/{FOLDER}"), length }
     }
 
-    /// True unless its length is 0.
+    /// Returns true unless the length is 0.
     pub(crate) fn is_kept(&self) -> bool {
         self.length > 0
     }
 
-    /// The listing; `None` when no history is kept, or it may not be listed.
+    /// Lists the history. Returns `None` if no history is kept, or if it may not be listed.
     pub(crate) async fn list_kept(&self, versioned: &VersionedNode) -> Result<Option<Listed>, Error> {
         if !self.is_kept() {
             return Ok(None);
         }
         match self.list(versioned).await {
             Err(error) if error.kind() == ErrorKind::NoAuth => {
-                tracing::warn!(folder = self.folder, %error, "publishing without a history");
+                // Event: A value was published without recording the replaced value, because the client may
+                // not list the history's folder.
+                // Action: Grant the client READ on the `_history` folder of the value, or configure a history
+                // length of 0.
+                tracing::warn!(folder = self.folder, %error, "may not list the history of a value; publishing without a history");
                 Ok(None)
             }
             listed => listed.map(Some),
@@ -102,13 +106,13 @@ impl History {
         }
     }
 
-    /// True for an error about the history.
+    /// Returns true for an error about the history.
     pub(crate) fn is_about(&self, error: &Error) -> bool {
         error.path().is_some_and(|path| path.starts_with(&self.folder))
     }
 
-    /// Changes to make when `node` is replaced by a value of `length` bytes, where a request may have
-    /// `limit`.
+    /// Returns the changes to make when a value of `length` bytes replaces `node`, with requests of at most
+    /// `limit` bytes.
     pub(crate) fn plan(
         &self,
         node: &Node,
@@ -121,10 +125,10 @@ impl History {
             return Plan::default();
         }
         let name = name(&Revision::from(&node.stat));
-        let is_ours = |name: &&String| parse(name).is_some() && !obstacles.stay.contains(*name);
-        let mut names: Vec<_> = listed.names.iter().filter(is_ours).cloned().collect();
+        let is_removable = |name: &&String| parse(name).is_some() && !obstacles.occupied.contains(*name);
+        let mut names: Vec<_> = listed.names.iter().filter(is_removable).cloned().collect();
         names.sort_unstable();
-        // A value that leaves no room for its successor is not kept: it would be there for ever.
+        // A value that leaves no room for its successor is not kept, because it could never be removed.
         let fits = node.data.len() + length + FIELDS <= limit;
         let add = (fits && !listed.names.contains(&name)).then(|| (name, node.data.clone()));
         let remove = match obstacles.no_removal {
@@ -134,12 +138,12 @@ impl History {
         Plan { make_folder: !listed.exists && add.is_some(), add, remove, prove: None }
     }
 
-    /// The `names`, in their order, that are too many when so many more come.
+    /// Returns those `names`, in order, that are surplus when `more` values are added.
     fn removed(&self, mut names: Vec<String>, more: usize, length: usize, limit: usize) -> Vec<String> {
-        let too_many = (names.len() + more).saturating_sub(self.length);
-        // The deletions must fit into the request, too.
+        let surplus = (names.len() + more).saturating_sub(self.length);
+        // The deletions must also fit into the request.
         let room = if length + FIELDS <= limit { FIELDS / 2 / (self.folder.len() + NAME) } else { 0 };
-        names.truncate(too_many.min(MOST_AT_ONCE).min(room));
+        names.truncate(surplus.min(MOST_AT_ONCE).min(room));
         names
     }
 
@@ -164,14 +168,14 @@ impl History {
         names.iter().fold(transaction, remove)
     }
 
-    /// Deletes all of it.
+    /// Deletes the whole history.
     pub(crate) fn remove_all(&self, listed: &Listed, transaction: Transaction) -> Transaction {
         let transaction = self.remove(&listed.names, transaction);
         if listed.exists { transaction.delete(&self.folder, None) } else { transaction }
     }
 
-    /// Data of the value that the transaction `mzxid` wrote, with its revision. Only that one is read, as the
-    /// names tell the revisions.
+    /// Returns the data and the revision of the value that the transaction `mzxid` wrote. Only that value is
+    /// read, because the names encode the revisions.
     pub(crate) async fn find(
         &self,
         versioned: &VersionedNode,
@@ -188,13 +192,13 @@ impl History {
     async fn get(&self, versioned: &VersionedNode, name: &str) -> Result<Option<Bytes>, Error> {
         match versioned.client().get(&format!("{}/{name}", self.folder)).await {
             Ok(node) => Ok(Some(node.data)),
-            // It was one too many meanwhile.
+            // The value became surplus and was deleted meanwhile.
             Err(error) if error.kind() == ErrorKind::NoNode => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// The revisions with their data, the latest first.
+    /// Returns the revisions with their data, the latest first.
     pub(crate) async fn read(&self, versioned: &VersionedNode) -> Result<Vec<(Revision, Bytes)>, Error> {
         let mut listed = self.list(versioned).await?.names;
         listed.sort_unstable_by(|one, other| other.cmp(one));
@@ -206,14 +210,14 @@ impl History {
     }
 }
 
-/// The name of a revision: transactions come first, so that names sort as revisions follow each other.
+/// Returns the name of a revision. Transactions come first, so that names sort in the order of revisions.
 fn name(revision: &Revision) -> String {
     let Revision { czxid, mzxid, version, modified } = revision;
     let modified = modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
     format!("{mzxid:016x}-{czxid:016x}-{version}-{modified}")
 }
 
-/// The revision of the earlier value whose node has this name; `None` for names of others.
+/// Returns the revision of the earlier value whose node has this name, or `None` for other names.
 pub fn parse(name: &str) -> Option<Revision> {
     let mut parts = name.splitn(4, '-');
     let mut zxid = || {
@@ -236,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn names_tell_revisions_and_sort_as_they_follow_each_other() {
+    fn names_contain_the_revision_and_sort_in_order_of_revisions() {
         let names: Vec<_> = [8, 0xff, 0x1_0000_0000].map(|mzxid| name(&revision(mzxid))).into();
         assert!(names.is_sorted());
         assert_eq!(names[1], "00000000000000ff-0000000000000007-12-1700000000123");
@@ -244,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_others_are_no_revisions() {
+    fn other_names_are_not_revisions() {
         for name in
             ["", "a", "00000000000000ff", "ff-07-12-17", "00000000000000ff-0000000000000007-x-1", "é-é-é-é"]
         {
@@ -253,13 +257,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_deleted_leaves_room_for_the_values() {
+    fn deletions_leave_room_for_the_values_in_the_transaction() {
         let limit = 1024 * 1024;
         let path = format!("/{}", "x".repeat(400));
         let history = History::new(&path, 10);
         let names: Vec<_> = (0..1_000).map(|mzxid| name(&revision(mzxid))).collect();
         let removed = |length| history.removed(names.clone(), 0, length, limit).len();
         assert!((1..=FIELDS / (2 * path.len())).contains(&removed(1)), "{}", removed(1));
-        assert_eq!(removed(limit - 1_000), 0, "it is published all the same");
+        assert_eq!(removed(limit - 1_000), 0, "the value must be published anyway");
     }
 }

@@ -1,7 +1,7 @@
 //! Earlier values of a configuration.
 
 mod entry;
-#[expect(clippy::module_inception, reason = "the folder is about it")]
+#[expect(clippy::module_inception, reason = "the folder is named after its main module")]
 mod history;
 mod obstacles;
 

@@ -1,4 +1,4 @@
-//! A value and a number that many share, in the layouts of Curator.
+//! A shared value and a shared number, in the layouts of Curator.
 
 mod shared_count;
 mod shared_value;

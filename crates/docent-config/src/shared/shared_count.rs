@@ -7,12 +7,12 @@ use docent_core::{Client, Error};
 use std::fmt;
 use std::future::Future;
 
-/// A number that many share, in the layout of Curator's `SharedCount`: 32 bits, the highest byte first, in a
-/// persistent node. Of longer data the first four bytes count.
+/// A number shared by many processes, in the layout of Curator's `SharedCount`: 32 bits, highest byte first,
+/// in a persistent node. If the data is longer, only the first four bytes are used.
 ///
-/// The first user writes the seed, and others' seeds count for nothing then. Each write is applied once or
-/// not at all, also when replies are lost. For a number that is counted up by many see
-/// [`Counter`](crate::Counter). Cheap to clone.
+/// The first user writes the seed; later seeds have no effect. Each write is applied at most once, even if
+/// replies are lost. For a number that many processes increment, see [`Counter`](crate::Counter). Cheap to
+/// clone.
 ///
 /// # Examples
 /// ```no_run
@@ -42,23 +42,24 @@ impl Codec<i32> for Count {
 }
 
 impl SharedCount {
-    /// The number at `path`, which is `seed` at first.
+    /// Creates the number at `path`, which is initially `seed`.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule or is the root.
+    /// `InvalidInput` if the path breaks a rule or is the root.
     pub fn new(client: &Client, path: &str, seed: i32) -> Result<Self, Error> {
         WithInitial::new(client, path, seed, Count).map(Self)
     }
 
-    /// The path, as it was given.
+    /// Returns the path as given.
     pub fn path(&self) -> &str {
         self.0.config.path()
     }
 
-    /// The value now, at the server this client talks to. Writes the seed when there is none.
+    /// Returns the current value on the server that this client is connected to. Writes the seed if there is
+    /// no value.
     ///
     /// # Errors
-    /// [`PublishError::Unreadable`] when what is there is not a number; [`PublishError::Core`] with `NoAuth`,
+    /// [`PublishError::Unreadable`] if the node does not hold a number; [`PublishError::Core`] with `NoAuth`,
     /// `Timeout`, `Closed`.
     ///
     /// # Cancel safety
@@ -68,10 +69,10 @@ impl SharedCount {
         async move { value.get().await }
     }
 
-    /// Sets the value, whatever it is.
+    /// Sets the value unconditionally.
     ///
     /// # Errors
-    /// As [`Config::publish`](crate::Config::publish).
+    /// Same as [`Config::publish`](crate::Config::publish).
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the value may have been set.
@@ -82,10 +83,11 @@ impl SharedCount {
         self.0.config.publish(&value)
     }
 
-    /// Sets the value if it is still `seen`: the same value of the same node. Curator's `trySet`.
+    /// Sets the value if it is still `seen`: the same value of the same node. Corresponds to Curator's
+    /// `trySet`.
     ///
     /// # Errors
-    /// [`PublishError::Conflict`] when somebody else was faster; else as
+    /// [`PublishError::Conflict`] if another client wrote first; otherwise the same as
     /// [`Config::publish_if`](crate::Config::publish_if).
     ///
     /// # Cancel safety
@@ -98,10 +100,10 @@ impl SharedCount {
         self.0.config.publish_if(&value, seen)
     }
 
-    /// Follows the value. When the node is deleted the last value stays, until it is set again.
+    /// Follows the value. If the node is deleted, the last value stays until it is set again.
     ///
     /// # Errors
-    /// As [`Config::subscribe`](crate::Config::subscribe).
+    /// Same as [`Config::subscribe`](crate::Config::subscribe).
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the seed may have been written.

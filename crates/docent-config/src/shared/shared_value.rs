@@ -6,11 +6,11 @@ use docent_core::{Client, Error};
 use std::fmt;
 use std::future::Future;
 
-/// Bytes that many share, in the layout of Curator's `SharedValue`: the data of a persistent node.
+/// Bytes shared by many processes, in the layout of Curator's `SharedValue`: the data of a persistent node.
 ///
-/// The first user writes the seed, and others' seeds count for nothing then. Each write is applied once or
-/// not at all, also when replies are lost. It is a [`Config`](crate::Config) without a history, whose values
-/// are bytes. Cheap to clone.
+/// The first user writes the seed; later seeds have no effect. Each write is applied at most once, even if
+/// replies are lost. A `SharedValue` is a [`Config`](crate::Config) without a history, whose values are
+/// bytes. Cheap to clone.
 ///
 /// # Examples
 /// ```no_run
@@ -26,24 +26,25 @@ use std::future::Future;
 pub struct SharedValue(WithInitial<Bytes>);
 
 impl SharedValue {
-    /// The value at `path`, which is `seed` at first.
+    /// Creates the value at `path`, which is initially `seed`.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule or is the root.
+    /// `InvalidInput` if the path breaks a rule or is the root.
     pub fn new(client: &Client, path: &str, seed: impl Into<Bytes>) -> Result<Self, Error> {
         WithInitial::new(client, path, seed.into(), Raw).map(Self)
     }
 
-    /// The path, as it was given.
+    /// Returns the path as given.
     pub fn path(&self) -> &str {
         self.0.config.path()
     }
 
-    /// The value now, at the server this client talks to. Writes the seed when there is none.
+    /// Returns the current value on the server that this client is connected to. Writes the seed if there is
+    /// no value.
     ///
     /// # Errors
-    /// [`PublishError::Unreadable`] when what is there is not readable; [`PublishError::Core`] with `NoAuth`,
-    /// `Timeout`, `Closed`.
+    /// [`PublishError::Unreadable`] if the node's data cannot be decoded; [`PublishError::Core`] with
+    /// `NoAuth`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the seed may have been written.
@@ -52,10 +53,10 @@ impl SharedValue {
         async move { value.get().await }
     }
 
-    /// Sets the value, whatever it is.
+    /// Sets the value unconditionally.
     ///
     /// # Errors
-    /// As [`Config::publish`](crate::Config::publish).
+    /// Same as [`Config::publish`](crate::Config::publish).
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the value may have been set.
@@ -66,10 +67,11 @@ impl SharedValue {
         self.0.config.publish(&value.into())
     }
 
-    /// Sets the value if it is still `seen`: the same value of the same node. Curator's `trySet`.
+    /// Sets the value if it is still `seen`: the same value of the same node. Corresponds to Curator's
+    /// `trySet`.
     ///
     /// # Errors
-    /// [`PublishError::Conflict`] when somebody else was faster; else as
+    /// [`PublishError::Conflict`] if another client wrote first; otherwise the same as
     /// [`Config::publish_if`](crate::Config::publish_if).
     ///
     /// # Cancel safety
@@ -82,10 +84,10 @@ impl SharedValue {
         self.0.config.publish_if(&value.into(), seen)
     }
 
-    /// Follows the value. When the node is deleted the last value stays, until it is set again.
+    /// Follows the value. If the node is deleted, the last value stays until it is set again.
     ///
     /// # Errors
-    /// As [`Config::subscribe`](crate::Config::subscribe).
+    /// Same as [`Config::subscribe`](crate::Config::subscribe).
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the seed may have been written.

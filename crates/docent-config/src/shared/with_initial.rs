@@ -6,7 +6,7 @@ use docent_core::{Client, Error};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A value that begins as its seed: the first who uses it writes that. Without a history.
+/// A value without a history that starts as its seed, which the first user writes.
 pub(crate) struct WithInitial<T> {
     pub(crate) config: Config<T>,
     seed: Arc<T>,
@@ -22,7 +22,7 @@ impl<T: Send + Sync + 'static> WithInitial<T> {
             shows_detail: false,
         };
         let fallback = Fallback { default: None, file: None, after: Duration::ZERO };
-        let config = Config::made(VersionedNode::new(client, path)?, format, 0, fallback);
+        let config = Config::from_parts(VersionedNode::new(client, path)?, format, 0, fallback);
         Ok(Self { config, seed: Arc::new(seed) })
     }
 
@@ -39,10 +39,12 @@ impl<T: Send + Sync + 'static> WithInitial<T> {
                     return Err(PublishError::Unreadable(rejection));
                 }
                 Err(SubscribeError::Core(error)) => return Err(error.into()),
-                Err(SubscribeError::Missing { .. }) => unreachable!("a look is no subscription"),
+                Err(SubscribeError::Missing { .. }) => {
+                    unreachable!("a plain read never fails because a value is missing")
+                }
             }
             match self.config.publish_new(&self.seed).await {
-                // Somebody else's seed was first.
+                // Another client's seed was written first.
                 Err(PublishError::Conflict) => {}
                 result => return result,
             }
@@ -53,7 +55,7 @@ impl<T: Send + Sync + 'static> WithInitial<T> {
         match self.get().await {
             Ok(_) | Err(PublishError::Conflict) => {}
             Err(PublishError::Core(error)) => return Err(error.into()),
-            // The subscription says so itself.
+            // The subscription reports this error itself.
             Err(_) => {}
         }
         self.config.subscribe().await

@@ -1,10 +1,10 @@
-//! Following one value: a feed for all who subscribed to it, and their subscriptions.
+//! Subscriptions to one value, and the feed that they share.
 
 mod fallback;
 mod newest_filter;
 mod shared_feed;
 mod state_wait;
-#[expect(clippy::module_inception, reason = "the folder is about it")]
+#[expect(clippy::module_inception, reason = "the folder is named after its main module")]
 mod subscription;
 mod value_state;
 

@@ -4,21 +4,20 @@ use bytes::Bytes;
 use docent_core::planted;
 use std::sync::Arc;
 
-/// Memory of the newest value that the servers told. Decides what is shown: nothing older than what was shown
-/// before.
+/// Filter that remembers the latest value received, so that nothing older is shown after it.
 pub(crate) struct NewestFilter<T> {
     format: ValueFormat<T>,
-    /// The newest revision that the servers told, good or not.
+    /// The latest revision received from the servers, valid or not.
     newest: Option<Revision>,
     rollbacks: u64,
 }
 
-/// Judgement of a node that the servers told.
+/// Verdict on a node received from the servers.
 pub(crate) enum Judgement<T> {
     Good(Arc<Snapshot<T>>),
     Missing,
     Refused(Rejection),
-    /// It is older than what was shown.
+    /// Older than a value that was shown before.
     Old,
 }
 
@@ -27,19 +26,20 @@ impl<T: 'static> NewestFilter<T> {
         Self { format, newest: None, rollbacks }
     }
 
-    /// How often the client had found the servers restored from an older copy when the newest value came.
+    /// Returns how often the client had found the ensemble restored from an older snapshot when the latest
+    /// value arrived.
     pub(crate) fn rollbacks(&self) -> u64 {
         self.rollbacks
     }
 
     /// Judges what the servers have: a revision with its data, or nothing. `rollbacks` counts how often the
-    /// client found them restored from an older copy.
+    /// client found the ensemble restored from an older snapshot.
     pub(crate) fn judge(&mut self, found: Option<(Revision, &Bytes)>, rollbacks: u64) -> Judgement<T> {
         let Some((revision, data)) = found else { return Judgement::Missing };
-        let goes_back = self.newest.is_some_and(|newest| revision.mzxid < newest.mzxid);
-        // Values never go back, but for a restore of the servers from an older copy, which `rollbacks`
-        // counts.
-        if goes_back && self.rollbacks == rollbacks && !planted!(OlderAfterNewer) {
+        let is_older = self.newest.is_some_and(|newest| revision.mzxid < newest.mzxid);
+        // Values never go back, except after a restore of the ensemble from an older snapshot, which
+        // `rollbacks` counts.
+        if is_older && self.rollbacks == rollbacks && !planted!(OlderAfterNewer) {
             return Judgement::Old;
         }
         self.rollbacks = rollbacks;
@@ -68,7 +68,7 @@ mod tests {
         NewestFilter::new(format, 0)
     }
 
-    /// The judgement of a value: its text when it is good, else a word.
+    /// Returns the verdict on a value: its text if it is valid, otherwise a word.
     fn judged(filter: &mut NewestFilter<u32>, mzxid: i64, data: &'static str, rollbacks: u64) -> String {
         let revision = Revision { czxid: 1, mzxid, version: 0, modified: SystemTime::UNIX_EPOCH };
         match filter.judge(Some((revision, &Bytes::from_static(data.as_bytes()))), rollbacks) {
@@ -87,12 +87,12 @@ mod tests {
         assert_eq!(judged(&mut filter, 7, "x", 0), "refused");
         assert_eq!(judged(&mut filter, 6, "6", 0), "old");
         assert!(matches!(filter.judge(None, 0), Judgement::Missing));
-        assert_eq!(judged(&mut filter, 6, "6", 0), "old", "also after a deletion");
+        assert_eq!(judged(&mut filter, 6, "6", 0), "old", "older values must stay hidden after a deletion");
         assert_eq!(judged(&mut filter, 8, "8", 0), "8");
     }
 
     #[test]
-    fn servers_that_were_restored_begin_anew() {
+    fn values_of_a_restored_ensemble_are_accepted_again() {
         let mut filter = filter();
         assert_eq!(judged(&mut filter, 100, "100", 0), "100");
         assert_eq!(judged(&mut filter, 9, "9", 1), "9");

@@ -16,14 +16,14 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// Follows one value for all who subscribed to one `Config`: one task, and each value decoded once. The node
-/// is read once for all of a client's feeds.
+/// Follows one value for all subscriptions of one `Config`, with one task, so that each value is decoded
+/// once. All feeds of a client share one read of the node.
 pub(crate) struct SharedFeed<T> {
     node: SharedNode,
     pub(crate) lag: ViewLag,
-    /// The last good value. Read without a lock that anybody could hold.
+    /// The last valid value. Reads take no lock.
     pub(crate) current: Arc<ArcSwapOption<Snapshot<T>>>,
-    /// The newest `ValueState` of the value. Its sender belongs to the task, and goes with it.
+    /// The latest `ValueState` of the value. The task owns its sender and drops it when it ends.
     pub(crate) state: watch::Receiver<ValueState<T>>,
     /// Ends the task with the last subscription.
     _task: DropGuard,
@@ -68,8 +68,8 @@ impl<T> SharedFeed<T> {
         self.node.cache()
     }
 
-    /// Waits until there is something to begin with. Where the feed `was_running` already, its state may be
-    /// older than what its client has written since: it is asked for as if it were not there.
+    /// Waits until there is a value to start with. If the feed `was_running` already, its state may be older
+    /// than this client's last write, so the state must be refreshed first.
     pub(crate) async fn ready(
         &self,
         was_running: bool,
@@ -86,7 +86,7 @@ impl<T> SharedFeed<T> {
         loop {
             {
                 let state = state.borrow_and_update();
-                let is_fresh = !was_running || !patient || (answered && self.has_heard(&state));
+                let is_fresh = !was_running || !patient || (answered && self.is_caught_up(&state));
                 let verdict = || verdict(self.cache().path(), &state, patient, failed.as_ref());
                 if let Some(verdict) = is_fresh.then(verdict).flatten() {
                     return verdict;
@@ -111,13 +111,15 @@ impl<T> SharedFeed<T> {
 }
 
 impl<T> SharedFeed<T> {
-    /// True when the state is that of the node which the cache has now, or of a newer one.
-    fn has_heard(&self, state: &ValueState<T>) -> bool {
+    /// Returns true if the state matches the node that the cache has now, or a newer one.
+    fn is_caught_up(&self, state: &ValueState<T>) -> bool {
         let known = self.cache().current().as_deref().map(written);
-        state.heard.is_some_and(|heard| heard == known || known.zip(heard).is_some_and(|(k, h)| k.1 < h.1))
+        state.processed.is_some_and(|processed| {
+            processed == known || known.zip(processed).is_some_and(|(k, h)| k.1 < h.1)
+        })
     }
 
-    /// As [`ready`](Self::ready), and waits for a good value where there is none.
+    /// Like [`ready`](Self::ready), but waits for a valid value if there is none.
     pub(crate) async fn published(
         &self,
         was_running: bool,
@@ -125,14 +127,14 @@ impl<T> SharedFeed<T> {
     ) -> Result<(), SubscribeError> {
         let mut state = self.state.clone();
         loop {
-            // Marked before the look, so that what comes after it ends the wait.
+            // Mark the state before the check, so that any later change ends the wait.
             state.mark_unchanged();
             match self.ready(was_running, fallback_after).await {
-                // The task ends with the client, which the next look says.
+                // The task ends with the client, and the next check reports that.
                 Err(SubscribeError::Missing { .. } | SubscribeError::Refused { .. }) => {
                     drop(state.changed().await);
                 }
-                // It took its time already: that of an operation.
+                // The attempt has already taken the time of an operation, so it can be repeated immediately.
                 Err(SubscribeError::Core(error)) if error.kind() == ErrorKind::Timeout => {}
                 done => return done,
             }
@@ -144,7 +146,8 @@ fn written(node: &Node) -> Written {
     (node.stat.czxid, node.stat.mzxid)
 }
 
-/// Whether a subscription can begin, once that is decided. `failed` says why the servers did not tell.
+/// Decides whether a subscription can start; `None` if this is still open. `failed` is the reason why the
+/// servers did not answer.
 fn verdict<T>(
     path: &str,
     state: &ValueState<T>,
@@ -156,7 +159,7 @@ fn verdict<T>(
         return Some(Err(failed?.clone().into()));
     }
     if state.good.is_some() {
-        // The file's comes after the default.
+        // A value from the file arrives after the default.
         return (!is_unknown || (!patient && state.file_read)).then_some(Ok(()));
     }
     if !state.file_read {
@@ -172,11 +175,11 @@ fn verdict<T>(
     }
 }
 
-/// News that a `FeedTask` looks at.
-enum News {
+/// Input of a `FeedTask`.
+enum Update {
     /// Content of the local file.
     File(Option<Record>),
-    /// Node that the servers have.
+    /// Node on the servers.
     Node(Option<Arc<Node>>),
 }
 
@@ -190,55 +193,55 @@ struct FeedTask<T> {
     current: Arc<ArcSwapOption<Snapshot<T>>>,
     state: watch::Sender<ValueState<T>>,
     format: ValueFormat<T>,
-    /// The local file is being read.
+    /// Set while the local file is being read.
     reading: Option<JoinHandle<Option<Record>>>,
     file: Option<LocalFile>,
     abandoned: CancellationToken,
 }
 
 impl<T: Send + Sync + 'static> FeedTask<T> {
-    /// Never waits for the disk: a value is shown first and saved then.
+    /// Runs the task. It never waits for the disk: a value is shown first and saved afterwards.
     async fn run(mut self, hooks: Hooks) {
         loop {
-            let news = tokio::select! {
+            let update = tokio::select! {
                 biased;
                 () = self.abandoned.cancelled() => return,
                 Some(is_stale) = self.staleness.next() => {
                     self.counts.stale(is_stale);
                     continue;
                 }
-                record = read(&mut self.reading) => News::File(record),
+                record = read(&mut self.reading) => Update::File(record),
                 node = self.changes.next() => match node {
-                    Some(Ok(node)) => News::Node(node),
-                    // The cache tells subscriptions.
+                    Some(Ok(node)) => Update::Node(node),
+                    // The cache reports the error to subscriptions.
                     Some(Err(_)) => continue,
                     None => return,
                 },
             };
-            if let News::File(None) | News::Node(None) = news {
-                // Nothing to decode.
-                hooks.run_here(&mut self, |task| task.hear(news));
+            if let Update::File(None) | Update::Node(None) = update {
+                // There is nothing to decode.
+                hooks.run_inline(&mut self, |task| task.apply(update));
                 continue;
             }
-            match hooks.run(self, |task| task.hear(news)).await {
+            match hooks.run(self, |task| task.apply(update)).await {
                 Some(task) => self = task,
                 None => return,
             }
         }
     }
 
-    fn hear(&mut self, news: News) {
-        match news {
-            News::File(record) => self.loaded(record),
-            News::Node(node) => self.take(node),
+    fn apply(&mut self, update: Update) {
+        match update {
+            Update::File(record) => self.loaded(record),
+            Update::Node(node) => self.take(node),
         }
     }
 
     fn take(&mut self, node: Option<Arc<Node>>) {
-        let heard = node.as_deref().map(written);
+        let processed = node.as_deref().map(written);
         let found = node.as_ref().map(|node| (Revision::from(&node.stat), &node.data));
         let judgement = self.filter.judge(found, self.connection.current().rollbacks);
-        // The value before is dropped once the new one is told.
+        // The previous value is dropped after subscribers were notified of the new one.
         let _before = self.current.load_full();
         match &judgement {
             Judgement::Good(snapshot) => {
@@ -246,7 +249,8 @@ impl<T: Send + Sync + 'static> FeedTask<T> {
                 if let Some(revision) = snapshot.revision() {
                     self.counts.version(revision.version);
                 }
-                tracing::debug!(path = self.path, revision = ?snapshot.revision(), "a value arrived");
+                // Event: A subscription received a valid value and now uses it.
+                tracing::debug!(path = self.path, revision = ?snapshot.revision(), "a configuration value arrived");
                 self.current.store(Some(Arc::clone(snapshot)));
                 if let (Some(file), Some(node), Some(revision)) = (&self.file, node, snapshot.revision()) {
                     file.save_soon(Record { revision, data: node.data.clone() });
@@ -254,28 +258,41 @@ impl<T: Send + Sync + 'static> FeedTask<T> {
             }
             Judgement::Refused(refusal) => {
                 self.counts.refused();
-                tracing::warn!(path = self.path, %refusal, "a value is refused, the last good one stays");
+                // Event: A published value could not be decoded, or validation rejected it. The last valid
+                // value stays in use.
+                // Action: Correct the published value, or roll it back.
+                tracing::warn!(path = self.path, %refusal, "rejected a configuration value; keeping the last valid one");
             }
-            Judgement::Missing => tracing::debug!(path = self.path, "nothing is published"),
+            // Event: The node of a followed value does not exist. The last valid value or the default stays
+            // in use.
+            Judgement::Missing => tracing::debug!(path = self.path, "no configuration value is published"),
             Judgement::Old => {
-                tracing::warn!(path = self.path, "a value older than the last one is not shown");
+                // Event: A server that lags behind delivered an older value than the client has seen. The
+                // newer value stays in use.
+                // Action: If this repeats, check whether a server of the ensemble lags behind its leader.
+                tracing::warn!(
+                    path = self.path,
+                    "ignored a configuration value that is older than the last one"
+                );
             }
         }
         let rollbacks = self.filter.rollbacks();
         self.state.send_if_modified(|state| {
             state.rollbacks = rollbacks;
-            let is_other = state.heard.replace(heard) != Some(heard);
+            let is_other = state.processed.replace(processed) != Some(processed);
             state.enter(&judgement) || is_other
         });
     }
 
-    /// The local file was read.
+    /// Handles the result of reading the local file.
     fn loaded(&mut self, record: Option<Record>) {
         self.reading = None;
         let snapshot = record.and_then(|Record { revision, data }| match self.format.read(&data) {
             Ok(value) => Some(Arc::new(Snapshot::new(value, revision, crate::Origin::File))),
             Err(refusal) => {
-                tracing::warn!(path = self.path, %refusal, "the local snapshot is refused");
+                // Event: The value in the snapshot file could not be decoded, or validation rejected it, for
+                // example after an update of the program.
+                tracing::warn!(path = self.path, %refusal, "rejected the value of the snapshot file; continuing without it");
                 None
             }
         });
@@ -290,12 +307,12 @@ fn enter_file<T>(
 ) {
     state.send_modify(|state| {
         state.enter_file(snapshot);
-        // Before anybody hears of it.
+        // Store the value before subscribers are notified.
         current.store(state.good.clone());
     });
 }
 
-/// How long a disk is waited for.
+/// Maximum time to wait for a disk.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 async fn read(reading: &mut Option<JoinHandle<Option<Record>>>) -> Option<Record> {
@@ -314,7 +331,7 @@ mod tests {
     use std::task::Context;
     use std::time::SystemTime;
 
-    /// Looks for the value as soon as it is told that there is one.
+    /// Reads the value as soon as it is notified of one.
     struct Listener {
         current: Arc<ArcSwapOption<Snapshot<u32>>>,
         found: Mutex<Option<u32>>,
@@ -327,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_hears_that_there_is_a_value_finds_it() {
+    fn a_value_is_readable_once_it_is_reported() {
         let revision = Revision { czxid: 1, mzxid: 1, version: 0, modified: SystemTime::UNIX_EPOCH };
         let (sender, mut state) = watch::channel(ValueState::new(None, false, 0));
         let current = Arc::new(ArcSwapOption::empty());

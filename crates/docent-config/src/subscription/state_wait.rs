@@ -5,39 +5,40 @@ use std::task::{Context, Poll, ready};
 use tokio::sync::watch;
 use tokio_util::sync::ReusableBoxFuture;
 
-/// Wait of a subscription for the next state.
+/// A subscription's wait for the next state.
 #[derive(Default)]
 pub(crate) struct StateWait(Option<ReusableBoxFuture<'static, bool>>);
 
 impl StateWait {
-    /// The change that `look` finds in this state or one that follows; `None` when there is nothing in the
-    /// last one.
+    /// Returns the change that `check` finds in this state or a later one, or `None` if the last state has
+    /// none.
     pub(crate) fn poll_found<S: Send + Sync + 'static, C>(
         &mut self,
         cx: &mut Context<'_>,
         state: &mut watch::Receiver<S>,
-        mut look: impl FnMut(&mut watch::Receiver<S>) -> Option<C>,
+        mut check: impl FnMut(&mut watch::Receiver<S>) -> Option<C>,
     ) -> Poll<Option<C>> {
         loop {
-            if let Some(found) = look(state) {
+            if let Some(found) = check(state) {
                 return Poll::Ready(Some(found));
             }
             let changed = self.0.get_or_insert_with(|| ReusableBoxFuture::new(change(state.clone())));
-            let goes_on = ready!(changed.poll(cx));
+            let is_open = ready!(changed.poll(cx));
             self.0 = None;
-            if !goes_on {
-                return Poll::Ready(look(state));
+            if !is_open {
+                return Poll::Ready(check(state));
             }
         }
     }
 }
 
-/// Waits for the state to change; false when it never will again.
+/// Waits for the state to change. Returns false if it can never change again.
 async fn change<S>(mut state: watch::Receiver<S>) -> bool {
     state.changed().await.is_ok()
 }
 
-/// Item of a stream: the change that was `found`, else the next of `errors`. A closed client ends both.
+/// Returns the next item of a stream: the change that was `found`, otherwise the next of `errors`. A closed
+/// client ends both.
 pub(crate) fn or_error<C>(
     found: Poll<Option<Result<C, Error>>>,
     errors: &mut SyncStream<Error>,

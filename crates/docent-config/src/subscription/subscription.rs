@@ -12,53 +12,54 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Follows a value. Made by [`Config::subscribe`](crate::Config::subscribe). As a `Stream` it yields each
-/// [`Change`] after the value it began with, or why it cannot be read, and ends with the client. In shared
-/// state, such as that of a web service, it serves [`current`](Self::current) to all requests.
+/// Follows a value. Created by [`Config::subscribe`](crate::Config::subscribe). As a `Stream`, it yields each
+/// [`Change`] after the initial value, or the reason why the value cannot be read, and ends when the client
+/// is closed. A subscription can be kept in shared state, such as that of a web service, because
+/// [`current`](Self::current) takes `&self`.
 ///
 /// # Guarantees
-/// - It comes to what the servers have, through lost links and new sessions. Values in between may be left
-///   out, the last one never is.
-/// - Values follow each other as they were published. None is older than one that was seen before, also from
-///   one session to the next; [`Change::RolledBack`] says so before the only exception.
-/// - A value that cannot be read, or that validation refuses, is told, counted and not used: the last good
-///   one stays.
-/// - While the servers are away, or have no value, the last good one stays, and [`is_stale`](Self::is_stale)
-///   or [`is_missing`](Self::is_missing) says so.
+/// - A subscription converges to the value on the servers, through lost connections and new sessions. Values
+///   in between may be skipped; the last one never is.
+/// - Values arrive in the order in which they were published, and never one older than a value seen before,
+///   even across sessions. The only exception is announced by [`Change::RolledBack`].
+/// - A value that cannot be decoded, or that validation rejects, is reported and counted but not used: the
+///   last valid value stays.
+/// - While the servers are unreachable or have no value, the last valid value stays, and
+///   [`is_stale`](Self::is_stale) or [`is_missing`](Self::is_missing) returns true.
 ///
 /// # Assumptions
-/// The client is kept open by somebody else: a subscription does not.
+/// The application keeps the client open: a subscription does not.
 ///
 /// # On drop
-/// With the last subscription of a client to a path its cache goes, and the watch at the server.
-#[must_use = "what changes is not seen unless somebody looks"]
+/// The last subscription of a client to a path removes its cache and the watch at the server.
+#[must_use = "a subscription reports changes only when it is polled"]
 pub struct Subscription<T> {
     feed: Arc<SharedFeed<T>>,
     state: watch::Receiver<ValueState<T>>,
-    told: Told,
+    reported: Reported,
     waiting: StateWait,
     errors: SyncStream<Error>,
 }
 
-/// Change of a value that a [`Subscription`] tells.
+/// Change of a value, as reported by a [`Subscription`].
 #[non_exhaustive]
 pub enum Change<T> {
     /// There is a new value.
     Value(Arc<Snapshot<T>>),
-    /// Nothing is published, and nothing was, as far as is known. The default stays in use.
+    /// Nothing is published, and nothing is known to have been published before. The default stays in use.
     Missing,
-    /// The value was deleted. The last good one stays in use.
+    /// The value was deleted. The last valid value stays in use.
     Deleted,
-    /// A value arrived that is not good. The last good one stays in use.
+    /// An invalid value arrived. The last valid value stays in use.
     Refused(Rejection),
-    /// The servers were restored from an older copy, and the client [starts
-    /// afresh](docent_core::RollbackPolicy): the value that follows may be older than the last one.
+    /// The ensemble was restored from an older snapshot, and the client [starts
+    /// afresh](docent_core::RollbackPolicy): the next value may be older than the last one.
     RolledBack,
 }
 
-/// Changes told so far, by the numbers of `ValueState`.
+/// Changes reported so far, by the numbers of `ValueState`.
 #[derive(Debug, Clone, Copy)]
-struct Told {
+struct Reported {
     good: u64,
     latest: u64,
     rollbacks: u64,
@@ -67,30 +68,32 @@ struct Told {
 impl<T: Send + Sync + 'static> Subscription<T> {
     pub(crate) fn new(feed: Arc<SharedFeed<T>>) -> Self {
         let state = feed.state.clone();
-        let told = {
+        let reported = {
             let state = state.borrow();
             let latest = match state.latest {
                 Latest::Unknown | Latest::Good => state.latest_number,
-                // The fault or deletion has not been told yet.
+                // The rejection or deletion has not been reported yet.
                 Latest::Missing | Latest::Refused(_) => state.latest_number.saturating_sub(1),
             };
-            Told { good: state.good_number, latest, rollbacks: state.rollbacks }
+            Reported { good: state.good_number, latest, rollbacks: state.rollbacks }
         };
         let errors = feed.cache().errors();
-        Self { feed, state, told, waiting: StateWait::default(), errors }
+        Self { feed, state, reported, waiting: StateWait::default(), errors }
     }
 
-    /// The last good value. Neither I/O nor a lock: it can be called for every request of a service.
+    /// Returns the last valid value. This method does no I/O and takes no lock, so it can be called for every
+    /// request of a service.
     pub fn current(&self) -> Arc<Snapshot<T>> {
-        self.feed.current.load_full().expect("a subscription is made once there is a value")
+        self.feed.current.load_full().expect("a subscription is created only once there is a value")
     }
 
-    /// Waits for the next change after the one this saw last; `None` once the client is closed. A slow reader
-    /// misses the values in between, and gets the last good one, then the fault of what came after it.
+    /// Waits for the next change since the last one returned. Returns `None` once the client is closed. A
+    /// slow reader misses the values in between: it gets the last valid value, and then the rejection of a
+    /// later one, if there is one.
     ///
     /// # Errors
-    /// That with which the servers refuse to let the value be read, as `NoAuth`: told once, and tried again
-    /// all the time.
+    /// The error with which the servers refuse to read the value, such as `NoAuth`. It is reported once, and
+    /// the read is retried continuously.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -98,31 +101,35 @@ impl<T: Send + Sync + 'static> Subscription<T> {
         poll_fn(|cx| self.poll_changed(cx)).await
     }
 
-    /// True when what is known may be out of date: before the servers told anything, from a lost link until
-    /// they told again, while the value cannot be read, while the codec or the validation of a newer one
-    /// takes longer than a second, and once the client is closed.
+    /// Returns true if the value may be out of date:
+    ///
+    /// - before the servers answered,
+    /// - from a lost connection until the servers answer again,
+    /// - while the value cannot be read,
+    /// - while decoding or validating a newer value takes longer than a second,
+    /// - once the client is closed.
     pub fn is_stale(&self) -> bool {
         self.feed.cache().is_stale() || self.feed.lag.is_behind()
     }
 
-    /// Time for which it has been [stale](Self::is_stale); `None` when it is not. The age of the value itself
-    /// is [`Snapshot::age`].
+    /// Returns for how long the subscription has been [stale](Self::is_stale), or `None` if it is not.
+    /// [`Snapshot::age`] is the age of the value itself.
     pub fn stale_for(&self) -> Option<Duration> {
         self.feed.cache().stale_for().or_else(|| self.feed.lag.behind_for())
     }
 
-    /// Error with which the servers refuse to let the value be read, as `NoAuth`; `None` when they do not. It
-    /// is tried again all the time.
+    /// Returns the error with which the servers refuse to read the value, such as `NoAuth`, or `None` if
+    /// there is none. The read is retried continuously.
     pub fn last_error(&self) -> Option<Error> {
         self.feed.cache().last_error()
     }
 
-    /// True when nothing is published, as far as the servers told.
+    /// Returns true if nothing is published, as far as the servers have reported.
     pub fn is_missing(&self) -> bool {
         matches!(self.feed.state.borrow().latest, Latest::Missing)
     }
 
-    /// The fault of the value that is published now, if it was refused.
+    /// Returns the rejection of the currently published value, if it was rejected.
     pub fn rejection(&self) -> Option<Rejection> {
         match &self.feed.state.borrow().latest {
             Latest::Refused(refusal) => Some(refusal.clone()),
@@ -130,20 +137,20 @@ impl<T: Send + Sync + 'static> Subscription<T> {
         }
     }
 
-    /// Number of values refused since the first subscription of this `Config`.
+    /// Returns the number of values rejected since the first subscription of this `Config`.
     pub fn refused(&self) -> u64 {
         self.feed.state.borrow().refused
     }
 
     fn poll_changed(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Change<T>, Error>>> {
-        let next = |state: &mut watch::Receiver<_>| self.told.next(&state.borrow_and_update()).map(Ok);
+        let next = |state: &mut watch::Receiver<_>| self.reported.next(&state.borrow_and_update()).map(Ok);
         let found = self.waiting.poll_found(cx, &mut self.state, next);
         or_error(found, &mut self.errors, cx)
     }
 }
 
-impl Told {
-    /// The next change to tell.
+impl Reported {
+    /// Returns the next change to report.
     fn next<T>(&mut self, state: &ValueState<T>) -> Option<Change<T>> {
         if self.rollbacks != state.rollbacks {
             self.rollbacks = state.rollbacks;
@@ -174,13 +181,13 @@ impl<T: Send + Sync + 'static> Stream for Subscription<T> {
     }
 }
 
-/// Follows on its own from here.
+/// The clone starts with the same changes reported, and from then on reports changes independently.
 impl<T> Clone for Subscription<T> {
     fn clone(&self) -> Self {
         Self {
             feed: Arc::clone(&self.feed),
             state: self.state.clone(),
-            told: self.told,
+            reported: self.reported,
             waiting: StateWait::default(),
             errors: self.feed.cache().errors(),
         }
@@ -198,7 +205,7 @@ impl<T: Send + Sync + 'static> fmt::Debug for Subscription<T> {
     }
 }
 
-// The value may hold secrets.
+// The value may hold secrets, so `Debug` does not print it.
 impl<T> fmt::Debug for Change<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -2,34 +2,35 @@ use super::Judgement;
 use crate::{Origin, Rejection, Snapshot};
 use std::sync::Arc;
 
-/// State of a value, as shown to its subscriptions. Its numbers tell them what is news.
+/// State of a value, as shown to its subscriptions. The numbers show each subscription what is new.
 pub(crate) struct ValueState<T> {
-    /// The last good value, and how many there were before it.
+    /// The last valid value, and the number of valid values before it.
     pub(crate) good: Option<Arc<Snapshot<T>>>,
     pub(crate) good_number: u64,
-    /// State of the value at the servers.
+    /// State of the value on the servers.
     pub(crate) latest: Latest,
     pub(crate) latest_number: u64,
-    /// How many values were refused.
+    /// Number of rejected values.
     pub(crate) refused: u64,
-    /// How often the servers were restored from an older copy and values began anew.
+    /// Number of times the ensemble was restored from an older snapshot, so that older values were accepted
+    /// again.
     pub(crate) rollbacks: u64,
-    /// True once there was a value at the servers, good or not, as they or the local file told.
+    /// True once a value existed on the servers, valid or not, according to them or to the local file.
     pub(crate) existed: bool,
-    /// The local file was read, or there is none.
+    /// True if the local file was read, or if there is none.
     pub(crate) file_read: bool,
-    /// Transactions that made and wrote the node which the cache told last: `None` before it told any,
-    /// `Some(None)` for no node.
-    pub(crate) heard: Option<Option<Written>>,
+    /// Transactions that created and wrote the node that the cache reported last. `None` before its first
+    /// report, `Some(None)` for no node.
+    pub(crate) processed: Option<Option<Written>>,
 }
 
-/// Transactions that made a node and wrote it last.
+/// Transactions that created a node and last wrote it.
 pub(crate) type Written = (i64, i64);
 
 #[derive(Debug, Clone)]
 pub(crate) enum Latest {
     Unknown,
-    /// The last good value.
+    /// The last valid value.
     Good,
     Missing,
     Refused(Rejection),
@@ -46,11 +47,11 @@ impl<T> ValueState<T> {
             rollbacks,
             existed: false,
             file_read,
-            heard: None,
+            processed: None,
         }
     }
 
-    /// True when it changed anything.
+    /// Applies a verdict. Returns true if the state changed.
     pub(crate) fn enter(&mut self, judgement: &Judgement<T>) -> bool {
         match judgement {
             Judgement::Good(snapshot) => {
@@ -70,12 +71,12 @@ impl<T> ValueState<T> {
         true
     }
 
-    /// Takes what the local file had, unless the servers were faster.
+    /// Applies the content of the local file, unless the servers answered first.
     pub(crate) fn enter_file(&mut self, snapshot: Option<Arc<Snapshot<T>>>) {
         self.file_read = true;
         self.existed |= snapshot.is_some();
-        let told = self.good.as_ref().is_some_and(|good| good.origin() == Origin::Server);
-        if let Some(snapshot) = snapshot.filter(|_| !told) {
+        let is_from_server = self.good.as_ref().is_some_and(|good| good.origin() == Origin::Server);
+        if let Some(snapshot) = snapshot.filter(|_| !is_from_server) {
             self.good = Some(snapshot);
             self.good_number += 1;
         }
@@ -93,7 +94,7 @@ impl<T> Clone for ValueState<T> {
             rollbacks: self.rollbacks,
             existed: self.existed,
             file_read: self.file_read,
-            heard: self.heard,
+            processed: self.processed,
         }
     }
 }
@@ -105,7 +106,7 @@ mod tests {
     use std::time::SystemTime;
 
     #[test]
-    fn the_file_gives_way_to_the_servers_and_the_default_to_both() {
+    fn the_servers_override_the_file_and_both_override_the_default() {
         let snapshot = |value, origin| {
             let revision = Revision { czxid: 1, mzxid: 900, version: 0, modified: SystemTime::UNIX_EPOCH };
             Some(Arc::new(Snapshot::new(value, revision, origin)))

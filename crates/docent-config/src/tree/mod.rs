@@ -1,4 +1,4 @@
-//! Following a folder of configurations.
+//! Subscriptions to a folder of configurations.
 
 mod shared_feed;
 mod snapshot;

@@ -13,14 +13,14 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// Follows a folder for all who subscribed to it.
+/// Follows a folder for all its subscriptions.
 pub(crate) struct SharedTreeFeed<T> {
     pub(super) cache: ChildrenCache,
     pub(super) lag: ViewLag,
-    /// Read without a lock that anybody could hold.
+    /// Reads take no lock.
     pub(super) current: Arc<ArcSwap<TreeSnapshot<T>>>,
-    /// The newest values of all keys; `None` before everything was read once. Its sender belongs to the task,
-    /// and goes with it.
+    /// The latest values of all keys, or `None` before everything was read once. The task owns its sender and
+    /// drops it when it ends.
     pub(super) state: watch::Receiver<Option<Arc<TreeSnapshot<T>>>>,
     _task: DropGuard,
 }
@@ -40,7 +40,7 @@ impl<T: Send + Sync + 'static> SharedTreeFeed<T> {
             format: format.clone(),
             filters: BTreeMap::new(),
             snapshot: TreeSnapshot::default(),
-            whole: None,
+            listed: None,
             loaded: false,
             current: Arc::clone(&current),
             state: sender,
@@ -59,7 +59,7 @@ impl<T: Send + Sync + 'static> SharedTreeFeed<T> {
     }
 }
 
-/// Events that are taken before others get their turn.
+/// Maximum number of events processed before other tasks get their turn.
 const AT_ONCE: usize = 1_024;
 
 struct TreeFeedTask<T> {
@@ -70,8 +70,8 @@ struct TreeFeedTask<T> {
     format: ValueFormat<T>,
     filters: BTreeMap<Arc<str>, NewestFilter<T>>,
     snapshot: TreeSnapshot<T>,
-    /// The keys told since everything is told anew.
-    whole: Option<BTreeSet<Arc<str>>>,
+    /// Keys reported since the cache started a complete listing, or `None` outside of one.
+    listed: Option<BTreeSet<Arc<str>>>,
     loaded: bool,
     current: Arc<ArcSwap<TreeSnapshot<T>>>,
     state: watch::Sender<Option<Arc<TreeSnapshot<T>>>>,
@@ -87,7 +87,7 @@ impl<T: Send + Sync + 'static> TreeFeedTask<T> {
                 event = self.events.next() => event,
             };
             let Some(event) = event else { return };
-            // Known values stay, and the cache tells subscriptions of the error.
+            // Known values stay, and the cache reports the error to subscriptions.
             let Ok(event) = event else { continue };
             let (events, is_all) = self.batch(event);
             let changes = |event: &_| {
@@ -95,18 +95,18 @@ impl<T: Send + Sync + 'static> TreeFeedTask<T> {
                 matches!(event, Added(..) | Updated(..) | Delete(_))
             };
             if !events.iter().any(changes) {
-                // Nothing to decode, and no value to drop.
-                hooks.run_here(&mut self, |task| task.hear(events, is_all));
+                // There is nothing to decode and no value to drop.
+                hooks.run_inline(&mut self, |task| task.apply_events(events, is_all));
                 continue;
             }
-            match hooks.run(self, move |task| task.hear(events, is_all)).await {
+            match hooks.run(self, move |task| task.apply_events(events, is_all)).await {
                 Some(task) => self = task,
                 None => return,
             }
         }
     }
 
-    /// The events that are there, from `first` on, and whether these are all.
+    /// Returns `first` and the events that are already available, and whether these are all.
     fn batch(&mut self, first: ChildrenEvent) -> (Vec<ChildrenEvent>, bool) {
         let mut events = vec![first];
         while events.len() <= AT_ONCE {
@@ -119,45 +119,45 @@ impl<T: Send + Sync + 'static> TreeFeedTask<T> {
         (events, false)
     }
 
-    /// The map is copied once for all that is there.
-    fn hear(&mut self, events: Vec<ChildrenEvent>, is_all: bool) {
+    /// Applies events. The map is copied once for all of them.
+    fn apply_events(&mut self, events: Vec<ChildrenEvent>, is_all: bool) {
         let path = self.path.clone();
         for event in events {
-            // Values have drops of their own, and a panic there takes no other event with it.
+            // Values may run user code when dropped. A panic there must not affect other events.
             let _ = call_hook("drop of a value", &path, || self.take(event));
         }
         if is_all {
-            // Everything that is told anew is told without a pause in between.
+            // A complete listing is reported without a pause in between.
             self.complete();
         }
         if self.loaded {
             let snapshot = Arc::new(self.snapshot.clone());
-            // Older values are dropped once the new ones are told.
+            // Older values are dropped after subscribers were notified of the new ones.
             let before = self.current.swap(Arc::clone(&snapshot));
-            let told = self.state.send_replace(Some(snapshot));
-            drop((before, told));
+            let replaced = self.state.send_replace(Some(snapshot));
+            drop((before, replaced));
         }
     }
 
     fn take(&mut self, event: ChildrenEvent) {
         match event {
-            ChildrenEvent::Init => self.whole = Some(BTreeSet::new()),
+            ChildrenEvent::Init => self.listed = Some(BTreeSet::new()),
             ChildrenEvent::Added(key, node) | ChildrenEvent::Updated(key, node) if &*key != FOLDER => {
                 self.apply(key, &node);
             }
             ChildrenEvent::Delete(key) => self.delete(&key),
             ChildrenEvent::Unreadable(key, error) if &*key != FOLDER => {
-                self.tell(&key);
+                self.mark_listed(&key);
                 self.refuse(key, Rejection::unreadable(&error));
             }
             ChildrenEvent::Ready => self.complete(),
-            // Known values stay, and the cache says that they are stale.
+            // Known values stay, and the cache reports that they are stale.
             _ => {}
         }
     }
 
     fn apply(&mut self, key: Arc<str>, node: &Node) {
-        self.tell(&key);
+        self.mark_listed(&key);
         let rollbacks = self.connection.current().rollbacks;
         let filter = self.filters.entry(Arc::clone(&key));
         let format = || self.format.at(&format!("{}/{key}", self.path));
@@ -175,7 +175,10 @@ impl<T: Send + Sync + 'static> TreeFeedTask<T> {
 
     fn refuse(&mut self, key: Arc<str>, refusal: Rejection) {
         self.counts.refused();
-        tracing::warn!(path = self.path, key = &*key, %refusal, "a value is refused, the last good one stays");
+        // Event: The value of one key in a configuration folder could not be read, decoded or validated. The
+        // last valid value stays in use.
+        // Action: Correct the published value, or roll it back.
+        tracing::warn!(path = self.path, key = &*key, %refusal, "rejected a configuration value; keeping the last valid one");
         self.snapshot.refused.insert(key, refusal);
     }
 
@@ -185,19 +188,19 @@ impl<T: Send + Sync + 'static> TreeFeedTask<T> {
         self.snapshot.refused.remove(key);
     }
 
-    fn tell(&mut self, key: &Arc<str>) {
-        if let Some(whole) = &mut self.whole {
-            whole.insert(Arc::clone(key));
+    fn mark_listed(&mut self, key: &Arc<str>) {
+        if let Some(listed) = &mut self.listed {
+            listed.insert(Arc::clone(key));
         }
     }
 
-    /// Keys that were not told again are gone.
+    /// Ends a complete listing: keys that it did not contain were deleted.
     fn complete(&mut self) {
-        let Some(whole) = self.whole.take() else { return };
+        let Some(listed) = self.listed.take() else { return };
         self.loaded = true;
         let known = self.snapshot.values.keys().chain(self.snapshot.refused.keys());
-        let gone: Vec<_> = known.filter(|key| !whole.contains(*key)).cloned().collect();
-        for key in gone {
+        let deleted: Vec<_> = known.filter(|key| !listed.contains(*key)).cloned().collect();
+        for key in deleted {
             self.delete(&key);
         }
     }

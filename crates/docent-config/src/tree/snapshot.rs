@@ -4,44 +4,45 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// The values of a [`ConfigTree`](crate::ConfigTree), as they were known at one time. It does not change.
+/// The values of a [`ConfigTree`](crate::ConfigTree) at one time. A snapshot never changes.
 pub struct TreeSnapshot<T> {
     pub(super) values: BTreeMap<Arc<str>, Arc<Snapshot<T>>>,
     pub(super) refused: BTreeMap<Arc<str>, Rejection>,
 }
 
 impl<T> TreeSnapshot<T> {
-    /// The last good value of a key.
+    /// Returns the last valid value of a key.
     pub fn get(&self, key: &str) -> Option<&Arc<Snapshot<T>>> {
         self.values.get(key)
     }
 
-    /// The keys with their last good values, in the order of keys.
+    /// Returns the keys with their last valid values, in the order of keys.
     pub fn iter(
         &self,
     ) -> impl ExactSizeIterator<Item = (&Arc<str>, &Arc<Snapshot<T>>)> + DoubleEndedIterator {
         self.values.iter()
     }
 
-    /// The keys whose present value is not good, and why. A last good one is among the values.
+    /// Returns the keys whose current value is invalid, with the reason. If there was a valid value before,
+    /// it is among the values.
     pub fn refused(&self) -> impl ExactSizeIterator<Item = (&Arc<str>, &Rejection)> {
         self.refused.iter()
     }
 
-    /// Number of keys with a good value.
+    /// Returns the number of keys with a valid value.
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// True when no key has a good value.
+    /// Returns true if no key has a valid value.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// Changes since `earlier`, by key.
+    /// Returns the changes since `earlier`, by key.
     pub(super) fn since(&self, earlier: &Self) -> Vec<TreeChange<T>> {
-        let gone = earlier.values.keys().filter(|key| !self.values.contains_key(*key));
-        let mut changes: Vec<_> = gone.map(|key| TreeChange::Deleted(Arc::clone(key))).collect();
+        let deleted = earlier.values.keys().filter(|key| !self.values.contains_key(*key));
+        let mut changes: Vec<_> = deleted.map(|key| TreeChange::Deleted(Arc::clone(key))).collect();
         for (key, value) in &self.values {
             if !earlier.get(key).is_some_and(|known| known.revision() == value.revision()) {
                 changes.push(TreeChange::Value(Arc::clone(key), Arc::clone(value)));

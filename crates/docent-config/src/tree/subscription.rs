@@ -13,60 +13,62 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Follows a folder of configurations. Made by [`ConfigTree::subscribe`](crate::ConfigTree::subscribe). As a
-/// `Stream` it yields each [`TreeChange`] after the values it began with, and ends with the client.
+/// Follows a folder of configurations. Created by [`ConfigTree::subscribe`](crate::ConfigTree::subscribe). As
+/// a `Stream`, it yields each [`TreeChange`] after the initial values, and ends when the client is closed.
 ///
 /// # Guarantees
-/// For each key the guarantees of [`Subscription`](crate::Subscription), except that a deleted key is gone. A
-/// slow reader gets the differences from the state that it saw last. After servers were restored from an
-/// older copy keys may have older values: it does not say so.
+/// Each key has the guarantees of [`Subscription`](crate::Subscription), except that a deleted key is
+/// removed. A slow reader gets the differences from the state that it saw last. After a restore of the
+/// ensemble from an older snapshot, keys may have older values; this is not announced.
 ///
 /// # On drop
-/// With the last subscription of a [`ConfigTree`](crate::ConfigTree) its cache goes, and the watches at the
+/// The last subscription of a [`ConfigTree`](crate::ConfigTree) removes its cache and the watches at the
 /// server.
-#[must_use = "what changes is not seen unless somebody looks"]
+#[must_use = "a subscription reports changes only when it is polled"]
 pub struct TreeSubscription<T> {
     feed: Arc<SharedTreeFeed<T>>,
     state: watch::Receiver<Option<Arc<TreeSnapshot<T>>>>,
-    told: Arc<TreeSnapshot<T>>,
+    reported: Arc<TreeSnapshot<T>>,
     next: VecDeque<TreeChange<T>>,
     waiting: StateWait,
     errors: SyncStream<Error>,
 }
 
-/// Change of a key that a [`TreeSubscription`] tells.
+/// Change of a key, as reported by a [`TreeSubscription`].
 #[non_exhaustive]
 pub enum TreeChange<T> {
-    /// A key is there, or has a new value.
+    /// A key was added, or has a new value.
     Value(Arc<str>, Arc<Snapshot<T>>),
-    /// A key is gone.
+    /// A key was deleted.
     Deleted(Arc<str>),
-    /// A key's value is not good. Its last good one stays in use.
+    /// A key's value is invalid. Its last valid value stays in use.
     Refused(Arc<str>, Rejection),
 }
 
 impl<T: Send + Sync + 'static> TreeSubscription<T> {
     pub(crate) fn new(feed: Arc<SharedTreeFeed<T>>) -> Self {
         let state = feed.state.clone();
-        let told = state.borrow().clone().unwrap_or_default();
-        // Values that are refused already have not been told yet.
-        let refused =
-            told.refused.iter().map(|(key, refusal)| TreeChange::Refused(Arc::clone(key), refusal.clone()));
+        let reported = state.borrow().clone().unwrap_or_default();
+        // Values that are already rejected have not been reported yet.
+        let refused = reported
+            .refused
+            .iter()
+            .map(|(key, refusal)| TreeChange::Refused(Arc::clone(key), refusal.clone()));
         let next = refused.collect();
         let errors = feed.cache.errors();
-        Self { feed, state, told, next, waiting: StateWait::default(), errors }
+        Self { feed, state, reported, next, waiting: StateWait::default(), errors }
     }
 
-    /// The last good values of all keys. Neither I/O nor a lock.
+    /// Returns the last valid values of all keys. This method does no I/O and takes no lock.
     pub fn current(&self) -> Arc<TreeSnapshot<T>> {
         self.feed.current.load_full()
     }
 
-    /// Waits for the next change after the one this saw last; `None` once the client is closed.
+    /// Waits for the next change since the last one returned. Returns `None` once the client is closed.
     ///
     /// # Errors
-    /// That with which the servers refuse to let the folder be listed, as `NoAuth`: told once, and tried
-    /// again all the time.
+    /// The error with which the servers refuse to list the folder, such as `NoAuth`. It is reported once, and
+    /// the listing is retried continuously.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -74,20 +76,23 @@ impl<T: Send + Sync + 'static> TreeSubscription<T> {
         poll_fn(|cx| self.poll_changed(cx)).await
     }
 
-    /// True when what is known may be out of date: from a lost link until everything was read again, while
-    /// the folder cannot be listed, while the codec or the validation of newer values takes longer than a
-    /// second, and once the client is closed.
+    /// Returns true if the values may be out of date:
+    ///
+    /// - from a lost connection until everything was read again,
+    /// - while the folder cannot be listed,
+    /// - while decoding or validating newer values takes longer than a second,
+    /// - once the client is closed.
     pub fn is_stale(&self) -> bool {
         self.feed.cache.is_stale() || self.feed.lag.is_behind()
     }
 
-    /// Time for which it has been [stale](Self::is_stale); `None` when it is not.
+    /// Returns for how long the subscription has been [stale](Self::is_stale), or `None` if it is not.
     pub fn stale_for(&self) -> Option<Duration> {
         self.feed.cache.stale_for().or_else(|| self.feed.lag.behind_for())
     }
 
-    /// Error with which the servers refuse to let the folder be listed; `None` when they do not. It is tried
-    /// again all the time.
+    /// Returns the error with which the servers refuse to list the folder, or `None` if there is none. The
+    /// listing is retried continuously.
     pub fn last_error(&self) -> Option<Error> {
         self.feed.cache.last_error()
     }
@@ -96,8 +101,8 @@ impl<T: Send + Sync + 'static> TreeSubscription<T> {
         let found = self.waiting.poll_found(cx, &mut self.state, |state| {
             if self.next.is_empty() {
                 let now = state.borrow_and_update().clone()?;
-                self.next.extend(now.since(&self.told));
-                self.told = now;
+                self.next.extend(now.since(&self.reported));
+                self.reported = now;
             }
             self.next.pop_front().map(Ok)
         });
@@ -113,13 +118,13 @@ impl<T: Send + Sync + 'static> Stream for TreeSubscription<T> {
     }
 }
 
-/// Follows on its own from here.
+/// The clone starts with the same changes reported, and from then on reports changes independently.
 impl<T> Clone for TreeSubscription<T> {
     fn clone(&self) -> Self {
         Self {
             feed: Arc::clone(&self.feed),
             state: self.state.clone(),
-            told: Arc::clone(&self.told),
+            reported: Arc::clone(&self.reported),
             next: self.next.clone(),
             waiting: StateWait::default(),
             errors: self.feed.cache.errors(),
@@ -131,7 +136,7 @@ impl<T> fmt::Debug for TreeSubscription<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TreeSubscription")
             .field("path", &self.feed.cache.path())
-            .field("keys", &self.told.len())
+            .field("keys", &self.reported.len())
             .field("stale", &self.feed.cache.is_stale())
             .finish_non_exhaustive()
     }
@@ -147,7 +152,7 @@ impl<T> Clone for TreeChange<T> {
     }
 }
 
-// The value may hold secrets.
+// The value may hold secrets, so `Debug` prints only the snapshot's metadata.
 impl<T> fmt::Debug for TreeChange<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

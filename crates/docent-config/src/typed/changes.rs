@@ -8,10 +8,10 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// The values of a [`TypedNode`](crate::TypedNode), one after the other. See
-/// [`watch`](crate::TypedNode::watch).
+/// Stream of the values of a [`TypedNode`](crate::TypedNode). See [`watch`](crate::TypedNode::watch).
 ///
-/// An error is data that is no value, or says why the node cannot be read: told once, and it goes on.
+/// An error means that the data is not a valid value, or that the node cannot be read. Each error is reported
+/// once, and the stream continues.
 ///
 /// # On drop
 /// The watch at the server is removed.

@@ -1,33 +1,33 @@
 use crate::{PublishError, Rejection, SubscribeError};
 use docent_core::Error;
 
-/// Errors of a [`TypedNode`](crate::TypedNode): each names the path and the cause.
+/// Error of a [`TypedNode`](crate::TypedNode), which names the path and the cause.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum NodeError {
-    /// The node that was to be created exists. Nothing was written.
-    #[error("create {path:?}: the node exists already")]
+    /// The node to be created already exists. Nothing was written.
+    #[error("create {path:?}: the node already exists")]
     Exists {
         /// The node.
         path: String,
     },
-    /// The data of the node is no value of the type.
+    /// The data of the node is not a value of the type.
     #[error("read {path:?}: {fault}")]
     Undecodable {
         /// The node.
         path: String,
-        /// The revision and the cause. [`detail`](Rejection::detail) has the codec's own words.
+        /// Revision and cause. [`detail`](Rejection::detail) has the codec's message.
         fault: Rejection,
     },
-    /// The codec does not write the value, or could not read it back. Nothing was written.
+    /// The codec cannot write the value, or could not read it back. Nothing was written.
     #[error("write {path:?}: {fault}")]
     Unencodable {
         /// The node.
         path: String,
-        /// The cause. [`detail`](Rejection::detail) has the codec's own words.
+        /// Cause. [`detail`](Rejection::detail) has the codec's message.
         fault: Rejection,
     },
-    /// The servers could not be reached or refused.
+    /// The servers could not be reached, or refused the request.
     #[error(transparent)]
     Core(#[from] Error),
 }
@@ -38,14 +38,16 @@ impl NodeError {
         match error {
             SubscribeError::Refused { rejection: fault, .. } => Self::Undecodable { path, fault },
             SubscribeError::Core(error) => Self::Core(error),
-            SubscribeError::Missing { .. } => unreachable!("a look is no subscription"),
+            SubscribeError::Missing { .. } => {
+                unreachable!("a plain read never fails because a value is missing")
+            }
         }
     }
 
     pub(super) fn of_write(error: PublishError, path: &str) -> Self {
         let path = path.to_owned();
         match error {
-            // Only a create is bound to what was there; and there is no history.
+            // Only a create depends on what existed before, and there is no history.
             PublishError::Conflict | PublishError::NoSuchRevision => Self::Exists { path },
             PublishError::Refused(fault) => Self::Unencodable { path, fault },
             PublishError::Unreadable(fault) => Self::Undecodable { path, fault },
@@ -53,17 +55,17 @@ impl NodeError {
         }
     }
 
-    /// True when the same call may succeed later.
+    /// Returns true if the same call may succeed later.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Core(error) if error.is_retryable())
     }
 
-    /// True when the value may have been written, or the node deleted, although it failed.
+    /// Returns true if the value may have been written, or the node deleted, despite the error.
     pub fn may_have_applied(&self) -> bool {
         matches!(self, Self::Core(error) if error.may_have_applied())
     }
 
-    /// The path it is about.
+    /// Returns the path that the error is about.
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::Exists { path } | Self::Undecodable { path, .. } | Self::Unencodable { path, .. } => {

@@ -1,4 +1,4 @@
-//! Typed nodes: values at paths of a template, without a history.
+//! Typed nodes: values without a history, at paths of a template.
 
 mod changes;
 mod error;

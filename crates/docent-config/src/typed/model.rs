@@ -7,8 +7,8 @@ use serde::de::DeserializeOwned;
 use std::fmt;
 use std::sync::Arc;
 
-/// Values of one type at the paths of a [template](PathTemplate): a codec and a place in the tree, said once.
-/// For users of Curator: what `ModelSpec` and `ModeledFramework` are together.
+/// Values of one type at the paths of a [template](PathTemplate). A model defines the codec and the place
+/// in the tree once. Corresponds to Curator's `ModelSpec` together with `ModeledFramework`.
 ///
 /// Cheap to clone.
 ///
@@ -31,37 +31,37 @@ pub struct NodeModel<T> {
 }
 
 impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> NodeModel<T> {
-    /// Values as JSON at the paths of `template`.
+    /// Creates a model of JSON values at the paths of `template`.
     ///
     /// # Errors
-    /// `InvalidInput` when the template breaks a rule.
+    /// `InvalidInput` if the template breaks a rule.
     pub fn new(client: &Client, template: &str) -> Result<Self, Error> {
         Self::with_codec(client, template, Json::new())
     }
 }
 
 impl<T: Send + Sync + 'static> NodeModel<T> {
-    /// Values in a codec of your own at the paths of `template`.
+    /// Creates a model of values in a custom codec at the paths of `template`.
     ///
     /// # Errors
-    /// `InvalidInput` when the template breaks a rule.
+    /// `InvalidInput` if the template breaks a rule.
     pub fn with_codec(client: &Client, template: &str, codec: impl Codec<T>) -> Result<Self, Error> {
         let template = Arc::new(template.parse()?);
         Ok(Self { client: client.clone(), template, codec: Arc::new(codec) })
     }
 
-    /// The template of the paths.
+    /// Returns the template of the paths.
     pub fn template(&self) -> &PathTemplate {
         &self.template
     }
 
-    /// The node with these values for the parameters of the template.
+    /// Returns the node with these values for the parameters of the template.
     ///
     /// # Errors
-    /// `InvalidInput` as [`PathTemplate::path`].
+    /// `InvalidInput`, as for [`PathTemplate::path`].
     pub fn node(&self, values: &[(&str, &str)]) -> Result<TypedNode<T>, Error> {
         let path = self.template.path(values)?;
-        TypedNode::made(&self.client, &path, Arc::clone(&self.codec))
+        TypedNode::from_parts(&self.client, &path, Arc::clone(&self.codec))
     }
 }
 

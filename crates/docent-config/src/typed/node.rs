@@ -11,56 +11,57 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Node whose data is a value of type `T`, by a codec.
+/// A node whose data is a value of type `T`, encoded by a codec.
 ///
 /// # Guarantees
-/// - Each write is one exact transaction: a lost reply neither doubles nor hides it.
-/// - Data that is no value is an error that names the path and the cause, in a read as in a watch. It is not
-///   overwritten by an [`update`](Self::update).
+/// - Each write is one exact transaction: a lost reply neither repeats nor hides it.
+/// - Data that is not a valid value is an error that names the path and the cause, both in reads and in
+///   watches. An [`update`](Self::update) does not overwrite such data.
 ///
 /// # Caveats
-/// It has no history, no default, and no last good value that stays: [`Config`] has these. Codecs run in the
-/// caller's task.
+/// A typed node has no history, no default, and no last valid value that stays: use [`Config`] for these.
+/// Codecs run in the caller's task.
 ///
-/// Cheap to clone. A [`NodeModel`](crate::NodeModel) gives nodes by a template of their paths.
+/// Cheap to clone. A [`NodeModel`](crate::NodeModel) creates nodes from a template of their paths.
 pub struct TypedNode<T> {
     config: Config<T>,
     format: ValueFormat<T>,
 }
 
 impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> TypedNode<T> {
-    /// The node at `path`, with its value as JSON. It need not exist yet.
+    /// Creates a handle for the node at `path`, with its value as JSON. The node need not exist yet.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule or is the root.
+    /// `InvalidInput` if the path breaks a rule or is the root.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
         Self::with_codec(client, path, Json::new())
     }
 }
 
 impl<T: Send + Sync + 'static> TypedNode<T> {
-    /// The node at `path`, with its value in a codec of your own.
+    /// Creates a handle for the node at `path`, with its value in a custom codec.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule or is the root.
+    /// `InvalidInput` if the path breaks a rule or is the root.
     pub fn with_codec(client: &Client, path: &str, codec: impl Codec<T>) -> Result<Self, Error> {
-        Self::made(client, path, Arc::new(codec))
+        Self::from_parts(client, path, Arc::new(codec))
     }
 
-    pub(super) fn made(client: &Client, path: &str, codec: Arc<dyn Codec<T>>) -> Result<Self, Error> {
+    pub(super) fn from_parts(client: &Client, path: &str, codec: Arc<dyn Codec<T>>) -> Result<Self, Error> {
         let format =
             ValueFormat { path: path.into(), codec, validate: None, metrics_name: None, shows_detail: false };
         let fallback = Fallback { default: None, file: None, after: Duration::ZERO };
-        let config = Config::made(VersionedNode::new(client, path)?, format.clone(), 0, fallback);
+        let config = Config::from_parts(VersionedNode::new(client, path)?, format.clone(), 0, fallback);
         Ok(Self { config, format })
     }
 
-    /// The path, as it was given.
+    /// Returns the path as given.
     pub fn path(&self) -> &str {
         self.config.path()
     }
 
-    /// The value now, at the server this client talks to; `None` when there is no node.
+    /// Returns the current value on the server that this client is connected to, or `None` if there is no
+    /// node.
     ///
     /// # Errors
     /// [`NodeError::Undecodable`]; [`NodeError::Core`] with `NoAuth`, `Timeout`, `Closed`.
@@ -72,12 +73,12 @@ impl<T: Send + Sync + 'static> TypedNode<T> {
         async move { got.await.map_err(|error| NodeError::of_read(error, node.path())) }
     }
 
-    /// Creates the node with `value`, and missing parents before it.
+    /// Creates the node with `value`, and missing parents first.
     ///
     /// # Errors
     /// [`NodeError::Exists`], [`NodeError::Unencodable`]; [`NodeError::Core`] with `NoAuth`, `TooLarge`,
-    /// `Timeout`, `Closed`, and with `OutcomeUnknown` only when the session ended before it could be found
-    /// out what became of it.
+    /// `Timeout`, `Closed`, and with `OutcomeUnknown` only if the session ended before the outcome could be
+    /// determined.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the node may have been created.
@@ -86,10 +87,12 @@ impl<T: Send + Sync + 'static> TypedNode<T> {
         async move { created.await.map_err(|error| NodeError::of_write(error, node.path())) }
     }
 
-    /// Sets the value, whatever is there, or creates the node with it, and missing parents before it.
+    /// Sets the value unconditionally. If there is no node, creates it with the value, and missing parents
+    /// first.
     ///
     /// # Errors
-    /// As [`create`](Self::create), without `Exists`. `Timeout`, too, when others were faster all the time.
+    /// Same as [`create`](Self::create), without `Exists`. Also `Timeout` if other clients wrote first on
+    /// every attempt.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the value may have been set.
@@ -98,12 +101,13 @@ impl<T: Send + Sync + 'static> TypedNode<T> {
         async move { set.await.map_err(|error| NodeError::of_write(error, node.path())) }
     }
 
-    /// Makes a new value from the present one, `None` when there is no node, and sets it if nobody else was
-    /// faster; else does it again with the value that is there then. Where `change` returns `None` nothing is
-    /// written, and this returns `None`.
+    /// Computes a new value from the current one (`None` if there is no node) and sets it. If another client
+    /// writes first, this is repeated with the newer value. If `change` returns `None`, nothing is written
+    /// and this method returns `None`.
     ///
     /// # Errors
-    /// [`NodeError::Undecodable`] when the present data is no value; else as [`set`](Self::set).
+    /// [`NodeError::Undecodable`] if the current data is not a valid value; otherwise the same as
+    /// [`set`](Self::set).
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the value may have been set.
@@ -118,10 +122,10 @@ impl<T: Send + Sync + 'static> TypedNode<T> {
         async move { updated.await.map_err(|error| NodeError::of_write(error, node.path())) }
     }
 
-    /// Deletes the node, whatever its data is. False when there was none.
+    /// Deletes the node, whatever its data is. Returns false if there was no node.
     ///
     /// # Errors
-    /// [`NodeError::Core`] with `NotEmpty` when there is something below it, `NoAuth`, `Timeout`, `Closed`,
+    /// [`NodeError::Core`] with `NotEmpty` if there are nodes below it, `NoAuth`, `Timeout`, `Closed`,
     /// `OutcomeUnknown`.
     ///
     /// # Cancel safety
@@ -131,14 +135,14 @@ impl<T: Send + Sync + 'static> TypedNode<T> {
         async move { deleted.await.map_err(|error| NodeError::of_write(error, node.path())) }
     }
 
-    /// Follows the value: the present one first, then each change; `None` for no node. A slow reader misses
-    /// values in between, and never the last one.
+    /// Follows the value: the current one first, then each change, with `None` for no node. A slow reader
+    /// misses values in between, but never the last one.
     ///
-    /// It goes on through lost links, new sessions and data that is no value, and ends when the client is
-    /// closed.
+    /// The stream continues through lost connections, new sessions and invalid data, and ends when the client
+    /// is closed.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule.
+    /// `InvalidInput` if the path breaks a rule.
     pub fn watch(&self) -> Result<TypedNodeChanges<T>, Error> {
         let nodes = self.config.client().watch_data(self.path())?;
         Ok(TypedNodeChanges::new(nodes, self.format.clone()))

@@ -3,9 +3,9 @@ use docent_core::recipe::NodePath;
 use std::fmt;
 use std::str::FromStr;
 
-/// Path with parameters for some of its segments, as `/shops/{shop}/orders/{id}`.
+/// A path with parameters for some of its segments, such as `/shops/{shop}/orders/{id}`.
 ///
-/// A parameter is a whole segment, and its name is not empty. Read from a text by `parse`.
+/// A parameter is a whole segment with a name that is not empty. Use `parse` to create a template from text.
 ///
 /// ```
 /// use docent_config::PathTemplate;
@@ -27,11 +27,11 @@ enum Segment {
 }
 
 impl PathTemplate {
-    /// The path with these values for its parameters, in any order.
+    /// Returns the path with these values for the parameters, in any order.
     ///
     /// # Errors
-    /// `InvalidInput` when a parameter has no value or two, when a value is for none, is empty or has a `/`,
-    /// and when the path breaks a rule.
+    /// `InvalidInput` if a parameter has no value or more than one, if a value is for an unknown parameter,
+    /// is empty or contains a `/`, or if the path breaks a rule.
     pub fn path(&self, values: &[(&str, &str)]) -> Result<String, Error> {
         for (index, (name, _)) in values.iter().enumerate() {
             if !self.parameters().any(|parameter| parameter == *name) {
@@ -52,7 +52,7 @@ impl PathTemplate {
         Ok(NodePath::new("template", path)?.into())
     }
 
-    /// Names of its parameters, in their order.
+    /// Returns the names of the parameters, in order.
     pub fn parameters(&self) -> impl Iterator<Item = &str> {
         self.segments.iter().filter_map(|segment| match segment {
             Segment::Text(_) => None,
@@ -89,9 +89,9 @@ impl FromStr for PathTemplate {
         let template = Self { text: text.to_owned(), segments: segments.collect::<Result<_, _>>()? };
         let names: Vec<_> = template.parameters().collect();
         if let Some(twice) = names.iter().enumerate().find(|(index, name)| names[..*index].contains(name)) {
-            return Err(template.refuse(&format!("must have the parameter {:?} once", twice.1)));
+            return Err(template.refuse(&format!("must have the parameter {:?} only once", twice.1)));
         }
-        // With something for each parameter it is a path.
+        // With a value for each parameter, the template must be a valid path.
         let values: Vec<_> = names.iter().map(|name| (*name, "x")).collect();
         template.path(&values)?;
         Ok(template)
@@ -105,7 +105,7 @@ impl Segment {
                 Ok(Self::Parameter(name.to_owned()))
             }
             None if !segment.contains(['{', '}']) => Ok(Self::Text(segment.to_owned())),
-            _ => Err(refused(template, "must have parameters that are whole segments, as \"{name}\"")),
+            _ => Err(refused(template, "must have parameters that are whole segments, such as \"{name}\"")),
         }
     }
 }
@@ -135,14 +135,14 @@ mod tests {
     }
 
     #[test]
-    fn what_gives_no_path_is_named_with_the_rule() {
-        let whole = "must have parameters that are whole segments, as \"{name}\"";
+    fn an_invalid_path_is_reported_with_its_rule() {
+        let whole = "must have parameters that are whole segments, such as \"{name}\"";
         for (template, values, rule) in [
             ("a/{b}", &[][..], "must start with '/'"),
             ("/a{b}", &[], whole),
             ("/{}", &[], whole),
             ("/{a{b}", &[], whole),
-            ("/{a}/{a}", &[], "must have the parameter \"a\" once"),
+            ("/{a}/{a}", &[], "must have the parameter \"a\" only once"),
             ("/{a}", &[], "must have a value for \"a\""),
             ("/{a}", &[("b", "1")], "has no parameter \"b\""),
             ("/{a}", &[("a", "1"), ("a", "2")], "must have one value for \"a\""),

@@ -6,20 +6,20 @@ use std::sync::Arc;
 
 pub(crate) type Validate<T> = dyn Fn(&T) -> Result<(), String> + Send + Sync;
 
-/// Codec and validation by which values are read and judged.
+/// Codec and validation that read and check values.
 pub(crate) struct ValueFormat<T> {
-    /// The node that has the values.
+    /// Node that holds the values.
     pub(crate) path: Arc<str>,
     pub(crate) codec: Arc<dyn Codec<T>>,
     pub(crate) validate: Option<Arc<Validate<T>>>,
     /// Name of the configuration in metrics.
     pub(crate) metrics_name: Option<Arc<str>>,
-    /// True when the codec's and the validation's words are printed.
+    /// True if the messages of the codec and the validation are printed.
     pub(crate) shows_detail: bool,
 }
 
 impl<T: 'static> ValueFormat<T> {
-    /// The value of a node with `data`, if it is good.
+    /// Returns the value of a node with `data`, if it is valid.
     pub(crate) fn read(&self, data: &Bytes) -> Result<T, Rejection> {
         self.decode(data).map_err(|refusal| self.shown(refusal))
     }
@@ -37,8 +37,8 @@ impl<T: 'static> ValueFormat<T> {
         Ok(value)
     }
 
-    /// The data for a value, and the value as others will read it: a value that they would refuse is refused
-    /// here.
+    /// Returns the data for a value, and the value as readers will decode it. A value that they would reject
+    /// is rejected here.
     pub(crate) fn write(&self, value: &T) -> Result<(Bytes, T), PublishError> {
         let data = self.hook("codec", || self.codec.encode(value));
         let data = data.and_then(|data| data.map_err(|error| Rejection::codec(&error)));
@@ -47,7 +47,7 @@ impl<T: 'static> ValueFormat<T> {
         Ok((data, read))
     }
 
-    /// The same for another node.
+    /// Returns the same format for another node.
     pub(crate) fn at(&self, path: &str) -> Self {
         Self { path: path.into(), ..self.clone() }
     }
@@ -91,22 +91,22 @@ mod tests {
         assert_eq!(small.read(&Bytes::from_static(b"-")).unwrap_err().reason(), RejectionReason::Codec);
         let refusal = small.read(&Bytes::from_static(b"10")).unwrap_err();
         assert_eq!((refusal.reason(), refusal.detail()), (RejectionReason::Validation, "must be below 10"));
-        assert_eq!(refusal.to_string(), "the value: validation refused it");
+        assert_eq!(refusal.to_string(), "the value: rejected by validation");
         assert!(matches!(small.write(&11), Err(PublishError::Refused(_))));
         assert_eq!(small.write(&3).unwrap(), (Bytes::from_static(b"3"), 3));
     }
 
     #[test]
-    fn a_refusal_prints_its_detail_only_where_that_was_asked_for() {
+    fn a_rejection_prints_its_detail_only_if_enabled() {
         let strict = format(|value| Err(format!("{value} is too much")));
         let data = Bytes::from_static(b"9");
-        assert_eq!(strict.read(&data).unwrap_err().to_string(), "the value: validation refused it");
+        assert_eq!(strict.read(&data).unwrap_err().to_string(), "the value: rejected by validation");
         let open = ValueFormat { shows_detail: true, ..strict };
         let refusal = open.read(&data).unwrap_err();
-        assert_eq!(refusal.to_string(), "the value: validation refused it: 9 is too much");
+        assert_eq!(refusal.to_string(), "the value: rejected by validation: 9 is too much");
         assert_eq!(refusal.detail(), "9 is too much");
         let refusal = open.write(&7).unwrap_err();
-        assert!(refusal.to_string().ends_with("validation refused it: 7 is too much"), "{refusal}");
+        assert!(refusal.to_string().ends_with("rejected by validation: 7 is too much"), "{refusal}");
     }
 
     #[test]
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_could_read_is_not_written() {
+    fn a_value_that_readers_cannot_decode_is_not_written() {
         let format = ValueFormat {
             path: "/a".into(),
             codec: Arc::new(OneWay),

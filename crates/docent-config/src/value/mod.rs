@@ -1,4 +1,4 @@
-//! A value: how it is written and read, its revision, and why it is refused.
+//! A value: its encoding, its revision, and why it is rejected.
 
 mod format;
 mod rejection;

@@ -3,10 +3,10 @@ use crate::CodecError;
 use docent_core::recipe::HookPanic;
 use std::fmt;
 
-/// A value that was not taken, and why.
+/// A value that was rejected, with the reason.
 ///
-/// Its printed text repeats nothing of the value, which may hold secrets, unless the configuration [was told
-/// to](crate::ConfigBuilder::show_rejection_detail); [`detail`](Self::detail) may.
+/// The printed text repeats nothing of the value, which may hold secrets, unless the configuration [allows
+/// it](crate::ConfigBuilder::show_rejection_detail). [`detail`](Self::detail) may repeat parts of the value.
 #[derive(Clone)]
 pub struct Rejection {
     reason: RejectionReason,
@@ -15,17 +15,17 @@ pub struct Rejection {
     detail: Option<String>,
 }
 
-/// Step that refused a value.
+/// Step that rejected a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RejectionReason {
-    /// It cannot be made from the data, or the data from it.
+    /// The value cannot be decoded from the data, or cannot be encoded.
     Codec,
-    /// The validation hook refused it.
+    /// The validation hook rejected the value.
     Validation,
     /// The codec or the validation hook panicked.
     Panicked,
-    /// The servers do not let it be read.
+    /// The servers do not permit reading the value of a [`ConfigTree`](crate::ConfigTree)'s key.
     Unreadable,
 }
 
@@ -36,7 +36,7 @@ impl Rejection {
     }
 
     pub(crate) fn validation(detail: String) -> Self {
-        let summary = "validation refused it".to_owned();
+        let summary = "rejected by validation".to_owned();
         Self { reason: RejectionReason::Validation, revision: None, summary, detail: Some(detail) }
     }
 
@@ -46,7 +46,7 @@ impl Rejection {
     }
 
     pub(crate) fn unreadable(error: &docent_core::Error) -> Self {
-        let summary = format!("it cannot be read: {error}");
+        let summary = format!("cannot be read: {error}");
         Self { reason: RejectionReason::Unreadable, revision: None, summary, detail: None }
     }
 
@@ -54,7 +54,7 @@ impl Rejection {
         Self { revision: Some(revision), ..self }
     }
 
-    /// The same, which prints its detail.
+    /// Returns the same rejection, which prints its detail.
     pub(crate) fn shown(self) -> Self {
         match &self.detail {
             Some(detail) => Self { summary: format!("{}: {detail}", self.summary), ..self },
@@ -62,18 +62,18 @@ impl Rejection {
         }
     }
 
-    /// Step that refused it.
+    /// Returns the step that rejected the value.
     pub fn reason(&self) -> RejectionReason {
         self.reason
     }
 
-    /// The revision that was refused; `None` for a value that was not published.
+    /// Returns the rejected revision, or `None` for a value that was not published.
     pub fn revision(&self) -> Option<Revision> {
         self.revision
     }
 
-    /// The fault, in the words of the codec or the validation hook, or of its panic. It may repeat parts of
-    /// the value: do not log it where values hold secrets.
+    /// Returns the message of the codec, of the validation hook, or of a panic. It may repeat parts of the
+    /// value: do not log it if values hold secrets.
     pub fn detail(&self) -> &str {
         self.detail.as_deref().unwrap_or(&self.summary)
     }

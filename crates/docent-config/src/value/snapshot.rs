@@ -3,7 +3,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::time::{Duration, SystemTime};
 
-/// A value together with where it is from. It reads as the value: `snapshot.per_second`.
+/// A value together with its origin. It dereferences to the value: `snapshot.per_second`.
 #[derive(Clone)]
 pub struct Snapshot<T> {
     value: T,
@@ -17,9 +17,9 @@ pub struct Snapshot<T> {
 pub enum Origin {
     /// The servers.
     Server,
-    /// The local snapshot file: provisional, until the servers tell.
+    /// The local snapshot file: provisional, until the servers answer.
     File,
-    /// The builder's default, for the time in which nothing else is known.
+    /// The builder's default, used while nothing else is known.
     Default,
 }
 
@@ -32,28 +32,28 @@ impl<T> Snapshot<T> {
         Self { value, origin: Origin::Default, revision: None }
     }
 
-    /// The value.
+    /// Returns the value.
     pub fn value(&self) -> &T {
         &self.value
     }
 
-    /// Its origin.
+    /// Returns the origin.
     pub fn origin(&self) -> Origin {
         self.origin
     }
 
-    /// True for a value that no server told: from the local file, or the default.
+    /// Returns true for a value that does not come from a server: from the local file, or the default.
     pub fn is_provisional(&self) -> bool {
         self.origin != Origin::Server
     }
 
-    /// Revision of the value; `None` for the default.
+    /// Returns the revision of the value, or `None` for the default.
     pub fn revision(&self) -> Option<Revision> {
         self.revision
     }
 
-    /// Time since it was published, as far as the clocks of the servers and of this machine agree; zero for
-    /// the default.
+    /// Returns the time since the value was published, as far as the clocks of the servers and of this
+    /// machine agree. Zero for the default.
     pub fn age(&self) -> Duration {
         let since = |revision: Revision| SystemTime::now().duration_since(revision.modified).ok();
         self.revision.and_then(since).unwrap_or_default()
@@ -68,7 +68,7 @@ impl<T> Deref for Snapshot<T> {
     }
 }
 
-// The value may hold secrets.
+// The value may hold secrets, so `Debug` does not print it.
 impl<T> fmt::Debug for Snapshot<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Snapshot")

@@ -5,7 +5,7 @@ use std::future::pending;
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// The present session of a client and its link, as a cache follows them.
+/// The current session of a client and its link, as followed by a cache.
 pub(super) struct Attachment {
     pub(super) generation: Arc<SessionGeneration>,
     generations: watch::Receiver<Arc<SessionGeneration>>,
@@ -13,18 +13,18 @@ pub(super) struct Attachment {
     losses: u64,
 }
 
-/// News about session and link.
+/// A change of session or link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct News {
-    /// True for another session: the watches of the last one are gone.
+pub(super) struct SessionChange {
+    /// True for a new session: the watches of the previous session no longer exist.
     pub(super) session: bool,
-    /// True when requests that were under way have no answer.
+    /// True if requests in flight will get no answer.
     pub(super) lost: bool,
     pub(super) up: bool,
 }
 
 impl Attachment {
-    /// The first news are about the session there is.
+    /// Starts with the current session, which is the first change to be reported.
     pub(super) fn new(shared: &Shared) -> Self {
         let mut generations = shared.generations.subscribe();
         generations.mark_changed();
@@ -33,8 +33,8 @@ impl Attachment {
         Self { generation, generations, link, losses: 0 }
     }
 
-    /// Waits for the next news. Cancel safe.
-    pub(super) async fn news(&mut self) -> News {
+    /// Waits for the next change. Cancel safe.
+    pub(super) async fn changed(&mut self) -> SessionChange {
         tokio::select! {
             biased;
             Ok(()) = self.generations.changed() => {
@@ -42,15 +42,15 @@ impl Attachment {
                 self.link = self.generation.session.link();
                 let link = *self.link.borrow_and_update();
                 self.losses = link.losses;
-                News { session: true, lost: true, up: link.up }
+                SessionChange { session: true, lost: true, up: link.up }
             }
             Ok(()) = self.link.changed() => {
                 let link = *self.link.borrow_and_update();
                 let lost = !link.up || link.losses > self.losses;
                 self.losses = link.losses;
-                News { session: false, lost, up: link.up }
+                SessionChange { session: false, lost, up: link.up }
             }
-            // Both channels close only with a runtime that shuts down.
+            // Both channels close only when the runtime shuts down.
             else => pending().await,
         }
     }

@@ -15,36 +15,37 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// The children of a node with their data, kept in memory. For users of Curator: what `PathChildrenCache`
-/// does.
+/// The children of a node with their data, kept in memory. It corresponds to Curator's `PathChildrenCache`.
 ///
-/// It is loaded by one listing and reads of many children at a time, and can be used then; a watch on each
-/// child is set in the background, by requests for many that also tell what changed in between. From then on
-/// each change is read as soon as it is told, also by deletion and creation of the same name. Cheap to
-/// clone; all clones are one cache with one task.
+/// The cache is loaded with one listing, and with reads of many children at a time; then it can be used.
+/// Watches on the children are set in the background, many with one request. The servers reply to that
+/// request with events for the children that changed since they were read. From then on, each change is read
+/// as soon as it is reported, including deletion and re-creation under the same name. Cheap to clone; all
+/// clones share one cache with one task.
 ///
-/// After a lost link, and in a new session, it lists and reads everything again, after a random pause of up
-/// to a millisecond for each child and a second at most, so that the caches of many clients do not all do so
-/// at once. Until that is done it goes on to answer with what it knew, and [`is_stale`](Self::is_stale).
+/// After a lost link, and in a new session, the cache lists and reads everything again. It first waits for a
+/// random pause of up to a millisecond for each child, at most a second, so that the caches of many clients
+/// do not all reload at the same time. Until the reload is done, the cache returns the last known content,
+/// and [`is_stale`](Self::is_stale) returns true.
 ///
-/// Only the children themselves are kept, not the nodes below them, and not folders of clients' own nodes
-/// (`_docent`). Watches are the one-shot watches that every server has, or one
-/// [persistent watch](crate::ClientBuilder::persistent_watches) on the folder: then nothing is listed after a
-/// change, and [`folder`](ChildrenSnapshot::folder) is as of the last listing.
+/// The cache contains only the children, without the nodes below them and without folders of clients'
+/// internal nodes (`_docent`). By default it uses one-shot watches, which every server supports. With a
+/// [persistent watch](crate::ClientBuilder::persistent_watches) on the folder, the cache does not list the
+/// folder after a change, and [`folder`](ChildrenSnapshot::folder) is as of the last listing.
 ///
 /// # Guarantees
-/// The shown content is never older than before, and comes to that of the servers. Values in between may be
-/// left out. A child that cannot be read spoils no other. At most 64 requests of a cache are under way at a
-/// time.
+/// The shown content never goes back to an older state, and converges to that of the servers. Intermediate
+/// values may be skipped. A child that cannot be read does not affect other children. At most 64 requests of
+/// a cache are in flight at a time.
 ///
 /// # Assumptions
-/// A change of the access control list is not told by the servers: a child that nobody may read any more
-/// keeps its last value. All of the children's data fits in memory; with some 10,000 children that come and
-/// go often, listing them takes the servers longer than anything else.
+/// Servers do not report changes of an access control list: a child that may no longer be read keeps its last
+/// value. The data of all children fits in memory. With about 10,000 children that come and go often, listing
+/// them becomes the largest load on the servers.
 ///
 /// # On drop
-/// When the last clone and the last subscriber are dropped its task ends and its watches are removed. It does
-/// not keep the client open.
+/// When the last clone and the last subscriber are dropped, the cache's task ends and its watches are
+/// removed. The cache does not keep the client open.
 ///
 /// # Examples
 /// ```no_run
@@ -61,7 +62,7 @@ use tokio_util::sync::CancellationToken;
 ///     match event? {
 ///         ChildrenEvent::Added(name, _) => println!("{name} is there"),
 ///         ChildrenEvent::Updated(name, node) => println!("{name} has version {}", node.stat.version),
-///         ChildrenEvent::Delete(name) => println!("{name} is gone"),
+///         ChildrenEvent::Delete(name) => println!("{name} was deleted"),
 ///         _ => {}
 ///     }
 /// }
@@ -73,9 +74,9 @@ pub struct ChildrenCache {
     operation_timeout: Duration,
 }
 
-/// Its drop is the drop of the last clone and subscriber.
+/// State shared by clones and subscribers, dropped with the last of them.
 pub(super) struct Handle {
-    // Not a `Client`: a cache does not keep its client open.
+    // Not a `Client`, because a cache does not keep its client open.
     pub(super) shared: Arc<Shared>,
     pub(super) path: String,
     pub(super) store: Arc<ChildrenStore>,
@@ -101,10 +102,10 @@ impl Drop for Handle {
 }
 
 impl ChildrenCache {
-    /// Begins to keep the children of `path`, which need not exist yet.
+    /// Starts caching the children of `path`, which need not exist yet.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule, `Closed`.
+    /// `InvalidInput` if the path breaks a rule, `Closed`.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
         let shared = Arc::clone(client.shared());
         let full = shared.namespace.full("watch", path)?;
@@ -116,37 +117,37 @@ impl ChildrenCache {
         Ok(Self { handle: Arc::new(handle), operation_timeout: client.operation_timeout() })
     }
 
-    /// The path, as it was given.
+    /// The path as given to the constructor.
     pub fn path(&self) -> &str {
         &self.handle.path
     }
 
-    /// The known content now, without I/O. Empty before it was [`ready`](Self::ready).
+    /// The currently known content, without I/O. Empty until the cache is [`ready`](Self::ready).
     pub fn current(&self) -> Arc<ChildrenSnapshot> {
         self.handle.store.current()
     }
 
-    /// True when the known content may be out of date: before everything was read once, from a lost link
-    /// until everything was read again, while the children cannot be listed, and once the client is closed.
+    /// Returns true if the known content may be out of date: before the first load, from a lost link until
+    /// everything was read again, while the children cannot be listed, and after the client is closed.
     pub fn is_stale(&self) -> bool {
         self.handle.store.status().borrow().stale_since.is_some()
     }
 
-    /// Time since it became [stale](Self::is_stale); `None` when it is not.
+    /// Time since the cache became [stale](Self::is_stale); `None` if it is not stale.
     pub fn stale_for(&self) -> Option<Duration> {
         self.handle.store.status().borrow().stale_for(&*self.handle.shared.config.clock)
     }
 
-    /// The error of the last listing, while the children cannot be listed. It is tried again all the time.
+    /// The error of the last listing, while the children cannot be listed. The cache keeps retrying.
     pub fn last_error(&self) -> Option<Error> {
         self.handle.store.status().borrow().last_error.clone()
     }
 
-    /// Waits until everything was read once, at most for the operation timeout.
+    /// Waits until the cache is loaded, at most for the operation timeout.
     ///
     /// # Errors
-    /// That of the listing, when the servers refuse it, as `NoAuth`; else `Timeout`, `Closed`. The cache goes
-    /// on to try.
+    /// The error of the listing if the servers refuse it, such as `NoAuth`; otherwise `Timeout`, `Closed`.
+    /// The cache keeps retrying.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -158,13 +159,14 @@ impl ChildrenCache {
         }
     }
 
-    /// Errors with which the servers refuse to let the children be listed, each when it is news. Ends when
-    /// the client is closed.
+    /// Returns a stream of the errors with which the servers refuse the listing. An error of the same kind
+    /// as the previous one is reported again only after a listing has succeeded. Ends when the client is
+    /// closed.
     pub fn errors(&self) -> SyncStream<Error> {
         status::errors(self.handle.store.status())
     }
 
-    /// Follows the present content and its changes. Each subscriber has a stream of its own.
+    /// Subscribes to the current content and its changes. Each subscriber has a separate stream.
     pub fn changes(&self) -> ChildrenEvents {
         ChildrenEvents::new(Arc::clone(&self.handle))
     }

@@ -1,6 +1,6 @@
 use super::children::Handle;
 use super::snapshot::ChildrenSnapshot;
-use super::subscriber::Taken;
+use super::subscriber::NextItem;
 use crate::error::Error;
 use crate::node::Node;
 use futures_core::Stream;
@@ -9,34 +9,35 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// Event that a [`ChildrenCache`](super::ChildrenCache) tells a subscriber.
+/// Event that a [`ChildrenCache`](super::ChildrenCache) sends to a subscriber.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum ChildrenEvent {
-    /// The events up to the next [`Ready`](Self::Ready) tell everything: forget all children told before.
+    /// The events up to the next [`Ready`](Self::Ready) contain everything: discard all children reported
+    /// before.
     Init,
-    /// A child is there that was not: it is new to this subscriber, or another node (another `czxid`) took
-    /// the place of the one that was told before.
+    /// A child appeared: it is new to this subscriber, or a different node (with another `czxid`) replaced
+    /// the one that was reported before.
     Added(Arc<str>, Arc<Node>),
-    /// The data of a child that was told before has changed.
+    /// The data of a child that was reported before has changed.
     Updated(Arc<str>, Arc<Node>),
-    /// A child is gone.
+    /// A child was deleted.
     Delete(Arc<str>),
-    /// A child exists and cannot be read; its last known data is kept. It is tried again, and an `Added`,
-    /// `Updated` or `Delete` follows when that succeeds.
+    /// A child exists but cannot be read; its last known data is kept. The cache retries, and an `Added`,
+    /// `Updated` or `Delete` follows when a read succeeds.
     Unreadable(Arc<str>, Error),
-    /// Everything up to here is what the servers had.
+    /// The content reported so far is complete and current, as of the cache's last reads.
     Ready,
-    /// From here on it may be out of date: the link was lost, or this subscriber was too slow. A
-    /// [`Ready`](Self::Ready) ends that, after the changes that were missed, or after an [`Init`](Self::Init)
-    /// and everything.
+    /// From here on the content may be out of date: the link was lost, or this subscriber was too slow. A
+    /// [`Ready`](Self::Ready) ends the gap, after the missed changes, or after an [`Init`](Self::Init) and
+    /// the whole content.
     Gap,
 }
 
-/// Item of a subscriber's stream: an event, or why the children cannot be listed.
-pub(super) type Told = Result<ChildrenEvent, Error>;
+/// Item of a subscriber's stream: an event, or the reason why the children cannot be listed.
+pub(super) type EventResult = Result<ChildrenEvent, Error>;
 
-// The nodes' data is not printed.
+// The data of the nodes is not printed.
 impl fmt::Debug for ChildrenEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -51,17 +52,18 @@ impl fmt::Debug for ChildrenEvent {
     }
 }
 
-/// The events of a [`ChildrenCache`](super::ChildrenCache) for one subscriber: `Init`, an `Added` for each
-/// child and `Ready` as soon as the cache has been read once, then the changes.
+/// The events of a [`ChildrenCache`](super::ChildrenCache) for one subscriber. The stream starts with `Init`,
+/// an `Added` for each child and `Ready` as soon as the cache is loaded, and continues with the changes.
 ///
-/// Values in between may be left out, the last one never is. The cache keeps as many events for a slow
-/// subscriber as there are children, and at least 1,024; one that is slower gets `Gap` and everything anew.
-/// An error, as `NoAuth`, says that the children cannot be listed; it is told once and tried again all the
-/// time, and a `Ready` says that it succeeded.
-/// It ends when the client is closed.
+/// Intermediate values may be skipped, but never the last one. For a slow subscriber, the cache keeps as many
+/// events as there are children, and at least 1,024. A subscriber that falls further behind gets `Gap` and
+/// the whole content again.
+///
+/// An error such as `NoAuth` means that the children cannot be listed. It is reported once, and the cache
+/// keeps retrying; a `Ready` follows when a listing succeeds. The stream ends when the client is closed.
 ///
 /// # On drop
-/// The cache forgets the subscriber. A cache lives as long as one of its handles or subscribers.
+/// The cache forgets the subscriber. A cache lives as long as any of its handles or subscribers.
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct ChildrenEvents {
     handle: Arc<Handle>,
@@ -79,7 +81,7 @@ impl ChildrenEvents {
 impl Stream for ChildrenEvents {
     type Item = Result<ChildrenEvent, Error>;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Told>> {
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<EventResult>> {
         loop {
             if let Some(replay) = &mut self.replay {
                 match replay.next() {
@@ -88,15 +90,15 @@ impl Stream for ChildrenEvents {
                 }
             }
             match self.handle.store.take(self.id, cx) {
-                Taken::Event(event) => return Poll::Ready(Some(event)),
-                Taken::Whole { missed, replay } => {
+                NextItem::Event(event) => return Poll::Ready(Some(event)),
+                NextItem::Replay { missed, replay } => {
                     self.replay = Some(replay);
                     if missed {
                         return Poll::Ready(Some(Ok(ChildrenEvent::Gap)));
                     }
                 }
-                Taken::Nothing => return Poll::Pending,
-                Taken::End => return Poll::Ready(None),
+                NextItem::Pending => return Poll::Pending,
+                NextItem::End => return Poll::Ready(None),
             }
         }
     }
@@ -114,12 +116,12 @@ impl fmt::Debug for ChildrenEvents {
     }
 }
 
-/// Events that tell everything, for a subscriber that begins or was too slow.
+/// Events that contain the whole content, for a subscriber that is new or was too slow.
 #[derive(Debug)]
 pub(super) struct Replay {
     snapshot: Arc<ChildrenSnapshot>,
-    /// Item after those of the children.
-    end: Option<Told>,
+    /// Item that follows those of the children.
+    end: Option<EventResult>,
     at: Stage,
 }
 
@@ -131,15 +133,15 @@ enum Stage {
 }
 
 impl Replay {
-    pub(super) fn new(snapshot: Arc<ChildrenSnapshot>, end: Option<Told>) -> Self {
+    pub(super) fn new(snapshot: Arc<ChildrenSnapshot>, end: Option<EventResult>) -> Self {
         Self { snapshot, end, at: Stage::Start }
     }
 }
 
 impl Iterator for Replay {
-    type Item = Told;
+    type Item = EventResult;
 
-    fn next(&mut self) -> Option<Told> {
+    fn next(&mut self) -> Option<EventResult> {
         if matches!(self.at, Stage::Start) {
             self.at = Stage::Children(None);
             return Some(Ok(ChildrenEvent::Init));

@@ -1,7 +1,7 @@
-use super::children_event::{ChildrenEvent, Replay, Told};
+use super::children_event::{ChildrenEvent, EventResult, Replay};
 use super::snapshot::ChildrenSnapshot;
 use super::status::Status;
-use super::subscriber::{Subscriber, Taken};
+use super::subscriber::{NextItem, Subscriber};
 use crate::error::Error;
 use crate::node::Stat;
 use crate::time::Clock;
@@ -10,15 +10,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Context;
 use tokio::sync::watch;
 
-/// Least number of events kept for a slow subscriber; with more children it is their number.
+/// Minimum number of events kept for a slow subscriber; with more children, their number.
 const BACKLOG: usize = 1024;
 
-/// ChildrenStore on which the task of a cache puts its findings, for handles and subscribers. The task waits
-/// for none of them.
+/// Content of a cache, written by its task and read by handles and subscribers. The task never waits for
+/// them.
 pub(super) struct ChildrenStore {
     clock: Arc<dyn Clock>,
     content: Mutex<Content>,
-    /// Changed only while the content is locked, so that they agree.
+    /// Changed only while the content is locked, so that the two agree.
     status: watch::Sender<Status>,
 }
 
@@ -65,10 +65,10 @@ impl ChildrenStore {
         drop(subscriber);
     }
 
-    pub(super) fn take(&self, id: u64, cx: &Context<'_>) -> Taken {
+    pub(super) fn take(&self, id: u64, cx: &Context<'_>) -> NextItem {
         let mut content = self.lock();
         let Content { snapshot, subscribers, .. } = &mut *content;
-        let Some(subscriber) = subscribers.get_mut(&id) else { return Taken::End };
+        let Some(subscriber) = subscribers.get_mut(&id) else { return NextItem::End };
         let status = self.status.borrow();
         let replay = || {
             let end = match (&status.last_error, status.stale_since) {
@@ -81,20 +81,20 @@ impl ChildrenStore {
         subscriber.take(replay, cx.waker(), status.closed)
     }
 
-    /// Changes the content by `events`, and tells subscribers. A child that is added and was known before is
-    /// told as updated.
+    /// Applies `events` to the content, and sends them to the subscribers. An added child that was already
+    /// known is reported as updated.
     pub(super) fn publish(&self, folder: Option<Stat>, events: &[ChildrenEvent]) {
         let mut content = self.lock();
         if folder == content.snapshot.folder && events.is_empty() {
             return;
         }
-        // Copies the changed parts of the map, and only where somebody holds the present one.
+        // Copies the changed parts of the map, and only if the current snapshot is held elsewhere.
         let snapshot = Arc::make_mut(&mut content.snapshot);
         snapshot.folder = folder;
         let events: Vec<_> = events.iter().map(|event| Ok(snapshot.enter(event))).collect();
-        // Before everything is known for the first time subscribers are told nothing.
+        // Before the first load, subscribers get nothing.
         if self.status.borrow().loaded {
-            self.tell(content, &events);
+            self.notify_subscribers(content, &events);
         }
     }
 
@@ -112,7 +112,7 @@ impl ChildrenStore {
             drop(content);
             wakers.into_iter().for_each(std::task::Waker::wake);
         } else {
-            self.tell(content, &[Ok(ChildrenEvent::Ready)]);
+            self.notify_subscribers(content, &[Ok(ChildrenEvent::Ready)]);
         }
     }
 
@@ -122,11 +122,11 @@ impl ChildrenStore {
         if self.status.borrow().stale_since.is_none() {
             let now = self.clock.now();
             self.status.send_modify(|status| status.stale_since = Some(now));
-            self.tell(content, &[Ok(ChildrenEvent::Gap)]);
+            self.notify_subscribers(content, &[Ok(ChildrenEvent::Gap)]);
         }
     }
 
-    /// Tells that the children cannot be listed.
+    /// Reports that the children cannot be listed.
     pub(super) fn failed(&self, error: &Error) {
         let content = self.lock();
         let now = self.clock.now();
@@ -136,11 +136,11 @@ impl ChildrenStore {
             status.stale_since.get_or_insert(now);
         });
         if !known {
-            self.tell(content, &[Err(error.clone())]);
+            self.notify_subscribers(content, &[Err(error.clone())]);
         }
     }
 
-    /// Tells that nothing more will come.
+    /// Reports that no more events will come.
     pub(super) fn close(&self) {
         let mut content = self.lock();
         self.status.send_modify(|status| {
@@ -152,8 +152,8 @@ impl ChildrenStore {
         wakers.into_iter().for_each(std::task::Waker::wake);
     }
 
-    /// Adds events for all subscribers, and wakes them once the content is no longer locked.
-    fn tell(&self, mut content: MutexGuard<'_, Content>, events: &[Told]) {
+    /// Queues events for all subscribers, and wakes them after the content is unlocked.
+    fn notify_subscribers(&self, mut content: MutexGuard<'_, Content>, events: &[EventResult]) {
         let limit = content.snapshot.len().max(BACKLOG);
         let wakers: Vec<_> = content
             .subscribers
@@ -183,23 +183,23 @@ mod tests {
         ChildrenEvent::Added(Arc::from(name), node(mzxid))
     }
 
-    fn word(told: Told) -> String {
-        told.map_or_else(|error| error.to_string(), |event| format!("{event:?}"))
+    fn text(item: EventResult) -> String {
+        item.map_or_else(|error| error.to_string(), |event| format!("{event:?}"))
     }
 
-    /// All events that subscriber `id` can take now, in words.
+    /// All events that subscriber `id` can take now, as text.
     fn take_all(store: &ChildrenStore, id: u64) -> Vec<String> {
         let waker = noop_waker();
         let mut events = Vec::new();
         loop {
             match store.take(id, &Context::from_waker(&waker)) {
-                Taken::Event(event) => events.push(word(event)),
-                Taken::Whole { missed, replay } => {
+                NextItem::Event(event) => events.push(text(event)),
+                NextItem::Replay { missed, replay } => {
                     events.extend(missed.then(|| "Gap".to_owned()));
-                    events.extend(replay.map(word));
+                    events.extend(replay.map(text));
                 }
-                Taken::Nothing => return events,
-                Taken::End => {
+                NextItem::Pending => return events,
+                NextItem::End => {
                     events.push("End".to_owned());
                     return events;
                 }
@@ -212,11 +212,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_subscriber_is_told_everything_and_then_the_changes() {
+    async fn a_subscriber_gets_the_whole_content_and_then_the_changes() {
         let store = store();
         let early = store.subscribe();
         store.publish(None, &[apply("b", 2), apply("a", 1)]);
-        assert!(take_all(&store, early).is_empty(), "nothing before everything is known");
+        assert!(take_all(&store, early).is_empty(), "no events before the first load");
         store.caught_up();
         let late = store.subscribe();
         let everything = ["Init", "Added(\"a\", mzxid 1)", "Added(\"b\", mzxid 2)", "Ready"];
@@ -245,18 +245,18 @@ mod tests {
             None,
             &[apply("a", 1), apply("a", 2), other, ChildrenEvent::Delete("a".into()), apply("a", 9)],
         );
-        let told = [
+        let expected = [
             "Added(\"a\", mzxid 1)",
             "Updated(\"a\", mzxid 2)",
             "Added(\"a\", mzxid 7)",
             "Delete(\"a\")",
             "Added(\"a\", mzxid 9)",
         ];
-        assert_eq!(take_all(&store, subscriber), told);
+        assert_eq!(take_all(&store, subscriber), expected);
     }
 
     #[tokio::test]
-    async fn a_slow_subscriber_is_told_that_it_missed_something_and_everything_anew() {
+    async fn a_slow_subscriber_gets_a_gap_and_the_whole_content_again() {
         let store = store();
         store.caught_up();
         let (slow, quick) = (store.subscribe(), store.subscribe());
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_begins_while_it_is_out_of_date_is_not_told_that_it_is_ready() {
+    async fn a_subscriber_of_a_stale_cache_gets_no_ready_event() {
         let store = store();
         store.publish(None, &[apply("a", 1)]);
         store.caught_up();
@@ -298,7 +298,7 @@ mod tests {
         drop(held);
         let before = Arc::as_ptr(&store.current());
         store.publish(None, &[apply("c", 3)]);
-        assert_eq!(Arc::as_ptr(&store.current()), before, "changed in its place");
+        assert_eq!(Arc::as_ptr(&store.current()), before, "changed in place");
         assert_eq!(store.current().iter().map(|(name, _)| &**name).collect::<String>(), "abc");
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 /// Children of a node.
 #[derive(Debug, Default)]
 pub(super) struct Folder {
-    /// Keys of the children, and some of nodes that were removed since.
+    /// Keys of the children, and of some nodes that were removed since.
     children: Vec<Arc<str>>,
     /// True if these are the children of the last listing, in its order.
     is_ordered: bool,
@@ -15,13 +15,13 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// The number of the listing that begins.
+    /// Starts a listing and returns its number.
     pub(super) fn begin_listing(&mut self) -> u64 {
         self.listings += 1;
         self.listings
     }
 
-    /// The ranges of the children and of the `names` of a listing between which the two may differ.
+    /// Returns the ranges of the children and of the listed `names` in which the two may differ.
     pub(super) fn changed(&self, names: &[String]) -> (Range<usize>, Range<usize>) {
         let (start, end) = match self.is_ordered {
             true => unmoved(&self.children, names),
@@ -30,7 +30,7 @@ impl Folder {
         (start..self.children.len() - end, start..names.len() - end)
     }
 
-    /// Puts the `listed` children in the place of those in `range`, which are returned.
+    /// Replaces the children in `range` by the `listed` ones, and returns the replaced children.
     pub(super) fn replace(&mut self, range: Range<usize>, listed: Vec<Arc<str>>) -> Vec<Arc<str>> {
         (self.is_ordered, self.removed) = (true, 0);
         self.children.splice(range, listed).collect()
@@ -42,7 +42,7 @@ impl Folder {
         self.is_ordered = false;
     }
 
-    /// Records that the next listing may differ from the last one at any place.
+    /// Records that the next listing may differ from the last one anywhere.
     pub(super) fn forget_order(&mut self) {
         self.is_ordered = false;
     }
@@ -62,7 +62,7 @@ impl Folder {
     }
 }
 
-/// Number of names at the start and at the end of two lists that are the same in both.
+/// Returns the number of equal names at the start and at the end of two lists.
 fn unmoved(children: &[Arc<str>], names: &[String]) -> (usize, usize) {
     // The key of a child ends with its name.
     let is_same = |(child, name): &(&Arc<str>, &String)| child.rsplit('/').next() == Some(name.as_str());

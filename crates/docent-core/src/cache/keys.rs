@@ -1,7 +1,7 @@
 use crate::node::is_own_name;
 use std::sync::Arc;
 
-/// Names by which a cache knows its nodes: the names of children, or the paths of the nodes of a tree.
+/// Keys by which a cache identifies its nodes: the names of children, or the paths of the nodes of a tree.
 #[derive(Debug)]
 pub(super) struct Keys {
     /// Key of the cache's own node: empty for a cache of children, whose keys are names.
@@ -11,12 +11,12 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// The children of the node at `full`, by their names.
+    /// Keys of the children of the node at `full`: their names.
     pub(super) fn names(full: String) -> Self {
         Self { root: Arc::from(""), full }
     }
 
-    /// The nodes of the tree at `path`, which is `full` at the servers, by their paths.
+    /// Keys of the nodes of the tree at `path`: their paths. The servers know `path` as `full`.
     pub(super) fn paths(path: &str, full: String) -> Self {
         Self { root: Arc::from(path), full }
     }
@@ -25,7 +25,7 @@ impl Keys {
         &self.root
     }
 
-    /// True for the keys of a cache of children.
+    /// Returns true for the keys of a cache of children.
     pub(super) fn are_names(&self) -> bool {
         self.root.is_empty()
     }
@@ -45,7 +45,7 @@ impl Keys {
         }
     }
 
-    /// Key of the node at a full path; `None` if the cache does not keep nodes there.
+    /// Key of the node at a full path; `None` if the cache does not contain nodes there.
     pub(super) fn of_full(&self, full: &str) -> Option<String> {
         let below = full.strip_prefix(&self.full)?;
         let below = match self.full.as_str() {
@@ -67,7 +67,7 @@ impl Keys {
         child
     }
 
-    /// As [`child`](Self::child), in place of the text in `child`.
+    /// Same as [`child`](Self::child), but replaces the text in `child`.
     pub(super) fn write_child(&self, child: &mut String, key: &str, name: &str) {
         child.clear();
         if !self.are_names() {
@@ -77,7 +77,7 @@ impl Keys {
         child.push_str(name);
     }
 
-    /// Key of the node above that of `key`, which is not the root.
+    /// Key of the parent of `key`, which is not the root.
     pub(super) fn parent<'a>(&self, key: &'a str) -> &'a str {
         if self.are_names() { "" } else { docent_proto::parent(key).unwrap_or("/") }
     }

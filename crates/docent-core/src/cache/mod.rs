@@ -1,8 +1,8 @@
-//! A node, the children of a node, or a whole tree, kept in memory: read without I/O, brought up to date in
-//! the background.
+//! A node, the children of a node, or a whole tree, kept in memory: read without I/O, updated in the
+//! background.
 //!
-//! One task for each cache, over one-shot watches that are set again, or over one persistent watch. Caches
-//! and streams of one client that look at the same node share one watch at the server.
+//! Each cache has one task, which uses one-shot watches that it re-arms, or one persistent watch. Caches and
+//! streams of one client that follow the same node share one watch at the server.
 
 mod attachment;
 mod children;
@@ -10,11 +10,11 @@ mod children_event;
 mod children_store;
 mod folder;
 mod keys;
-mod let_go;
 mod node;
 mod node_task;
 mod nodes;
 mod reads;
+mod remove_watches;
 mod shared_node;
 mod snapshot;
 mod status;

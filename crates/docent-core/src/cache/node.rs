@@ -18,21 +18,20 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-/// The data of one node, kept in memory, whether the node exists or not. For users of Curator: it does the
-/// work of the class of the same name.
+/// The data of one node, kept in memory. The node need not exist. Corresponds to Curator's `NodeCache`.
 ///
-/// It is read with a watch, again when that fires, and again after a lost link and in a new session. Until
-/// that is done it goes on to answer with what it knew, and [`is_stale`](Self::is_stale). Cheap to clone; all
-/// clones are one cache with one task.
+/// The node is read with a watch, and again when the watch fires, after a lost link and in a new session.
+/// Until the node is read again, the cache returns the last known data, and [`is_stale`](Self::is_stale)
+/// returns true. Cheap to clone; all clones share one cache with one task.
 ///
 /// # Guarantees
-/// The shown node is never older than before, and comes to that of the servers. Values in between may be left
-/// out. Changes are told by transaction, also when the new data equals the old, and when the node was created
-/// again.
+/// The shown node never goes back to an older state, and converges to that of the servers. Intermediate
+/// values may be skipped. Changes are detected by transaction, so that a write of equal data and a
+/// re-creation of the node are reported.
 ///
 /// # On drop
-/// When the last clone and the last stream of changes are dropped its task ends and its watch is removed. It
-/// does not keep the client open.
+/// When the last clone and the last stream of changes are dropped, the cache's task ends and its watch is
+/// removed. The cache does not keep the client open.
 ///
 /// # Examples
 /// ```no_run
@@ -54,9 +53,9 @@ pub struct NodeCache {
     pub(super) operation_timeout: Duration,
 }
 
-/// Shared by clones and streams: its drop is that of the last one.
+/// State shared by clones and streams, dropped with the last of them.
 pub(super) struct Handle {
-    // Not a `Client`: a cache does not keep its client open.
+    // Not a `Client`, because a cache does not keep its client open.
     pub(super) shared: Arc<Shared>,
     pub(super) path: String,
     status: watch::Receiver<Status>,
@@ -66,7 +65,7 @@ pub(super) struct Handle {
 }
 
 impl Handle {
-    /// Begins to keep the data of the node at the full path `full`.
+    /// Starts caching the data of the node at the full path `full`.
     fn start(shared: &Arc<Shared>, path: &str, full: String) -> Self {
         let (store, status) = watch::channel(Status::new(&*shared.config.clock));
         let (values, value) = watch::channel(None);
@@ -80,7 +79,7 @@ impl Handle {
     }
 }
 
-/// `None` before it was read, `Some(None)` for no node.
+/// `None` before the first read; `Some(None)` if the node does not exist.
 pub(super) type Value = Option<Option<Arc<Node>>>;
 
 impl Drop for Handle {
@@ -90,16 +89,16 @@ impl Drop for Handle {
 }
 
 impl NodeCache {
-    /// Begins to keep the data of `path`, which need not exist yet.
+    /// Starts caching the data of `path`, which need not exist yet.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule, `Closed`.
+    /// `InvalidInput` if the path breaks a rule, `Closed`.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
         let full = checked(client, path)?;
         Ok(Self::with(Arc::new(Handle::start(client.shared(), path, full)), client))
     }
 
-    /// The cache of `path` that this client has in common, which this begins if there is none.
+    /// Returns the cache of `path` that the handles of this client share, starting it if there is none.
     pub(super) fn common(client: &Client, path: &str) -> Result<Self, Error> {
         let (full, shared) = (checked(client, path)?, client.shared());
         let handle = shared.common.get(path.to_owned(), || Handle::start(shared, path, full));
@@ -110,38 +109,37 @@ impl NodeCache {
         Self { handle, operation_timeout: client.operation_timeout() }
     }
 
-    /// Asks the task to tell when it shows what the servers have, as far as they told.
-    pub(super) fn join(&self, hears_errors: bool) -> oneshot::Receiver<Result<(), Error>> {
-        let (told, answer) = oneshot::channel();
-        // Without a task nobody is told, which says that it is gone.
-        let _ = self.handle.joins.send(Join { hears_errors, told });
+    /// Asks the task for a notification when the cache shows the latest state that the servers have reported.
+    pub(super) fn join(&self, wants_errors: bool) -> oneshot::Receiver<Result<(), Error>> {
+        let (reply, answer) = oneshot::channel();
+        // If the task has ended, the receiver fails, which reports the end.
+        let _ = self.handle.joins.send(Join { wants_errors, reply });
         answer
     }
 
-    /// The path, as it was given.
+    /// The path as given to the constructor.
     pub fn path(&self) -> &str {
         &self.handle.path
     }
 
-    /// The known node now, without I/O; `None` when there is no node, and before it was
+    /// The currently known node, without I/O. `None` if the node does not exist, and until the cache is
     /// [`ready`](Self::ready).
     pub fn current(&self) -> Option<Arc<Node>> {
         self.handle.value.borrow().clone().flatten()
     }
 
-    /// True when the known node may be out of date: before the node was read once, from a lost link until it
-    /// was read again, while it cannot be read, and once the client is closed.
+    /// Returns true if the known node may be out of date: before the first read, from a lost link until the
+    /// node was read again, while it cannot be read, and after the client is closed.
     pub fn is_stale(&self) -> bool {
         self.handle.status.borrow().stale_since.is_some()
     }
 
-    /// Time since it became [stale](Self::is_stale); `None` when it is not.
+    /// Time since the cache became [stale](Self::is_stale); `None` if it is not stale.
     pub fn stale_for(&self) -> Option<Duration> {
         self.handle.status.borrow().stale_for(&*self.handle.shared.config.clock)
     }
 
-    /// The error of the last read, as `NoAuth`, while the node cannot be read. It is tried again all the
-    /// time.
+    /// The error of the last read, such as `NoAuth`, while the node cannot be read. The cache keeps retrying.
     pub fn last_error(&self) -> Option<Error> {
         self.handle.status.borrow().last_error.clone()
     }
@@ -149,8 +147,8 @@ impl NodeCache {
     /// Waits until the node was read once, at most for the operation timeout.
     ///
     /// # Errors
-    /// That of the read, when the servers refuse it, as `NoAuth`; else `Timeout`, `Closed`. The cache goes on
-    /// to try.
+    /// The error of the read if the servers refuse it, such as `NoAuth`; otherwise `Timeout`, `Closed`. The
+    /// cache keeps retrying.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -162,28 +160,31 @@ impl NodeCache {
         }
     }
 
-    /// Errors with which the servers refuse to let the node be read, each when it is news. Ends when the
-    /// client is closed.
+    /// Returns a stream of the errors with which the servers refuse the read. An error of the same kind as
+    /// the previous one is reported again only after a read has succeeded. Ends when the client is closed.
     pub fn errors(&self) -> SyncStream<Error> {
         status::errors(self.handle.status.clone())
     }
 
-    /// Follows whether it [is stale](Self::is_stale): the present answer first, and then each change. Ends
-    /// when the client is closed, or the last handle of the cache was dropped.
+    /// Returns a stream of whether the cache [is stale](Self::is_stale): the current state first, then each
+    /// change. Ends when the client is closed, or when the last handle of the cache is dropped.
     pub fn staleness(&self) -> SyncStream<bool> {
         status::staleness(self.handle.status.clone())
     }
 
-    /// Follows the node: the present one, as soon as it is known, and then each change; `None` for no node. A
-    /// slow reader skips values, never the last one. An error, as `NoAuth`, says that the node cannot be
-    /// read; it is told once and tried again all the time. Ends when the client is closed.
+    /// Returns a stream of the node: the current state as soon as it is known, then each change; `None` if
+    /// the node does not exist.
+    ///
+    /// A slow reader skips values, but never the last one. An error such as `NoAuth` means that the node
+    /// cannot be read. It is reported once, and the cache keeps retrying. The stream ends when the client is
+    /// closed.
     pub fn changes(&self) -> NodeChanges {
         let mut values = self.handle.value.clone();
         values.mark_changed();
         let state = (Arc::clone(&self.handle), values);
         let changes = stream::unfold(state, |(handle, mut values)| async move {
             loop {
-                // The task goes with the client.
+                // The task ends with the client.
                 values.changed().await.ok()?;
                 let value = values.borrow_and_update().clone();
                 if let Some(node) = value {
@@ -195,7 +196,7 @@ impl NodeCache {
     }
 }
 
-/// The full path, of a client that is not closed.
+/// Returns the full path, or an error if the client is closed.
 fn checked(client: &Client, path: &str) -> Result<String, Error> {
     let shared = client.shared();
     let full = shared.namespace.full("watch", path)?;
@@ -215,7 +216,7 @@ impl fmt::Debug for NodeCache {
     }
 }
 
-/// The changes of a [`NodeCache`]. It keeps the cache alive.
+/// Stream of changes of a [`NodeCache`]. The stream keeps the cache alive.
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct NodeChanges(SyncStream<Result<Option<Arc<Node>>, Error>>);
 

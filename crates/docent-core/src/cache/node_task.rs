@@ -1,4 +1,4 @@
-use super::attachment::{Attachment, News};
+use super::attachment::{Attachment, SessionChange};
 use super::node::Value;
 use super::nodes::Version;
 use super::shared_node::Join;
@@ -8,7 +8,7 @@ use crate::node::Node;
 use crate::operation::Shared;
 use crate::session::{Cause, Fired, Lane, Outcome, Pending, Reply, Watch};
 use crate::time::Backoff;
-use crate::watch::{LONGEST_PAUSE, patience};
+use crate::watch::{LONGEST_PAUSE, retry_backoff};
 use bytes::Bytes;
 use docent_proto::{Code, Request, Response};
 use std::future::ready;
@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Keeps the data of one node.
+/// Task that caches the data of one node.
 pub(super) struct NodeTask {
     shared: Arc<Shared>,
     path: String,
@@ -29,13 +29,13 @@ pub(super) struct NodeTask {
     waiting: Vec<Join>,
     abandoned: CancellationToken,
     attachment: Attachment,
-    /// True while the link is up and the session takes requests.
+    /// True while the link is up and the session accepts requests.
     up: bool,
     known: Option<Version>,
     watch: Option<Box<Watch>>,
     next: Next,
     /// Pauses between attempts.
-    patience: Backoff,
+    backoff: Backoff,
 }
 
 /// Next action of the task.
@@ -44,21 +44,21 @@ enum Next {
     Reading(Pending),
     /// Waits for the creation of the node.
     Awaiting(Pending),
-    /// Nothing: the watch tells of changes.
+    /// Does nothing: the watch reports changes.
     Rest,
-    /// Reads again then.
+    /// Reads again at this time.
     Pause(Instant),
 }
 
 enum Step {
-    News(News),
+    SessionChanged(SessionChange),
     Read(Outcome),
     Awaited(Outcome),
     Fired(Fired),
     Joined(Join),
     UpToDate,
-    Again,
-    Over,
+    ReadAgain,
+    Closed,
 }
 
 impl NodeTask {
@@ -85,7 +85,7 @@ impl NodeTask {
             known: None,
             watch: None,
             next: Next::Read,
-            patience: patience(),
+            backoff: retry_backoff(),
         }
     }
 
@@ -98,48 +98,48 @@ impl NodeTask {
                 self.next = Next::Reading(self.attachment.generation.session.submit(request, Lane::Call));
             }
             match self.step().await {
-                Step::News(news) => self.news(news),
+                Step::SessionChanged(change) => self.session_changed(change),
                 Step::Read(outcome) => self.read(outcome),
                 Step::Awaited(outcome) => self.awaited(outcome),
                 Step::Fired(fired) => self.fired(fired),
                 Step::Joined(join) => self.joined(join),
-                Step::UpToDate => self.waiting.drain(..).for_each(|join| drop(join.told.send(Ok(())))),
-                Step::Again => self.next = Next::Read,
-                Step::Over => return,
+                Step::UpToDate => self.waiting.drain(..).for_each(|join| drop(join.reply.send(Ok(())))),
+                Step::ReadAgain => self.next = Next::Read,
+                Step::Closed => return,
             }
         }
     }
 
-    /// Waits for what happens next. Cancel safe: the outcome of a request is taken only with the step.
+    /// Waits for the next step. Cancel safe: the outcome of a request is taken only together with the step.
     async fn step(&mut self) -> Step {
         tokio::select! {
             biased;
-            () = self.shared.closing.cancelled() => Step::Over,
-            () = self.abandoned.cancelled() => Step::Over,
-            news = self.attachment.news() => Step::News(news),
+            () = self.shared.closing.cancelled() => Step::Closed,
+            () = self.abandoned.cancelled() => Step::Closed,
+            change = self.attachment.changed() => Step::SessionChanged(change),
             Some(step) = next(&mut self.next) => step,
             Some(fired) = fired(&mut self.watch) => Step::Fired(fired),
             Some(join) = self.joins.recv() => Step::Joined(join),
-            // The last: an event that has arrived comes before it.
+            // Last, so that events which have already arrived are processed first.
             () = ready(()), if self.is_resting() && !self.waiting.is_empty() => Step::UpToDate,
         }
     }
 
-    /// True when nothing is known of the node that was not read, and a watch would tell. Without one the
-    /// session is over: news of that follow.
+    /// Returns true if the node is read and a watch would report changes. If there is no watch, the session
+    /// has ended, and the attachment reports that.
     fn is_resting(&self) -> bool {
         self.up && matches!(self.next, Next::Rest) && self.watch.is_some()
     }
 
     fn joined(&mut self, join: Join) {
-        if let (Next::Pause(_), true) = (&self.next, join.hears_errors) {
+        if let (Next::Pause(_), true) = (&self.next, join.wants_errors) {
             self.next = Next::Read;
         }
-        self.waiting.retain(|join| !join.told.is_closed());
+        self.waiting.retain(|join| !join.reply.is_closed());
         self.waiting.push(join);
     }
 
-    fn news(&mut self, News { session, lost, up }: News) {
+    fn session_changed(&mut self, SessionChange { session, lost, up }: SessionChange) {
         if lost {
             self.next = Next::Read;
             let now = self.shared.config.clock.now();
@@ -152,14 +152,14 @@ impl NodeTask {
         }
         self.up = up;
         if up {
-            // Also where no change was missed: only the read shows that.
+            // Read even if no change was missed, because only the read shows that.
             self.next = Next::Read;
         }
     }
 
     fn fired(&mut self, fired: Fired) {
         self.watch = None;
-        // The end of a session comes as `News`. A read under way leaves a watch of its own.
+        // The end of a session arrives as `SessionChange`. A read in flight leaves a new watch.
         if let (Fired::Event(_), Next::Rest) = (fired, &self.next) {
             self.next = Next::Read;
         }
@@ -172,7 +172,7 @@ impl NodeTask {
                 self.rest(watch);
                 let version = (stat.czxid, stat.mzxid);
                 if self.known.replace(version) != Some(version) {
-                    // A copy: a part of a read buffer would keep all of it in memory.
+                    // Copy the data: a slice of a read buffer would keep the whole buffer in memory.
                     let data = data.map_or_else(Bytes::new, |data| Bytes::copy_from_slice(&data));
                     self.values.send_replace(Some(Some(Arc::new(Node { data, stat: stat.into() }))));
                 }
@@ -194,19 +194,20 @@ impl NodeTask {
                 self.rest(watch);
                 self.known = None;
                 self.values.send_if_modified(|value| {
-                    let news = !matches!(value, Some(None));
+                    let is_new = !matches!(value, Some(None));
                     *value = Some(None);
-                    news
+                    is_new
                 });
                 self.caught_up();
             }
-            // It was created between the two reads.
+            // The node was created between the two reads.
             Ok(_) | Err(Code::NO_NODE) => self.next = Next::Read,
             Err(code) => self.refused(code),
         }
     }
 
-    /// The reply to a request; without one it is sent again, after a pause or over the next link.
+    /// Returns the reply to a request. Without a reply, the request is sent again after a pause or over the
+    /// next link.
     fn reply(&mut self, outcome: Outcome) -> Option<Reply> {
         self.next = Next::Read;
         match outcome.answer() {
@@ -223,14 +224,14 @@ impl NodeTask {
     }
 
     fn rest(&mut self, watch: Option<Box<Watch>>) {
-        // The new one is there before the old one goes: the server keeps its watch.
+        // The new watch exists before the old one is dropped, so the server keeps the registration.
         self.watch = watch;
         self.next = Next::Rest;
-        self.patience = patience();
+        self.backoff = retry_backoff();
     }
 
     fn pause(&mut self) {
-        self.next = Next::Pause(Instant::now() + self.patience.next().unwrap_or(LONGEST_PAUSE));
+        self.next = Next::Pause(Instant::now() + self.backoff.next().unwrap_or(LONGEST_PAUSE));
     }
 
     fn caught_up(&self) {
@@ -247,10 +248,11 @@ impl NodeTask {
 
     fn failed(&mut self, error: Error) {
         let error = error.at(&self.path);
-        tracing::debug!(path = self.path, %error, "cannot read the node");
+        // Event: A cache or watch of one node cannot read its node. It retries after a pause.
+        tracing::debug!(path = self.path, %error, "cannot read the watched node; retrying");
         let now = self.shared.config.clock.now();
-        for join in self.waiting.extract_if(.., |join| join.hears_errors) {
-            let _ = join.told.send(Err(error.clone()));
+        for join in self.waiting.extract_if(.., |join| join.wants_errors) {
+            let _ = join.reply.send(Err(error.clone()));
         }
         self.status.send_modify(|status| {
             status.last_error = Some(error);
@@ -260,7 +262,7 @@ impl NodeTask {
     }
 }
 
-/// Ends the waits for the task, also where it panicked or was dropped.
+/// Ends the waits for the task, even if it panicked or was dropped.
 impl Drop for NodeTask {
     fn drop(&mut self) {
         let now = self.shared.config.clock.now();
@@ -277,7 +279,7 @@ async fn next(next: &mut Next) -> Option<Step> {
         Next::Awaiting(pending) => Some(Step::Awaited(pending.await)),
         Next::Pause(until) => {
             tokio::time::sleep_until(*until).await;
-            Some(Step::Again)
+            Some(Step::ReadAgain)
         }
         Next::Read | Next::Rest => None,
     }

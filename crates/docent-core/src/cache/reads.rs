@@ -9,7 +9,7 @@ pub(super) const ARMED_TOGETHER: usize = 512;
 
 /// Kind of a read of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Look {
+pub(super) enum ReadKind {
     Data,
     Names,
 }
@@ -18,7 +18,7 @@ pub(super) enum Look {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Read {
     /// Reads one node, and leaves a watch if it has none yet.
-    One { key: Arc<str>, look: Look, watch: bool },
+    One { key: Arc<str>, kind: ReadKind, watch: bool },
     /// Reads the data of several nodes, and leaves no watches.
     Several(Vec<Arc<str>>),
     /// Reads nothing: sets watches on the data of several nodes, which were read as of `since` or later. The
@@ -31,7 +31,7 @@ pub(super) enum Read {
 pub(super) struct Slot {
     pub(super) stage: Stage,
     /// Set when the node changed while it was being read.
-    pub(super) again: bool,
+    pub(super) read_again: bool,
     /// Set while the sync waits for the read.
     pub(super) due: bool,
     /// Set once it was reported that the servers refuse the read.
@@ -46,7 +46,7 @@ pub(super) enum Stage {
     Queued,
     /// Known, but without a watch.
     Unwatched,
-    Asked,
+    InFlight,
 }
 
 impl Slot {
@@ -65,10 +65,10 @@ pub(super) struct Queues {
 }
 
 impl Queues {
-    pub(super) fn push(&mut self, key: Arc<str>, look: Look) {
-        match look {
-            Look::Data => self.unread.push_back(key),
-            Look::Names => self.unlisted.push_back(key),
+    pub(super) fn push(&mut self, key: Arc<str>, kind: ReadKind) {
+        match kind {
+            ReadKind::Data => self.unread.push_back(key),
+            ReadKind::Names => self.unlisted.push_back(key),
         }
     }
 }

@@ -10,14 +10,15 @@ use std::future::Future;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// A [`NodeCache`] that all of a client's handles on one path share: one read and one watch for all of them.
+/// A [`NodeCache`] that all handles of a client on one path share: one read and one watch for all of them.
 ///
 /// # Guarantees
-/// A handle shows nothing that is older than what the servers had told when it was made: where others hold
-/// the cache already, its value is taken without a read once no change of it is known that was not read.
+/// Once a handle has [caught up](Self::caught_up), it shows nothing older than what the servers had reported
+/// when the handle was created. If other handles already use the cache, its value is taken without a read,
+/// unless a change was reported that is not read yet.
 ///
 /// # On drop
-/// With the last handle the cache's task ends, and its watch is removed.
+/// With the last handle, the cache's task ends and its watch is removed.
 ///
 /// # Examples
 /// ```no_run
@@ -34,33 +35,33 @@ pub struct SharedNode {
     cache: NodeCache,
 }
 
-/// Wish of a handle to be told when the cache is fresh.
+/// Request of a handle for a notification when the cache is up to date.
 pub(super) struct Join {
-    /// True when the next error of a read is told, too, and the node is read at once to find out.
-    pub(super) hears_errors: bool,
-    pub(super) told: oneshot::Sender<Result<(), Error>>,
+    /// True if the handle also wants the next error of a read, and an immediate read if the task is pausing.
+    pub(super) wants_errors: bool,
+    pub(super) reply: oneshot::Sender<Result<(), Error>>,
 }
 
 impl SharedNode {
-    /// The cache of `path` that this client has, or a new one. The node need not exist yet.
+    /// Returns the cache of `path` that this client shares, or a new one. The node need not exist yet.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule, `Closed`.
+    /// `InvalidInput` if the path breaks a rule, `Closed`.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
         Ok(Self { cache: NodeCache::common(client, path)? })
     }
 
-    /// The cache. The value may be older than this handle until it has [caught up](Self::caught_up).
+    /// The cache. Its value may be older than this handle until it has [caught up](Self::caught_up).
     pub fn cache(&self) -> &NodeCache {
         &self.cache
     }
 
-    /// Waits until the cache shows what the servers have, as far as they told, at most for the operation
-    /// timeout. A node that could not be read is tried at once.
+    /// Waits until the cache shows the latest state that the servers have reported, at most for the operation
+    /// timeout. If the last read failed, the node is read again immediately.
     ///
     /// # Errors
-    /// That of a read that ends while this waits, when the servers refuse it, as `NoAuth`; else `Timeout`,
-    /// `Closed`. The cache goes on to try.
+    /// The error of a read that ends during the wait, if the servers refuse it, such as `NoAuth`; otherwise
+    /// `Timeout`, `Closed`. The cache keeps retrying.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -68,20 +69,20 @@ impl SharedNode {
         let cache = self.cache.clone();
         async move {
             let Handle { shared, path, .. } = &*cache.handle;
-            let told = cache.join(true);
-            let Ok(told) = tokio::time::timeout_at(deadline(cache.operation_timeout), told).await else {
+            let answer = cache.join(true);
+            let Ok(answer) = tokio::time::timeout_at(deadline(cache.operation_timeout), answer).await else {
                 return Err(status::timeout_error(shared, path));
             };
-            // The task goes with the client.
-            told.unwrap_or_else(|_| Err(Error::new(shared.closed(), "watch").at(path)))
+            // The task ends with the client.
+            answer.unwrap_or_else(|_| Err(Error::new(shared.closed(), "watch").at(path)))
         }
     }
 
-    /// Follows the node, as [`NodeCache::changes`] does, from the time on at which the cache has caught up.
+    /// Returns a stream like [`NodeCache::changes`], which starts when the cache has caught up.
     pub fn changes(&self) -> SyncStream<Result<Option<Arc<Node>>, Error>> {
         let (cache, errors) = (self.cache.clone(), self.cache.errors());
         let fresh = async move {
-            // Errors go by the other stream.
+            // Errors are delivered by the other stream.
             let _ = cache.join(false).await;
             cache.changes().filter_map(async |change| change.ok())
         };

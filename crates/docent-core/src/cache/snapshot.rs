@@ -8,8 +8,9 @@ use std::sync::Arc;
 /// The children of a node with their data, as a [`ChildrenCache`](super::ChildrenCache) knew them at one
 /// time.
 ///
-/// It does not change. Those of one cache share what they have in common: a change while one is held copies
-/// some hundred pointers, however many children there are; a change while none is held copies nothing.
+/// A snapshot does not change. Snapshots of one cache share their common parts: a change while a snapshot is
+/// held copies a few hundred pointers, however many children there are; a change while none is held copies
+/// nothing.
 #[derive(Clone, Default)]
 pub struct ChildrenSnapshot {
     pub(super) folder: Option<Stat>,
@@ -18,24 +19,24 @@ pub struct ChildrenSnapshot {
 }
 
 impl ChildrenSnapshot {
-    /// The stat of the node whose children these are, as of their last listing; `None` when there is no such
-    /// node, or nothing was read yet.
+    /// The stat of the parent node, as of the last listing; `None` if that node does not exist, or if nothing
+    /// was read yet.
     pub fn folder(&self) -> Option<&Stat> {
         self.folder.as_ref()
     }
 
-    /// A child by its name.
+    /// Returns a child by its name.
     pub fn get(&self, name: &str) -> Option<&Arc<Node>> {
         self.children.get(name)
     }
 
-    /// The children by name, in the order of names.
+    /// Iterates over the children, ordered by name.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Arc<str>, &Arc<Node>)> + DoubleEndedIterator {
         self.children.iter()
     }
 
-    /// The children that exist but could not be read the last time, and why. The last known data of such a
-    /// child is still among the children.
+    /// Iterates over the children that exist but could not be read the last time, with the reason. The last
+    /// known data of such a child is still among the children.
     pub fn unreadable(&self) -> impl ExactSizeIterator<Item = (&Arc<str>, &Error)> {
         self.unreadable.iter()
     }
@@ -45,12 +46,13 @@ impl ChildrenSnapshot {
         self.children.len()
     }
 
-    /// True when no child's data is known.
+    /// Returns true if no child's data is known.
     pub fn is_empty(&self) -> bool {
         self.children.is_empty()
     }
 
-    /// Takes an event in, and returns it as it is told: a child that was known is updated, not added.
+    /// Applies an event, and returns the event to report: a child that was already known is updated, not
+    /// added.
     pub(super) fn enter(&mut self, event: &ChildrenEvent) -> ChildrenEvent {
         match event {
             ChildrenEvent::Added(name, node) => return self.apply(name, node),
@@ -78,18 +80,18 @@ impl ChildrenSnapshot {
         self.children.remove(name);
     }
 
-    /// The first child whose name is after `name`.
+    /// Returns the first child whose name is after `name`.
     pub(super) fn child_after(&self, name: Option<&str>) -> Option<(&Arc<str>, &Arc<Node>)> {
         self.children.after(name)
     }
 
-    /// The first child that could not be read whose name is after `name`.
+    /// Returns the first unreadable child whose name is after `name`.
     pub(super) fn unreadable_after(&self, name: Option<&str>) -> Option<(&Arc<str>, &Error)> {
         self.unreadable.after(name)
     }
 }
 
-// The nodes' data is not printed.
+// The data of the nodes is not printed.
 impl fmt::Debug for ChildrenSnapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ChildrenSnapshot")

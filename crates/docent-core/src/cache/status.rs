@@ -9,11 +9,12 @@ use tokio::sync::watch;
 /// State of a cache.
 #[derive(Debug, Clone)]
 pub(super) struct Status {
-    /// True once it has been read.
+    /// True after the first load.
     pub(super) loaded: bool,
-    /// Time since when it may be out of date; `None` when it is up to date as far as the servers told.
+    /// Time since which the cache may be out of date; `None` if it is up to date according to the servers'
+    /// events.
     pub(super) stale_since: Option<Timestamp>,
-    /// Error while its node cannot be read.
+    /// Error while the cache's node cannot be read.
     pub(super) last_error: Option<Error>,
     pub(super) closed: bool,
 }
@@ -28,16 +29,17 @@ impl Status {
     }
 }
 
-/// Errors with which a node cannot be read, each when it is news. Ends with the client.
+/// Returns a stream of the errors with which a node cannot be read, each when its kind changes. Ends with the
+/// client.
 pub(super) fn errors(status: watch::Receiver<Status>) -> SyncStream<Error> {
-    SyncStream::new(stream::unfold((status, None), |(mut status, mut told)| async move {
+    SyncStream::new(stream::unfold((status, None), |(mut status, mut reported)| async move {
         loop {
             let Status { last_error, closed, .. } = status.borrow_and_update().clone();
             let kind = last_error.as_ref().map(Error::kind);
-            if told != kind {
-                told = kind;
+            if reported != kind {
+                reported = kind;
                 if let Some(error) = last_error {
-                    return Some((error, (status, told)));
+                    return Some((error, (status, reported)));
                 }
             }
             if closed || status.changed().await.is_err() {
@@ -47,13 +49,13 @@ pub(super) fn errors(status: watch::Receiver<Status>) -> SyncStream<Error> {
     }))
 }
 
-/// Whether a cache is stale, each time that this is news. Ends with the cache.
+/// Returns a stream of whether a cache is stale: the current state, then each change. Ends with the cache.
 pub(super) fn staleness(status: watch::Receiver<Status>) -> SyncStream<bool> {
-    SyncStream::new(stream::unfold((status, None), |(mut status, told)| async move {
+    SyncStream::new(stream::unfold((status, None), |(mut status, reported)| async move {
         loop {
             let Status { stale_since, closed, .. } = status.borrow_and_update().clone();
             let is_stale = stale_since.is_some();
-            if told != Some(is_stale) {
+            if reported != Some(is_stale) {
                 return Some((is_stale, (status, Some(is_stale))));
             }
             if closed || status.changed().await.is_err() {
@@ -63,7 +65,7 @@ pub(super) fn staleness(status: watch::Receiver<Status>) -> SyncStream<bool> {
     }))
 }
 
-/// Waits until a cache has been read, at most for `timeout`.
+/// Waits until a cache is loaded, at most for `timeout`.
 pub(super) async fn ready(
     shared: &Shared,
     path: &str,
@@ -83,11 +85,11 @@ pub(super) async fn ready(
     }
 }
 
-/// The error of a wait for the servers that took too long.
+/// Error of a wait for the servers that timed out.
 pub(super) fn timeout_error(shared: &Shared, path: &str) -> Error {
     let error = Error::new(ErrorKind::Timeout, "watch").at(path);
-    match shared.ensemble.last_error.why() {
-        Some(why) => error.caused_by(why),
+    match shared.ensemble.last_error.current() {
+        Some(cause) => error.caused_by(cause),
         None => error,
     }
 }

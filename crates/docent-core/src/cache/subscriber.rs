@@ -1,9 +1,9 @@
-use super::children_event::{Replay, Told};
+use super::children_event::{EventResult, Replay};
 use std::collections::VecDeque;
 use std::mem;
 use std::task::Waker;
 
-/// Subscriber, with the events that it has not taken yet.
+/// A subscriber, with the events that it has not taken yet.
 #[derive(Debug)]
 pub(super) struct Subscriber {
     backlog: Backlog,
@@ -12,45 +12,45 @@ pub(super) struct Subscriber {
 
 #[derive(Debug)]
 enum Backlog {
-    /// It has taken everything but these.
-    Events(VecDeque<Told>),
-    /// It has to get everything, because it is new or `missed` something.
-    Everything { missed: bool },
+    /// The subscriber has taken everything except these events.
+    Events(VecDeque<EventResult>),
+    /// The subscriber needs the whole content, because it is new or `missed` something.
+    Replay { missed: bool },
 }
 
 /// Events for a subscriber.
-pub(super) enum Taken {
-    Event(Told),
-    /// Everything; a subscriber that missed something is told so first.
-    Whole {
+pub(super) enum NextItem {
+    Event(EventResult),
+    /// The whole content. A subscriber that missed something gets a `Gap` first.
+    Replay {
         missed: bool,
         replay: Replay,
     },
-    Nothing,
+    Pending,
     End,
 }
 
 impl Subscriber {
-    pub(super) fn new(backlog: impl IntoIterator<Item = Told>) -> Self {
+    pub(super) fn new(backlog: impl IntoIterator<Item = EventResult>) -> Self {
         Self { backlog: Backlog::Events(backlog.into_iter().collect()), waker: None }
     }
 
-    /// Adds events, of which it keeps at most `limit`. Returns the waker of the subscriber.
-    pub(super) fn push(&mut self, events: &[Told], limit: usize) -> Option<Waker> {
+    /// Adds events, keeping at most `limit`. Returns the waker of the subscriber.
+    pub(super) fn push(&mut self, events: &[EventResult], limit: usize) -> Option<Waker> {
         match &mut self.backlog {
-            Backlog::Everything { .. } => return None,
+            Backlog::Replay { .. } => return None,
             Backlog::Events(queue) if queue.len() + events.len() <= limit => {
                 queue.extend(events.iter().cloned());
             }
-            Backlog::Events(_) => self.backlog = Backlog::Everything { missed: true },
+            Backlog::Events(_) => self.backlog = Backlog::Replay { missed: true },
         }
         self.waker.take()
     }
 
-    /// Begins the events of a subscriber: the cache has been read for the first time, everything has to be
-    /// told, and no earlier event matters.
+    /// Starts the events of a subscriber with the whole content, because the cache has been loaded for the
+    /// first time. Earlier events no longer matter.
     pub(super) fn begin(&mut self) -> Option<Waker> {
-        self.backlog = Backlog::Everything { missed: false };
+        self.backlog = Backlog::Replay { missed: false };
         self.waker.take()
     }
 
@@ -58,21 +58,21 @@ impl Subscriber {
         self.waker.take()
     }
 
-    pub(super) fn take(&mut self, replay: impl FnOnce() -> Replay, waker: &Waker, closed: bool) -> Taken {
+    pub(super) fn take(&mut self, replay: impl FnOnce() -> Replay, waker: &Waker, closed: bool) -> NextItem {
         match &mut self.backlog {
             Backlog::Events(queue) => match queue.pop_front() {
-                Some(event) => Taken::Event(event),
-                None if closed => Taken::End,
+                Some(event) => NextItem::Event(event),
+                None if closed => NextItem::End,
                 None => {
                     self.waker = Some(waker.clone());
-                    Taken::Nothing
+                    NextItem::Pending
                 }
             },
-            Backlog::Everything { .. } if closed => Taken::End,
-            Backlog::Everything { missed } => {
+            Backlog::Replay { .. } if closed => NextItem::End,
+            Backlog::Replay { missed } => {
                 let missed = mem::take(missed);
                 self.backlog = Backlog::Events(VecDeque::new());
-                Taken::Whole { missed, replay: replay() }
+                NextItem::Replay { missed, replay: replay() }
             }
         }
     }

@@ -1,43 +1,43 @@
 use crate::time::Backoff;
-use crate::watch::{LONGEST_PAUSE, patience};
+use crate::watch::{LONGEST_PAUSE, retry_backoff};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Least life of a link that does not count as one that comes and goes.
+/// Minimum lifetime of a link that counts as stable.
 const STEADY: Duration = Duration::from_secs(10);
 
 /// Pauses of a cache before its syncs.
 pub(super) struct SyncPace {
     last: Option<Instant>,
-    /// Pauses between syncs on a link that comes and goes.
+    /// Pauses between syncs on an unstable link.
     flapping: Backoff,
 }
 
 impl SyncPace {
     pub(super) fn new() -> Self {
-        Self { last: None, flapping: patience() }
+        Self { last: None, flapping: retry_backoff() }
     }
 
-    /// Takes note that a sync begins.
+    /// Records that a sync starts.
     pub(super) fn begun(&mut self) {
         self.last = Some(Instant::now());
     }
 
-    /// Random pause before a sync of a cache with so many nodes: many clients lose their links together, and
-    /// would read everything at the same time.
+    /// Returns a random pause before a sync of a cache with this number of nodes. Many clients lose their
+    /// links together, and would otherwise read everything at the same time.
     pub(super) fn pause(&mut self, nodes: usize) -> Duration {
         let Some(last) = self.last else { return Duration::ZERO };
         let spread = spread(nodes).mul_f64(fastrand::f64());
         if last.elapsed() >= STEADY {
-            self.flapping = patience();
+            self.flapping = retry_backoff();
             return spread;
         }
         spread.max(self.flapping.next().unwrap_or(LONGEST_PAUSE))
     }
 }
 
-/// Time over which the syncs of many caches with so many nodes are spread, when all lost their links
-/// together.
+/// Returns the time over which the syncs of many caches with this number of nodes are spread, after all lost
+/// their links together.
 fn spread(nodes: usize) -> Duration {
     const LONGEST: Duration = Duration::from_secs(1);
     u64::try_from(nodes).map_or(LONGEST, Duration::from_millis).min(LONGEST)

@@ -1,37 +1,37 @@
 //! The task of a cache of children or of a tree: follows the session, sends reads, and publishes.
 //!
-//! A *sync* reads everything; it is how the cache begins and what it does after each lost link. In between,
+//! A *sync* reads everything. The cache starts with a sync, and runs one after each lost link. In between,
 //! watches report what to read.
 
-mod asked;
+mod in_flight;
 mod node_watch;
 mod persistent;
 mod requests;
 
-use super::attachment::{Attachment, News};
+use super::attachment::{Attachment, SessionChange};
 use super::children_event::ChildrenEvent;
 use super::children_store::ChildrenStore;
 use super::keys::Keys;
-use super::let_go::let_go;
 use super::nodes::Nodes;
-use super::reads::Look;
+use super::reads::ReadKind;
+use super::remove_watches::remove_watches;
 use super::subtree_watch::SubtreeWatch;
 use super::sync_pace::SyncPace;
 use super::tree_options::TreeOptions;
 use crate::node::Stat;
 use crate::operation::Shared;
-use crate::session::{Fired, Outcome, PersistentNews};
+use crate::session::{Fired, Outcome, PersistentSignal};
 use crate::time::Backoff;
-use crate::watch::patience;
-use asked::{Ask, Asked};
+use crate::watch::retry_backoff;
 use futures_util::future::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use in_flight::{InFlight, Query};
 use node_watch::NodeWatch;
 use std::sync::Arc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Keeps nodes on a [`ChildrenStore`].
+/// Task that updates the nodes of a [`ChildrenStore`].
 pub(super) struct CacheTask {
     shared: Arc<Shared>,
     /// Path of the cache's own node, as the user wrote it.
@@ -40,20 +40,20 @@ pub(super) struct CacheTask {
     store: Arc<ChildrenStore>,
     abandoned: CancellationToken,
     attachment: Attachment,
-    /// True while the link is up and the session takes requests.
+    /// True while the link is up and the session accepts requests.
     up: bool,
-    /// True on a new link before its sync: nothing is asked until then.
+    /// True on a new link before its sync: nothing is requested until then.
     held: bool,
     /// Reports changes of every node, in place of watches on each.
     persistent: SubtreeWatch,
     nodes: Nodes,
-    asked: Asked,
+    in_flight: InFlight,
     watches: FuturesUnordered<NodeWatch>,
     /// Stat of the cache's own node, in a cache of children.
     folder: Option<Stat>,
-    /// Reads to send again, because they were refused.
-    refused: Vec<(Arc<str>, Look)>,
-    /// Changes found and not published yet.
+    /// Reads to send again because the servers refused them.
+    refused: Vec<(Arc<str>, ReadKind)>,
+    /// Changes found but not published yet.
     events: Vec<ChildrenEvent>,
     /// Maximum number of nodes in one read.
     batch: usize,
@@ -62,22 +62,22 @@ pub(super) struct CacheTask {
     loaded: bool,
     syncing: bool,
     sync_at: Option<Instant>,
-    /// Time to send refused reads again.
-    mend_at: Option<Instant>,
-    /// Time before which nothing is asked.
+    /// Time at which refused reads are sent again.
+    retry_at: Option<Instant>,
+    /// Time before which nothing is requested.
     busy_until: Option<Instant>,
     pace: SyncPace,
-    /// Pauses while the session takes no more requests.
-    patience: Backoff,
-    /// Pauses between attempts at nodes that cannot be read.
-    mending: Backoff,
+    /// Pauses while the session accepts no more requests.
+    busy_backoff: Backoff,
+    /// Pauses between attempts to read nodes that cannot be read.
+    read_backoff: Backoff,
 }
 
 enum Step {
-    News(News),
-    Reported(PersistentNews),
-    Answered(Ask, Outcome),
-    Fired(Arc<str>, Look, Fired),
+    SessionChanged(SessionChange),
+    Reported(PersistentSignal),
+    Answered(Query, Outcome),
+    Fired(Arc<str>, ReadKind, Fired),
     Alarm,
     /// The last handle and the last subscriber were dropped.
     Abandoned,
@@ -95,7 +95,7 @@ impl CacheTask {
     ) -> Self {
         Self {
             attachment: Attachment::new(&shared),
-            batch: shared.most_in_a_read(),
+            batch: shared.max_reads_per_request(),
             shared,
             path,
             nodes: Nodes::new(keys, options.max_depth),
@@ -105,7 +105,7 @@ impl CacheTask {
             up: false,
             held: true,
             persistent: SubtreeWatch::default(),
-            asked: Asked::default(),
+            in_flight: InFlight::default(),
             watches: FuturesUnordered::new(),
             folder: None,
             refused: Vec::new(),
@@ -114,34 +114,34 @@ impl CacheTask {
             loaded: false,
             syncing: false,
             sync_at: None,
-            mend_at: None,
+            retry_at: None,
             busy_until: None,
             pace: SyncPace::new(),
-            patience: patience(),
-            mending: patience(),
+            busy_backoff: retry_backoff(),
+            read_backoff: retry_backoff(),
         }
     }
 
     pub(super) async fn run(mut self) {
         loop {
-            self.ask();
+            self.send_requests();
             match self.step().await {
-                Step::News(news) => self.news(news),
-                Step::Reported(news) => self.reported(news),
-                Step::Answered(ask, outcome) => self.answered_in_order(ask, outcome),
-                Step::Fired(key, look, fired) => self.fired(&key, look, fired),
+                Step::SessionChanged(change) => self.session_changed(change),
+                Step::Reported(signal) => self.reported(signal),
+                Step::Answered(query, outcome) => self.answered_in_order(query, outcome),
+                Step::Fired(key, kind, fired) => self.fired(&key, kind, fired),
                 Step::Alarm => self.alarm(Instant::now()),
-                Step::Abandoned => return self.let_go().await,
+                Step::Abandoned => return self.remove_watches().await,
                 Step::Closed => return,
             }
-            self.take_the_rest();
+            self.take_arrived();
             self.publish();
         }
     }
 
     /// Waits for the next step. Cancel safe.
     async fn step(&mut self) -> Step {
-        let alarm = [self.sync_at, self.mend_at, self.busy_until].into_iter().flatten().min();
+        let alarm = [self.sync_at, self.retry_at, self.busy_until].into_iter().flatten().min();
         let alarm = async {
             match alarm {
                 Some(at) => tokio::time::sleep_until(at).await,
@@ -152,34 +152,34 @@ impl CacheTask {
             biased;
             () = self.shared.closing.cancelled() => Step::Closed,
             () = self.abandoned.cancelled() => Step::Abandoned,
-            news = self.attachment.news() => Step::News(news),
-            Some(news) = self.persistent.next() => Step::Reported(news),
-            Some((ask, outcome)) = self.asked.next() => Step::Answered(ask, outcome),
-            Some((key, look, fired)) = self.watches.next() => Step::Fired(key, look, fired),
+            change = self.attachment.changed() => Step::SessionChanged(change),
+            Some(signal) = self.persistent.next() => Step::Reported(signal),
+            Some((query, outcome)) = self.in_flight.next() => Step::Answered(query, outcome),
+            Some((key, kind, fired)) = self.watches.next() => Step::Fired(key, kind, fired),
             () = alarm => Step::Alarm,
         }
     }
 
-    /// Takes the answers and events that have arrived already, so that they are published together.
-    fn take_the_rest(&mut self) {
-        while let Some(Some((ask, outcome))) = self.asked.next().now_or_never() {
-            self.answered_in_order(ask, outcome);
+    /// Takes the answers and events that have already arrived, so that they are published together.
+    fn take_arrived(&mut self) {
+        while let Some(Some((query, outcome))) = self.in_flight.next().now_or_never() {
+            self.answered_in_order(query, outcome);
         }
         self.take_reported();
-        while let Some(Some((key, look, fired))) = self.watches.next().now_or_never() {
-            self.fired(&key, look, fired);
+        while let Some(Some((key, kind, fired))) = self.watches.next().now_or_never() {
+            self.fired(&key, kind, fired);
         }
     }
 
-    fn news(&mut self, News { session, lost, up }: News) {
+    fn session_changed(&mut self, SessionChange { session, lost, up }: SessionChange) {
         if lost {
-            // Answers from before the link was lost count.
-            self.take_the_rest();
-            self.asked = Asked::default();
+            // Answers that arrived before the link was lost still count.
+            self.take_arrived();
+            self.in_flight = InFlight::default();
             if std::mem::take(&mut self.lost_batch) {
                 self.smaller_batches();
             }
-            // Requests from before the sync would leave watches that its persistent one replaces.
+            // Requests from before the sync would leave watches that its persistent watch replaces.
             (self.held, self.syncing) = (true, false);
             (self.sync_at, self.busy_until) = (None, None);
             self.store.stale();
@@ -195,7 +195,7 @@ impl CacheTask {
         if up && self.loaded && planted!(NoReadOnReconnect) {
             (self.held, self.syncing) = (false, true);
             let root = Arc::clone(self.nodes.keys().root());
-            self.nodes.want(&root, self.nodes.root_look());
+            self.nodes.enqueue(&root, self.nodes.root_read_kind());
         } else if up && self.loaded && self.persistent.is_set() && planted!(GapTakenForTold) {
             (self.held, self.syncing) = (false, true);
         } else if up && self.held {
@@ -204,11 +204,11 @@ impl CacheTask {
     }
 
     fn sync(&mut self) {
-        self.asked = Asked::default();
+        self.in_flight = InFlight::default();
         (self.held, self.syncing) = (false, true);
-        // The sync reads these, too.
+        // The sync reads these nodes as well.
         self.refused.clear();
-        self.mend_at = None;
+        self.retry_at = None;
         self.pace.begun();
         self.choose_watches();
         self.nodes.begin_sync();
@@ -216,33 +216,33 @@ impl CacheTask {
 
     fn alarm(&mut self, now: Instant) {
         let due = |alarm: &mut Option<Instant>| alarm.take_if(|at| *at <= now).is_some();
-        // `run` asks again at the top of its loop.
+        // `run` requests again at the top of its loop.
         due(&mut self.busy_until);
         if due(&mut self.sync_at) {
             self.sync();
         }
-        if due(&mut self.mend_at) {
-            for (key, look) in std::mem::take(&mut self.refused) {
+        if due(&mut self.retry_at) {
+            for (key, kind) in std::mem::take(&mut self.refused) {
                 if key == *self.nodes.keys().root() {
-                    // Everything is below it, and may be read for the first time then.
-                    self.nodes.want_for_sync(&key, look);
+                    // The root may be read for the first time, and then everything below it follows.
+                    self.nodes.enqueue_for_sync(&key, kind);
                 } else {
-                    self.nodes.want(&key, look);
+                    self.nodes.enqueue(&key, kind);
                 }
             }
         }
     }
 
-    fn fired(&mut self, key: &Arc<str>, look: Look, fired: Fired) {
-        // The end of a session comes as `News`.
+    fn fired(&mut self, key: &Arc<str>, kind: ReadKind, fired: Fired) {
+        // The end of a session comes as `SessionChange`.
         if let Fired::Event(_) = fired {
-            self.nodes.fired(key, look);
+            self.nodes.fired(key, kind);
         }
     }
 
     fn publish(&mut self) {
         let synced = self.syncing && self.nodes.is_synced() && !self.nodes.is_root_refused();
-        // Before the first sync is done, a part of the nodes would be shown as if it were all.
+        // Before the first sync is done, a part of the nodes would appear to be all of them.
         if !self.loaded && !synced {
             return;
         }
@@ -250,18 +250,18 @@ impl CacheTask {
         if synced {
             self.syncing = false;
             self.loaded = true;
-            self.batch = (2 * self.batch).min(self.shared.most_in_a_read());
+            self.batch = (2 * self.batch).min(self.shared.max_reads_per_request());
             self.store.caught_up();
         }
     }
 
     /// Removes the watches, a few at a time.
-    async fn let_go(mut self) {
-        self.asked = Asked::default();
+    async fn remove_watches(mut self) {
+        self.in_flight = InFlight::default();
         self.persistent.end();
         let watches = std::mem::take(&mut self.watches).into_iter();
         let full = self.nodes.keys().full_root();
-        let_go(&self.shared, &mut self.attachment, self.up, full, watches).await;
+        remove_watches(&self.shared, &mut self.attachment, self.up, full, watches).await;
     }
 }
 

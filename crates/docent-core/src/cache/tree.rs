@@ -13,36 +13,37 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A node with everything below it, kept in memory. For users of Curator: what `TreeCache` and `CuratorCache`
-/// do.
+/// A node with everything below it, kept in memory. It corresponds to Curator's `TreeCache` and
+/// `CuratorCache`.
 ///
-/// Each node is read with a watch, and listed with another one, unless it is ephemeral or at the [greatest
-/// depth](TreeCacheBuilder::max_depth); it is read again when one of them fires. The data of many nodes is
-/// read by one request, and their watches are set afterwards, several by one request. Cheap to clone; all
-/// clones are one cache with one task.
+/// Each node is read with a watch, and listed with another watch, unless it is ephemeral or at the [maximum
+/// depth](TreeCacheBuilder::max_depth). When a watch fires, the node is read again. The data of many nodes is
+/// read with one request, and their watches are set afterwards, several with one request. Cheap to clone; all
+/// clones share one cache with one task.
 ///
-/// After a lost link, and in a new session, it reads everything again, after a random pause of up to a
-/// millisecond for each node and a second at most, so that the caches of many clients do not all do so at
-/// once. Until that is done it goes on to answer with what it knew, and [`is_stale`](Self::is_stale).
+/// After a lost link, and in a new session, the cache reads everything again. It first waits for a random
+/// pause of up to a millisecond for each node, at most a second, so that the caches of many clients do not
+/// all reload at the same time. Until the reload is done, the cache returns the last known content, and
+/// [`is_stale`](Self::is_stale) returns true.
 ///
-/// Watches are the one-shot watches that every server has, two for each node, or one [persistent
-/// watch](crate::ClientBuilder::persistent_watches) for all. A [`ChildrenCache`](crate::ChildrenCache) is
-/// cheaper where one folder is enough.
+/// By default the cache uses two one-shot watches for each node, which every server supports. With a
+/// [persistent watch](crate::ClientBuilder::persistent_watches) it uses one watch for the whole tree. A
+/// [`ChildrenCache`](crate::ChildrenCache) is cheaper if one folder is enough.
 ///
 /// # Guarantees
-/// The shown data of a node is never older than before, and the content comes to that of the servers. Values
-/// in between may be left out. Nodes are read apart from each other: a snapshot is not one moment of the
-/// servers. A node that cannot be read spoils no other. At most 64 requests of a cache are under way at a
-/// time.
+/// The shown data of a node never goes back to an older state, and the content converges to that of the
+/// servers. Intermediate values may be skipped. Nodes are read independently: a snapshot does not show a
+/// single moment of the servers. A node that cannot be read does not affect other nodes. At most 64 requests
+/// of a cache are in flight at a time.
 ///
 /// # Assumptions
-/// A change of the access control list is not told by the servers: a node that nobody may read any more keeps
-/// its last value. All of the data fits in memory, or the cache is built [without
-/// it](TreeCacheBuilder::without_data). A folder's listing fits into one reply.
+/// Servers do not report changes of an access control list: a node that may no longer be read keeps its last
+/// value. All data fits in memory, or the cache is built [without data](TreeCacheBuilder::without_data). A
+/// folder's listing fits into one reply.
 ///
 /// # On drop
-/// When the last clone and the last subscriber are dropped its task ends and its watches are removed. It does
-/// not keep the client open.
+/// When the last clone and the last subscriber are dropped, the cache's task ends and its watches are
+/// removed. The cache does not keep the client open.
 ///
 /// # Examples
 /// ```no_run
@@ -59,7 +60,7 @@ use std::time::Duration;
 ///     match event? {
 ///         TreeEvent::Added(path, _) => println!("{path} is there"),
 ///         TreeEvent::Updated(path, node) => println!("{path} has version {}", node.stat.version),
-///         TreeEvent::Delete(path) => println!("{path} is gone"),
+///         TreeEvent::Delete(path) => println!("{path} was deleted"),
 ///         _ => {}
 ///     }
 /// }
@@ -72,15 +73,15 @@ pub struct TreeCache {
 }
 
 impl TreeCache {
-    /// Begins to keep `path` and everything below it. It need not exist yet.
+    /// Starts caching `path` and everything below it. The node need not exist yet.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule, `Closed`.
+    /// `InvalidInput` if the path breaks a rule, `Closed`.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
         Self::builder(client, path).build()
     }
 
-    /// Prepares a cache with settings of its own.
+    /// Returns a builder for a cache with other settings.
     pub fn builder(client: &Client, path: impl Into<String>) -> TreeCacheBuilder {
         TreeCacheBuilder::new(client, path.into())
     }
@@ -96,40 +97,39 @@ impl TreeCache {
         Ok(Self { handle, operation_timeout: client.operation_timeout() })
     }
 
-    /// The path, as it was given.
+    /// The path as given to the constructor.
     pub fn path(&self) -> &str {
         &self.handle.path
     }
 
-    /// The known content now, without I/O. Empty before it was [`ready`](Self::ready), and while there is no
-    /// node at the path.
+    /// The currently known content, without I/O. Empty until the cache is [`ready`](Self::ready), and while
+    /// the node at the path does not exist.
     pub fn current(&self) -> TreeSnapshot {
         TreeSnapshot(self.handle.store.current())
     }
 
-    /// True when the known content may be out of date: before everything was read once, from a lost link
-    /// until everything was read again, while the node at the path cannot be read, and once the client is
-    /// closed.
+    /// Returns true if the known content may be out of date: before the first load, from a lost link until
+    /// everything was read again, while the node at the path cannot be read, and after the client is closed.
     pub fn is_stale(&self) -> bool {
         self.handle.store.status().borrow().stale_since.is_some()
     }
 
-    /// Time since it became [stale](Self::is_stale); `None` when it is not.
+    /// Time since the cache became [stale](Self::is_stale); `None` if it is not stale.
     pub fn stale_for(&self) -> Option<Duration> {
         self.handle.store.status().borrow().stale_for(&*self.handle.shared.config.clock)
     }
 
-    /// The error of the last read, while the node at the path cannot be read or listed. It is tried again all
-    /// the time.
+    /// The error of the last read, while the node at the path cannot be read or listed. The cache keeps
+    /// retrying.
     pub fn last_error(&self) -> Option<Error> {
         self.handle.store.status().borrow().last_error.clone()
     }
 
-    /// Waits until everything was read once, at most for the operation timeout.
+    /// Waits until the cache is loaded, at most for the operation timeout.
     ///
     /// # Errors
-    /// That of the node at the path, when the servers refuse it, as `NoAuth`; else `Timeout`, `Closed`. The
-    /// cache goes on to try.
+    /// The error of the node at the path if the servers refuse it, such as `NoAuth`; otherwise `Timeout`,
+    /// `Closed`. The cache keeps retrying.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -141,7 +141,7 @@ impl TreeCache {
         }
     }
 
-    /// Subscribes to the present content and its changes. Each subscriber has a stream of its own.
+    /// Subscribes to the current content and its changes. Each subscriber has a separate stream.
     pub fn changes(&self) -> TreeEvents {
         TreeEvents(ChildrenEvents::new(Arc::clone(&self.handle)))
     }

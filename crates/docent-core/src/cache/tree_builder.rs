@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// Settings of a [`TreeCache`].
 #[derive(Clone)]
-#[must_use = "a builder does nothing until it is built"]
+#[must_use = "a builder does nothing until `build` is called"]
 pub struct TreeCacheBuilder {
     client: Client,
     path: String,
@@ -19,33 +19,34 @@ impl TreeCacheBuilder {
         Self { client: client.clone(), path, options: TreeOptions::default() }
     }
 
-    /// Keeps nodes down to `depth` below the path only: 0 keeps that node alone, 1 its children, too. No
-    /// limit by default.
+    /// Caches only nodes up to `depth` levels below the path: 0 means only the node itself, 1 includes its
+    /// children. No limit by default.
     pub fn max_depth(mut self, depth: usize) -> Self {
         self.options.max_depth = depth;
         self
     }
 
-    /// Keeps the nodes' stats without their data, which is not read either: each shown node has empty data.
-    /// Needs no permission `READ` on nodes without children.
+    /// Caches the stats of the nodes without their data. The data is not read, and each shown node has empty
+    /// data. Nodes without children then need no `READ` permission.
     pub fn without_data(mut self) -> Self {
         self.options.without_data = true;
         self
     }
 
-    /// Keeps a node below the path only if `select` says true of its path; what is below a node that is left
-    /// out is left out, too. It is called for each name of each listing, by the task of the cache, so that it
-    /// must be quick and always say the same of one path. A node for which it panics is left out, and that is
-    /// logged.
+    /// Caches a node below the path only if `select` returns true for its path; otherwise the node and
+    /// everything below it are omitted.
+    ///
+    /// The cache's task calls `select` for each name of each listing. Therefore `select` must be fast and
+    /// always return the same result for a path. If it panics, the node is omitted and the panic is logged.
     pub fn select(mut self, select: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         self.options.select = Some(Arc::new(select));
         self
     }
 
-    /// Begins to keep the tree.
+    /// Starts caching the tree.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule, `Closed`.
+    /// `InvalidInput` if the path breaks a rule, `Closed`.
     pub fn build(self) -> Result<TreeCache, Error> {
         TreeCache::start(&self.client, self.path, self.options)
     }

@@ -8,32 +8,33 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// Event that a [`TreeCache`](super::TreeCache) tells a subscriber. Paths are whole ones, as the client knows
-/// them.
+/// Event that a [`TreeCache`](super::TreeCache) sends to a subscriber. Paths are absolute, as the client
+/// knows them.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum TreeEvent {
-    /// The events up to the next [`Ready`](Self::Ready) tell everything: forget all nodes told before.
+    /// The events up to the next [`Ready`](Self::Ready) contain everything: discard all nodes reported
+    /// before.
     Init,
-    /// A node is there that was not: it is new to this subscriber, or another node (another `czxid`) took the
-    /// place of the one that was told before.
+    /// A node appeared: it is new to this subscriber, or a different node (with another `czxid`) replaced the
+    /// one that was reported before.
     Added(Arc<str>, Arc<Node>),
-    /// The data of a node that was told before has changed.
+    /// The data of a node that was reported before has changed.
     Updated(Arc<str>, Arc<Node>),
-    /// A node is gone. Those below it were told before it.
+    /// A node was deleted. The deletions of the nodes below it are reported first.
     Delete(Arc<str>),
-    /// A node exists and cannot be read or listed; what was last known of it is kept. It is tried again, and
-    /// an `Added`, `Updated` or `Delete` follows when that succeeds.
+    /// A node exists but cannot be read or listed; its last known state is kept. The cache retries, and an
+    /// `Added`, `Updated` or `Delete` follows when a read succeeds.
     Unreadable(Arc<str>, Error),
-    /// Everything up to here is what the servers had.
+    /// The content reported so far is complete and current, as of the cache's last reads.
     Ready,
-    /// From here on it may be out of date: the link was lost, or this subscriber was too slow. A
-    /// [`Ready`](Self::Ready) ends that, after the changes that were missed, or after an [`Init`](Self::Init)
-    /// and everything.
+    /// From here on the content may be out of date: the link was lost, or this subscriber was too slow. A
+    /// [`Ready`](Self::Ready) ends the gap, after the missed changes, or after an [`Init`](Self::Init) and
+    /// the whole content.
     Gap,
 }
 
-// The nodes' data is not printed.
+// The data of the nodes is not printed.
 impl fmt::Debug for TreeEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -48,16 +49,19 @@ impl fmt::Debug for TreeEvent {
     }
 }
 
-/// The events of a [`TreeCache`](super::TreeCache) for one subscriber: `Init`, an `Added` for each node and
-/// `Ready` as soon as the cache has been read once, then the changes.
+/// The events of a [`TreeCache`](super::TreeCache) for one subscriber. The stream starts with `Init`, an
+/// `Added` for each node and `Ready` as soon as the cache is loaded, and continues with the changes.
 ///
-/// Values in between may be left out, the last one never is. The cache keeps as many events for a slow
-/// subscriber as there are nodes, and at least 1,024; one that is slower gets `Gap` and everything anew. An
-/// error, as `NoAuth`, says that the node at the cache's path cannot be read or listed; it is told once and
-/// tried again all the time, and a `Ready` says that it succeeded. The stream ends when the client is closed.
+/// Intermediate values may be skipped, but never the last one. For a slow subscriber, the cache keeps as many
+/// events as there are nodes, and at least 1,024. A subscriber that falls further behind gets `Gap` and the
+/// whole content again.
+///
+/// An error such as `NoAuth` means that the node at the cache's path cannot be read or listed. It is reported
+/// once, and the cache keeps retrying; a `Ready` follows when a read succeeds. The stream ends when the
+/// client is closed.
 ///
 /// # On drop
-/// The cache forgets the subscriber. A cache lives as long as one of its handles or subscribers.
+/// The cache forgets the subscriber. A cache lives as long as any of its handles or subscribers.
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct TreeEvents(pub(super) ChildrenEvents);
 
@@ -69,7 +73,7 @@ impl Stream for TreeEvents {
     }
 }
 
-/// The event of a tree whose nodes are told by their paths.
+/// Converts the event of a cache whose keys are paths.
 fn of_tree(event: ChildrenEvent) -> TreeEvent {
     match event {
         ChildrenEvent::Init => TreeEvent::Init,

@@ -2,10 +2,10 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// Predicate that says which paths are kept.
+/// Predicate that returns whether a path is cached.
 type Select = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// Settings of a cache of a tree.
+/// Settings of a tree cache.
 #[derive(Clone)]
 pub(super) struct TreeOptions {
     pub(super) max_depth: usize,
@@ -30,13 +30,15 @@ impl fmt::Debug for TreeOptions {
 }
 
 impl TreeOptions {
-    /// True when the user wants the node at a path. Without an answer it is left out.
+    /// Returns whether the user selects the node at a path. A node whose selection panics is omitted.
     pub(super) fn selects(&self, path: &str) -> bool {
         let Some(select) = &self.select else { return true };
         catch_unwind(AssertUnwindSafe(|| select(path))).unwrap_or_else(|payload| {
-            // Its drop is code of the user's, too, and nothing would catch that.
+            // The drop of the payload is user code as well, and a panic in it would not be caught.
             std::mem::forget(payload);
-            tracing::error!(path, "the selection of a cache panicked: the node is left out");
+            // Event: The closure that selects the nodes of a tree cache panicked. The cache omits the node.
+            // Action: Fix the closure passed to the cache's builder.
+            tracing::error!(path, "the cache's node selection panicked; omitting the node");
             false
         })
     }

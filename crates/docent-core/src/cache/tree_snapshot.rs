@@ -4,25 +4,26 @@ use crate::node::Node;
 use std::fmt;
 use std::sync::Arc;
 
-/// A tree of nodes, as a [`TreeCache`](super::TreeCache) knew them at one time, by their whole paths.
+/// A tree of nodes by their absolute paths, as a [`TreeCache`](super::TreeCache) knew them at one time.
 ///
-/// It does not change. While one is held the cache's next change copies the map of the nodes, though not
-/// their data; a change while none is held copies nothing. Cheap to clone.
+/// A snapshot does not change. A change of the cache while a snapshot is held copies a few hundred pointers,
+/// however many nodes there are; a change while none is held copies nothing. Cheap to clone.
 #[derive(Clone)]
 pub struct TreeSnapshot(pub(super) Arc<ChildrenSnapshot>);
 
 impl TreeSnapshot {
-    /// The node at a path.
+    /// Returns the node at a path.
     pub fn get(&self, path: &str) -> Option<&Arc<Node>> {
         self.0.get(path)
     }
 
-    /// The nodes by path, in the order of paths.
+    /// Iterates over the nodes, ordered by path.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Arc<str>, &Arc<Node>)> + DoubleEndedIterator {
         self.0.iter()
     }
 
-    /// The children of the node at a path, by their whole paths. It looks at all nodes below that one.
+    /// Iterates over the children of the node at a path, by their absolute paths. Visits all nodes below that
+    /// node.
     pub fn children<'a>(
         &'a self,
         path: &str,
@@ -31,7 +32,7 @@ impl TreeSnapshot {
         self.descendants(path).filter(move |(below, _)| !below[from..].contains('/'))
     }
 
-    /// All nodes below the node at a path, which is not among them, by their whole paths.
+    /// Iterates over all nodes below the node at a path, excluding that node, by their absolute paths.
     pub fn descendants<'a>(
         &'a self,
         path: &str,
@@ -42,24 +43,24 @@ impl TreeSnapshot {
         below.take_while(move |(path, _)| path.starts_with(&prefix))
     }
 
-    /// The nodes that exist but could not be read or listed the last time, and why. The last known data of
-    /// such a node is still shown.
+    /// Iterates over the nodes that exist but could not be read or listed the last time, with the reason. The
+    /// last known data of such a node is still shown.
     pub fn unreadable(&self) -> impl ExactSizeIterator<Item = (&Arc<str>, &Error)> {
         self.0.unreadable()
     }
 
-    /// Number of nodes that are known.
+    /// Number of known nodes.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// True when no node is known.
+    /// Returns true if no node is known.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-// The nodes' data is not printed.
+// The data of the nodes is not printed.
 impl fmt::Debug for TreeSnapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TreeSnapshot")

@@ -1,7 +1,7 @@
 use super::reads::{Reads, Unread};
 use super::rivals::Rivals;
 use super::wanted::{ClaimRequest, Wanted, claim_of};
-use crate::cleanup::{Deletion, Ended, ExactWrite, Made, Marker, Near, NewClaim, OwnedNode};
+use crate::cleanup::{CreatedNodes, Deletion, ExactWrite, Marker, Near, NewClaim, OwnedNode, WriteOutcome};
 use crate::client::{Client, Recipe, RecipeKind};
 use crate::error::{Error, ErrorKind};
 use crate::guard::{Beginning, HoldState, LostReason, Role, SessionGeneration, UnderWay};
@@ -20,25 +20,25 @@ use tokio::time::{Instant, timeout_at};
 /// Result of an attempt to claim.
 #[derive(Debug)]
 pub enum ClaimResult {
-    /// All are ours, in the order of the `ClaimRequest`, each with its node as it was read after the claim;
-    /// `None` when it was deleted since.
+    /// All claims succeeded. They are in the order of the requests, each with its node as read after the
+    /// claim; `None` if the node was deleted since.
     All(Vec<(Hold, Option<Node>)>),
-    /// Nothing was claimed: the claim with this index is somebody else's.
+    /// Nothing was claimed: another client holds the claim with this index.
     Taken(usize),
     /// Nothing was claimed: the claim with this index has no parent.
     NoParent(usize),
-    /// Nothing was claimed: the node of the claim with this index is gone.
+    /// Nothing was claimed: the node of the claim with this index does not exist.
     NoNode(usize),
 }
 
-/// Claims on their way. If it is dropped they are deleted as soon as their fate is known.
+/// Claims in flight. If the intent is dropped, the claims are deleted as soon as the outcome is known.
 struct Intent {
     generation: Arc<SessionGeneration>,
     claims: Vec<NewClaim>,
-    /// The exact write; `None` once nothing is left to undo.
+    /// The exact write; `None` when nothing is left to undo.
     write: Option<ExactWrite>,
     submitted: Timestamp,
-    /// Number of lost links at that time.
+    /// Number of lost links when the write was submitted.
     losses: u64,
 }
 
@@ -50,7 +50,8 @@ impl Intent {
         wanted: &[Wanted],
     ) -> Self {
         let losses = generation.losses();
-        // Drawn for each attempt: what is late or repeated of an earlier one is about other nodes.
+        // Generated for each attempt: late or repeated requests of an earlier attempt then concern other
+        // nodes.
         let id = generation.fresh_id();
         let ops = wanted.iter().flat_map(|wanted| wanted.ops(client.shared(), id));
         debug_assert_eq!(ops.clone().count(), wanted.iter().map(Wanted::op_count).sum::<usize>());
@@ -60,47 +61,48 @@ impl Intent {
         Self { generation: Arc::clone(generation), claims, write: Some(write), submitted, losses }
     }
 
-    /// The nodes that the transaction `czxid` made.
-    fn made(&mut self, czxid: i64) -> Vec<Arc<OwnedNode>> {
+    /// The nodes that the transaction `czxid` created.
+    fn take_created(&mut self, czxid: i64) -> Vec<Arc<OwnedNode>> {
         let claims = std::mem::take(&mut self.claims).into_iter();
-        let made = |claim| Arc::new(OwnedNode::claim(Arc::clone(&self.generation), claim, czxid));
-        claims.map(made).collect()
+        let created = |claim| Arc::new(OwnedNode::claim(Arc::clone(&self.generation), claim, czxid));
+        claims.map(created).collect()
     }
 
-    /// Deletes the nodes that the transaction `czxid` made.
+    /// Deletes the nodes that the transaction `czxid` created.
     fn undo(mut self, czxid: i64) {
-        self.made(czxid).into_iter().for_each(give_back);
+        self.take_created(czxid).into_iter().for_each(give_back);
     }
 }
 
 impl Drop for Intent {
     fn drop(&mut self) {
         if let Some(mut write) = self.write.take()
-            && !write.take_back()
+            && !write.withdraw()
         {
-            let made = Made::Claims(std::mem::take(&mut self.claims));
-            self.generation.cleanup.undo_exact(&self.generation, write, made);
+            let created = CreatedNodes::Claims(std::mem::take(&mut self.claims));
+            self.generation.cleanup.undo_exact(&self.generation, write, created);
         }
     }
 }
 
 /// Result of one attempt.
 enum Attempt {
-    /// By the transaction with this number; `replied` is false if the reply was lost.
+    /// Created by the transaction with this number; `replied` is false if the reply was lost.
     Created {
         czxid: i64,
         replied: bool,
     },
     Refused(usize, Code),
-    Again,
+    Retry,
 }
 
-/// Claims all of `wanted` in one write, all or none, and reads the nodes that they are claims of in the same
-/// trip. `operation` is the method of the recipe that errors name.
+/// Claims all of `wanted` in one write, all or nothing, and reads the claimed nodes in the same round trip.
+/// Errors name `operation`, the method of the recipe.
 ///
 /// A claim is an exclusive [`Hold`] by an ephemeral node at a fixed path, which other clients use before and
-/// afterwards. Once it is handed out, with this write or by [`hand_out`](super::hand_out), it has a second
-/// node: its proof, a child of the claimed node with a name that is used once.
+/// afterwards. A recipe may create claims before its user wants them. A claim is *handed out* before the user
+/// gets it, with this write or by [`hand_out`](super::hand_out). The claim then gets a second node: its
+/// proof, a child of the claimed node with a name that is used once.
 ///
 /// # Examples
 /// ```no_run
@@ -122,17 +124,19 @@ enum Attempt {
 /// ```
 ///
 /// # Guarantees
-/// A node is taken for ours only if it is proven to be: by the reply, or after a lost reply by the id in the
-/// data of the write's marker, in the same session. The servers refuse what is bound to a claim that was
-/// handed out, its end included, once the next claim of the same node is handed out: also if a client deleted
-/// the claim by hand and the holder's process does not know of that yet.
+/// A claim succeeds only if its node is proven to belong to this client: by the reply, or after a lost reply
+/// by the id in the data of the write's marker, in the same session.
+///
+/// When the next claim of the same node is handed out, the servers refuse everything that is bound to an
+/// earlier claim that was handed out, including its end. This is true even if another client deleted the
+/// earlier claim's node and the holder's process has not learned of it yet.
 ///
 /// # Errors
-/// `ShortLease` when the session timeout is below four ticks of the server, `NoAuth`, `TooLarge`, `Timeout`,
-/// `Closed`; `InvalidInput` when nothing is wanted or a path breaks a rule.
+/// `ShortLease` if the session timeout is below four ticks of the server, `NoAuth`, `TooLarge`, `Timeout`,
+/// `Closed`; `InvalidInput` if `wanted` is empty or a path breaks a rule.
 ///
 /// # Cancel safety
-/// This function is cancel safe: the claims are deleted, also where the reply is lost.
+/// This function is cancel safe: the claims are deleted, even if the reply is lost.
 pub async fn claim_all(
     client: &Client,
     wanted: &[ClaimRequest],
@@ -140,13 +144,13 @@ pub async fn claim_all(
     operation: &'static str,
 ) -> Result<ClaimResult, Error> {
     let Some(first) = wanted.first() else {
-        return Err(Error::invalid_input(operation, "a batch of 0 must be at least 1"));
+        return Err(Error::invalid_input(operation, "batch size 0 must be at least 1"));
     };
     let full = wanted
         .iter()
         .map(|request| Wanted::new(client, request, operation))
         .collect::<Result<Vec<_>, _>>()?;
-    // An exact write is sent again only when it is certain that the earlier one never is applied; one of
+    // An exact write is sent again only when the earlier one can certainly never be applied. A write of
     // unknown outcome is undone (decision 11).
     let mut attempts = client.attempts(operation, &first.claim, Idempotency::Idempotent);
     let place = client.shared().namespace.join(&first.claim);
@@ -154,10 +158,11 @@ pub async fn claim_all(
     loop {
         let generation = attempts.generation().await?;
         let Some(marker) = attempts.marker(&generation, Near::Path(&place)).await? else { continue };
-        // The shutdown looks for writes under way after its stage has come, this one at the stage after that.
+        // The shutdown checks for writes in flight after its stage has begun; this code checks the stage
+        // after it counted the write.
         let mut under_way = Some(generation.held.begin_write(recipe.stage()));
-        // The session is attached now, so that its timeout is known. A claim that is refused afterwards would
-        // be counted all the same.
+        // The session is attached now, so its timeout is known. A claim that is refused later would be
+        // counted anyway.
         if client.shared().refuses(recipe.stage()) {
             return Err(attempts.error(client.shared().closed()));
         }
@@ -172,7 +177,7 @@ pub async fn claim_all(
         };
         match ended {
             Attempt::Created { czxid, replied } => {
-                // The session may have been taken up with a shorter timeout meanwhile.
+                // The session may have been resumed with a shorter timeout in the meantime.
                 if let Err(error) = refuse_short_lease(client, &generation, &attempts) {
                     intent.undo(czxid);
                     return Err(error);
@@ -180,7 +185,7 @@ pub async fn claim_all(
                 let handed_out: Vec<_> = intent.claims.iter().map(|claim| claim.handed_out).collect();
                 let held = hold(client, intent, wanted, czxid, &recipe);
                 drop(under_way);
-                // Reads whose write has no reply may have been answered before it was applied.
+                // If the write got no reply, the reads may have been answered before the write was applied.
                 let reads = match replied {
                     true => reads,
                     false => Reads::submit(client.shared(), &generation, &full),
@@ -200,22 +205,22 @@ pub async fn claim_all(
                         return Ok(ClaimResult::All(held.into_iter().zip(read).collect()));
                     }
                     (held, Err(Unread::Refused(code, path))) => {
-                        // The next attempt shall not find them taken by these. Those that are dropped
-                        // are deleted, too.
+                        // Release the claims, so that the next attempt does not find them taken. If a release
+                        // is dropped at the deadline, the claims are deleted as well.
                         let released = join_all(held.into_iter().flatten().map(Hold::release));
                         let _ = Box::pin(timeout_at(attempts.deadline, released)).await;
                         let path = client.shared().namespace.relative(&path);
                         return Err(Error::from_code(code, operation).at(&path).needing("READ"));
                     }
-                    // The lease ran out before the reply came, or the link did not last for the reads: the
-                    // claims are deleted, and made once more.
+                    // The lease ran out before the reply arrived, or the link was lost before the reads were
+                    // answered. The claims are deleted and created again.
                     _ if Instant::now() >= attempts.deadline => return Err(attempts.timeout()),
                     (_, Err(Unread::Cause(cause))) => attempts.retry(&generation, false, cause).await?,
                     (None, _) => attempts.retry(&generation, false, Cause::LinkLost).await?,
                 }
             }
             Attempt::Refused(op, code) => return refused(wanted, claim_of(&full, op), code, operation),
-            Attempt::Again => {}
+            Attempt::Retry => {}
         }
     }
 }
@@ -231,8 +236,8 @@ fn refuse_short_lease(
     }
 }
 
-/// The claims that are `handed_out` whose nodes have other children, or other ones than when the transaction
-/// `czxid` made the claims.
+/// Returns the claims that are `handed_out` and whose nodes have additional children, or changed children
+/// since the transaction `czxid` created the claims.
 fn crowded(handed_out: &[bool], nodes: &[Option<Node>], czxid: i64) -> impl Iterator<Item = usize> {
     let is_crowded = move |node: &Node| node.stat.num_children > 1 || node.stat.pzxid != czxid;
     let claims = handed_out.iter().zip(nodes).enumerate();
@@ -241,7 +246,7 @@ fn crowded(handed_out: &[bool], nodes: &[Option<Node>], czxid: i64) -> impl Iter
     })
 }
 
-/// Marks the claims as lost whose proofs are `superseded`.
+/// Marks the claims with `superseded` proofs as lost.
 pub(super) fn mark_lost<'a>(claims: impl IntoIterator<Item = &'a Arc<HoldState>>, superseded: &[String]) {
     let is_superseded = |proof: &str| superseded.iter().any(|other| other == proof);
     for claim in claims.into_iter().filter(|claim| claim.node.proof().is_some_and(is_superseded)) {
@@ -249,20 +254,20 @@ pub(super) fn mark_lost<'a>(claims: impl IntoIterator<Item = &'a Arc<HoldState>>
     }
 }
 
-/// Result of claims of which one was refused.
+/// Returns the result of claims one of which was refused.
 fn refused(
     wanted: &[ClaimRequest],
-    (index, makes_claim): (usize, bool),
+    (index, creates_claim): (usize, bool),
     code: Code,
     operation: &'static str,
 ) -> Result<ClaimResult, Error> {
     match code {
-        Code::NODE_EXISTS if makes_claim => Ok(ClaimResult::Taken(index)),
-        Code::NO_NODE if makes_claim => Ok(ClaimResult::NoParent(index)),
+        Code::NODE_EXISTS if creates_claim => Ok(ClaimResult::Taken(index)),
+        Code::NO_NODE if creates_claim => Ok(ClaimResult::NoParent(index)),
         Code::NO_NODE => Ok(ClaimResult::NoNode(index)),
         code => {
             let request = &wanted[index];
-            Err(Error::from_code(code, operation).at(if makes_claim {
+            Err(Error::from_code(code, operation).at(if creates_claim {
                 &request.claim
             } else {
                 &request.node
@@ -271,8 +276,8 @@ fn refused(
     }
 }
 
-/// Keeps a write under way for the client's shutdown while the link lasts that it was sent on: in an outage
-/// nobody is told of it in time. Never resolves.
+/// Counts a write as in flight for the client's shutdown while the link it was sent on lasts: in an outage,
+/// the shutdown would not learn the outcome in time. Never resolves.
 async fn until_link_lost(
     generation: &SessionGeneration,
     losses: u64,
@@ -289,16 +294,16 @@ async fn created(
     attempts: &mut Attempts<'_>,
     generation: &Arc<SessionGeneration>,
 ) -> Result<Attempt, Error> {
-    let Some(write) = &mut intent.write else { return Ok(Attempt::Again) };
-    let ended = write.ended(attempts.deadline).await;
-    // A write whose outcome is not certain is undone by the drop of the intent.
-    if !matches!(ended, Ended::Unknown(_)) {
+    let Some(write) = &mut intent.write else { return Ok(Attempt::Retry) };
+    let ended = write.outcome(attempts.deadline).await;
+    // A write of uncertain outcome is undone by the drop of the intent.
+    if !matches!(ended, WriteOutcome::Unknown(_)) {
         intent.write = None;
     }
     let cause = match ended {
-        Ended::Applied(results, stat) => {
+        WriteOutcome::Applied(results, stat) => {
             if results.is_none() {
-                // Without results the session has not counted the nodes.
+                // Without results, the session has not counted the nodes.
                 for NewClaim { path, proof, handed_out, .. } in &intent.claims {
                     generation.session.owns(path);
                     handed_out.then(|| generation.session.owns(proof));
@@ -306,20 +311,20 @@ async fn created(
             }
             return Ok(Attempt::Created { czxid: stat.mzxid, replied: results.is_some() });
         }
-        Ended::Failed(index, code) => return Ok(Attempt::Refused(index, code)),
-        Ended::NotApplied(Cause::LinkLost) if planted!(NoNodeIsClaim) => {
+        WriteOutcome::Failed(index, code) => return Ok(Attempt::Refused(index, code)),
+        WriteOutcome::NotApplied(Cause::LinkLost) if planted!(NoNodeIsClaim) => {
             return Ok(Attempt::Created { czxid: generation.session.last_zxid(), replied: true });
         }
-        Ended::NoMarker => return Ok(Attempt::Again),
-        Ended::Refused(Code::THROTTLED) => Cause::QueueFull,
-        Ended::Refused(code) => return Ok(Attempt::Refused(0, code)),
-        Ended::NotApplied(cause) | Ended::Unknown(cause) => cause,
+        WriteOutcome::NoMarker => return Ok(Attempt::Retry),
+        WriteOutcome::Refused(Code::THROTTLED) => Cause::QueueFull,
+        WriteOutcome::Refused(code) => return Ok(Attempt::Refused(0, code)),
+        WriteOutcome::NotApplied(cause) | WriteOutcome::Unknown(cause) => cause,
     };
     attempts.retry(generation, false, cause).await?;
-    Ok(Attempt::Again)
+    Ok(Attempt::Retry)
 }
 
-/// Makes guards of the claims. `None` when the lease has run out: all of them are deleted then.
+/// Turns the claims into guards. Returns `None` if the lease has run out: all claims are then deleted.
 fn hold(
     client: &Client,
     mut intent: Intent,
@@ -327,18 +332,18 @@ fn hold(
     czxid: i64,
     recipe: &Recipe,
 ) -> Option<Vec<Hold>> {
-    // From here on the drop of a guard deletes its node, and not that of the intent.
-    let nodes = intent.made(czxid);
+    // From here on, dropping a guard deletes its node; the intent no longer does.
+    let nodes = intent.take_created(czxid);
     let generation = &intent.generation;
     let claims = nodes.into_iter().zip(wanted).map(|(node, wanted)| {
-        let state = generation.hold(&node, recipe, Beginning::is_creation(), None);
+        let state = generation.hold(&node, recipe, Beginning::at_creation(), None);
         if state.is_none() {
             give_back(node);
         }
         Some(Hold::new(client.clone(), wanted.claim.clone(), Role::Exclusive, state?))
     });
-    // Collected twice: the first one makes a guard of each or gives its node back, also behind one that
-    // failed.
+    // Collect twice: the first pass turns every claim into a guard or gives its node back, even after a
+    // failed claim.
     let claims: Vec<Option<Hold>> = claims.collect();
     for _ in claims.iter().flatten() {
         recipe.metrics.acquired(generation.clock.now().since(intent.submitted));
@@ -346,9 +351,9 @@ fn hold(
     claims.into_iter().collect()
 }
 
-/// Deletes the node of a claim that no hold has.
+/// Deletes the node of a claim that belongs to no hold.
 fn give_back(node: Arc<OwnedNode>) {
-    if node.leave() {
+    if node.begin_deletion() {
         drop(Deletion::new(node));
     }
 }
@@ -359,16 +364,16 @@ mod tests {
     use bytes::Bytes;
 
     #[test]
-    fn a_claim_is_looked_at_where_its_node_has_other_children_than_when_it_was_made() {
-        const MADE: i64 = 7;
+    fn a_claim_is_checked_if_the_children_of_its_node_changed_since_its_creation() {
+        const CREATED: i64 = 7;
         let is_crowded = |handed_out, num_children, pzxid| {
             let stat = docent_proto::Stat { num_children, pzxid, ..Default::default() };
             let node = Node { data: Bytes::new(), stat: stat.into() };
-            crowded(&[handed_out], &[Some(node)], MADE).next().is_some()
+            crowded(&[handed_out], &[Some(node)], CREATED).next().is_some()
         };
-        assert!(!is_crowded(true, 1, MADE));
-        assert!(is_crowded(true, 2, MADE), "of an earlier claim");
-        assert!(is_crowded(true, 1, 9), "of a later claim, which deleted ours");
-        assert!(!is_crowded(false, 2, 9), "it has no proof yet");
+        assert!(!is_crowded(true, 1, CREATED));
+        assert!(is_crowded(true, 2, CREATED), "has a child of an earlier claim");
+        assert!(is_crowded(true, 1, 9), "a later claim deleted this proof");
+        assert!(!is_crowded(false, 2, 9), "the claim has no proof yet");
     }
 }

@@ -2,7 +2,7 @@ use super::claim_all::mark_lost;
 use super::reads::Unread;
 use super::rivals::Rivals;
 use super::wanted::{create_proof, set_version};
-use crate::cleanup::{Ended, ExactWrite, Near};
+use crate::cleanup::{ExactWrite, Near, WriteOutcome};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 use crate::guard::{HoldState, LostReason};
@@ -13,15 +13,17 @@ use bytes::Bytes;
 use docent_proto::{Code, MultiOp, parent};
 use std::sync::Arc;
 
-/// Hands out claims that were made ahead of that, in one write. The servers count one child more of each
-/// claimed node from then on. Claims that turn out to be lost are [lost](crate::Held::lost); the others are
-/// handed out.
+/// Hands out, in one write, claims that [`claim_all`](crate::recipe::claim_all) created without handing them
+/// out. The write creates the proof of each claim, so the number of children that a claimed node ever had is
+/// the number of its hand-outs. Claims that turn out to be lost are marked as [lost](crate::Held::lost); the
+/// others are handed out.
 ///
 /// # Guarantees
-/// From now on the servers refuse what is bound to an earlier claim of the same node.
+/// After this write, the servers refuse everything that is bound to an earlier claim of the same node.
 ///
 /// # Errors
-/// `NoAuth`, `Timeout`, `Closed`, `OutcomeUnknown`. Drop the claims then: some may be counted as handed out.
+/// `NoAuth`, `Timeout`, `Closed`, `OutcomeUnknown`. After an error, drop the claims: some may be counted as
+/// handed out.
 ///
 /// # Cancel safety
 /// This function is *not* cancel safe: the claims may be counted as handed out.
@@ -31,7 +33,7 @@ pub async fn hand_out(client: &Client, claims: &[&Hold], operation: &'static str
     };
     let (generation, path) = (Arc::clone(&newest.state().generation), newest.path());
     for claim in claims.iter().filter(|claim| claim.state().generation.number < generation.number) {
-        // The session has ended, of which its guards may not be told yet.
+        // The session has ended, which its guards may not have noticed yet.
         claim.state().mark_lost(LostReason::SessionAbandoned);
     }
     let attempts = client.attempts(operation, &path, Idempotency::Idempotent);
@@ -49,17 +51,17 @@ pub async fn hand_out(client: &Client, claims: &[&Hold], operation: &'static str
         let mut write =
             ExactWrite::submit(marker, held.iter().flat_map(|claim| ops(client, claim)), Lane::Call);
         let rivals = Rivals::submit(client.shared(), &generation, held.iter().map(|claim| &claim.node));
-        let cause = match write.ended(attempts.deadline).await {
-            Ended::Applied(results, stat) => {
+        let cause = match write.outcome(attempts.deadline).await {
+            WriteOutcome::Applied(results, stat) => {
                 held.iter().for_each(|claim| claim.node.handed_out());
                 let rivals = match results {
                     Some(_) => rivals,
-                    // The look may have been answered before the write was applied. Without results the
+                    // The read may have been answered before the write was applied. Without results, the
                     // session has not counted the nodes.
                     None => {
                         let proofs = held.iter().filter_map(|claim| claim.node.proof());
                         proofs.for_each(|proof| generation.session.owns(proof));
-                        rivals.again()
+                        rivals.without_requests()
                     }
                 };
                 return match rivals.evict(stat.mzxid, attempts.deadline).await {
@@ -73,26 +75,26 @@ pub async fn hand_out(client: &Client, claims: &[&Hold], operation: &'static str
                     Err(Unread::Cause(cause)) => Err(given_up(&attempts, cause)),
                 };
             }
-            Ended::Failed(index, Code::NO_NODE | Code::BAD_VERSION) => {
+            WriteOutcome::Failed(index, Code::NO_NODE | Code::BAD_VERSION) => {
                 held[index / OPS].mark_lost(LostReason::NodeDeleted);
                 continue;
             }
-            Ended::NoMarker => continue,
-            Ended::Refused(Code::THROTTLED) => Cause::QueueFull,
-            Ended::Failed(index, code) => {
+            WriteOutcome::NoMarker => continue,
+            WriteOutcome::Refused(Code::THROTTLED) => Cause::QueueFull,
+            WriteOutcome::Failed(index, code) => {
                 return Err(refused(client, held[index / OPS], index, code, operation));
             }
-            Ended::Refused(code) => return Err(attempts.code(code)),
-            Ended::NotApplied(cause) => cause,
-            Ended::Unknown(cause) => return Err(given_up(&attempts, cause)),
+            WriteOutcome::Refused(code) => return Err(attempts.code(code)),
+            WriteOutcome::NotApplied(cause) => cause,
+            WriteOutcome::Unknown(cause) => return Err(given_up(&attempts, cause)),
         };
-        // Before the pause: other writes may need the marker.
+        // Drop before the pause, because other writes may need the marker.
         drop(write);
         attempts.retry(&generation, false, cause).await?;
     }
 }
 
-/// The refusal of the operation with this index, at the path that it is about.
+/// Builds the error of the refused operation with this index, with the path that the operation concerns.
 fn refused(client: &Client, claim: &HoldState, index: usize, code: Code, operation: &'static str) -> Error {
     let proof = claim.node.proof().filter(|_| !index.is_multiple_of(OPS));
     let path = proof.and_then(parent).unwrap_or(claim.path());
@@ -101,7 +103,8 @@ fn refused(client: &Client, claim: &HoldState, index: usize, code: Code, operati
 
 const OPS: usize = 2;
 
-/// The operations that hand a claim out. Another claim at the path that is handed out has another version.
+/// Returns the operations that hand a claim out. Another claim at the path that was handed out has a
+/// different version.
 fn ops(client: &Client, claim: &HoldState) -> [MultiOp; OPS] {
     let data = Bytes::from(client.shared().identity.clone());
     let proof = claim.node.proof().expect("a claim has the path of a proof");

@@ -1,5 +1,5 @@
-//! Claims: ephemeral nodes at fixed names, of which there is one at a time. Other clients use the name again,
-//! so that a claim that is handed out has a second node with a name of its own, which the servers check
+//! Claims: ephemeral nodes at fixed names, of which one exists at a time. Other clients reuse the name.
+//! Therefore a claim that is handed out has a second node with a unique name, which the servers check
 //! (decision 28).
 
 mod claim_all;

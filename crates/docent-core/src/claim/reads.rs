@@ -10,61 +10,66 @@ use std::collections::VecDeque;
 use std::mem;
 use tokio::time::{Instant, timeout_at};
 
-/// Reads of the nodes that claims are of, on their way: several in one request, where servers know that.
+/// Reads of claimed nodes in flight, several in one request if the servers support that.
 pub(super) struct Reads<'a> {
     shared: &'a Shared,
     generation: &'a SessionGeneration,
-    /// The nodes of each request that was not answered yet.
-    asked: VecDeque<(&'a [Wanted], Pending)>,
-    /// True once one of them was lost with its link, as mostly all of them are then.
+    /// The requests that were not answered yet, each with its nodes.
+    pending: VecDeque<(&'a [Wanted], Pending)>,
+    /// True if one request was lost with its link; usually all of them are lost then.
     lost: bool,
 }
 
 #[derive(Debug)]
 pub(super) enum Unread {
-    /// With the full path that it is about.
+    /// Contains the full path that the refusal concerns.
     Refused(Code, String),
     Cause(Cause),
 }
 
-/// Data and status of a node as read; `None` when there is none.
+/// Data and stat of a node; `None` if the node does not exist.
 type Found = Option<(Option<Bytes>, Stat)>;
 
 impl<'a> Reads<'a> {
-    /// Submits the reads: they have their place in the order of calls when this returns.
+    /// Submits the reads, which have their place in the order of calls when this returns.
     pub(super) fn submit(
         shared: &'a Shared,
         generation: &'a SessionGeneration,
         wanted: &'a [Wanted],
     ) -> Self {
-        let most = if shared.multi_reads.is_refused() { 1 } else { shared.most_in_a_read() };
-        let ask = |nodes: &'a [Wanted]| (nodes, generation.session.submit(request(nodes), Lane::Call));
-        Self { shared, generation, asked: wanted.chunks(most).map(ask).collect(), lost: false }
+        let max = if shared.multi_reads.is_refused() { 1 } else { shared.max_reads_per_request() };
+        let submit = |nodes: &'a [Wanted]| (nodes, generation.session.submit(request(nodes), Lane::Call));
+        Self { shared, generation, pending: wanted.chunks(max).map(submit).collect(), lost: false }
     }
 
-    /// The nodes; a read without a reply, or with one that a server is too busy for it, is repeated in the
-    /// same session after a `sync`.
+    /// Returns the nodes. A read without a reply, or refused by an overloaded server, is repeated in the same
+    /// session after a `sync`.
     pub(super) async fn all(mut self, deadline: Instant) -> Result<Vec<Option<Node>>, Unread> {
         let generation = self.generation;
         let mut all = Vec::new();
-        while let Some((nodes, mut read)) = self.asked.pop_front() {
+        while let Some((nodes, mut read)) = self.pending.pop_front() {
             let outcome = read.by(deadline).await;
             self.learn(nodes, &outcome);
             let found = match outcome.answer() {
                 Ok(reply) => match reply.result {
-                    Err(Code::UNIMPLEMENTED) if nodes.len() > 1 => again(generation, nodes, deadline).await?,
+                    Err(Code::UNIMPLEMENTED) if nodes.len() > 1 => {
+                        read_one_by_one(generation, nodes, deadline).await?
+                    }
                     result => found(nodes.len(), result)
                         .map_err(|(index, code)| Unread::Refused(code, nodes[index].node.clone()))?,
                 },
-                // Also where a server was too busy: claims that are made once more would be counted once
-                // more.
-                Err(Cause::LinkLost | Cause::QueueFull) => again(generation, nodes, deadline).await?,
-                Err(Cause::TooLarge { .. }) if nodes.len() > 1 => again(generation, nodes, deadline).await?,
+                // Also if a server was overloaded: re-created claims would be counted again.
+                Err(Cause::LinkLost | Cause::QueueFull) => {
+                    read_one_by_one(generation, nodes, deadline).await?
+                }
+                Err(Cause::TooLarge { .. }) if nodes.len() > 1 => {
+                    read_one_by_one(generation, nodes, deadline).await?
+                }
                 Err(cause) => return Err(Unread::Cause(cause)),
             };
             let node = |(data, stat): (Option<Bytes>, Stat)| {
                 let data = data.unwrap_or_default();
-                // A copy: a part of a reply would keep all of it in memory.
+                // Copy the data: a slice of the reply would keep the whole reply in memory.
                 let data = if nodes.len() > 1 { Bytes::copy_from_slice(&data) } else { data };
                 Node { data, stat: stat.into() }
             };
@@ -73,7 +78,7 @@ impl<'a> Reads<'a> {
         Ok(all)
     }
 
-    /// Takes note of whether the servers read many nodes in one request.
+    /// Records whether the servers support reading many nodes in one request.
     fn learn(&mut self, nodes: &[Wanted], outcome: &Outcome) {
         let support = &self.shared.multi_reads;
         match outcome {
@@ -86,10 +91,11 @@ impl<'a> Reads<'a> {
     }
 }
 
-/// Claims that were not made, mostly for a lost link, leave their reads behind.
+/// If the claims were not created, usually because of a lost link, the answers to their reads that have
+/// already arrived still show what the servers support.
 impl Drop for Reads<'_> {
     fn drop(&mut self) {
-        for (nodes, read) in mem::take(&mut self.asked) {
+        for (nodes, read) in mem::take(&mut self.pending) {
             if let Some(outcome) = read.now_or_never() {
                 self.learn(nodes, &outcome);
             }
@@ -106,10 +112,10 @@ fn request(nodes: &[Wanted]) -> Request {
     }
 }
 
-/// The nodes of an answer to a request for so many.
+/// Extracts the nodes from the answer to a request for `count` nodes.
 ///
 /// # Errors
-/// The refusal, with the index of the node that it is about; 0 if it is about all.
+/// The refusal, with the index of the node that it concerns; 0 if it concerns all of them.
 fn found(count: usize, result: Result<Response, Code>) -> Result<Vec<Found>, (usize, Code)> {
     match result {
         Ok(Response::Data { data, stat }) if count == 1 => Ok(vec![Some((data, stat))]),
@@ -129,7 +135,7 @@ fn found(count: usize, result: Result<Response, Code>) -> Result<Vec<Found>, (us
 }
 
 /// Reads nodes one by one.
-async fn again(
+async fn read_one_by_one(
     generation: &SessionGeneration,
     nodes: &[Wanted],
     deadline: Instant,
@@ -150,15 +156,15 @@ mod tests {
     use crate::time::deadline;
     use std::time::Duration;
 
-    /// Result of reads of so many nodes in one request that was answered with `result`.
+    /// Result of reads of `count` nodes in one request that was answered with `result`.
     async fn read(count: usize, result: Result<Response, Code>) -> Result<Vec<Option<Node>>, Unread> {
         let client = Client::builder("127.0.0.1:1").build().unwrap();
         let wanted: Vec<_> = (0..count).map(|_| Wanted::of("/item")).collect();
         let is_unknown = result == Err(Code::UNIMPLEMENTED);
         let reply = Reply { result, zxid: 1, watch: None, watches: Vec::new() };
         let generation = client.shared().generation();
-        let asked = VecDeque::from([(&wanted[..], Pending::ready(Outcome::Reply(reply)))]);
-        let reads = Reads { shared: client.shared(), generation: &generation, asked, lost: false };
+        let pending = VecDeque::from([(&wanted[..], Pending::ready(Outcome::Reply(reply)))]);
+        let reads = Reads { shared: client.shared(), generation: &generation, pending, lost: false };
         let read = reads.all(deadline(Duration::from_millis(50))).await;
         assert_eq!(client.shared().multi_reads.is_refused(), is_unknown);
         read
@@ -169,7 +175,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_is_too_busy_to_read_is_asked_again_and_does_not_refuse_the_claims() {
+    async fn a_read_throttled_by_a_server_is_retried_and_does_not_refuse_the_claims() {
         // There is no server that would answer.
         assert!(matches!(unread(Code::THROTTLED).await, Unread::Cause(Cause::Deadline)));
         let expired = unread(Code::SESSION_EXPIRED).await;
@@ -178,36 +184,36 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn several_nodes_are_read_in_one_request_where_servers_know_that() {
+    async fn several_nodes_are_read_in_one_request_if_servers_support_it() {
         let data = MultiResult::Data { data: Some(Bytes::from_static(b"item")), stat: Box::default() };
-        let gone = MultiResult::Failed(Code::NO_NODE);
-        let nodes = read(2, Ok(Response::Multi(vec![data, gone]))).await.unwrap();
+        let missing = MultiResult::Failed(Code::NO_NODE);
+        let nodes = read(2, Ok(Response::Multi(vec![data, missing]))).await.unwrap();
         assert_eq!(
             nodes.iter().map(|node| node.as_ref().map(|node| &node.data[..])).collect::<Vec<_>>(),
             [Some(&b"item"[..]), None]
         );
         let refused = read(1, Ok(Response::Multi(vec![MultiResult::Failed(Code::NO_AUTH)]))).await;
         assert!(matches!(refused, Err(Unread::Refused(Code::NO_AUTH, _))));
-        // They are read one by one instead, from a server that is not there.
+        // The nodes are then read one by one, from a server that does not exist.
         let unknown = read(2, Err(Code::UNIMPLEMENTED)).await;
         assert!(matches!(unknown, Err(Unread::Cause(Cause::Deadline))));
     }
 
     #[tokio::test]
-    async fn reads_behind_a_write_that_was_lost_with_the_link_tell_that_the_servers_do_not_know_them() {
+    async fn reads_after_a_write_lost_with_its_link_reveal_servers_without_multi_reads() {
         let client = Client::builder("127.0.0.1:1").build().unwrap();
         let generation = client.shared().generation();
         let (wanted, one) = ([Wanted::of("/a"), Wanted::of("/b")], [Wanted::of("/a")]);
         let drop_with = |wanted, outcome: Vec<Outcome>| {
-            let asked = outcome.into_iter().map(|outcome| (wanted, Pending::ready(outcome))).collect();
-            drop(Reads { shared: client.shared(), generation: &generation, asked, lost: false });
+            let pending = outcome.into_iter().map(|outcome| (wanted, Pending::ready(outcome))).collect();
+            drop(Reads { shared: client.shared(), generation: &generation, pending, lost: false });
             client.shared().multi_reads.is_refused()
         };
         let unknown =
             || Reply { result: Err(Code::UNIMPLEMENTED), zxid: 1, watch: None, watches: Vec::new() };
         assert!(!drop_with(&one[..], vec![Outcome::Reply(unknown())]));
         let lost = || Outcome::Unknown(Cause::LinkLost);
-        assert!(!drop_with(&wanted[..], vec![lost(), lost(), lost()]), "it is one link");
+        assert!(!drop_with(&wanted[..], vec![lost(), lost(), lost()]), "a single lost link proves nothing");
         assert!(drop_with(&wanted[..], vec![Outcome::Reply(unknown())]));
     }
 }

@@ -1,7 +1,7 @@
-//! Deletes of nodes at paths that others may use once they are gone, each in its own session.
+//! Deletes of nodes whose paths other clients may use after the deletion, each in its own session.
 
 use super::by_name::is_final;
-use super::{Ended, ExactWrite, Marker, Near, NoOwnNode, PAUSE};
+use super::{ExactWrite, Marker, Near, NoOwnNode, PAUSE, WriteOutcome};
 use crate::guard::SessionGeneration;
 use crate::operation::Shared;
 use crate::session::{Cause, Lane, lookup};
@@ -10,10 +10,12 @@ use docent_proto::{Code, MultiOp};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Deletes the node at `path` that the transaction `czxid` made, in its own session: with that it would go
-/// anyway, and in a later one the path may hold somebody else's node. For the same reason the delete is an
-/// exact write, sent only while the node is the same: a delete that is applied late could hit the next node
-/// there (decision 8).
+/// Deletes the node at `path` that the transaction `czxid` created, in the node's own session. With the end
+/// of that session the node is deleted anyway, and in a later session another client's node may be at the
+/// path.
+///
+/// For the same reason the delete is an exact write, sent only while the node is the same: a late delete
+/// could hit the next node at the path (decision 8).
 pub(super) async fn delete_by_czxid(
     client: &Shared,
     generation: &Arc<SessionGeneration>,
@@ -29,27 +31,31 @@ pub(super) async fn delete_by_czxid(
                 continue;
             }
         };
-        match write.ended(deadline(Duration::MAX)).await {
-            Ended::Applied(..) | Ended::Failed(_, Code::NO_NODE) => return,
-            Ended::NotApplied(Cause::Ended(_)) | Ended::Unknown(Cause::Ended(_)) => return,
-            Ended::Failed(_, code) | Ended::Refused(code) if is_final(code) => {
-                tracing::error!(%path, generation = generation.number, %code, "failed to delete an ephemeral node; it remains until its session ends");
+        match write.outcome(deadline(Duration::MAX)).await {
+            WriteOutcome::Applied(..) | WriteOutcome::Failed(_, Code::NO_NODE) => return,
+            WriteOutcome::NotApplied(Cause::Ended(_)) | WriteOutcome::Unknown(Cause::Ended(_)) => return,
+            WriteOutcome::Failed(_, code) | WriteOutcome::Refused(code) if is_final(code) => {
+                // Event: The servers refuse to delete an ephemeral node. The node remains until its session
+                // ends.
+                // Action: Give the client DELETE permission on the node's parent.
+                tracing::error!(%path, generation = generation.number, %code, "failed to delete an ephemeral node; the node remains until its session ends");
                 return;
             }
-            Ended::NotApplied(Cause::LinkLost) | Ended::NoMarker => {}
+            WriteOutcome::NotApplied(Cause::LinkLost) | WriteOutcome::NoMarker => {}
             _ => tokio::time::sleep(PAUSE).await,
         }
     }
 }
 
-/// Submits the delete if the node is still there and the same.
+/// Submits the delete if the node still exists and is the same.
 async fn delete_exactly(
     client: &Shared,
     generation: &Arc<SessionGeneration>,
     path: &str,
     czxid: i64,
 ) -> Result<Option<ExactWrite>, Cause> {
-    // The marker first: it may take a wait, and the look must be made on the link that the delete is sent on.
+    // Take the marker first: this may require waiting, and the node must be read on the link on which the
+    // delete is sent.
     let marker = match Marker::take(client, generation, Near::Path(path), deadline(Duration::MAX)).await {
         Ok(marker) => marker,
         Err(NoOwnNode::Cause(cause)) => return Err(cause),

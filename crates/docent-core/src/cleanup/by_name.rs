@@ -1,9 +1,9 @@
-//! Deletes of nodes whose names are ours alone, in whichever session there is.
+//! Deletes of nodes with unique names, in whichever session is current.
 
 use super::{DeleteOutcome, PAUSE};
 use crate::guard::SessionGeneration;
 use crate::operation::Shared;
-use crate::session::ask::{ask, ask_synced, before_repeat};
+use crate::session::retry::{before_retry, read_synced, send_until_answered};
 use crate::session::{Cause, Lane, Outcome, Pending, SessionEnd};
 use docent_proto::{Code, MultiResult, Request, Response, Stat, parent};
 use futures_util::future::join_all;
@@ -23,7 +23,7 @@ pub(super) async fn delete_node(
     delete_owned(client, owner, generation, path, reply).await
 }
 
-/// Deletes a node that the session of the generation `owner` made: only the end of that session is an end of
+/// Deletes a node that the session of the generation `owner` created. Only the end of that session also ends
 /// the node.
 pub(super) async fn delete_owned(
     client: &Shared,
@@ -36,37 +36,40 @@ pub(super) async fn delete_owned(
     loop {
         let cause = match reply.await.answer() {
             Ok(answer) => match answer.result {
-                // The name is ours alone: a node that is not there was deleted by us, or went with its
-                // session.
-                Ok(_) | Err(Code::NO_NODE) => return DeleteOutcome::Gone,
+                // The name is unique: if the node does not exist, this client or the end of its session
+                // deleted it.
+                Ok(_) | Err(Code::NO_NODE) => return DeleteOutcome::Deleted,
                 Err(code) if is_final(code) => {
                     refused(client, owner, &generation, &path, code);
                     return DeleteOutcome::Refused(code);
                 }
                 Err(_) => Cause::QueueFull,
             },
-            Err(Cause::LinkLost) if planted!(FailedDeleteForgotten) => return DeleteOutcome::Gone,
+            Err(Cause::LinkLost) if planted!(FailedDeleteForgotten) => return DeleteOutcome::Deleted,
             Err(cause) => cause,
         };
-        match after(client, owner, &generation, cause).await {
+        match generation_after(client, owner, &generation, cause).await {
             Some(next) => generation = next,
             None if client.closing.is_cancelled() => return DeleteOutcome::Closed,
-            None => return DeleteOutcome::Gone,
+            None => return DeleteOutcome::Deleted,
         }
         reply = generation.session.submit(delete_request(&path), Lane::Cleanup);
     }
 }
 
 fn refused(client: &Shared, owner: u64, generation: &SessionGeneration, path: &str, code: Code) {
-    tracing::error!(%path, generation = generation.number, %code, "a node of ours could not be deleted");
-    // The node goes with the session that made it: the end of a later one would not help.
+    // Event: The servers refuse to delete a node that this client created, such as a lock's. The node remains
+    // until its session ends. With `end_session_on_refused_delete` the client ends the session now.
+    // Action: Give the client DELETE permission on the node's parent.
+    tracing::error!(%path, generation = generation.number, %code, "failed to delete a node of this client; the node remains until its session ends");
+    // The node is deleted with the session that created it: ending a later session would not help.
     if client.config.end_session_on_refused_delete && generation.number == owner {
         generation.session.abandon();
     }
 }
 
-/// Deletes a node that was found, and that the session of the generation `owner` made. It is deleted as it
-/// was seen: another node at its path is left alone.
+/// Deletes a node that was found, and that the session of the generation `owner` created. The delete applies
+/// only to the version that was seen; another node at the path is left alone.
 async fn delete_found(
     client: &Shared,
     owner: u64,
@@ -87,7 +90,7 @@ async fn delete_found(
         };
         let mut cause = Some(cause);
         while let Some(reason) = cause.take() {
-            match after(client, owner, &generation, reason).await {
+            match generation_after(client, owner, &generation, reason).await {
                 Some(next) => generation = next,
                 None => return,
             }
@@ -100,7 +103,7 @@ async fn delete_found(
     }
 }
 
-/// Deletes these nodes as [`delete_found`] does, all at the same time.
+/// Deletes these nodes like [`delete_found`], all concurrently.
 pub(super) async fn delete_all_found(
     client: &Shared,
     owner: u64,
@@ -111,8 +114,8 @@ pub(super) async fn delete_all_found(
     join_all(found.into_iter().map(delete)).await;
 }
 
-/// Finds nodes of a create whose reply was lost, by the id in their names, and deletes them. A create that
-/// was not found may be applied as long as its session lives: it is looked for again and again.
+/// Finds the nodes of a create whose reply was lost, by the id in their names, and deletes them. If no node
+/// is found, the create may still be applied as long as its session lives, so the search is repeated.
 pub(super) async fn undo_create(
     client: &Shared,
     mut generation: Arc<SessionGeneration>,
@@ -133,7 +136,7 @@ pub(super) async fn undo_create(
                 return;
             }
             Outcome::NotSent(_) => return,
-            Outcome::Unknown(cause) => match after(client, owner, &generation, cause).await {
+            Outcome::Unknown(cause) => match generation_after(client, owner, &generation, cause).await {
                 Some(next) => generation = next,
                 None => return,
             },
@@ -143,18 +146,18 @@ pub(super) async fn undo_create(
     loop {
         match find(&generation, session_id, folder, &prefix).await {
             Ok(found) => {
-                // In the session that sent it the create may be applied later (decision 11). A node of an
-                // older session that comes late goes with that session.
+                // In the session that sent it, the create may still be applied later (decision 11). A node of
+                // an older session that appears late is deleted with that session.
                 if found.is_empty() && generation.number == owner && !planted!(LostCreateForgotten) {
                     return generation.lost_creates.add(&generation, folder, &prefix);
                 }
                 return delete_all_found(client, owner, &generation, found).await;
             }
-            // A folder too large to list is looked at again, less and less often.
+            // A folder that is too large to list is checked again, at growing intervals.
             Err(Cause::TooLarge { .. }) if generation.number == owner => {
                 return generation.lost_creates.add(&generation, folder, &prefix);
             }
-            Err(cause) => match after(client, owner, &generation, cause).await {
+            Err(cause) => match generation_after(client, owner, &generation, cause).await {
                 Some(next) => generation = next,
                 None => return,
             },
@@ -169,8 +172,9 @@ fn created(result: MultiResult) -> Option<String> {
     }
 }
 
-/// The children of `folder` whose path begins with `prefix` and which the session `owner` made, after the
-/// server has caught up with its leader. An empty result proves only that the create was not applied yet.
+/// Lists the children of `folder` whose path begins with `prefix` and which the session `owner` created,
+/// after the server has caught up with its leader. An empty result proves only that the create was not
+/// applied yet.
 pub(crate) async fn find(
     generation: &SessionGeneration,
     owner: i64,
@@ -182,8 +186,8 @@ pub(crate) async fn find(
     owned(generation, owner, paths).await
 }
 
-/// Those of `paths` that the session `owner` made, each as it is now. A name alone does not show whose a node
-/// is: what draws names may have been copied, with the memory of its process or of its machine.
+/// Returns those of `paths` that the session `owner` created, with their current stats. A name alone does not
+/// show the owner: a copy of the process or of its virtual machine generates the same names.
 pub(super) async fn owned(
     generation: &SessionGeneration,
     owner: i64,
@@ -204,15 +208,19 @@ fn is_owned_by(owner: i64, stat: &Stat) -> bool {
     planted!(NoOwnerCheck) || stat.ephemeral_owner == owner
 }
 
-/// The stat of a node, of which a listing of the same session told; `None` if it is not there any more.
+/// Reads the stat of a node that a listing of the same session contained; `None` if the node no longer
+/// exists.
 async fn stat(generation: &SessionGeneration, path: &str) -> Result<Option<Stat>, Cause> {
     loop {
         let request = || Request::Exists { path: path.to_owned(), watch: false };
-        match ask(generation, Lane::Cleanup, request).await?.result {
+        match send_until_answered(generation, Lane::Cleanup, request).await?.result {
             Ok(Response::Stat(stat)) => return Ok(Some(stat)),
             Ok(_) | Err(Code::NO_NODE) => return Ok(None),
             Err(code) if is_final(code) => {
-                tracing::error!(%path, %code, "a node that may be ours cannot be looked at; leaving it alone");
+                // Event: A node that may come from a lost create cannot be read. The client leaves the node
+                // alone; if it does belong to this client, it remains until the session ends.
+                // Action: Give the client permission to read the node's path.
+                tracing::error!(%path, %code, "cannot read the owner of a node that a lost create may have left; leaving the node alone");
                 return Ok(None);
             }
             // Any other code says nothing about the node.
@@ -221,32 +229,37 @@ async fn stat(generation: &SessionGeneration, path: &str) -> Result<Option<Stat>
     }
 }
 
-/// The paths of the children of `folder`, after the server has caught up with its leader.
+/// Lists the paths of the children of `folder`, after the server has caught up with its leader.
 pub(crate) async fn children(generation: &SessionGeneration, folder: &str) -> Result<Vec<String>, Cause> {
     let list = Request::GetChildren2 { path: folder.to_owned(), watch: false };
     loop {
-        match ask_synced(generation, folder, &list).await {
+        match read_synced(generation, folder, &list).await {
             Ok(Ok(Response::Children { names, .. })) => {
                 let folder = if folder == "/" { "" } else { folder };
                 return Ok(names.into_iter().map(|name| format!("{folder}/{name}")).collect());
             }
             Ok(Err(Code::NO_NODE)) => return Ok(Vec::new()),
             Ok(Err(code)) if is_final(code) => {
-                tracing::error!(%folder, %code, "a node of ours could not be looked for");
+                // Event: A folder in which a lost create may have left a node cannot be listed. Such a node
+                // remains until its session ends.
+                // Action: Give the client READ permission on the folder.
+                tracing::error!(%folder, %code, "cannot list a folder in which a lost create may have left a node; such a node remains until its session ends");
                 return Ok(Vec::new());
             }
             Ok(answer) => {
-                tracing::debug!(%folder, ?answer, "could not look for a node of ours");
+                // Event: A folder in which a lost create may have left a node cannot be listed now. The
+                // client retries after a pause.
+                tracing::debug!(%folder, ?answer, "cannot list a folder in which a lost create may have left a node; retrying");
                 tokio::time::sleep(PAUSE).await;
             }
-            Err(cause) => before_repeat(cause).await?,
+            Err(cause) => before_retry(cause).await?,
         }
     }
 }
 
-/// Session in which to go on with a node of the session `owner` after a request in `generation`
-/// failed for `cause`; `None` when nothing is left to do.
-pub(super) async fn after(
+/// Returns the session in which to continue with a node of the session `owner`, after a request in
+/// `generation` failed for `cause`; `None` if nothing is left to do.
+pub(super) async fn generation_after(
     client: &Shared,
     owner: u64,
     generation: &Arc<SessionGeneration>,
@@ -255,8 +268,7 @@ pub(super) async fn after(
     match cause {
         Cause::Ended(SessionEnd::Closed) => None,
         Cause::Ended(SessionEnd::Expired) if generation.number == owner && planted!(ExpiredIsGone) => None,
-        // The servers may keep the session, and its nodes, for a while, whatever the reason that it ended for
-        // (decision 25).
+        // Whatever ended the session, the servers may keep it and its nodes for a while (decision 25).
         Cause::Ended(_) => client.next_generation(generation.number).await.ok(),
         Cause::LinkLost => Some(Arc::clone(generation)),
         Cause::Deadline | Cause::QueueFull | Cause::TooLarge { .. } | Cause::TooManyEphemerals { .. } => {
@@ -266,7 +278,7 @@ pub(super) async fn after(
     }
 }
 
-/// True for a refusal that will not change by itself.
+/// Returns true for a refusal that retries cannot change.
 pub(super) fn is_final(code: Code) -> bool {
     matches!(code, Code::NO_AUTH | Code::NOT_EMPTY | Code::BAD_ARGUMENTS)
 }

@@ -1,4 +1,4 @@
-use super::by_claim::{self, Deleted, delete_claim};
+use super::by_claim::{self, ClaimDeletion, delete_claim};
 use super::by_name::{self, delete_node};
 use super::{Job, OwnedNode};
 use crate::operation::Shared;
@@ -8,31 +8,31 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-/// Delete of a node on its way. Its drop hands the rest to the worker.
+/// A delete of a node in flight. Dropping it hands the rest of the work to the worker.
 #[derive(Debug)]
 pub(crate) struct Deletion {
     node: Arc<OwnedNode>,
-    /// The request; `None` once it was handed to the worker.
+    /// The request; `None` after it was handed to the worker.
     sent: Option<Pending>,
-    /// True once nothing is left to do for the worker.
+    /// True if nothing is left to do for the worker.
     done: bool,
 }
 
 /// Outcome of the delete of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeleteOutcome {
-    /// It is gone.
-    Gone,
-    /// The servers refuse to delete it.
+    /// The node is deleted.
+    Deleted,
+    /// The servers refuse to delete the node.
     Refused(Code),
-    /// The client was closed; the node goes with its session.
+    /// The client was closed; the node is deleted with its session.
     Closed,
-    /// Not yet: the worker goes on.
+    /// Not deleted yet: the worker continues.
     Timeout,
 }
 
 impl Deletion {
-    /// Submits the delete: it has its place in the order of calls now.
+    /// Submits the delete, which now has its place in the order of calls.
     pub(crate) fn new(node: Arc<OwnedNode>) -> Self {
         let request = match node.is_claim() {
             true => by_claim::delete_request(&node),
@@ -42,29 +42,29 @@ impl Deletion {
         Self { node, sent: Some(sent), done: false }
     }
 
-    /// Waits until the node is gone, at most until `deadline`.
+    /// Waits until the node is deleted, at most until `deadline`.
     pub(crate) async fn by(mut self, deadline: Instant) -> DeleteOutcome {
         match self.first_attempt(deadline).await {
-            Some(left) => return left,
+            Some(outcome) => return outcome,
             None if Instant::now() >= deadline => return DeleteOutcome::Timeout,
             None => {}
         }
-        // More than one attempt is the worker's business.
-        let (done, left) = oneshot::channel();
+        // Further attempts are left to the worker.
+        let (done, outcome) = oneshot::channel();
         self.hand_over(Some(done));
-        match tokio::time::timeout_at(deadline, left).await {
-            Ok(Ok(left)) => left,
+        match tokio::time::timeout_at(deadline, outcome).await {
+            Ok(Ok(outcome)) => outcome,
             Ok(Err(_)) => DeleteOutcome::Closed,
             Err(_) => DeleteOutcome::Timeout,
         }
     }
 
-    /// Outcome of the submitted delete; `None` when another attempt is needed, or more time.
+    /// Returns the outcome of the submitted delete; `None` if another attempt or more time is needed.
     async fn first_attempt(&mut self, deadline: Instant) -> Option<DeleteOutcome> {
         let outcome = tokio::time::timeout_at(deadline, self.sent.as_mut()?).await.ok()?;
         self.done = is_deleted(&self.node, &outcome);
         self.sent = Some(Pending::ready(outcome));
-        self.done.then_some(DeleteOutcome::Gone)
+        self.done.then_some(DeleteOutcome::Deleted)
     }
 
     fn hand_over(&mut self, done: Option<oneshot::Sender<DeleteOutcome>>) {
@@ -77,7 +77,7 @@ impl Deletion {
 
 fn is_deleted(node: &OwnedNode, outcome: &Outcome) -> bool {
     match outcome {
-        _ if node.is_claim() => matches!(by_claim::deleted(outcome), Deleted::Gone),
+        _ if node.is_claim() => matches!(by_claim::deleted(outcome), ClaimDeletion::Deleted),
         Outcome::Reply(answer) => matches!(answer.refusal(), None | Some(Code::NO_NODE)),
         Outcome::NotSent(_) | Outcome::Unknown(_) => false,
     }
@@ -89,7 +89,7 @@ impl Drop for Deletion {
     }
 }
 
-/// Deletes `node`; `sent` is the request that is under way.
+/// Deletes `node`; `sent` is the request that is in flight.
 pub(super) async fn delete(client: &Shared, node: &OwnedNode, sent: Option<Pending>) -> DeleteOutcome {
     match node.is_claim() {
         true => delete_claim(client, node, sent).await,

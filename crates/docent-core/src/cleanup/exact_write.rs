@@ -1,52 +1,52 @@
 use super::Marker;
-use crate::session::ask::{PAUSE, ask};
+use crate::session::retry::{PAUSE, send_until_answered};
 use crate::session::{Cause, Lane, Outcome, Pending, Reply, Session, SessionEnd, Watch, lookup};
 use bytes::Bytes;
 use docent_proto::{Code, MultiOp, MultiResult, Request, Response, Stat};
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// Exact write on its way.
+/// An exact write in flight.
 ///
 /// # On drop
-/// The write is taken back if it was not sent. Else its marker is deleted, so that it is applied before that
-/// or never.
+/// The write is withdrawn if it was not sent yet. Otherwise its marker is deleted, so that the write is
+/// applied before that deletion or never.
 #[derive(Debug)]
 pub(crate) struct ExactWrite {
-    /// Its marker; `None` once the outcome is told.
+    /// The write's marker; `None` after the outcome was returned.
     marker: Option<Marker>,
-    /// Data of the marker once the write is applied.
+    /// Data that the marker has after the write is applied.
     id: Bytes,
     reply: Pending,
-    /// Set once the reply was lost: `settle` finds the outcome out.
+    /// Set when the reply was lost: `determine_outcome` then determines the outcome.
     lost: bool,
 }
 
 /// Outcome of an exact write.
 #[derive(Debug)]
-pub(crate) enum Ended {
-    /// It was applied: the results of the operations, unless the reply was lost, and the marker's stat, which
-    /// has the time and the number of the transaction.
+pub(crate) enum WriteOutcome {
+    /// The write was applied. Contains the results of the operations, unless the reply was lost, and the
+    /// marker's stat, which has the time and the number of the transaction.
     Applied(Option<Vec<MultiResult>>, Stat),
     /// The operation with this index was refused: nothing was applied and nothing will be.
     Failed(usize, Code),
-    /// It was not applied and never will be.
+    /// The write was not applied and never will be.
     NotApplied(Cause),
-    /// As `NotApplied`: a server refused it as a whole.
+    /// Same as `NotApplied`: a server refused the write as a whole.
     Refused(Code),
-    /// As `NotApplied`: somebody else deleted or set the marker. It takes a new one.
+    /// Same as `NotApplied`: another client deleted or set the marker. A new marker is necessary.
     NoMarker,
-    /// The session ended, or the time was over, before the outcome could be found out.
+    /// The session ended, or the deadline passed, before the outcome could be determined.
     Unknown(Cause),
 }
 
 impl ExactWrite {
-    /// Submits `ops`: they have their place in the order of calls when this returns.
+    /// Submits `ops`, which have their place in the order of calls when this returns.
     pub(crate) fn submit(marker: Marker, ops: impl IntoIterator<Item = MultiOp>, lane: Lane) -> Self {
         Self::submit_with(marker, ops, |session, write| session.submit(write, lane))
     }
 
-    /// As [`submit`](Self::submit), but only with `losses` lost links and before `watch` fires: what was
-    /// known of a node may be out of date after that.
+    /// Same as [`submit`](Self::submit), but sent only while the number of lost links is `losses` and `watch`
+    /// has not fired. After that, what is known about a node may be out of date.
     pub(crate) fn submit_on(
         (losses, watch): (u64, Option<&Watch>),
         marker: Marker,
@@ -62,8 +62,8 @@ impl ExactWrite {
         submit: impl FnOnce(&dyn Session, Request) -> Pending,
     ) -> Self {
         let id = Bytes::copy_from_slice(marker.generation.fresh_id().as_bytes());
-        // The marker comes first: where another operation is refused, it is certain that the marker had its
-        // version, so that no earlier attempt was applied (decision 11).
+        // The marker comes first: if another operation is refused, the marker certainly had its version, so
+        // no earlier attempt was applied (decision 11).
         let mut all = vec![set(&marker, &id)];
         all.extend(ops);
         let session = &marker.generation.session;
@@ -71,187 +71,186 @@ impl ExactWrite {
         Self { marker: Some(marker), id, reply, lost: false }
     }
 
-    /// Waits until its outcome is certain, at most until `deadline`.
+    /// Waits until the outcome is certain, at most until `deadline`.
     ///
     /// # Cancel safety
-    /// Cancel safe: this can be called again.
-    pub(crate) async fn ended(&mut self, deadline: Instant) -> Ended {
+    /// Cancel safe: this method can be called again.
+    pub(crate) async fn outcome(&mut self, deadline: Instant) -> WriteOutcome {
         if !self.lost {
             match self.reply.by(deadline).await {
                 Outcome::Reply(reply) => return self.answered(reply),
                 Outcome::NotSent(cause) => {
-                    self.settled(None);
-                    return Ended::NotApplied(cause);
+                    self.return_marker(None);
+                    return WriteOutcome::NotApplied(cause);
                 }
-                // The reply may still come.
-                Outcome::Unknown(Cause::Deadline) => return Ended::Unknown(Cause::Deadline),
+                // The reply may still arrive.
+                Outcome::Unknown(Cause::Deadline) => return WriteOutcome::Unknown(Cause::Deadline),
                 Outcome::Unknown(_) => self.lost = true,
             }
         }
-        // On the heap, because it is rare.
-        match timeout_at(deadline, Box::pin(self.settle())).await {
+        // Boxed because this is rare.
+        match timeout_at(deadline, Box::pin(self.determine_outcome())).await {
             Ok(ended) => ended,
-            Err(_) => Ended::Unknown(Cause::Deadline),
+            Err(_) => WriteOutcome::Unknown(Cause::Deadline),
         }
     }
 
-    /// Takes it back. True when it never was sent and never will be.
-    pub(crate) fn take_back(&mut self) -> bool {
-        let taken_back = !self.lost && self.reply.withdraw();
-        if taken_back {
-            self.settled(None);
+    /// Withdraws the write. Returns true if the write was never sent and never will be.
+    pub(crate) fn withdraw(&mut self) -> bool {
+        let withdrawn = !self.lost && self.reply.withdraw();
+        if withdrawn {
+            self.return_marker(None);
         }
-        taken_back
+        withdrawn
     }
 
-    /// Takes it back, for a caller that stops waiting for its outcome. Returns whether it may be applied: if
-    /// so, the drop deletes its marker. `has_ended` says that the session has ended.
+    /// Withdraws the write, for a caller that stops waiting for its outcome. Returns whether the write may be
+    /// applied: if so, dropping it deletes its marker. `has_ended` is true if the session has ended.
     pub(crate) async fn give_up(&mut self, has_ended: bool) -> bool {
         if self.lost {
             return true;
         }
         let may_be_applied = self.reply.give_up(has_ended).await;
         if !may_be_applied {
-            self.settled(None);
+            self.return_marker(None);
         }
         may_be_applied
     }
 
-    /// Gives the marker back for the next write; `version` is its new one, if it has changed.
-    fn settled(&mut self, version: Option<i32>) {
+    /// Returns the marker for the next write; `version` is the marker's new version, if it has changed.
+    fn return_marker(&mut self, version: Option<i32>) {
         if let Some(mut marker) = self.marker.take() {
             marker.version = version.unwrap_or(marker.version);
             marker.give_back();
         }
     }
 
-    fn answered(&mut self, reply: Reply) -> Ended {
+    fn answered(&mut self, reply: Reply) -> WriteOutcome {
         let mut results = match reply.result {
             Ok(Response::Multi(results)) if !results.is_empty() => results,
             Ok(_) => {
                 self.lost = true;
-                return Ended::Unknown(Cause::LinkLost);
+                return WriteOutcome::Unknown(Cause::LinkLost);
             }
-            Err(Code::SESSION_EXPIRED) => return Ended::NotApplied(Cause::Ended(SessionEnd::Expired)),
+            Err(Code::SESSION_EXPIRED) => return WriteOutcome::NotApplied(Cause::Ended(SessionEnd::Expired)),
             Err(code) => {
-                self.settled(None);
-                return Ended::Refused(code);
+                self.return_marker(None);
+                return WriteOutcome::Refused(code);
             }
         };
         match results.remove(0) {
             MultiResult::Set(stat) => {
-                self.settled(Some(stat.version));
-                Ended::Applied(Some(results), *stat)
+                self.return_marker(Some(stat.version));
+                WriteOutcome::Applied(Some(results), *stat)
             }
-            // The marker stays with this write, whose drop deletes it: nothing is known of a marker that
-            // somebody else set (decision 5).
-            MultiResult::Failed(Code::NO_NODE | Code::BAD_VERSION) => Ended::NoMarker,
+            // The marker stays with this write, whose drop deletes it: if another client set the marker, its
+            // state is unknown (decision 5).
+            MultiResult::Failed(Code::NO_NODE | Code::BAD_VERSION) => WriteOutcome::NoMarker,
             MultiResult::Failed(code) if code != Code::OK && code != Code::RUNTIME_INCONSISTENCY => {
-                self.settled(None);
-                Ended::Refused(code)
+                self.return_marker(None);
+                WriteOutcome::Refused(code)
             }
             _ => {
-                self.settled(None);
+                self.return_marker(None);
                 failed(&results)
             }
         }
     }
 
-    /// Fences the write out, unless it was applied: sets the marker from the version that the write asks for.
-    /// Only one of the two can be applied, and either way the outcome is certain, by a write at a quorum
+    /// Fences the write out, unless it was applied: sets the marker with the version that the write expects.
+    /// Only one of the two can be applied, and either way a write through a quorum makes the outcome certain
     /// (decision 11).
-    async fn settle(&mut self) -> Ended {
-        let Some(marker) = &self.marker else { return Ended::Unknown(Cause::Deadline) };
+    async fn determine_outcome(&mut self) -> WriteOutcome {
+        let Some(marker) = &self.marker else { return WriteOutcome::Unknown(Cause::Deadline) };
         let (generation, path, version) = (marker.generation.clone(), marker.path.clone(), marker.version);
         if planted!(ExactWriteSentAgain) {
-            self.settled(None);
-            return Ended::NotApplied(Cause::LinkLost);
+            self.return_marker(None);
+            return WriteOutcome::NotApplied(Cause::LinkLost);
         }
         if planted!(MarkerWithoutVersion) {
-            return self.settle_by_absence().await;
+            return self.outcome_by_absence().await;
         }
         let fence = Bytes::copy_from_slice(generation.fresh_id().as_bytes());
-        // After a lost reply it is repeated with the same version: of the write and all fences one is
-        // applied.
+        // After a lost reply, the request is repeated with the same version: of the write and all fences,
+        // exactly one is applied.
         let bump = || {
             let set = MultiOp::SetData { path: path.clone(), data: Some(fence.clone()), version };
             Request::Multi(vec![set])
         };
         loop {
-            let code = match ask(&generation, Lane::Cleanup, bump).await {
+            let code = match send_until_answered(&generation, Lane::Cleanup, bump).await {
                 Ok(reply) => match reply.refusal() {
-                    // The fence was applied: the write asks for a version that is past, and is refused for
-                    // good.
+                    // The fence was applied: the version that the write expects has passed, so the write can
+                    // never be applied.
                     None => {
-                        self.settled(Some(version.wrapping_add(1)));
-                        return Ended::NotApplied(Cause::LinkLost);
+                        self.return_marker(Some(version.wrapping_add(1)));
+                        return WriteOutcome::NotApplied(Cause::LinkLost);
                     }
                     Some(code) => code,
                 },
-                Err(stop) => return Ended::Unknown(stop.into()),
+                Err(stop) => return WriteOutcome::Unknown(stop.into()),
             };
             match code {
-                // The write was applied, or an earlier fence: the marker's data tells which.
+                // Either the write or an earlier fence was applied: the marker's data shows which.
                 Code::BAD_VERSION => match lookup::read(&generation, &path).await {
                     Ok(Some((data, stat))) if data.as_ref() == Some(&self.id) => {
-                        self.settled(Some(stat.version));
-                        return Ended::Applied(None, stat);
+                        self.return_marker(Some(stat.version));
+                        return WriteOutcome::Applied(None, stat);
                     }
-                    // Set once since, and not by the write, which is refused for good.
+                    // The marker was set once since, but not by the write, which can never be applied now.
                     Ok(Some((_, stat))) if stat.version == version.wrapping_add(1) => {
-                        self.settled(Some(stat.version));
-                        return Ended::NotApplied(Cause::LinkLost);
+                        self.return_marker(Some(stat.version));
+                        return WriteOutcome::NotApplied(Cause::LinkLost);
                     }
-                    // Somebody else set or deleted the marker: the outcome cannot be told, and is not
-                    // guessed.
-                    Ok(_) => return Ended::Unknown(Cause::Deadline),
-                    Err(Cause::Ended(end)) => return Ended::Unknown(Cause::Ended(end)),
+                    // Another client set or deleted the marker: the outcome cannot be determined.
+                    Ok(_) => return WriteOutcome::Unknown(Cause::Deadline),
+                    Err(Cause::Ended(end)) => return WriteOutcome::Unknown(Cause::Ended(end)),
                     Err(_) => sleep(PAUSE).await,
                 },
-                Code::SESSION_EXPIRED => return Ended::Unknown(Cause::Ended(SessionEnd::Expired)),
+                Code::SESSION_EXPIRED => return WriteOutcome::Unknown(Cause::Ended(SessionEnd::Expired)),
                 Code::THROTTLED => sleep(PAUSE).await,
-                // Without the marker nothing is proven.
-                _ => return Ended::Unknown(Cause::Deadline),
+                // Without the marker, nothing is proven.
+                _ => return WriteOutcome::Unknown(Cause::Deadline),
             }
         }
     }
 
-    /// The defect [`MarkerWithoutVersion`](crate::planted::Planted::MarkerWithoutVersion): a marker that does
-    /// not show the write yet is taken for proof that it never will.
-    async fn settle_by_absence(&mut self) -> Ended {
-        let Some(marker) = &self.marker else { return Ended::Unknown(Cause::Deadline) };
+    /// Planted defect [`MarkerWithoutVersion`](crate::planted::Planted::MarkerWithoutVersion): a marker that
+    /// does not show the write yet is taken as proof that it never will.
+    async fn outcome_by_absence(&mut self) -> WriteOutcome {
+        let Some(marker) = &self.marker else { return WriteOutcome::Unknown(Cause::Deadline) };
         match lookup::read(&marker.generation, &marker.path).await {
             Ok(Some((data, stat))) if data.as_ref() == Some(&self.id) => {
-                self.settled(Some(stat.version));
-                Ended::Applied(None, stat)
+                self.return_marker(Some(stat.version));
+                WriteOutcome::Applied(None, stat)
             }
             Ok(Some((_, stat))) => {
-                self.settled(Some(stat.version));
-                Ended::NotApplied(Cause::LinkLost)
+                self.return_marker(Some(stat.version));
+                WriteOutcome::NotApplied(Cause::LinkLost)
             }
-            Ok(None) => Ended::Unknown(Cause::Deadline),
-            Err(cause) => Ended::Unknown(cause),
+            Ok(None) => WriteOutcome::Unknown(Cause::Deadline),
+            Err(cause) => WriteOutcome::Unknown(cause),
         }
     }
 }
 
 impl Drop for ExactWrite {
     fn drop(&mut self) {
-        self.take_back();
+        self.withdraw();
     }
 }
 
-/// Finds the operation that was refused: those before and after it have no code of their own.
-fn failed(results: &[MultiResult]) -> Ended {
+/// Finds the operation that was refused: the operations before and after it have no code of their own.
+fn failed(results: &[MultiResult]) -> WriteOutcome {
     let failed = results.iter().enumerate().find_map(|(index, result)| match result {
         MultiResult::Failed(Code::OK | Code::RUNTIME_INCONSISTENCY) => None,
-        MultiResult::Failed(code) => Some(Ended::Failed(index, *code)),
+        MultiResult::Failed(code) => Some(WriteOutcome::Failed(index, *code)),
         _ => None,
     });
-    failed.unwrap_or(Ended::Refused(Code::RUNTIME_INCONSISTENCY))
+    failed.unwrap_or(WriteOutcome::Refused(Code::RUNTIME_INCONSISTENCY))
 }
 
-/// Sets the marker to `id` from the version that it has.
+/// Sets the marker to `id`, expecting its current version.
 fn set(marker: &Marker, id: &Bytes) -> MultiOp {
     let version = if planted!(MarkerWithoutVersion) { -1 } else { marker.version };
     MultiOp::SetData { path: marker.path.clone(), data: Some(id.clone()), version }

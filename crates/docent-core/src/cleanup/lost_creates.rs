@@ -1,5 +1,5 @@
-//! Creates whose replies were lost and which were not found: as long as their session lives they may be
-//! applied after all (decision 11).
+//! Creates whose replies were lost and whose nodes were not found: as long as their session lives, the
+//! servers may still apply them (decision 11).
 
 use super::by_name::{children, delete_all_found, owned};
 use crate::guard::SessionGeneration;
@@ -12,51 +12,52 @@ use std::time::Duration;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::{Instant, timeout};
 
-/// Pause before the second look at a folder; each further one is twice as long, until another create is lost
-/// there. So a node that was made late stands for about as long as it was late, if no listing shows it
+/// Pause before the second check of a folder. Each further pause is twice as long, until another create is
+/// lost there. Therefore a late node remains for about as long as it was late, unless a listing shows it
 /// sooner.
 const FIRST_GAP: Duration = Duration::from_millis(250);
 
 const LONGEST_GAP: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Longest wait without a look at whether the session has ended.
+/// Maximum time between checks whether the session has ended.
 const LONGEST_NAP: Duration = Duration::from_secs(10);
 
-/// Most creates of a session that are looked for; the oldest are given up then. Each took a lost link.
-const MOST: usize = 10_000;
+/// Maximum number of tracked creates of a session; beyond that, the oldest are given up. Each of them took a
+/// lost link.
+const MAX_TRACKED: usize = 10_000;
 
-/// Most folders that are listed at the same time.
-const AT_ONCE: usize = 8;
+/// Maximum number of folders that are listed at the same time.
+const MAX_LISTINGS: usize = 8;
 
-/// The lost creates of one session, by the folders of their nodes. Each node has a name that is ours alone.
+/// The lost creates of one session, by the folders of their nodes. Each node has a unique name.
 #[derive(Debug)]
 pub(crate) struct LostCreates {
     lost: Mutex<Lost>,
-    /// Number of lost creates, so that `pass_by` needs no lock where there are none.
+    /// Number of lost creates, so that `observe_listing` needs no lock if there are none.
     count: AtomicUsize,
-    looks: Semaphore,
+    listings: Semaphore,
 }
 
 #[derive(Debug, Default)]
 struct Lost {
     folders: HashMap<String, Folder>,
-    /// Folders and ids of lost creates, oldest first; also of some that were found since.
+    /// Folders and ids of lost creates, oldest first, including some that were found since.
     order: VecDeque<(String, String)>,
 }
 
 #[derive(Debug, Default)]
 struct Folder {
-    /// Beginnings of full paths, by the ids in them.
+    /// Prefixes of full paths, by the ids that they contain.
     prefixes: HashMap<String, String>,
     /// Number of creates that were ever added.
     added: u64,
-    /// Notified when there is a reason to look now.
+    /// Notified when there is a reason to check now.
     bell: Arc<Notify>,
 }
 
 impl Default for LostCreates {
     fn default() -> Self {
-        Self { lost: Mutex::default(), count: AtomicUsize::new(0), looks: Semaphore::new(AT_ONCE) }
+        Self { lost: Mutex::default(), count: AtomicUsize::new(0), listings: Semaphore::new(MAX_LISTINGS) }
     }
 }
 
@@ -65,27 +66,28 @@ impl LostCreates {
         self.lost.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds the create of a node below `folder` whose path begins with `prefix`. It is looked for from now
-    /// on.
+    /// Adds the create of a node below `folder` whose path begins with `prefix`, and starts checking for it.
     pub(super) fn add(&self, generation: &Arc<SessionGeneration>, folder: &str, prefix: &str) {
-        tracing::debug!(%prefix, generation = generation.number, "a create without a reply is looked for again");
+        // Event: The reply to a create was lost, and the node was not found. The client checks again later,
+        // because the servers may still apply the create.
+        tracing::debug!(%prefix, generation = generation.number, "the reply to a create was lost; checking later whether the node appears");
         let mut lost = self.lock();
         let is_new = !lost.folders.contains_key(folder);
         let id = id(prefix.rsplit('/').next().unwrap_or(prefix)).to_owned();
         lost.order.push_back((folder.to_owned(), id.clone()));
-        let there = lost.folders.entry(folder.to_owned()).or_default();
-        if there.prefixes.insert(id, prefix.to_owned()).is_none() {
+        let tracked = lost.folders.entry(folder.to_owned()).or_default();
+        if tracked.prefixes.insert(id, prefix.to_owned()).is_none() {
             self.count.fetch_add(1, Ordering::Relaxed);
         }
-        there.added += 1;
+        tracked.added += 1;
         if !is_new {
-            there.bell.notify_one();
+            tracked.bell.notify_one();
         }
-        if lost.order.len() > MOST {
+        if lost.order.len() > MAX_TRACKED {
             self.forget_oldest(&mut lost);
         }
         if is_new {
-            generation.cleanup.look_for_lost(generation, folder.to_owned());
+            generation.cleanup.search_for_lost(generation, folder.to_owned());
         }
     }
 
@@ -94,13 +96,16 @@ impl LostCreates {
         let known = lost.folders.get_mut(&folder).and_then(|folder| folder.prefixes.remove(&id));
         if let Some(prefix) = known {
             self.count.fetch_sub(1, Ordering::Relaxed);
-            tracing::warn!(%prefix, "a create without a reply is not looked for any more: there are {MOST} newer ones");
+            // Event: The client tracks too many creates with lost replies, and stops checking for the oldest
+            // one. If the servers apply it late, its node remains until the session ends.
+            // Action: Find out why so many replies are lost; check the network and the load of the servers.
+            tracing::warn!(%prefix, "no longer checking for the node of a create whose reply was lost; {MAX_TRACKED} newer ones are tracked");
         }
     }
 
-    /// Looks at a listing of `folder` that was made for another reason: a node that is there by now is
-    /// deleted at once.
-    pub(crate) fn pass_by(&self, folder: &str, names: &[String]) {
+    /// Checks a listing of `folder` that was made for another reason. A lost node in the listing is deleted
+    /// immediately.
+    pub(crate) fn observe_listing(&self, folder: &str, names: &[String]) {
         if self.count.load(Ordering::Relaxed) == 0 {
             return;
         }
@@ -111,7 +116,7 @@ impl LostCreates {
         }
     }
 
-    /// Paths among those of the children of `folder` that belong to lost creates.
+    /// Returns the paths of children of `folder` that belong to lost creates.
     fn found(&self, folder: &str, paths: &[String]) -> Vec<String> {
         let lost = self.lock();
         let Some(folder) = lost.folders.get(folder) else { return Vec::new() };
@@ -122,30 +127,30 @@ impl LostCreates {
         paths.iter().filter(is_lost).cloned().collect()
     }
 
-    /// Takes away the creates whose nodes were deleted. True when none is left in `folder`, which is
-    /// forgotten then.
-    fn settle(&self, folder: &str, deleted: &[String]) -> bool {
+    /// Removes the creates whose nodes were deleted. Returns true if no create is left in `folder`, which is
+    /// then forgotten.
+    fn remove_deleted(&self, folder: &str, deleted: &[String]) -> bool {
         let mut lost = self.lock();
-        let Some(there) = lost.folders.get_mut(folder) else { return true };
+        let Some(tracked) = lost.folders.get_mut(folder) else { return true };
         for path in deleted {
-            if there.prefixes.remove(id(path.rsplit('/').next().unwrap_or(path))).is_some() {
+            if tracked.prefixes.remove(id(path.rsplit('/').next().unwrap_or(path))).is_some() {
                 self.count.fetch_sub(1, Ordering::Relaxed);
             }
         }
-        let done = there.prefixes.is_empty();
+        let done = tracked.prefixes.is_empty();
         if done {
             lost.folders.remove(folder);
         }
         done
     }
 
-    /// Number of creates that were ever added to `folder`, and its bell.
+    /// Number of creates that were ever added to `folder`, and the folder's bell.
     fn state(&self, folder: &str) -> Option<(u64, Arc<Notify>)> {
         self.lock().folders.get(folder).map(|folder| (folder.added, Arc::clone(&folder.bell)))
     }
 }
 
-/// The part of a name that is ours alone: a UUID, with the mark of protected nodes where it has that.
+/// Returns the unique part of a name: a UUID, including the prefix of protected nodes if present.
 fn id(name: &str) -> &str {
     const UUID: usize = 36;
     const PROTECTED: &str = "_c_";
@@ -153,34 +158,34 @@ fn id(name: &str) -> &str {
     name.get(..length).unwrap_or(name)
 }
 
-/// Looks for the lost creates of `generation` below `folder`: after each new link, whenever a listing shows
-/// one, and from time to time. Deletes what it finds. Resolves when none is left, or the session has ended
-/// and its nodes with it.
-pub(super) async fn look_for_lost(client: &Shared, generation: Arc<SessionGeneration>, folder: String) {
+/// Checks for the lost creates of `generation` below `folder`: after each new link, whenever a listing shows
+/// one, and periodically. Deletes the nodes that it finds. Resolves when no create is left, or when the
+/// session has ended and its nodes were deleted with it.
+pub(super) async fn search_for_lost(client: &Shared, generation: Arc<SessionGeneration>, folder: String) {
     let lost = &generation.lost_creates;
     let mut link = generation.session.link();
     link.mark_unchanged();
-    let (mut gap, mut seen) = (FIRST_GAP, 0);
+    let (mut gap, mut seen_added) = (FIRST_GAP, 0);
     loop {
         let Some((added, bell)) = lost.state(&folder) else { return };
-        if std::mem::replace(&mut seen, added) != added {
-            // A create was lost only now, and may be late by little: looks are frequent again.
+        if std::mem::replace(&mut seen_added, added) != added {
+            // A create was lost just now and may be only slightly late: check frequently again.
             gap = FIRST_GAP;
         }
         if !wait(&generation, &bell, &mut link, gap).await {
-            // Looks become rarer, so that a node that is made late stands for about as long as it was late.
+            // Check less often, so that a late node remains for about as long as it was late.
             gap = gap.saturating_mul(2).min(LONGEST_GAP);
         }
-        // The nodes went with their session.
+        // The nodes were deleted with their session.
         if generation.ended().is_some() {
             return;
         }
         let paths = {
-            let Ok(_one_of_a_few) = lost.looks.acquire().await else { return };
+            let Ok(_one_of_a_few) = lost.listings.acquire().await else { return };
             match children(&generation, &folder).await {
                 Ok(paths) => paths,
                 Err(Cause::Ended(_)) => return,
-                // The folder may be too large to list now, and be smaller later.
+                // The folder may be too large to list now, and smaller later.
                 Err(_) => continue,
             }
         };
@@ -191,18 +196,19 @@ pub(super) async fn look_for_lost(client: &Shared, generation: Arc<SessionGenera
         };
         let deleted: Vec<_> = found.iter().map(|(path, _)| path.clone()).collect();
         for path in &deleted {
-            tracing::info!(%path, generation = generation.number, "a create was applied late: its node is deleted");
+            // Event: The servers applied a create after its caller had given up. The client deletes the node.
+            tracing::info!(%path, generation = generation.number, "a create was applied late; deleting its node");
         }
         delete_all_found(client, generation.number, &generation, found).await;
-        if lost.settle(&folder, &deleted) {
+        if lost.remove_deleted(&folder, &deleted) {
             return;
         }
     }
 }
 
-/// Waits until the session is attached anew. The loss of a link is no reason to look: a look needs the next
-/// one.
-async fn attached_anew(link: &mut watch::Receiver<LinkState>) -> Result<(), watch::error::RecvError> {
+/// Waits until the session is attached again. The loss of a link is no reason to check, because a check needs
+/// the next link.
+async fn reattached(link: &mut watch::Receiver<LinkState>) -> Result<(), watch::error::RecvError> {
     loop {
         link.changed().await?;
         if link.borrow_and_update().up {
@@ -211,7 +217,7 @@ async fn attached_anew(link: &mut watch::Receiver<LinkState>) -> Result<(), watc
     }
 }
 
-/// Waits for `gap`, a new link or the bell. True when a link or the bell ended the wait, and not the time.
+/// Waits for `gap`, a new link or the bell. Returns true if a link or the bell ended the wait.
 async fn wait(
     generation: &SessionGeneration,
     bell: &Notify,
@@ -224,7 +230,7 @@ async fn wait(
         let reason = async {
             tokio::select! {
                 () = bell.notified() => {}
-                Ok(()) = attached_anew(link) => {}
+                Ok(()) = reattached(link) => {}
             }
         };
         if timeout(nap, reason).await.is_ok() {

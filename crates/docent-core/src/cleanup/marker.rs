@@ -7,29 +7,30 @@ use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout_at};
 
-/// Version from which on a marker is not used again: after the largest number comes −1, which stands for any.
+/// Version from which on a marker is not reused: the version after the largest number is −1, which matches
+/// any version.
 const LAST_VERSION: i32 = 1 << 30;
 
-/// Marker in use: an ephemeral node of the session, whose data is the id of the last exact write that was
+/// A marker in use: an ephemeral node of the session, whose data is the id of the last exact write that was
 /// applied with it.
 ///
 /// # On drop
-/// The node is deleted, which fences out an unanswered write with it: its name is made once and never again.
+/// The node is deleted, which fences out an unanswered write with this marker: the name is never used again.
 #[derive(Debug)]
 pub(crate) struct Marker {
     pub(super) generation: Arc<SessionGeneration>,
     /// Full path.
     pub(super) path: String,
-    /// Version of its data, which the next write asks for.
+    /// Version of the marker's data, which the next write expects.
     pub(super) version: i32,
-    /// Place among the markers in use; `None` once it was given back.
+    /// Place among the markers in use; `None` after it was returned.
     place: Option<OwnedSemaphorePermit>,
 }
 
 impl Marker {
-    /// Takes a marker of `generation` that no other write is using, and creates one if none is free: near
-    /// what is about to be written, if the session has no place yet. Waits while as many are in use as a
-    /// session may have, at most until `deadline`.
+    /// Takes a marker of `generation` that no other write is using. Creates one if none is free; if the
+    /// session has no folder yet, near the path to be written. If the maximum number of markers is in use,
+    /// waits at most until `deadline`.
     ///
     /// # Cancel safety
     /// Cancel safe: a node that was being created is deleted.
@@ -41,14 +42,14 @@ impl Marker {
     ) -> Result<Self, NoOwnNode> {
         let place = timeout_at(deadline, generation.markers.place());
         let place = place.await.map_err(|_| NoOwnNode::Cause(Cause::Deadline))?;
-        // The session may have ended while this waited for a place.
+        // The session may have ended during the wait for a place.
         if let Some(end) = generation.ended() {
             return Err(NoOwnNode::Cause(Cause::Ended(end)));
         }
         if let Some(free) = generation.markers.pop() {
             return Ok(Self::new(Arc::clone(generation), free, place));
         }
-        // On the heap, because it is rare.
+        // Boxed because this is rare.
         let node = Box::pin(create_own_node(client, generation, near, Some(place), deadline)).await?;
         Ok(Self { generation: Arc::clone(generation), path: node.path, version: 0, place: node.place })
     }
@@ -62,10 +63,10 @@ impl Marker {
         Self { generation, path, version, place: Some(place) }
     }
 
-    /// Makes it free for the next write: every write with it was answered.
+    /// Frees the marker for the next write, after every write with it was answered.
     pub(super) fn give_back(mut self) {
         if self.version >= LAST_VERSION {
-            // The drop of the marker deletes its node.
+            // Dropping the marker deletes its node.
             return;
         }
         let place = self.place.take();
@@ -76,7 +77,7 @@ impl Marker {
         drop(place);
     }
 
-    /// Makes a marker free that no write was sent with.
+    /// Frees a marker that no write was sent with.
     pub(crate) fn unused(self) {
         self.give_back();
     }

@@ -5,10 +5,10 @@ use crate::operation::Shared;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Most markers of one session, and so most exact writes under way at the same time. Closing a session
-/// deletes all of its ephemeral nodes in one transaction, which has to stay far below what the servers can
-/// read again.
-const MOST: usize = 64;
+/// Maximum number of markers of one session, and therefore of its concurrent exact writes. Closing a session
+/// deletes all its ephemeral nodes in one transaction, which must stay far below the size that the servers
+/// can read back.
+const MAX_MARKERS: usize = 64;
 
 /// The markers of a session.
 #[derive(Debug)]
@@ -21,24 +21,24 @@ pub(crate) struct Markers {
 #[derive(Debug, Default)]
 struct Free {
     markers: Vec<FreeMarker>,
-    /// Fewest free markers since the last trim: so many were not needed.
-    unneeded: usize,
-    /// Set while a trim is due.
+    /// Minimum number of free markers since the last trim, which is the number of unneeded markers.
+    surplus: usize,
+    /// Set while a trim is pending.
     trimming: bool,
 }
 
-/// Marker that no write is using.
+/// A marker that no write is using.
 #[derive(Debug)]
 pub(super) struct FreeMarker {
     /// Full path.
     pub(super) path: String,
-    /// Version of its data.
+    /// Version of the marker's data.
     pub(super) version: i32,
 }
 
 impl Default for Markers {
     fn default() -> Self {
-        Self { places: Arc::new(Semaphore::new(MOST)), free: Mutex::default() }
+        Self { places: Arc::new(Semaphore::new(MAX_MARKERS)), free: Mutex::default() }
     }
 }
 
@@ -47,7 +47,7 @@ impl Markers {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a place for a marker, until fewer than the most are in use.
+    /// Waits for a place for a marker, until fewer than the maximum number are in use.
     pub(super) async fn place(&self) -> OwnedSemaphorePermit {
         let places = Arc::clone(&self.places);
         places.acquire_owned().await.expect("the semaphore is never closed")
@@ -57,49 +57,49 @@ impl Markers {
     pub(super) fn pop(&self) -> Option<FreeMarker> {
         let mut free = self.lock();
         let marker = free.markers.pop();
-        free.unneeded = free.unneeded.min(free.markers.len());
+        free.surplus = free.surplus.min(free.markers.len());
         marker
     }
 
-    /// Takes a marker back. True when a trim is due from now on: more than one marker is free, and no trim
-    /// was due yet.
+    /// Takes a marker back. Returns true if a trim must be scheduled: more than one marker is free, and no
+    /// trim is pending.
     pub(super) fn push(&self, marker: FreeMarker) -> bool {
         let mut free = self.lock();
         free.markers.push(marker);
-        // One stays: most sessions that write exactly do so again.
+        // One marker is kept, because most sessions with exact writes make further ones.
         let begins = !free.trimming && free.markers.len() > 1;
         free.trimming |= begins;
         begins
     }
 
-    /// Takes away the free markers below the full path `root`.
+    /// Removes and returns the free markers below the full path `root`.
     fn take_below(&self, root: &str) -> Vec<FreeMarker> {
         let mut free = self.lock();
         let left = free.markers.extract_if(.., |marker| is_below(&marker.path, root)).collect();
-        free.unneeded = free.unneeded.min(free.markers.len());
+        free.surplus = free.surplus.min(free.markers.len());
         left
     }
 
-    /// Takes away the markers that were not needed since the last call, but leaves one. `None` when there is
-    /// nothing left to trim.
-    fn take_unneeded(&self) -> Option<Vec<FreeMarker>> {
+    /// Removes and returns the markers that were not needed since the last call, but keeps one. Returns
+    /// `None` if nothing is left to trim.
+    fn take_surplus(&self) -> Option<Vec<FreeMarker>> {
         let mut free = self.lock();
         if free.markers.len() <= 1 {
-            (free.trimming, free.unneeded) = (false, 0);
+            (free.trimming, free.surplus) = (false, 0);
             return None;
         }
-        let kept = free.markers.len() - free.unneeded.min(free.markers.len() - 1);
-        let unneeded = free.markers.split_off(kept);
-        free.unneeded = free.markers.len();
-        Some(unneeded)
+        let kept = free.markers.len() - free.surplus.min(free.markers.len() - 1);
+        let surplus = free.markers.split_off(kept);
+        free.surplus = free.markers.len();
+        Some(surplus)
     }
 }
 
 /// Deletes the free markers of `generation` below the full path `root`, which is about to be deleted, and
 /// forgets that nodes may be created there.
 pub(crate) async fn leave(client: &Shared, generation: &Arc<SessionGeneration>, root: &str) {
-    let is_left = |base: &mut String| base == root || is_below(base, root);
-    client.own_base.lock().unwrap_or_else(PoisonError::into_inner).take_if(is_left);
+    let is_in_tree = |base: &mut String| base == root || is_below(base, root);
+    client.own_base.lock().unwrap_or_else(PoisonError::into_inner).take_if(is_in_tree);
     generation.own_folder.forget_below(root);
     let left = generation.markers.take_below(root);
     for free in left {
@@ -116,8 +116,8 @@ pub(super) async fn trim(generation: Arc<SessionGeneration>) {
         if generation.ended().is_some() {
             return;
         }
-        let Some(unneeded) = generation.markers.take_unneeded() else { return };
-        for free in unneeded {
+        let Some(surplus) = generation.markers.take_surplus() else { return };
+        for free in surplus {
             let place = generation.markers.place().await;
             drop(Marker::new(Arc::clone(&generation), free, place));
         }

@@ -4,23 +4,23 @@ use crate::operation::Shared;
 use docent_proto::{MultiOp, parent};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Folder in which a session keeps nodes of its own: markers of its exact writes, and its witness. It is
-/// looked for when the first of them is created, and is the same for all (decision 26).
+/// Folder in which a session keeps its internal nodes: the markers of its exact writes, and its witness. The
+/// folder is chosen when the first of these nodes is created, and all of them use it (decision 26).
 #[derive(Debug, Default)]
 pub(crate) struct OwnFolder {
     /// Name that no other session's folder has.
     name: OnceLock<String>,
-    /// Full path, once a node was created in it.
+    /// Full path, after a node was created in the folder.
     found: Mutex<Option<Arc<str>>>,
-    /// Held by the one that looks for a place; the others wait for what it finds.
+    /// Held by the task that searches for a folder; other tasks wait for the result.
     pub(super) search: tokio::sync::Mutex<()>,
 }
 
-/// Full paths near which a session's own folder may be: those of what is about to be written.
+/// Full paths near which a session's own folder may be created: the paths that are about to be written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Near<'a> {
-    /// No path: only the root of the namespace, and the place of an earlier session of the client.
-    Nothing,
+    /// No path: only the root of the namespace, and the folder of an earlier session of the client.
+    None,
     Path(&'a str),
     Ops(&'a [MultiOp]),
 }
@@ -38,7 +38,7 @@ impl OwnFolder {
         *self.lock() = Some(folder.into());
     }
 
-    /// Forgets that `folder` can be used, unless another was found since.
+    /// Forgets that `folder` can be used, unless another one was found since.
     pub(super) fn forget(&self, folder: &str) {
         self.lock().take_if(|found| **found == *folder);
     }
@@ -48,13 +48,13 @@ impl OwnFolder {
         self.lock().take_if(|found| is_below(found, root));
     }
 
-    /// The name of the session's own folder; `fresh` draws it.
+    /// The name of the session's own folder; `fresh` generates it.
     pub(super) fn name(&self, fresh: impl FnOnce() -> String) -> &str {
         self.name.get_or_init(fresh)
     }
 }
 
-/// True for a node that is below the full path `root`.
+/// Returns true for a node below the full path `root`.
 pub(super) fn is_below(path: &str, root: &str) -> bool {
     path.strip_prefix(root).is_some_and(|rest| rest.starts_with('/'))
 }
@@ -62,7 +62,7 @@ pub(super) fn is_below(path: &str, root: &str) -> bool {
 impl<'a> Near<'a> {
     fn paths(self) -> impl Iterator<Item = &'a str> {
         let (one, ops) = match self {
-            Near::Nothing => (None, &[][..]),
+            Near::None => (None, &[][..]),
             Near::Path(path) => (Some(path), &[][..]),
             Near::Ops(ops) => (None, ops),
         };
@@ -70,9 +70,9 @@ impl<'a> Near<'a> {
     }
 }
 
-/// Folders in which a place is looked for, in this order; the root is empty. That of an earlier session comes
-/// first, then the root of the namespace, and then what is above the written nodes, outermost first: the
-/// farther from them, the less of a recipe's layout is there.
+/// Base folders to try, in this order; the root is empty. First the one of an earlier session, then the root
+/// of the namespace, and then the ancestors of the written nodes, outermost first: folders farther from the
+/// written nodes are less likely to be part of a recipe's layout.
 pub(super) fn bases(client: &Shared, near: Near<'_>) -> Vec<String> {
     let earlier = client.own_base.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let mut bases: Vec<String> = earlier.into_iter().collect();
@@ -92,14 +92,15 @@ pub(super) fn bases(client: &Shared, near: Near<'_>) -> Vec<String> {
     bases
 }
 
-/// Places in a folder, in the order in which they are tried.
+/// Places in a base folder, in the order in which they are tried.
 pub(super) struct Places {
     /// Folder that clients share, `_docent`.
     pub(super) shared: String,
-    /// The session's folder in it. Of servers that have no containers, the shared one: an empty folder for
-    /// each session would stay there for ever.
+    /// The session's folder in the shared one. If the servers have no containers, the shared folder itself:
+    /// an empty folder for each session would remain forever.
     pub(super) in_shared: String,
-    /// The session's folder beside the shared one, for clients that may not create in that.
+    /// The session's folder next to the shared one, for clients that may not create nodes in the shared
+    /// folder.
     pub(super) beside: Option<String>,
 }
 
@@ -123,14 +124,14 @@ mod tests {
     use crate::Client;
 
     #[tokio::test]
-    async fn places_are_looked_for_from_the_root_of_the_namespace_down_to_what_is_written() {
+    async fn places_are_searched_from_the_root_of_the_namespace_down_to_the_written_path() {
         let client = Client::builder("127.0.0.1:1/chroot").namespace("/shop").build().unwrap();
         let client = client.shared();
         let near = Near::Path("/chroot/shop/svc/queue/items/item-");
         let root = "/chroot/shop";
         let down = [root, "/chroot/shop/svc", "/chroot/shop/svc/queue", "/chroot/shop/svc/queue/items"];
         assert_eq!(bases(client, near), down);
-        assert_eq!(bases(client, Near::Nothing), [root]);
+        assert_eq!(bases(client, Near::None), [root]);
         *client.own_base.lock().unwrap() = Some("/chroot/shop/svc".to_owned());
         assert_eq!(bases(client, near), [down[1], down[0], down[2], down[3]]);
         let ops = ["/chroot/shop/a/b", "/chroot/shop/_docent/1/2", "/chroot/shop/c"]

@@ -1,4 +1,4 @@
-//! Creates of a session's own nodes, in a folder that the client may create in (decision 26).
+//! Creation of a session's internal nodes, in a folder in which the client may create nodes (decision 26).
 
 use super::own_folder::{Places, bases};
 use super::{Near, PAUSE};
@@ -14,19 +14,19 @@ use std::sync::{Arc, PoisonError};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// Ephemeral node that was created.
+/// An ephemeral node that was created.
 pub(crate) struct OwnNode {
-    /// Full path. Its name was never used before and never will be again.
+    /// Full path, with a name that is used only once.
     pub(crate) path: String,
-    /// Place among the markers in use, of a marker.
+    /// For a marker: its place among the markers in use.
     pub(super) place: Option<OwnedSemaphorePermit>,
 }
 
-/// Reason why there is no node.
+/// Reason why no node was created.
 #[derive(Debug)]
 pub(crate) enum NoOwnNode {
     Cause(Cause),
-    /// The servers refuse to create it in any folder. The error names the last one.
+    /// The servers refuse to create the node in any folder. The error names the last folder.
     Refused(Error),
 }
 
@@ -36,25 +36,26 @@ impl From<Cause> for NoOwnNode {
     }
 }
 
-/// Create of a node on its way. If it is dropped, the node is deleted as soon as its fate is known.
-struct Making {
+/// A create of a node in flight. If it is dropped, the node is deleted as soon as the outcome of the create
+/// is known.
+struct PendingCreate {
     generation: Arc<SessionGeneration>,
     path: String,
     create: Pending,
-    /// True when the reply was lost: the node may be made late.
+    /// True if the reply was lost: the node may be created late.
     unknown: bool,
-    /// `None` once it went to the node, or to what undoes it.
+    /// `None` after the place was passed to the node, or to the job that undoes the create.
     place: Option<OwnedSemaphorePermit>,
 }
 
-impl Making {
+impl PendingCreate {
     fn submit(
         client: &Shared,
         generation: &Arc<SessionGeneration>,
         folder: &str,
         place: Option<OwnedSemaphorePermit>,
     ) -> Self {
-        // A fresh name, never used again: a create that is applied late makes a node that nobody asks for.
+        // A fresh name, never used again: if the create is applied late, no one uses the node.
         let path = format!("{folder}/{}", generation.fresh_id());
         let create = Create::new(path.clone(), Bytes::new(), client.acl(&path), CreateMode::Ephemeral, 0);
         let create = generation.session.submit(Request::Create(create), Lane::Cleanup);
@@ -62,7 +63,7 @@ impl Making {
     }
 }
 
-impl Drop for Making {
+impl Drop for PendingCreate {
     fn drop(&mut self) {
         let reply = self.create.abandon();
         if reply.is_some() || self.unknown {
@@ -74,13 +75,13 @@ impl Drop for Making {
 
 /// Answer of the servers to an attempt in one folder.
 enum Answer {
-    Made(OwnNode),
-    /// They refuse the folder or the node.
+    Created(OwnNode),
+    /// The servers refuse the folder or the node.
     Refused(Code),
 }
 
-/// Creates an ephemeral node of the session's own; `place` goes with it. Its folder is looked for, near what
-/// is about to be written, if the session has none yet or lost it.
+/// Creates an internal ephemeral node of the session, which keeps `place`. If the session has no folder yet,
+/// or lost it, a folder is searched for near the paths to be written.
 ///
 /// # Cancel safety
 /// Cancel safe: a node that was being created is deleted.
@@ -95,10 +96,12 @@ pub(crate) async fn create_own_node(
     loop {
         if let Some(folder) = generation.own_folder.get() {
             match attempts.in_folder(&folder, false).await? {
-                Answer::Made(node) => return Ok(node),
-                // It went, as an empty container does, or it may not be used any more.
+                Answer::Created(node) => return Ok(node),
+                // The folder was deleted, like any empty container, or may no longer be used.
                 Answer::Refused(code) => {
-                    tracing::debug!(%folder, %code, "looking for another folder for the session's own nodes");
+                    // Event: The folder in which a session keeps its internal nodes was deleted or may no
+                    // longer be used. The client searches for another folder.
+                    tracing::debug!(%folder, %code, "cannot create nodes in the session's internal folder; searching for another folder");
                     generation.own_folder.forget(&folder);
                 }
             }
@@ -123,27 +126,28 @@ struct Attempts<'a> {
 }
 
 impl Attempts<'_> {
-    /// Creates the node in `folder`, and that before it if it `makes_folder`, in one trip.
-    async fn in_folder(&mut self, folder: &str, makes_folder: bool) -> Result<Answer, Cause> {
-        let made = makes_folder.then(|| self.submit_folder(folder, self.client.acl(folder)));
-        let mut making = Making::submit(self.client, self.generation, folder, self.place.take());
-        let outcome = making.create.by(self.deadline).await;
-        // A node whose create had no reply is never used: the create might come after its delete
+    /// Creates the node in `folder`, in one round trip. If `creates_folder` is true, creates the folder
+    /// first.
+    async fn in_folder(&mut self, folder: &str, creates_folder: bool) -> Result<Answer, Cause> {
+        let folder_create = creates_folder.then(|| self.submit_folder(folder, self.client.acl(folder)));
+        let mut create = PendingCreate::submit(self.client, self.generation, folder, self.place.take());
+        let outcome = create.create.by(self.deadline).await;
+        // A node whose create got no reply is never used: the create might be applied after the node's delete
         // (decision 11).
-        making.unknown = matches!(outcome, Outcome::Unknown(_));
+        create.unknown = matches!(outcome, Outcome::Unknown(_));
         let answer = outcome.answer()?;
-        let place = making.place.take();
+        let place = create.place.take();
         let Err(code) = answer.result else {
-            return Ok(Answer::Made(OwnNode { path: std::mem::take(&mut making.path), place }));
+            return Ok(Answer::Created(OwnNode { path: std::mem::take(&mut create.path), place }));
         };
         self.place = place;
-        // Not ours, whatever drew its name: another one is tried.
+        // Another client's node, although names are unique: try another name.
         if code == Code::NODE_EXISTS {
             return Err(Cause::LinkLost);
         }
-        // Where the folder was refused, that is the reason.
-        match made {
-            Some(mut made) => match made.by(self.deadline).await.answer()?.result {
+        // If the folder was refused, return that code.
+        match folder_create {
+            Some(mut folder_create) => match folder_create.by(self.deadline).await.answer()?.result {
                 Ok(_) | Err(Code::NODE_EXISTS) => Ok(Answer::Refused(code)),
                 Err(code) => Ok(Answer::Refused(code)),
             },
@@ -157,11 +161,11 @@ impl Attempts<'_> {
         self.generation.session.submit(Request::Create(create), Lane::Cleanup)
     }
 
-    /// Creates the node in the first folder in which the client may.
+    /// Creates the node in the first folder in which the client may create nodes.
     async fn search(&mut self, near: Near<'_>) -> Result<OwnNode, NoOwnNode> {
         let mut refused = None;
         for base in bases(self.client, near) {
-            match self.in_base(&base).await? {
+            match self.create_below(&base).await? {
                 Ok(node) => {
                     self.client.own_base.lock().unwrap_or_else(PoisonError::into_inner).replace(base);
                     return Ok(node);
@@ -176,34 +180,34 @@ impl Attempts<'_> {
         Err(NoOwnNode::Refused(error))
     }
 
-    /// Creates the node in `base`. The error says why the servers refuse that.
-    async fn in_base(&mut self, base: &str) -> Result<Result<OwnNode, Error>, Cause> {
+    /// Creates the node in `base`. The inner error is the servers' reason for refusing.
+    async fn create_below(&mut self, base: &str) -> Result<Result<OwnNode, Error>, Cause> {
         let kind = self.client.config.parents;
         let name = self.generation.own_folder.name(|| self.generation.fresh_id().to_string()).to_owned();
         let Places { shared, in_shared, beside } = Places::of(base, &name, kind);
-        let makes_folder = kind == ParentKind::Container;
+        let creates_folder = kind == ParentKind::Container;
         let mut code = Code::NO_NODE;
         for round in 0.. {
-            match self.in_folder(&in_shared, makes_folder).await? {
-                Answer::Made(node) => return Ok(Ok(self.found(&in_shared, node))),
+            match self.in_folder(&in_shared, creates_folder).await? {
+                Answer::Created(node) => return Ok(Ok(self.found(&in_shared, node))),
                 Answer::Refused(Code::NO_NODE) => {}
                 Answer::Refused(refused) => {
                     code = refused;
                     break;
                 }
             }
-            // The containers may go as soon as they are made.
+            // The containers may be deleted as soon as they are created.
             if round >= PARENT_ROUNDS {
                 sleep(PAUSE).await;
             }
-            if let Err(refusal) = self.make_shared(base, &shared).await? {
+            if let Err(refusal) = self.create_shared_folder(base, &shared).await? {
                 return Ok(Err(refusal));
             }
         }
         if let Some(beside) = beside.filter(|_| !planted!(OwnFolderOfTheFirst)) {
             match self.in_folder(&beside, true).await? {
-                Answer::Made(node) => return Ok(Ok(self.found(&beside, node))),
-                // The base went meanwhile.
+                Answer::Created(node) => return Ok(Ok(self.found(&beside, node))),
+                // The base was deleted in the meantime.
                 Answer::Refused(Code::NO_NODE) => return Err(Cause::LinkLost),
                 Answer::Refused(refused) => code = refused,
             }
@@ -216,9 +220,9 @@ impl Attempts<'_> {
         node
     }
 
-    /// Creates the folder that clients share in `base`, and what is above it. The error says why the servers
-    /// refuse that.
-    async fn make_shared(&self, base: &str, shared: &str) -> Result<Result<(), Error>, Cause> {
+    /// Creates the folder that clients share in `base`, and its ancestors. The inner error is the servers'
+    /// reason for refusing.
+    async fn create_shared_folder(&self, base: &str, shared: &str) -> Result<Result<(), Error>, Cause> {
         let (client, generation) = (self.client, self.generation);
         let parents = create_parents_by(client, generation, shared, client.config.parents, Lane::Cleanup);
         let own = client.acl(shared);
@@ -233,7 +237,7 @@ impl Attempts<'_> {
                     None => Ok(()),
                 });
             }
-            // It may not be read, but perhaps changed.
+            // The access control list may not be read, but the folder may be writable.
             _ => own,
         };
         drop(parents);
@@ -250,7 +254,7 @@ impl Attempts<'_> {
             return error;
         }
         error.because(
-            "needs CREATE here, or on a folder above, for the session's own nodes that exact writes set; or an \
+            "needs CREATE here, or on a folder above, to create the session's internal nodes for exact writes; or an \
              administrator creates \"/_docent\" with READ and CREATE for everyone",
         )
     }

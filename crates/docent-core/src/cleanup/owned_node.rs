@@ -3,72 +3,72 @@ use docent_proto::MultiOp;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering, fence};
 
-/// Versions of a claim's node, which say how the claim was made (decision 28).
+/// Versions of a claim's node, which show how the claim was created (decision 28).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ClaimVersions {
     lowest: i32,
 }
 
 impl ClaimVersions {
-    /// The versions of claims whose paths Docent alone uses, or of claims `beside_curator`: there the lock
-    /// node of a Curator consumer has the same path, and version 0.
+    /// Returns the versions of claims whose paths only Docent uses, or of claims `beside_curator`: in that
+    /// case the lock node of a Curator consumer uses the same path, with version 0.
     pub(crate) fn new(beside_curator: bool) -> Self {
         Self { lowest: i32::from(beside_curator) }
     }
 
-    /// Of a claim that one write created and handed out.
+    /// Version of a claim that one write created and handed out.
     pub(crate) fn handed_out(self) -> i32 {
         self.lowest
     }
 
-    /// Of a claim that was made ahead, until it is handed out.
-    pub(crate) fn made_ahead(self) -> i32 {
+    /// Version of a claim that was created ahead, until it is handed out.
+    pub(crate) fn created_ahead(self) -> i32 {
         self.lowest + 1
     }
 
-    /// Of a claim that was made ahead, once it is handed out.
+    /// Version of a claim that was created ahead, after it is handed out.
     pub(crate) fn handed_out_later(self) -> i32 {
         self.lowest + 2
     }
 }
 
-/// Ephemeral node of one of our sessions.
+/// Ephemeral node of a session of this client.
 #[derive(Debug)]
 pub(crate) struct OwnedNode {
     pub(crate) generation: Arc<SessionGeneration>,
     /// Full path.
     pub(crate) path: String,
-    /// Transaction that made it; 0 where that is not known.
+    /// Transaction that created the node; 0 if unknown.
     pub(crate) czxid: i64,
-    /// Set for the node of a claim, at a path that others may use once it is deleted.
+    /// Set for the node of a claim, at a path that other clients may use after the deletion.
     claim: Option<Proof>,
-    /// Set by the first handle that sees to its end, so that it is deleted once.
-    left: AtomicBool,
-    /// Writes that are refused once this node is gone, and whose outcome is not known.
+    /// Set by the first handle that takes care of the deletion, so that the node is deleted only once.
+    deletion_begun: AtomicBool,
+    /// Number of writes with unknown outcome that are refused once this node is deleted.
     unsettled: AtomicUsize,
 }
 
-/// A claim on its way to the servers.
+/// A claim whose create is in flight.
 #[derive(Debug)]
 pub(crate) struct NewClaim {
     /// Full path of the claim's node.
     pub(crate) path: String,
     /// Full path of its proof.
     pub(crate) proof: String,
-    /// True when the proof is created together with the claim.
+    /// True if the proof is created together with the claim.
     pub(crate) handed_out: bool,
     pub(crate) versions: ClaimVersions,
 }
 
-/// Second node of a claim, by which the servers tell it from other claims at the same path (decision 28).
+/// Second node of a claim, which distinguishes the claim from other claims at the same path (decision 28).
 #[derive(Debug)]
 struct Proof {
     /// Full path: a child of the claimed node, with a name that no other claim has.
     path: String,
-    /// Whether it exists: [`MISSING`], [`UNDER_WAY`] or [`EXISTS`].
+    /// Whether the proof exists: [`MISSING`], [`UNDER_WAY`] or [`EXISTS`].
     stage: AtomicU8,
     /// False if one write created the claim and handed it out.
-    made_ahead: bool,
+    created_ahead: bool,
     versions: ClaimVersions,
 }
 
@@ -77,51 +77,58 @@ const UNDER_WAY: u8 = 1;
 const EXISTS: u8 = 2;
 
 impl OwnedNode {
-    /// A node whose name is ours alone.
+    /// Creates the record of a node with a unique name.
     pub(crate) fn by_name(generation: Arc<SessionGeneration>, path: String, czxid: i64) -> Self {
         Self {
             generation,
             path,
             czxid,
             claim: None,
-            left: AtomicBool::new(false),
+            deletion_begun: AtomicBool::new(false),
             unsettled: AtomicUsize::new(0),
         }
     }
 
-    /// The node of a claim that the transaction `czxid` made.
+    /// Creates the record of a claim's node that the transaction `czxid` created.
     pub(crate) fn claim(generation: Arc<SessionGeneration>, claim: NewClaim, czxid: i64) -> Self {
         let NewClaim { path, proof, handed_out, versions } = claim;
         let stage = AtomicU8::new(if handed_out { EXISTS } else { MISSING });
-        let claim = Some(Proof { path: proof, stage, made_ahead: !handed_out, versions });
-        Self { generation, path, czxid, claim, left: AtomicBool::new(false), unsettled: AtomicUsize::new(0) }
+        let claim = Some(Proof { path: proof, stage, created_ahead: !handed_out, versions });
+        Self {
+            generation,
+            path,
+            czxid,
+            claim,
+            deletion_begun: AtomicBool::new(false),
+            unsettled: AtomicUsize::new(0),
+        }
     }
 
-    /// Notes that the claim is being handed out: its proof may exist from now on.
+    /// Records that the claim is being handed out: its proof may exist from now on.
     pub(crate) fn handing_out(&self) {
-        self.reach(UNDER_WAY);
+        self.advance(UNDER_WAY);
     }
 
-    /// Notes that the claim is handed out: its proof exists.
+    /// Records that the claim is handed out: its proof exists.
     pub(crate) fn handed_out(&self) {
-        self.reach(EXISTS);
+        self.advance(EXISTS);
     }
 
-    fn reach(&self, stage: u8) {
+    fn advance(&self, stage: u8) {
         self.claim.iter().for_each(|proof| _ = proof.stage.fetch_max(stage, Ordering::AcqRel));
     }
 
-    /// True for the node of a claim: others may create a node at its path once it is deleted.
+    /// Returns true for the node of a claim: other clients may create a node at its path after the deletion.
     pub(crate) fn is_claim(&self) -> bool {
         self.claim.is_some()
     }
 
-    /// Full path of the claim's proof, before or after it exists. `None` for other nodes.
+    /// Full path of the claim's proof, before or after it exists; `None` for other nodes.
     pub(crate) fn proof(&self) -> Option<&str> {
         self.proof_from(MISSING)
     }
 
-    /// Full path of the claim's proof, if it may exist.
+    /// Full path of the claim's proof, if the proof may exist.
     pub(super) fn possible_proof(&self) -> Option<&str> {
         self.proof_from(UNDER_WAY)
     }
@@ -132,22 +139,22 @@ impl OwnedNode {
         (proof.stage.load(Ordering::Acquire) >= stage).then_some(&*proof.path)
     }
 
-    /// Version of the node, before or after its claim is handed out; −1 if its name tells it from others.
+    /// Version of the node, before or after its claim is handed out; −1 if the node's name is unique.
     pub(crate) fn version(&self, is_handed_out: bool) -> i32 {
         match &self.claim {
             None => -1,
-            Some(Proof { made_ahead: false, versions, .. }) => versions.handed_out(),
+            Some(Proof { created_ahead: false, versions, .. }) => versions.handed_out(),
             Some(Proof { versions, .. }) if is_handed_out => versions.handed_out_later(),
-            Some(Proof { versions, .. }) => versions.made_ahead(),
+            Some(Proof { versions, .. }) => versions.created_ahead(),
         }
     }
 
-    /// Path of the node that exists only as long as this hold does.
+    /// Path of the node that exists only as long as this hold.
     pub(crate) fn unique_path(&self) -> &str {
         self.proof_from(EXISTS).unwrap_or(&self.path)
     }
 
-    /// Operations that the servers refuse once the node, or that which tells it from others, is deleted.
+    /// Operations that the servers refuse once the node or its proof is deleted.
     pub(crate) fn checks(&self) -> impl Iterator<Item = MultiOp> {
         let proof = self.proof_from(EXISTS);
         let version = if planted!(ClaimUnchecked) { -1 } else { self.version(proof.is_some()) };
@@ -157,7 +164,7 @@ impl OwnedNode {
         std::iter::once(node).chain(proof)
     }
 
-    /// Operations that delete the node with its proof.
+    /// Operations that delete the node and its proof.
     pub(crate) fn deletes(&self) -> impl Iterator<Item = MultiOp> {
         let proof = self.possible_proof();
         let node = MultiOp::Delete { path: self.path.clone(), version: self.version(proof.is_some()) };
@@ -165,37 +172,39 @@ impl OwnedNode {
         std::iter::once(node).chain(proof)
     }
 
-    /// False when the node at its path, made by the transaction `czxid`, is another one.
+    /// Returns false if the node at the path, created by the transaction `czxid`, is a different node.
     pub(crate) fn is_same(&self, czxid: i64) -> bool {
         planted!(ClaimUnchecked) || !self.is_claim() || self.czxid == czxid
     }
 
-    /// Lets another handle see to the node's end: it could not be deleted.
-    pub(super) fn stays(&self) {
-        self.left.store(false, Ordering::Release);
+    /// Lets another handle delete the node, because it could not be deleted.
+    pub(super) fn deletion_failed(&self) {
+        self.deletion_begun.store(false, Ordering::Release);
     }
 
-    /// True for the first caller, which then sees to the node's end.
-    pub(crate) fn leave(&self) -> bool {
-        !self.left.swap(true, Ordering::AcqRel)
+    /// Returns true for the first caller, which then takes care of the deletion.
+    pub(crate) fn begin_deletion(&self) -> bool {
+        !self.deletion_begun.swap(true, Ordering::AcqRel)
     }
 
-    /// Counts a write that is refused once this node is gone, before the caller looks whether its guard is
-    /// held: the next guard with this node knows of the write, or the write is refused (decision 19).
+    /// Counts a write that is refused once this node is deleted. Called before the caller checks whether its
+    /// guard is held: either the next guard with this node learns of the write, or the write is refused
+    /// (decision 19).
     pub(crate) fn begin_write(&self) {
         self.unsettled.fetch_add(1, Ordering::SeqCst);
-        // A guard's end is stored and read with release and acquire alone. Here the write is counted, then
-        // the end is read; there the end is stored, then the count is read. With both fences one of the two
-        // sees the other.
+        // A guard's end is stored and read with release and acquire ordering only. This side counts the write
+        // and then reads the end; the other side stores the end and then reads the count. With both fences,
+        // at least one side sees the other.
         fence(Ordering::SeqCst);
     }
 
-    /// It is known whether the write was applied.
+    /// Records that the outcome of a write is known.
     pub(crate) fn end_write(&self) {
         self.unsettled.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// True when no write of an earlier guard may still be applied; for a caller that has ended that guard.
+    /// Returns true if no write of an earlier guard may still be applied. The caller must have ended that
+    /// guard.
     pub(crate) fn is_settled(&self) -> bool {
         fence(Ordering::SeqCst);
         self.unsettled.load(Ordering::SeqCst) == 0

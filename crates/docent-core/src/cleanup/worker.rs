@@ -1,6 +1,6 @@
 use super::by_name::{delete_node, undo_create};
 use super::deletion::delete;
-use super::lost_creates::look_for_lost;
+use super::lost_creates::search_for_lost;
 use super::markers::trim;
 use super::undo::{undo_exact, undo_numbered};
 use super::{DeleteOutcome, Job, OwnedNode};
@@ -22,19 +22,19 @@ impl CleanupWorker {
     /// Runs until the client is closed.
     pub(crate) async fn run(mut self, client: Arc<Shared>) {
         let mut open: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
-        // Jobs that end with the session at the latest, and that nobody waits for.
-        let mut aside: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
+        // Jobs that end with the session at the latest, and that no caller waits for.
+        let mut background: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
         // Sessions to end.
         let mut sessions: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
         let (mut drained, mut all_ended) = (Vec::new(), Vec::new());
         loop {
             client.instruments.cleanups(open.len() + sessions.len());
-            tell_if(open.is_empty(), &mut drained);
-            tell_if(sessions.is_empty(), &mut all_ended);
+            notify_all_if(open.is_empty(), &mut drained);
+            notify_all_if(sessions.is_empty(), &mut all_ended);
             let job = tokio::select! {
                 biased;
                 Some(()) = open.next() => continue,
-                Some(()) = aside.next() => continue,
+                Some(()) = background.next() => continue,
                 Some(()) = sessions.next() => continue,
                 job = self.queue.recv() => job,
                 () = client.finished.cancelled() => return,
@@ -55,24 +55,24 @@ impl CleanupWorker {
                         () = tokio::time::sleep(delay) => {}
                         () = client.closing.cancelled() => {}
                     }
-                    delete_left(client, &node).await;
+                    delete_remaining(client, &node).await;
                 })),
                 Some(Job::Lost { node, margin }) => open.push(guarded(async move {
                     tokio::select! {
-                        () = tokio::time::sleep(margin) => delete_left(client, &node).await,
+                        () = tokio::time::sleep(margin) => delete_remaining(client, &node).await,
                         () = client.closing.cancelled() => {}
                     }
                 })),
-                Some(Job::Exact { generation, write, made }) => {
-                    open.push(guarded(undo_exact(client, generation, write, made)));
+                Some(Job::Exact { generation, write, created }) => {
+                    open.push(guarded(undo_exact(client, generation, write, created)));
                 }
                 Some(Job::Marker { generation, path, reply, place }) => open.push(guarded(async move {
                     let _ = delete_node(client, generation, path, Some(reply)).await;
                     drop(place);
                 })),
-                Some(Job::Trim(generation)) => aside.push(guarded(trim(generation))),
+                Some(Job::Trim(generation)) => background.push(guarded(trim(generation))),
                 Some(Job::LostCreates { generation, folder }) => {
-                    aside.push(guarded(look_for_lost(client, generation, folder)));
+                    background.push(guarded(search_for_lost(client, generation, folder)));
                 }
                 Some(Job::End { closer, after, ended }) => sessions.push(guarded(async move {
                     after.await;
@@ -85,39 +85,39 @@ impl CleanupWorker {
                     drop(place);
                 })),
                 Some(Job::Numbered { generation, prefix, czxid }) => {
-                    aside.push(guarded(undo_numbered(client, generation, prefix, czxid)));
+                    background.push(guarded(undo_numbered(client, generation, prefix, czxid)));
                 }
             }
         }
     }
 }
 
-/// Deletes a node that no handle saw to the end of.
-async fn delete_left(client: &Shared, node: &OwnedNode) {
-    if node.leave()
+/// Deletes a node if no handle has taken care of the deletion.
+async fn delete_remaining(client: &Shared, node: &OwnedNode) {
+    if node.begin_deletion()
         && let DeleteOutcome::Refused(_) = delete(client, node, None).await
     {
-        node.stays();
+        node.deletion_failed();
     }
 }
 
-/// Tells those who wait, if it `is_over`.
-fn tell_if(is_over: bool, waiting: &mut Vec<oneshot::Sender<()>>) {
-    if is_over {
+/// Notifies the waiting callers if `is_done` is true.
+fn notify_all_if(is_done: bool, waiting: &mut Vec<oneshot::Sender<()>>) {
+    if is_done {
         for waiting in waiting.drain(..) {
             let _ = waiting.send(());
         }
     }
 }
 
-/// Ends a session. Others may have lost theirs at the same time: so it takes its time, until the client is
-/// closed. False if it is not known to be over.
+/// Ends a session. Many clients may have lost their sessions at the same time, so the connection is delayed
+/// by a random time, until the client is closed. Returns false if the session is not known to have ended.
 async fn end_session(client: &Shared, closer: SessionCloser) -> bool {
     let Shared { ensemble, closing, .. } = client;
     let end = async {
         let timeout = closer.timeout;
         if !closer.clone().run(ensemble, Start::Jittered).await {
-            // The servers end it by themselves in this time.
+            // The servers expire the session within this time.
             tokio::time::sleep(timeout * 2).await;
         }
     };
@@ -125,16 +125,19 @@ async fn end_session(client: &Shared, closer: SessionCloser) -> bool {
         () = end, if !closing.is_cancelled() => return true,
         () = closing.cancelled() => {}
     }
-    closer.run(ensemble, Start::AtOnce).await
+    closer.run(ensemble, Start::Immediately).await
 }
 
-/// Keeps a panic in one job from ending all others.
+/// Keeps a panic in one job from ending all other jobs.
 fn guarded<'a>(job: impl Future<Output = ()> + Send + 'a) -> BoxFuture<'a, ()> {
     let caught = AssertUnwindSafe(job).catch_unwind();
     caught
         .map(|ended| {
             if ended.is_err() {
-                tracing::error!("a cleanup panicked: its node goes with its session");
+                // Event: A background deletion panicked, which is a defect of this library. The node remains
+                // until its session ends.
+                // Action: Report the panic. Restart the client if the node must disappear now.
+                tracing::error!("a background deletion panicked; its node remains until its session ends");
             }
         })
         .boxed()

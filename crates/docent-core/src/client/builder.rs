@@ -22,10 +22,10 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Range of a server's tick in milliseconds: with a longer one the longest session timeout is below four
+/// Range of a server's tick in milliseconds. With a longer tick, the longest session timeout is below four
 /// ticks, which is too short for a lease.
 const TICKS: RangeInclusive<u128> = 1..=i32::MAX as u128 / 4;
-/// Least number of requests that may wait: a recipe sends several together, such as the creates of a path's
+/// Minimum number of requests that may wait. A recipe sends several together, such as the creates of a path's
 /// parents before that of its node.
 const WAITING: usize = 16;
 
@@ -42,239 +42,246 @@ impl ClientBuilder {
         Self { connect_string: connect_string.to_owned(), config: Config::default() }
     }
 
-    /// Puts all paths of this client below `path`, which is created on demand. It follows a chroot in the
-    /// connect string.
+    /// Places all paths of this client below `path`, which is created on demand. The namespace is below the
+    /// chroot of the connect string, if there is one.
     pub fn namespace(mut self, path: impl Into<String>) -> Self {
         self.config.namespace = path.into();
         self
     }
 
-    /// Session timeout to ask for; the servers may grant another. Default 20 s, at least 1 ms, at most 2^31 −
-    /// 1 ms.
+    /// Sets the session timeout to request; the servers may grant a different one. Default 20 s, at least 1
+    /// ms, at most 2^31 − 1 ms.
     ///
-    /// After this long without a sign of life the servers end the session. Locks are certain for two thirds
-    /// of it, or less when it is short; see [`server_tick`](Self::server_tick).
+    /// If the servers receive nothing from the client for this long, they expire the session. Locks are
+    /// certain for two thirds of the timeout after the last acknowledged write was sent, or less if the
+    /// timeout is short; see [`server_tick`](Self::server_tick).
+    ///
+    /// An attempt to connect to one address takes at most a third of the timeout, or 250 ms if that is more.
     pub fn session_timeout(mut self, timeout: Duration) -> Self {
         self.config.session_timeout = timeout;
         self
     }
 
-    /// Time limit of an operation, with waiting for a link, queueing and retries. Default 15 s. Waiting in
-    /// the line of a lock is not limited by it.
+    /// Sets the time limit of an operation, including queueing, retries and the wait for a link. Default 15
+    /// s. It does not limit the wait in the line of a lock.
     pub fn operation_timeout(mut self, timeout: Duration) -> Self {
         self.config.operation_timeout = timeout;
         self
     }
 
-    /// Policy that decides when operations are tried again. Default [`RetryPolicy::exponential`].
+    /// Sets the policy that decides when operations are retried. Default [`RetryPolicy::exponential`].
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.config.retry = policy;
         self
     }
 
-    /// The servers' `tickTime`. Default 2 s, as in the configuration that ZooKeeper ships; from 1 ms to a
+    /// Sets the servers' `tickTime`. Default 2 s, as in ZooKeeper's sample configuration; from 1 ms to a
     /// quarter of the longest session timeout.
     ///
-    /// A server may end a session up to a tick early as its client sees it, so the lease of locks leaves a
-    /// tick unused. Setting this lower than the servers' value makes a lock's lease unsafe.
+    /// From the client's point of view, a server may expire a session up to a tick early. The lease of locks
+    /// therefore leaves a tick unused. A value below the servers' `tickTime` makes leases unsafe.
     pub fn server_tick(mut self, tick: Duration) -> Self {
         self.config.server_tick = tick;
         self
     }
 
-    /// Grants locks although the session timeout is below four ticks of the server. Their leases then rest on
-    /// less margin than a follower that was cut off may need: a lock may be handed on before its holder
-    /// knows.
+    /// Grants locks although the session timeout is below four server ticks. The leases of such locks have
+    /// less margin than a follower that was cut off may need: another client may get a lock before its
+    /// previous holder knows of the loss.
     pub fn accept_short_lease(mut self) -> Self {
         self.config.accept_short_lease = true;
         self
     }
 
-    /// Lets caches, and the views, memberships and configuration trees that rest on them, use persistent
-    /// watches: one on the folder or tree tells of each change below it, so that a child that is created,
-    /// changed or deleted costs one read. Default off: one-shot watches, which every server has, and after
-    /// which a folder is listed again for each new child.
+    /// Lets caches use persistent watches, and with them the views, memberships and configuration trees that
+    /// build on caches. One persistent watch on a folder or tree reports each change below it, so creating,
+    /// changing or deleting a child costs one read. Off by default: then caches use one-shot watches, which
+    /// every server supports, and list a folder again for each new child.
     ///
-    /// Servers have them from 3.6 on. Where the server of a link has none, caches use one-shot watches on
-    /// that link; it is asked again on links that are made ten minutes later. Such a server closes the link
-    /// when it is asked. Sessions of the crate `zookeeper-client` do not use them.
+    /// Servers support persistent watches from 3.6 on. An older server closes the link when a cache requests
+    /// one. Caches then use one-shot watches on links to that server, and request persistent watches again
+    /// only on links opened at least ten minutes later. Sessions of the crate `zookeeper-client` do not use
+    /// persistent watches.
     ///
     /// # Assumptions
-    /// Below the folder of a `ChildrenCache` there is little besides its children: the servers tell of each
-    /// change of what is below those, too, to no use. Newer servers do not tell of nodes that this client may
-    /// not read: a child that was created so is shown as unreadable only when everything is read anew.
+    /// The children in a `ChildrenCache` have few nodes below them: the servers also report every change of
+    /// those nodes, which the cache does not need. Newer servers do not report nodes that this client may not
+    /// read. A child that was created unreadable therefore appears as unreadable only when everything is read
+    /// again.
     pub fn persistent_watches(mut self) -> Self {
         self.config.persistent_watches = true;
         self
     }
 
-    /// Runs the session on a thread of its own, so that code which blocks the runtime's threads cannot starve
+    /// Runs the session on a dedicated thread, so that code which blocks the runtime's threads cannot starve
     /// the heartbeat that keeps locks. The client's other tasks, such as caches and cleanups, run on a second
-    /// thread. It costs these two, and a hop between threads for each request.
+    /// thread. The cost is these two threads, and a hop between threads for each request.
     ///
-    /// Codecs, filters and validations that a view calls need no such thread: they run on one for blocking
-    /// code in any case.
+    /// Codecs, filters and validations of views do not need this setting, because they run on a thread for
+    /// blocking code in any case.
     pub fn dedicated_thread(mut self) -> Self {
         self.config.dedicated_thread = true;
         self
     }
 
     /// Calls codecs, filters and validations in the task of the view that they belong to, instead of on a
-    /// thread for blocking code of the client's runtime. For simulations, where one thread must do
-    /// everything. One that blocks then blocks the runtime, and may cost every lock of the client.
+    /// thread for blocking code of the client's runtime. For simulations, which must run on one thread. A
+    /// hook that blocks then blocks the runtime, and may cost every lock of the client.
     pub fn inline_hooks(mut self) -> Self {
         self.config.inline_hooks = true;
         self
     }
 
-    /// Policy for servers that turn out to have been restored from an older copy: by default the client does
-    /// nothing more. They refuse a client that has seen newer transactions; after two session timeouts of
-    /// that it is found out.
+    /// Sets the policy for servers that were restored from an older snapshot. By default the client stops.
+    /// Such servers refuse a client that has seen newer transactions; the client detects the restore after
+    /// two session timeouts of refusals.
     pub fn on_rollback(mut self, policy: RollbackPolicy) -> Self {
         self.config.on_rollback = policy;
         self
     }
 
-    /// Gives the session up when the servers refuse for good to delete a node that it left in a line:
-    /// permission DELETE on the parent is missing. Such a node keeps others waiting for as long as its
-    /// session lives.
+    /// Gives up the session if the servers permanently refuse to delete a node that the client left in a
+    /// line, because permission DELETE on the parent is missing. Such a node keeps other clients waiting for
+    /// as long as its session lives.
     ///
     /// By default the refusal is logged as an error, and a caller that waits for the release gets
-    /// [`NoAuth`](ErrorKind::NoAuth). With this setting it is the same, and besides that all other guards of
-    /// the session are lost with [`SessionAbandoned`](crate::LostReason::SessionAbandoned); once they are
-    /// dropped the session is ended at the servers, and the node goes with it. The client goes on in a new
-    /// session.
+    /// [`NoAuth`](ErrorKind::NoAuth). With this setting, in addition, all other guards of the session are
+    /// lost with [`SessionAbandoned`](crate::LostReason::SessionAbandoned). Once they are dropped, the
+    /// session is closed at the servers, which deletes the node. The client continues in a new session.
     pub fn end_session_on_refused_delete(mut self) -> Self {
         self.config.end_session_on_refused_delete = true;
         self
     }
 
-    /// Kind of node that missing parents are made as. Default containers.
+    /// Sets the kind of node that missing parents are created as. Default: containers.
     pub fn parents(mut self, kind: ParentKind) -> Self {
         self.config.parents = kind;
         self
     }
 
-    /// Label in the client's [identity](crate::ClientIdentity) and in logs and metrics, which tells clients
-    /// of one process apart: the name of the service or of the job. One line of at most 128 bytes. Default
-    /// none: logs and metrics show the client's number in its process then, from 1 on.
+    /// Sets the label in the client's [identity](crate::ClientIdentity) and in logs and metrics. It
+    /// distinguishes the clients of one process: the name of the service or of the job. One line of at most
+    /// 128 bytes. Default: none; logs and metrics then show the client's number in its process, from 1 on.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.config.label = Some(label.into());
         self
     }
 
-    /// Identity written into the nodes of locks, permits and claims, for people and tools that look at them.
-    /// Default: the host, the process and the [label](Self::label), as
-    /// [`ClientIdentity`](crate::ClientIdentity) says. Another text stands there as it is, without them.
+    /// Sets the identity written into the nodes of locks, permits and claims, for people and tools that
+    /// inspect them. Default: the host, the process and the [label](Self::label), in the format of
+    /// [`ClientIdentity`](crate::ClientIdentity). A custom text is written unchanged, without host, process
+    /// and label.
     pub fn identity(mut self, identity: impl Into<String>) -> Self {
         self.config.identity = Some(identity.into());
         self
     }
 
-    /// Largest request in bytes. Default 1 MiB − 1, as the servers' `jute.maxbuffer`: set both to the same
-    /// value. Larger requests fail with `TooLarge`, and so does a request that is above the servers' limit
-    /// alone, after it has cost two links.
+    /// Sets the largest request in bytes. Default 1 MiB − 1, like the servers' `jute.maxbuffer`; set both to
+    /// the same value. Larger requests fail with `TooLarge`. A request that exceeds only the servers' limit
+    /// fails with `TooLarge` as well, after the servers closed two links.
     pub fn max_request(mut self, bytes: usize) -> Self {
         self.config.max_request = bytes;
         self
     }
 
-    /// Most bytes that the paths of a session's ephemeral nodes may have, with four more for each. Default
-    /// 512 KiB: some 9,000 nodes. Tickets, claims, registrations and memberships count, too. More than that
-    /// fails with `TooManyEphemerals`.
+    /// Sets the maximum total bytes of the paths of a session's ephemeral nodes, plus four for each node.
+    /// Default 512 KiB, about 9,000 nodes. Tickets, claims, registrations and memberships count too. Creates
+    /// beyond the limit fail with `TooManyEphemerals`.
     ///
-    /// The end of a session is one transaction that lists them all. Servers with default settings write one
-    /// of more than 2 MiB and cannot read it again: none of them starts any more. Raise this only together
-    /// with the servers' `jute.maxbuffer`.
+    /// The end of a session is one transaction that lists all of these paths. Servers with default settings
+    /// write such a transaction of more than 2 MiB but cannot read it again, so none of them can restart.
+    /// Raise this limit only together with the servers' `jute.maxbuffer`.
     pub fn max_ephemeral_bytes(mut self, bytes: usize) -> Self {
         self.config.max_ephemeral_bytes = bytes;
         self
     }
 
-    /// Largest reply in bytes. Default 64 MiB: a listing of a million children is above the limit for
-    /// requests. A request fails with `TooLarge` when its reply is larger; the reply is thrown away, and all
-    /// else goes on.
+    /// Sets the largest reply in bytes. Default 64 MiB, because a listing of a million children exceeds the
+    /// limit for requests. If a reply is larger, its request fails with `TooLarge`; the reply is discarded,
+    /// and nothing else is affected.
     pub fn max_reply(mut self, bytes: usize) -> Self {
         self.config.max_reply = bytes;
         self
     }
 
-    /// Maximum number of requests that may wait for a link or a reply. Default 10,000, at least 16 because
-    /// recipes send several requests together. More fail with `Overloaded` once the retry policy gives up.
+    /// Sets the maximum number of requests that may wait for a link or a reply. Default 10,000, at least 16
+    /// because recipes send several requests together. Further requests fail with `Overloaded` once the retry
+    /// policy gives up.
     pub fn max_waiting(mut self, requests: usize) -> Self {
         self.config.max_waiting = requests;
         self
     }
 
-    /// Source of the time. Default [`BootClock`](crate::BootClock).
+    /// Sets the source of the time. Default [`BootClock`](crate::BootClock).
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.config.clock = Arc::new(clock);
         self
     }
 
-    /// Way in which servers are reached. Default [`TcpTransport`](crate::TcpTransport).
+    /// Sets the way in which servers are reached. Default [`TcpTransport`](crate::TcpTransport).
     pub fn transport(mut self, transport: impl Transport) -> Self {
         self.config.transport = Arc::new(transport);
         self
     }
 
-    /// Opens sessions with the crate `zookeeper-client` instead of Docent's own.
-    /// [`transport`](Self::transport) and [`max_reply`](Self::max_reply) have no effect then. See [its
-    /// limits](crate::zookeeper_client) first.
+    /// Opens sessions with the crate `zookeeper-client` instead of Docent's own implementation.
+    /// [`transport`](Self::transport) and [`max_reply`](Self::max_reply) then have no effect. Read about
+    /// [its limits](crate::zookeeper_client) first.
     #[cfg(feature = "zookeeper-client")]
     pub fn zookeeper_client(mut self, options: ZookeeperClient) -> Self {
         self.config.zookeeper_client = Some(options);
         self
     }
 
-    /// Gives the client an identity, by name and password. May be called more than once: then the client has
-    /// all of them.
+    /// Gives the client an identity by name and password. If called more than once, the client has all of
+    /// these identities.
     ///
-    /// The password goes over the wire as it is, so that this needs TLS or
+    /// The password is sent over the wire unencrypted, so this needs TLS or
     /// [`allow_plaintext_auth`](Self::allow_plaintext_auth). Servers keep its unsalted SHA-1 in access
-    /// control lists. They take any name and password: a wrong one shows as `NoAuth` on the first protected
-    /// node.
+    /// control lists. They accept any name and password: a wrong password shows as `NoAuth` on the first
+    /// protected node.
     ///
-    /// With credentials, nodes are created for their creator alone; see [`acl`](Self::acl).
+    /// With credentials, only the creator of a node may access it by default; see [`acl`](Self::acl).
     pub fn auth_digest(mut self, user: impl Into<String>, password: impl Into<SecretString>) -> Self {
         self.config.digests.push((user.into(), password.into()));
         self
     }
 
-    /// As [`auth_digest`](Self::auth_digest) in any scheme that the servers know, with the credentials of
-    /// that scheme.
+    /// Like [`auth_digest`](Self::auth_digest), in any scheme that the servers support, with the credentials
+    /// of that scheme.
     pub fn auth(mut self, scheme: impl Into<String>, credentials: impl Into<SecretSlice<u8>>) -> Self {
         self.config.credentials.push(Credentials::new(scheme.into(), credentials.into()));
         self
     }
 
-    /// Sends credentials without TLS: everybody with access to the network can read them.
+    /// Allows credentials to be sent without TLS. Anyone with access to the network can then read them.
     pub fn allow_plaintext_auth(mut self) -> Self {
         self.config.allow_plaintext_auth = true;
         self
     }
 
-    /// The access control list that nodes and parents made on demand are created with. Default:
-    /// [`Acl::creator_all`] with credentials or a client certificate, and [`Acl::open_unsafe`] without, which
-    /// is said once in the log.
+    /// Sets the access control list for created nodes and for parents created on demand. Default:
+    /// [`Acl::creator_all`] with credentials or a client certificate, otherwise [`Acl::open_unsafe`], which
+    /// is logged once.
     pub fn acl(mut self, acl: impl Into<Vec<Acl>>) -> Self {
         self.config.acl.set_default(acl.into());
         self
     }
 
     /// Chooses the access control lists of some nodes by their path in the namespace, without the number of a
-    /// sequential node; where it returns `None`, [`acl`](Self::acl) holds. It is called for every node that
-    /// is created, where that is done, and must not block. Where it panics the node is not created, and the
-    /// operation fails with `InvalidAcl`.
+    /// sequential node. If `choose` returns `None`, [`acl`](Self::acl) applies. The function is called for
+    /// every node that is created, in the task that creates the node, and must not block. If it panics, the
+    /// node is not created and the operation fails with `InvalidAcl`.
     ///
-    /// Clients that share a lock or a service with other credentials need a list there that lets both in. It
-    /// is not called for the session's own nodes, in folders called `_docent`: those are the client's alone.
+    /// If clients with different credentials share a lock or a service, the lists at its path must admit all
+    /// of them. The function is not called for the session's own nodes, in folders named `_docent`, which
+    /// only this client may access.
     pub fn acl_for(mut self, choose: impl Fn(&str) -> Option<Vec<Acl>> + Send + Sync + 'static) -> Self {
         self.config.acl.set_by_path(choose);
         self
     }
 
-    /// Talks to the servers over TLS. The port is then their `secureClientPort`.
+    /// Connects to the servers over TLS. The port must be their `secureClientPort`.
     #[cfg(feature = "tls")]
     #[cfg_attr(docsrs, doc(cfg(feature = "tls")))]
     pub fn tls(mut self, tls: Tls) -> Self {
@@ -285,11 +292,11 @@ impl ClientBuilder {
     /// Starts the client and waits for its first session.
     ///
     /// # Errors
-    /// As [`build`](Self::build), `AuthFailed` as soon as the servers refuse the credentials, and `Timeout`
-    /// when there is no session within the operation timeout; the source says why.
+    /// The errors of [`build`](Self::build); `AuthFailed` as soon as the servers refuse the credentials;
+    /// `Timeout` if there is no session within the operation timeout, with the reason as its source.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: nothing is left behind.
+    /// This method is cancel safe. Nothing is left behind.
     pub async fn connect(self) -> Result<Client, Error> {
         let client = self.build()?;
         match tokio::time::timeout_at(client.deadline(), settled(client.state())).await {
@@ -298,7 +305,7 @@ impl ClientBuilder {
             Ok(_) => Err(Error::new(client.shared().closed(), "connect")),
             Err(_) => {
                 let error = Error::new(ErrorKind::Timeout, "connect");
-                Err(match client.shared().ensemble.last_error.why() {
+                Err(match client.shared().ensemble.last_error.current() {
                     Some(source) => error.caused_by(source),
                     None => error,
                 })
@@ -309,7 +316,7 @@ impl ClientBuilder {
     /// Starts the client, which connects in the background.
     ///
     /// # Errors
-    /// `InvalidInput` for settings that break a rule, and outside a tokio runtime.
+    /// `InvalidInput` if a setting breaks a rule, or if the call is outside a tokio runtime.
     pub fn build(mut self) -> Result<Client, Error> {
         let ConnectString { servers, chroot } = ConnectString::parse(&self.connect_string)?;
         let namespace = Namespace::new(&chroot, &self.config.namespace)?;
@@ -330,8 +337,9 @@ impl ClientBuilder {
         let named: Vec<_> = servers.iter().map(ToString::to_string).collect();
         let (shared, session) =
             Shared::new(self.config, namespace, default_data, servers, runtime.clone(), cleanup);
+        // Event: A client was built and connects to the servers in the field `servers`.
         tracing::info!(client = %shared.label, servers = named.join(","), "connecting");
-        // Nothing but this renews leases, and no other task is polled beside it on a thread of its own.
+        // Only this task renews leases. On a dedicated thread no other task is polled beside it.
         shared.tasks.spawn_on(supervise(Arc::clone(&shared), session), &session_runtime);
         shared.tasks.spawn_on(worker.run(Arc::clone(&shared)), &runtime);
         shared.tasks.close();
@@ -339,8 +347,8 @@ impl ClientBuilder {
         Ok(Client::from_shared(shared))
     }
 
-    /// Settles the client's identities, their secrecy on the wire, and the access control list of nodes that
-    /// it creates.
+    /// Determines the client's identities, checks that they are not sent in the clear, and determines the
+    /// access control list of created nodes.
     fn secure(&mut self) -> Result<(), Error> {
         let config = &mut self.config;
         for (user, password) in config.digests.drain(..) {
@@ -359,7 +367,7 @@ impl ClientBuilder {
         #[cfg(feature = "zookeeper-client")]
         if let Some(options) = &config.zookeeper_client {
             if has_tls {
-                let detail = "sessions of zookeeper-client have TLS of their own: set it in their options";
+                let detail = "zookeeper-client sessions configure TLS separately: set TLS in their options";
                 return Err(Error::invalid_input("connect", detail));
             }
             (has_tls, has_identity) = (options.wants_tls(), options.has_identity());
@@ -387,7 +395,7 @@ impl ClientBuilder {
             ));
         }
         if config.operation_timeout.is_zero() {
-            return invalid("operation timeout 0 must be longer than nothing".to_owned());
+            return invalid("operation timeout 0 must be longer than zero".to_owned());
         }
         if !TICKS.contains(&config.server_tick.as_millis()) {
             return invalid(format!(
@@ -412,24 +420,24 @@ impl ClientBuilder {
         #[cfg(feature = "zookeeper-client")]
         if let Some(options) = &config.zookeeper_client {
             if options.least_timeout.is_some_and(|least| least.is_zero()) {
-                return invalid("least session timeout 0 must be longer than nothing".to_owned());
+                return invalid("minimum session timeout 0 must be longer than zero".to_owned());
             }
             if let Err(error) = options.connector() {
-                return invalid(format!("settings of zookeeper-client: {error}"));
+                return invalid(format!("invalid zookeeper-client settings: {error}"));
             }
         }
         Ok(())
     }
 }
 
-/// Waits for the first session, or for a state in which there will be none soon.
+/// Waits for the first session, or for a state in which no session is expected soon.
 async fn settled(mut state: StateWatcher) -> ConnectionState {
     use ConnectionState::{Connecting, Lost, Suspended};
     let settled = state.wait_for(|now| !matches!(now.state, Connecting | Suspended | Lost)).await;
     settled.map_or(ConnectionState::Closed, |settled| settled.state)
 }
 
-/// The local address towards the first server, without sending anything, or the host's name.
+/// Returns the local address towards the first server, without sending anything, or the host's name.
 fn local_address(servers: &[ServerAddress]) -> String {
     let towards = servers.first().and_then(|server| match server.host.as_str() {
         "localhost" => Some((IpAddr::V4(Ipv4Addr::LOCALHOST), server.port)),

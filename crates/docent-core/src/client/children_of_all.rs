@@ -5,8 +5,8 @@ use crate::operation::Idempotency;
 use docent_proto::{Code, MultiOp, MultiResult, Request, Response};
 use futures_util::future::try_join_all;
 
-/// Lists the children of several nodes in this order, in one trip, and in one request where servers know
-/// that. `None` for a node that is not there.
+/// Lists the children of several nodes, in order, in one round trip, and in one request if the servers
+/// support that. Returns `None` for a node that does not exist.
 ///
 /// # Errors
 /// `NoAuth`, `InvalidInput`, `Timeout`, `Closed`.
@@ -20,7 +20,7 @@ pub async fn children_of_all(client: &Client, paths: &[&str]) -> Result<Vec<Opti
     {
         let full = |path: &&str| client.shared().namespace.full("children", path);
         let full = paths.iter().map(full).collect::<Result<Vec<_>, _>>()?;
-        // A listing among several reads comes without the node's stat.
+        // A listing in a multi-read does not include the node's stat.
         let reads = |path: &String| {
             [MultiOp::GetData { path: path.clone() }, MultiOp::GetChildren { path: path.clone() }]
         };
@@ -41,7 +41,7 @@ pub async fn children_of_all(client: &Client, paths: &[&str]) -> Result<Vec<Opti
             Err(code) => return Err(Error::from_code(code, "children").at(first)),
         }
     }
-    // Submitted in this order.
+    // Submitted in order.
     try_join_all(paths.iter().map(|path| present(client, path))).await
 }
 
@@ -53,13 +53,13 @@ async fn present(client: &Client, path: &str) -> Result<Option<Children>, Error>
     }
 }
 
-/// The children by what a node was read as, and how it was listed.
+/// Returns the children, from the results of reading a node and listing it.
 fn listed_in(results: &[MultiResult]) -> Result<Option<Children>, Code> {
     match results {
         [MultiResult::Data { stat, .. }, MultiResult::Children(names)] => {
             Ok(Some(Children { names: names.clone(), stat: (**stat).into() }))
         }
-        // It may have come or gone between the two.
+        // The node may have been created or deleted between the two.
         [MultiResult::Failed(Code::NO_NODE), _] | [_, MultiResult::Failed(Code::NO_NODE)] => Ok(None),
         [MultiResult::Failed(code), _] | [_, MultiResult::Failed(code)] => Err(*code),
         _ => Err(Code::MARSHALLING_ERROR),
@@ -71,13 +71,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_listing_comes_with_the_stat_that_was_read_before_it() {
+    fn a_listing_is_returned_with_the_stat_that_was_read_before_it() {
         let data = || MultiResult::Data { data: None, stat: Box::default() };
         let names = || MultiResult::Children(vec!["one".to_owned()]);
         let listed = listed_in(&[data(), names()]).unwrap().unwrap();
         assert_eq!(listed.names, ["one"]);
-        let gone = || MultiResult::Failed(Code::NO_NODE);
-        for results in [[gone(), gone()], [data(), gone()], [gone(), names()]] {
+        let missing = || MultiResult::Failed(Code::NO_NODE);
+        for results in [[missing(), missing()], [data(), missing()], [missing(), names()]] {
             assert!(listed_in(&results).unwrap().is_none());
         }
         let refused = MultiResult::Failed(Code::NO_AUTH);

@@ -8,7 +8,7 @@ use super::proved_identity::{self, ProvedIdentity};
 use super::{ClientBuilder, Health, StateWatcher};
 use crate::error::Error;
 use crate::guard::SessionGeneration;
-use crate::operation::{Attempts, ClientKey, Idempotency, Make, Shared};
+use crate::operation::{Attempts, ClientKey, Idempotency, RequestFn, Shared};
 use crate::session::connect_string::ConnectString;
 use crate::telemetry;
 use crate::telemetry::Started;
@@ -21,23 +21,29 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-/// A client of a ZooKeeper ensemble: one session at a time, healed by itself.
+/// A client of a ZooKeeper ensemble: one session at a time, re-established automatically.
 ///
-/// Cheap to clone; all clones share the session. Two tasks run for each client, whatever the number of
+/// Cheap to clone; all clones share the session. Each client runs two tasks, regardless of the number of
 /// clones: one for the session and one for cleanups.
 ///
+/// If the link is lost after a request was sent, the client repeats the request on the next link if that is
+/// safe: a read, or a write of which at most one attempt can be applied. Otherwise the call fails with
+/// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown).
+///
 /// # On drop
-/// When the last clone and everything built on it are dropped, the session is closed in the background. Use
-/// [`close`](Self::close) to wait for that.
+/// When the last clone is dropped, the client closes in the background as with [`close`](Self::close), if its
+/// runtime keeps running. Otherwise the session expires at the servers. Locks, other recipes, guards and kept
+/// nodes contain clones; caches, streams, subscriptions and views do not. Use [`close`](Self::close) to end
+/// the client earlier, and to wait until the session is closed.
 #[derive(Clone)]
 pub struct Client {
     handle: Arc<Handle>,
     operation_timeout: Duration,
-    /// Number of the only generation in which it may act; `None` for any.
+    /// Number of the only generation in which this clone may act; `None` for any.
     bound: Option<u64>,
 }
 
-/// Shared by all clones: its drop is that of the last one.
+/// Shared by all clones; dropped with the last one.
 struct Handle {
     shared: Arc<Shared>,
 }
@@ -52,17 +58,17 @@ impl Client {
     /// Connects with default settings to `host:port,host:port/chroot` and waits for the first session.
     ///
     /// # Errors
-    /// `InvalidInput` for a connect string that breaks a rule, `Timeout` when no server answered within the
-    /// operation timeout (15 s); its source says why.
+    /// `InvalidInput` if the connect string breaks a rule; `Timeout` if no server answered within the
+    /// operation timeout (15 s), with the reason as its source.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: nothing is left behind.
+    /// This method is cancel safe. Nothing is left behind.
     pub async fn connect(connect_string: impl AsRef<str>) -> Result<Self, Error> {
-        // On the heap, because the settings are a part of it.
+        // On the heap, because the future contains the settings.
         Box::pin(Self::builder(connect_string).connect()).await
     }
 
-    /// Prepares a client with settings of its own.
+    /// Returns a builder for a client with custom settings.
     pub fn builder(connect_string: impl AsRef<str>) -> ClientBuilder {
         ClientBuilder::new(connect_string.as_ref())
     }
@@ -80,89 +86,92 @@ impl Client {
         self.operation_timeout
     }
 
-    /// A clone whose operations take at most `timeout` each, with waiting for a link and retries.
+    /// Returns a clone whose operations take at most `timeout` each, including retries and the wait for a
+    /// link.
     #[must_use]
     pub fn with_operation_timeout(&self, timeout: Duration) -> Self {
         Self { operation_timeout: timeout, ..self.clone() }
     }
 
-    /// Key of what clones share that have the same timeout and, if they are bound to one, the same session.
+    /// Returns the key of values shared by clones with the same timeout and, if bound to one, the same
+    /// session.
     pub(crate) fn key(&self, full: String) -> ClientKey {
         ClientKey { operation_timeout: self.operation_timeout, bound: self.bound, full }
     }
 
-    /// A clone whose operations happen in the present session or not at all: once that has ended they fail
-    /// with `SessionChanged`.
+    /// Returns a clone whose operations run in the current session or not at all. Once that session has
+    /// ended, they fail with `SessionChanged`.
     #[must_use]
     pub fn in_this_session(&self) -> Self {
         Self { bound: Some(self.shared().generation().number), ..self.clone() }
     }
 
-    /// Observes the connection state.
+    /// Returns a watcher of the connection state.
     pub fn state(&self) -> StateWatcher {
         StateWatcher::new(self.shared().connection.subscribe())
     }
 
-    /// The number of the present session at the servers; `None` before the first was opened.
+    /// Returns the id of the current session at the servers, or `None` before the first session was opened.
     pub fn session_id(&self) -> Option<i64> {
         Some(self.shared().generation().session.id()).filter(|id| *id != 0)
     }
 
-    /// The timeout of the present session as the servers granted it; `None` before the first link.
+    /// Returns the timeout of the current session as granted by the servers, or `None` before the first link.
     pub fn session_timeout(&self) -> Option<Duration> {
         Some(self.shared().generation().lease.timeout()).filter(|timeout| !timeout.is_zero())
     }
 
-    /// The part of the session timeout that the leases of guards leave unused, as the servers granted it;
-    /// `None` before the first link. A lease lasts for the rest of the timeout.
+    /// Returns the part of the granted session timeout that the leases of guards leave unused, or `None`
+    /// before the first link. A lease lasts for the rest of the timeout.
     pub fn lease_margin(&self) -> Option<Duration> {
         let generation = self.shared().generation();
         Some(&generation.lease).filter(|lease| !lease.timeout().is_zero()).map(|lease| lease.margin())
     }
 
-    /// Identity that recipes write into nodes when they are given no data: the one that the client was built
-    /// with, else that of the process and its label, as [`ClientIdentity`](crate::ClientIdentity) shows it.
+    /// Returns the identity that recipes write into nodes if they are given no data: the one set in the
+    /// builder, otherwise that of the process and its label, in the format of
+    /// [`ClientIdentity`](crate::ClientIdentity).
     pub fn identity(&self) -> &str {
         &self.shared().identity
     }
 
-    /// Label of this client in logs and metrics: the one that it was built with, else its number in the
-    /// process.
+    /// Returns the label of this client in logs and metrics: the one set in the builder, otherwise its number
+    /// in the process.
     pub fn label(&self) -> &str {
         &self.shared().label
     }
 
-    /// Data that Curator's recipes write by default, for nodes in which others read an address: the identity
-    /// that the client was built with, else its local address.
+    /// Returns the default data for nodes from which other clients read an address, the same as Curator's:
+    /// the identity set in the builder, otherwise the client's local address.
     pub fn default_data(&self) -> &str {
         &self.shared().default_data
     }
 
-    /// Largest request in bytes that is sent, as the client was built with.
+    /// Returns the largest request in bytes that the client sends, as set in the builder.
     pub fn max_request(&self) -> usize {
         self.shared().config.max_request
     }
 
-    /// The client's present health, without I/O.
+    /// Returns the client's current health, without I/O.
     pub fn health(&self) -> Health {
         Health::of(self.shared())
     }
 
-    /// Compares the pace of the client's clock with that of the servers for `period`: for operators who want
-    /// to know whether leases can be trusted on a machine. Pause or move the virtual machine meanwhile, and
-    /// see whether the clock went on.
+    /// Compares the rate of the client's clock with that of the servers for `period`, to find out whether
+    /// leases can be trusted on a machine. Pause or move the virtual machine during the check to see whether
+    /// the clock keeps running.
     ///
-    /// It writes a node of the session's own at the beginning and at the end, whose times the leader of the
-    /// servers sets.
+    /// The check writes a node of the session at the beginning and at the end; the leader of the servers sets
+    /// the times of these writes.
     ///
     /// # Assumptions
-    /// The servers' time of day is not set during the check, and they have the same leader, or leaders with
-    /// the same time. It finds what happens during the check, and no less than a round trip: a clock that was
-    /// all right may be stopped later.
+    /// The servers' time of day is not adjusted during the check, and they keep the same leader, or leaders
+    /// with the same time. The check finds only what happens while it runs, and only differences larger than
+    /// a round trip: a clock that is fine now may stop later.
     ///
     /// # Errors
     /// `Timeout`, `Closed`; `NoAuth` if the client may create nodes neither at the root of its namespace nor
-    /// where it did so before.
+    /// where it has created its own nodes before.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -170,13 +179,13 @@ impl Client {
         clock_check::check_clock(self, period).await
     }
 
-    /// Asks the server of the link which identities it knows this client by, to compare access control lists
-    /// with: its address, and what its credentials proved. A wrong password is no error of servers, and shows
-    /// as the user that it is of.
+    /// Returns the identities that the connected server knows for this client, for comparison with access
+    /// control lists: the client's address, and the identities that its credentials proved. Servers accept a
+    /// wrong password without an error; the result then still shows the user name.
     ///
-    /// A server before ZooKeeper 3.7 does not know the question, and closes the link after refusing it: the
-    /// session goes on with another one, and other operations that are on their way end as after any lost
-    /// link. Ask from a client of its own where that matters.
+    /// A server before ZooKeeper 3.7 does not support this request, and closes the link after refusing it.
+    /// The session continues with another link, and operations in flight end as after any lost link. If that
+    /// matters, use a separate client for this call.
     ///
     /// # Errors
     /// `Unsupported` from servers before ZooKeeper 3.7, and in sessions of the crate `zookeeper-client`;
@@ -188,36 +197,36 @@ impl Client {
         proved_identity::who_am_i(self).await
     }
 
-    /// Replaces the list of servers by those of `connect_string`, whose chroot must be empty or that of this
-    /// client. The link to a server that is not among them is given up; the session moves to another.
+    /// Replaces the list of servers with that of `connect_string`, whose chroot must be empty or that of this
+    /// client. If the connected server is not in the new list, the client drops the link and the session
+    /// moves to another server.
     ///
     /// # Errors
-    /// `InvalidInput` when the connect string breaks a rule.
+    /// `InvalidInput` if the connect string breaks a rule.
     pub fn update_servers(&self, connect_string: &str) -> Result<(), Error> {
         let ConnectString { servers, chroot } = ConnectString::parse(connect_string)?;
         if !chroot.is_empty() && !self.shared().namespace.begins_with(&chroot) {
-            let detail = format!("chroot {chroot:?} must be the one that the client was built with");
+            let detail = format!("chroot {chroot:?} must match the chroot of this client");
             return Err(Error::invalid_input("update_servers", detail));
         }
         self.shared().ensemble.servers.set(servers);
         Ok(())
     }
 
-    /// Closes the client at once, without asking those who hold something: see [`shutdown`](Self::shutdown)
-    /// for an orderly end. Every pending future ends with `Closed`, pending deletes are carried out, guards
-    /// are lost, the session is ended on the server and both tasks end. Calling it again waits for the same
-    /// end.
+    /// Closes the client immediately, without asking the holders of guards; see [`shutdown`](Self::shutdown)
+    /// for an orderly end. Every pending future ends with `Closed`, pending deletes are sent, guards are
+    /// lost, the session is closed at the servers and both tasks end. Further calls wait for the same end.
     ///
-    /// Takes at most the operation timeout. If the link breaks before the servers confirm the end of the
-    /// session, the session is closed again at the next server; earlier sessions whose end is not certain are
-    /// waited for, too. A session that could not be ended in time ends by itself.
+    /// Takes at most the operation timeout. If the link breaks before the servers confirm the close, the
+    /// session is closed again at the next server. The call also waits for earlier sessions whose end is not
+    /// certain. A session that could not be closed in time expires at the servers.
     ///
-    /// Lost guards have time for their work to stop: the session is ended once they are dropped, or after a
-    /// margin of the lease, at most a quarter of the operation timeout. So drop guards that you hold before
-    /// this call, or it takes that long.
+    /// The work of lost guards gets time to stop: the session is closed as soon as these guards are dropped.
+    /// This wait takes at most the lease margin or a quarter of the operation timeout, whichever is shorter.
+    /// Drop your guards before this call to avoid that wait.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: closing goes on.
+    /// This method is cancel safe. The client keeps closing in the background.
     pub async fn close(&self) {
         self.shared().closing.cancel();
         if !planted!(CloseNotAwaited) {
@@ -233,7 +242,7 @@ impl Client {
         &self,
         operation: &'static str,
         path: &str,
-        request: &Make<'_>,
+        request: &RequestFn<'_>,
     ) -> impl Future<Output = Result<Response, Error>> + Send {
         async move {
             let (result, _) = self.call(operation, path, request, Idempotency::Idempotent).await?;
@@ -245,7 +254,7 @@ impl Client {
         &self,
         operation: &'static str,
         path: &str,
-        request: &Make<'_>,
+        request: &RequestFn<'_>,
     ) -> impl Future<Output = Result<Response, Error>> + Send {
         async move {
             let (result, _) = self.call(operation, path, request, Idempotency::Once).await?;
@@ -254,12 +263,12 @@ impl Client {
     }
 
     /// Sends a `request` until a server answers, as far as `idempotency` and the retry policy allow. Returns
-    /// the answer and the generation it is from. `path` is named in errors.
+    /// the answer and the generation that received it. Errors name `path`.
     pub(crate) fn call(
         &self,
         operation: &'static str,
         path: &str,
-        request: &Make<'_>,
+        request: &RequestFn<'_>,
         idempotency: Idempotency,
     ) -> impl Future<Output = Result<(Result<Response, Code>, Arc<SessionGeneration>), Error>> + Send {
         let call = async move {
@@ -274,7 +283,8 @@ impl Client {
         self.observed(operation, path, call)
     }
 
-    /// The same future, timed, and in a span where somebody listens. `path` is what the `request` is about.
+    /// Wraps a future to measure its duration and, if a subscriber is interested, to run in a span. `path` is
+    /// the node that the operation concerns.
     pub(crate) fn observed<T, F: Future<Output = Result<T, Error>> + Send>(
         &self,
         operation: &'static str,
@@ -290,7 +300,7 @@ impl Client {
         request.inspect(ended).instrument(span)
     }
 
-    /// The attempts of an operation on `path`, which end with the operation timeout from now.
+    /// Returns the attempts of an operation on `path`, which end after the operation timeout.
     pub(crate) fn attempts<'a>(
         &'a self,
         operation: &'static str,
@@ -300,14 +310,14 @@ impl Client {
         Attempts::new(self.shared(), operation, path, idempotency, self.deadline()).bound_to(self.bound)
     }
 
-    /// The path of a node as the servers know it.
+    /// Returns the full path of a node, as the servers know it.
     pub(super) fn full(&self, path: &str) -> String {
         self.shared().namespace.join(path)
     }
 }
 
-/// In one line: its servers with chroot and namespace, its identity, and its state. Handles of recipes print
-/// it beside their path.
+/// Prints one line: the servers with chroot and namespace, the identity, and the state. Handles of recipes
+/// print this line beside their path.
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shared = self.shared();

@@ -1,7 +1,7 @@
 //! Exact writes as operations of a client: sent again until they are applied or refused.
 
 use super::while_held::{first_lost, lost_before_reply, while_held};
-use crate::cleanup::{Ended, ExactWrite, Near};
+use crate::cleanup::{ExactWrite, Near, WriteOutcome};
 use crate::error::{Error, ErrorKind};
 use crate::guard::{HoldState, SessionGeneration};
 use crate::operation::Attempts;
@@ -10,24 +10,25 @@ use docent_proto::{Code, MultiOp, MultiResult, Stat};
 use futures_util::FutureExt;
 use std::sync::Arc;
 
-/// Outcome of an exact write, when it is certain.
+/// Outcome of an exact write, once it is certain.
 pub(super) enum Exact {
-    /// It was applied: the results, unless the reply was lost, and the stat of the marker, which was set in
-    /// the same transaction.
+    /// The write was applied. Holds the results, unless the reply was lost, and the stat of the marker, which
+    /// was set in the same transaction.
     Applied(Option<Vec<MultiResult>>, Stat),
     /// The operation with this index was refused.
     Failed(usize, Code),
 }
 
-/// Applies `ops` once, by a marker that may be created `near` some nodes. With `bound` it happens in that
-/// generation or not at all. It ends when one of `held` is lost.
+/// Applies `ops` exactly once, using a marker that may be created `near` some nodes. With `bound`, the write
+/// is applied in that generation or not at all. It ends when one of `held` is lost.
 ///
 /// # Errors
-/// `OutcomeUnknown` when the session ended, the deadline passed, or one of `held` was lost before the outcome
-/// was certain; `Lost` when one of `held` was lost before the write was sent.
+/// `OutcomeUnknown` if the session ended, the deadline passed, or one of `held` was lost before the outcome
+/// was certain; `Lost` if one of `held` was lost before the write was sent.
 ///
 /// # Cancel safety
-/// *Not* cancel safe: it may have been applied. If it was not before the marker is deleted, it never will be.
+/// This function is *not* cancel safe: the write may have been applied. A write that was not applied before
+/// the marker is deleted never will be.
 pub(super) async fn commit(
     attempts: &mut Attempts<'_>,
     ops: &[MultiOp],
@@ -49,8 +50,8 @@ pub(super) async fn commit(
     }
 }
 
-/// As [`commit`], without regard to the loss of `held` while it waits. `sent` is the write whose outcome is
-/// not known.
+/// Like [`commit`], but ignores the loss of `held` while it waits. `sent` is the write whose outcome is not
+/// known.
 async fn commit_once(
     attempts: &mut Attempts<'_>,
     ops: &[MultiOp],
@@ -68,28 +69,28 @@ async fn commit_once(
             None => attempts.generation().await?,
         };
         let Some(marker) = attempts.marker(&generation, near).await? else { continue };
-        // The wait may have ended late, in a process that was paused.
+        // In a process that was paused, the wait may have ended late.
         if let Some(reason) = first_lost(held).now_or_never() {
             marker.unused();
             return Err(lost_before_reply(attempts, reason, false));
         }
         let write = sent.insert(ExactWrite::submit(marker, ops.iter().cloned(), Lane::Call));
-        let cause = match write.ended(attempts.deadline).await {
-            Ended::Applied(results, stat) => return Ok(Exact::Applied(results, stat)),
-            Ended::Failed(index, code) => return Ok(Exact::Failed(index, code)),
-            Ended::Refused(Code::THROTTLED) => Cause::QueueFull,
-            Ended::Refused(code) => return Err(attempts.code(code)),
-            Ended::NoMarker => {
+        let cause = match write.outcome(attempts.deadline).await {
+            WriteOutcome::Applied(results, stat) => return Ok(Exact::Applied(results, stat)),
+            WriteOutcome::Failed(index, code) => return Ok(Exact::Failed(index, code)),
+            WriteOutcome::Refused(Code::THROTTLED) => Cause::QueueFull,
+            WriteOutcome::Refused(code) => return Err(attempts.code(code)),
+            WriteOutcome::NoMarker => {
                 *sent = None;
                 continue;
             }
-            Ended::NotApplied(cause) => cause,
-            Ended::Unknown(cause) => {
+            WriteOutcome::NotApplied(cause) => cause,
+            WriteOutcome::Unknown(cause) => {
                 attempts.retry(&generation, true, cause).await?;
                 continue;
             }
         };
-        // Before the pause: other writes may need the marker, and this one is not applied.
+        // Released before the pause, because other writes may need the marker and this write is not applied.
         *sent = None;
         attempts.retry(&generation, false, cause).await?;
     }

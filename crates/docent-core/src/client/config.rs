@@ -1,6 +1,6 @@
 use crate::node::{AclPolicy, CreateMode};
 use crate::session::Credentials;
-use crate::session::ephemerals::MOST_EPHEMERAL_BYTES;
+use crate::session::ephemerals::MAX_EPHEMERAL_BYTES;
 use crate::session::link::transport::{TcpTransport, Transport};
 #[cfg(feature = "zookeeper-client")]
 use crate::session::zookeeper_client::ZookeeperClient;
@@ -11,12 +11,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Kind of node that missing parents are made as.
+/// Kind of node that missing parents are created as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ParentKind {
-    /// Containers, which the server deletes some time after their last child went.
+    /// Containers, which the server deletes some time after their last child was deleted.
     #[default]
     Container,
     /// Persistent nodes, for servers before 3.5.3.
@@ -32,18 +32,19 @@ impl ParentKind {
     }
 }
 
-/// Policy for servers that were restored from an older copy. Transactions, and with them fences, begin at an
-/// older number then: a resource that has seen a newer fence refuses all new ones, and one that has not
-/// cannot tell new from old.
+/// Policy for servers that were restored from an older snapshot. Transaction numbers, and with them fences,
+/// then restart at a lower number. A resource that has seen a higher fence refuses all new ones, and a
+/// resource that has not cannot distinguish new fences from old ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RollbackPolicy {
-    /// Do nothing more: every operation fails with `EnsembleRolledBack`, so that a person decides.
+    /// Stop: every operation fails with `EnsembleRolledBack`, so that a person can decide.
     #[default]
     Stop,
-    /// Open a new session that has seen nothing. [`ConnectionStatus::rollbacks`](crate::ConnectionStatus)
-    /// counts it, and guards say that their fence may be lower than earlier ones.
+    /// Open a new session that has seen no transactions.
+    /// [`ConnectionStatus::rollbacks`](crate::ConnectionStatus) counts the restore, and guards report that
+    /// their fence may be lower than earlier ones.
     StartAfresh,
 }
 
@@ -79,7 +80,7 @@ pub(crate) struct Config {
     pub(crate) parents: ParentKind,
     pub(crate) identity: Option<String>,
     pub(crate) label: Option<String>,
-    /// Users and passwords, until they are checked and become credentials.
+    /// Users and passwords, until they are validated and turned into credentials.
     pub(crate) digests: Vec<(String, SecretString)>,
     pub(crate) credentials: Vec<Credentials>,
     pub(crate) allow_plaintext_auth: bool,
@@ -92,7 +93,7 @@ pub(crate) struct Config {
     pub(crate) max_ephemeral_bytes: usize,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) transport: Arc<dyn Transport>,
-    /// `None` for our own sessions.
+    /// `None` for Docent's own sessions.
     #[cfg(feature = "zookeeper-client")]
     pub(crate) zookeeper_client: Option<ZookeeperClient>,
 }
@@ -123,7 +124,7 @@ impl Default for Config {
             max_request: 1024 * 1024 - 1,
             max_reply: 64 * 1024 * 1024,
             max_waiting: 10_000,
-            max_ephemeral_bytes: MOST_EPHEMERAL_BYTES,
+            max_ephemeral_bytes: MAX_EPHEMERAL_BYTES,
             clock: Arc::new(BootClock),
             transport: Arc::new(TcpTransport),
             #[cfg(feature = "zookeeper-client")]

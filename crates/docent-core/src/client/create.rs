@@ -6,7 +6,7 @@ use crate::operation::{Idempotency, unexpected};
 use bytes::Bytes;
 use docent_proto::{Code, Create, Request, Response};
 
-/// Creates a node; on `NoNode` its parents and then the node again, in one trip.
+/// Creates a node. On `NoNode`, creates its parents and then the node again, in one round trip.
 pub(crate) async fn create(
     client: &Client,
     path: &str,
@@ -54,7 +54,7 @@ pub(crate) async fn create(
             None => continue,
         }
         let full = full();
-        // On the heap, because it is rare.
+        // On the heap, because this case is rare.
         let refused = Box::pin(refused_parent(client.shared(), "create", &full, parents)).await;
         refused.map_or(Ok(()), Err)?;
         if missing_parents == PARENT_ROUNDS {

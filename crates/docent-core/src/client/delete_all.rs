@@ -8,34 +8,38 @@ use futures_util::future::join_all;
 use std::collections::HashSet;
 use tokio::time::Instant;
 
-/// Most nodes that are deleted by one request.
+/// Maximum number of nodes deleted by one request.
 const BATCH: usize = 128;
-/// Most bytes of paths in one request.
+/// Maximum bytes of paths in one request.
 const BATCH_BYTES: usize = 128 * 1024;
-/// Number of times that one folder is emptied while others fill it.
+/// Maximum number of times that one folder is emptied while other clients fill it.
 const ROUNDS: u32 = 32;
-/// Most errors that are kept.
-const MOST_ERRORS: usize = 100;
+/// Maximum number of errors that are kept.
+const MAX_ERRORS: usize = 100;
 
 impl Client {
-    /// Deletes a node with everything below it, and returns the number of nodes that it deleted: 0 where
-    /// there is none. For users of Curator: `deletingChildrenIfNeeded`; of kazoo: `delete(recursive=True)`.
+    /// Deletes a node with everything below it, and returns the number of deleted nodes: 0 if the node does
+    /// not exist. Corresponds to Curator's `deletingChildrenIfNeeded` and kazoo's `delete(recursive=True)`.
     ///
-    /// It lists one folder at a time and deletes at most 128 nodes by one request, each of them exactly: a
-    /// request that is applied late deletes nothing that was made since. A folder that others fill meanwhile
-    /// is emptied again, up to 32 times. It is no transaction: others see a part of the nodes meanwhile.
+    /// The method lists one folder at a time and deletes at most 128 nodes per request, each of them exactly:
+    /// a request that is applied late does not delete nodes that were created since. If other clients fill a
+    /// folder in the meantime, it is emptied again, up to 32 times. The deletion is not a transaction, so
+    /// other clients may see only part of the nodes while it runs.
     ///
-    /// Each request has the operation timeout; the whole takes as long as the tree is large. Guards and kept
-    /// nodes below the path are not spared: guards are lost, and kept nodes come back.
+    /// Each request has the operation timeout; the whole takes as long as the size of the tree requires.
+    /// Guards and kept nodes below the path are not spared: guards are lost, and kept nodes are re-created.
     ///
     /// # Errors
-    /// [`DeleteAllError`], which says how many nodes were deleted and which were not: `NoAuth` where nodes
-    /// may not be deleted or listed (nothing more is tried in such a folder, the others are deleted),
-    /// `NotEmpty` where others go on to make nodes; `InvalidInput` for a path that breaks a rule or is the
-    /// root. It stops at `Timeout` and `Closed`, and at `OutcomeUnknown` when a reply was lost.
+    /// [`DeleteAllError`], which reports how many nodes were deleted and which were not:
+    ///
+    /// - `NoAuth` if nodes may not be deleted or listed; nothing more is tried in such a folder, but other
+    ///   folders are deleted;
+    /// - `NotEmpty` if other clients keep creating nodes;
+    /// - `InvalidInput` if the path breaks a rule or is the root;
+    /// - `Timeout`, `Closed`, and `OutcomeUnknown` if a reply was lost; these end the deletion.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: a part of the nodes may be deleted, and calling it again deletes the rest.
+    /// This method is cancel safe. Some of the nodes may be deleted, and calling it again deletes the rest.
     pub async fn delete_all(&self, path: &str) -> Result<usize, DeleteAllError> {
         let failed =
             |error, deletion: Deletion<'_>| DeleteAllError::new(error, deletion.deleted, deletion.left);
@@ -50,7 +54,7 @@ impl Client {
             Ok(root) => root.into(),
             Err(error) => return Err(failed(error, deletion)),
         };
-        // On the heap: it holds the futures of several operations.
+        // On the heap, because it holds the futures of several operations.
         match Box::pin(deletion.run(root)).await {
             Ok(()) => match deletion.left.first().cloned() {
                 Some(first) => Err(failed(first, deletion)),
@@ -61,15 +65,15 @@ impl Client {
     }
 }
 
-/// A deletion under way.
+/// A deletion in progress.
 struct Deletion<'a> {
     client: &'a Client,
-    /// The node that it began with.
+    /// The node to delete.
     root: String,
     deleted: usize,
     /// Errors of the nodes that were refused.
     left: Vec<Error>,
-    /// Nodes that stay, because they or nodes below them were refused.
+    /// Nodes that remain, because they or nodes below them were refused.
     stuck: HashSet<String>,
 }
 
@@ -81,11 +85,11 @@ struct Folder {
 
 /// Next action after a round in a folder.
 enum Next {
-    /// The folder is gone, or stays.
+    /// The folder was deleted, or remains.
     Up,
-    /// The folder is looked at again.
-    Again,
-    /// Its children with children of their own come first.
+    /// The folder is listed again.
+    Repeat,
+    /// Those of its children that have children come first.
     Down(Vec<String>),
 }
 
@@ -98,7 +102,7 @@ impl Deletion<'_> {
             folder.rounds += 1;
             match self.round(&folder.path, folder.rounds).await? {
                 Next::Up => drop(branch.pop()),
-                Next::Again => {}
+                Next::Repeat => {}
                 Next::Down(paths) => {
                     branch.extend(paths.into_iter().map(|path| Folder { path, rounds: 0 }));
                 }
@@ -107,14 +111,14 @@ impl Deletion<'_> {
         Ok(())
     }
 
-    /// Deletes the children of a folder that have none, and the folder when it is empty then.
+    /// Deletes the children of a folder that have no children, and the folder if that leaves it empty.
     async fn round(&mut self, folder: &str, round: u32) -> Result<Next, Error> {
         if self.stuck.contains(folder) {
             return Ok(Next::Up);
         }
         if round > ROUNDS {
             let error = Error::new(ErrorKind::NotEmpty, "delete").at(folder);
-            return Ok(self.leave(folder, error.because("others go on to make nodes in it")));
+            return Ok(self.leave(folder, error.because("other clients keep creating nodes there")));
         }
         let mut names = match self.client.children(folder).await {
             Ok(children) => children.names,
@@ -132,7 +136,7 @@ impl Deletion<'_> {
         self.empty(folder, names, is_whole).await
     }
 
-    /// Deletes `names` of a folder, and with them the folder if they are all that is in it.
+    /// Deletes `names` of a folder, and the folder with them if they are all of its children.
     async fn empty(&mut self, folder: &str, names: Vec<String>, is_whole: bool) -> Result<Next, Error> {
         let mut batches = batches(folder, names);
         let mut folders = Vec::new();
@@ -141,19 +145,19 @@ impl Deletion<'_> {
                 batch.push(folder.to_owned());
             }
             match self.delete_together(folder, batch).await {
-                Ok(Batch { is_over: true, .. }) => return Ok(Next::Up),
+                Ok(Batch { is_complete: true, .. }) => return Ok(Next::Up),
                 Ok(Batch { forbidden: true, .. }) => {
                     self.stuck.insert(folder.to_owned());
                     return Ok(Next::Up);
                 }
                 Ok(batch) => folders.extend(batch.folders),
-                // Its session has ended: the next look shows the outcome.
-                Err(Interrupted::Again) => return Ok(Next::Again),
+                // The session of the request has ended; the next listing shows the outcome.
+                Err(Interrupted::Repeat) => return Ok(Next::Repeat),
                 Err(Interrupted::Failed(error)) => return Err(error),
             }
         }
         Ok(match folders.is_empty() {
-            true => Next::Again,
+            true => Next::Repeat,
             false => Next::Down(folders),
         })
     }
@@ -162,7 +166,7 @@ impl Deletion<'_> {
     async fn unlisted(&mut self, folder: &str, refused: Error) -> Result<Next, Error> {
         match self.commit(&[folder.to_owned()]).await {
             Ok(()) => self.deleted += 1,
-            Err(Interrupted::Again) => return Ok(Next::Again),
+            Err(Interrupted::Repeat) => return Ok(Next::Repeat),
             Err(Interrupted::Failed(error)) => match error.kind() {
                 ErrorKind::NoNode => {}
                 ErrorKind::NotEmpty => return Ok(self.leave(folder, refused)),
@@ -173,16 +177,16 @@ impl Deletion<'_> {
         Ok(Next::Up)
     }
 
-    /// Deletes the nodes `paths`, which are children of `folder` or that itself, besides those that have
+    /// Deletes the nodes `paths`, which are children of `folder` or the folder itself, except those that have
     /// children.
     async fn delete_together(&mut self, folder: &str, mut paths: Vec<String>) -> Result<Batch, Interrupted> {
         let mut batch = Batch::default();
-        let mut looked = false;
+        let mut has_checked = false;
         while !paths.is_empty() {
             let error = match self.commit(&paths).await {
                 Ok(()) => {
                     self.deleted += paths.len();
-                    batch.is_over = paths.last().is_some_and(|last| last == folder);
+                    batch.is_complete = paths.last().is_some_and(|last| last == folder);
                     break;
                 }
                 Err(Interrupted::Failed(error)) if is_refusal(&error) => error,
@@ -192,16 +196,16 @@ impl Deletion<'_> {
             let Some(refused) = refused else { return Err(Interrupted::Failed(error)) };
             let is_folder = paths[refused] == folder;
             match error.kind() {
-                // The folder is filled again meanwhile, or one of `batch.folders` is in it.
+                // The folder was filled again in the meantime, or one of `batch.folders` is in it.
                 ErrorKind::NotEmpty | ErrorKind::NoNode if is_folder => drop(paths.remove(refused)),
-                ErrorKind::NotEmpty | ErrorKind::NoNode if !looked => {
-                    looked = true;
-                    paths = self.look(folder, paths, &mut batch).await?;
+                ErrorKind::NotEmpty | ErrorKind::NoNode if !has_checked => {
+                    has_checked = true;
+                    paths = self.without_children(folder, paths, &mut batch).await?;
                 }
                 ErrorKind::NotEmpty => batch.folders.push(paths.remove(refused)),
                 ErrorKind::NoNode => drop(paths.remove(refused)),
                 kind => {
-                    // The permission is that of the parent: the nodes beside it are refused, too.
+                    // Permission DELETE is checked on the parent, so the sibling nodes are refused, too.
                     batch.forbidden |= kind == ErrorKind::NoAuth && !is_folder;
                     self.leave(&paths.remove(refused), error);
                     if batch.forbidden {
@@ -213,8 +217,8 @@ impl Deletion<'_> {
         Ok(batch)
     }
 
-    /// Looks at all of `paths`, which cannot be deleted together: those without children come back.
-    async fn look(
+    /// Checks each of `paths`, which cannot be deleted together. Returns those without children.
+    async fn without_children(
         &self,
         folder: &str,
         paths: Vec<String>,
@@ -244,15 +248,15 @@ impl Deletion<'_> {
                 if error.kind() == ErrorKind::OutcomeUnknown
                     && begun.elapsed() < self.client.operation_timeout() =>
             {
-                Err(Interrupted::Again)
+                Err(Interrupted::Repeat)
             }
             Err(error) => Err(Interrupted::Failed(error)),
         }
     }
 
-    /// Takes note that a node stays.
+    /// Records that a node remains.
     fn leave(&mut self, path: &str, error: Error) -> Next {
-        if self.left.len() < MOST_ERRORS {
+        if self.left.len() < MAX_ERRORS {
             self.left.push(error);
         }
         self.stuck.insert(path.to_owned());
@@ -260,25 +264,25 @@ impl Deletion<'_> {
     }
 }
 
-/// Result of one request, besides the nodes that it deleted.
+/// Result of one request, apart from the nodes that it deleted.
 #[derive(Default)]
 struct Batch {
-    /// True when the folder itself is gone.
-    is_over: bool,
-    /// Those that have children.
+    /// True if the folder itself was deleted.
+    is_complete: bool,
+    /// Nodes that have children.
     folders: Vec<String>,
-    /// True when nodes may not be deleted there.
+    /// True if nodes in the folder may not be deleted.
     forbidden: bool,
 }
 
 /// Reason why a request did not delete its nodes.
 enum Interrupted {
-    /// Its outcome is not known, and a look tells.
-    Again,
+    /// The outcome is not known; the next listing shows it.
+    Repeat,
     Failed(Error),
 }
 
-/// True for an error that is about one node and would come again.
+/// Returns true for an error that concerns one node and would recur.
 fn is_refusal(error: &Error) -> bool {
     let kind = error.kind();
     !error.is_of_own_node()
@@ -288,7 +292,8 @@ fn is_refusal(error: &Error) -> bool {
         )
 }
 
-/// The paths of `names` in a folder, as many together as one request takes. At least one, which may be empty.
+/// Returns the paths of `names` in a folder, grouped into batches that fit into one request. Returns at least
+/// one batch, which may be empty.
 fn batches(folder: &str, names: Vec<String>) -> Vec<Vec<String>> {
     let mut batches = vec![Vec::new()];
     let (mut count, mut bytes) = (0, 0);

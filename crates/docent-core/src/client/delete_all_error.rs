@@ -15,38 +15,38 @@ impl DeleteAllError {
         Self { error, deleted, left }
     }
 
-    /// Number of nodes that were deleted all the same.
+    /// Returns the number of nodes that were deleted despite the error.
     pub fn deleted(&self) -> usize {
         self.deleted
     }
 
-    /// The errors of the nodes that were refused, each with its path, at most 100. The nodes above them stay,
-    /// too.
+    /// Returns the errors of the nodes that were refused, each with its path, at most 100. The nodes above
+    /// them remain, too.
     pub fn left(&self) -> &[Error] {
         &self.left
     }
 
-    /// The error that ended the deletion, else that of the first node that was refused.
+    /// Returns the error that ended the deletion, otherwise that of the first node that was refused.
     pub fn error(&self) -> &Error {
         &self.error
     }
 
-    /// Kind of the [error](Self::error).
+    /// Returns the kind of the [error](Self::error).
     pub fn kind(&self) -> ErrorKind {
         self.error.kind()
     }
 
-    /// True when the same call may succeed later without anything being changed by the caller.
+    /// Returns true if the same call may succeed later without any change by the caller.
     pub fn is_retryable(&self) -> bool {
         self.error.is_retryable()
     }
 
-    /// True when more nodes than [those counted](Self::deleted) may have been deleted.
+    /// Returns true if more nodes than [those counted](Self::deleted) may have been deleted.
     pub fn may_have_applied(&self) -> bool {
         self.error.may_have_applied()
     }
 
-    /// The path that the [error](Self::error) is about, where that is known.
+    /// Returns the path that the [error](Self::error) concerns, if it is known.
     pub fn path(&self) -> Option<&str> {
         self.error.path()
     }

@@ -1,24 +1,24 @@
 use super::Client;
-use crate::cleanup::{Ended, ExactWrite, Near};
+use crate::cleanup::{ExactWrite, Near, WriteOutcome};
 use crate::error::Error;
 use crate::operation::Idempotency;
 use crate::session::{Cause, Lane, lookup};
 use docent_proto::{Code, MultiOp};
 use tokio::time::timeout_at;
 
-/// Deletes a node if there is one, by exact writes: a plain delete that is applied late could hit the next
-/// node at the path (decision 11). Before each attempt it looks whether the node is still the same.
+/// Deletes a node if it exists, by exact writes: a plain delete that is applied late could delete the next
+/// node at the path (decision 11). Each attempt first checks whether the node is still the same.
 pub(crate) async fn ensure_absent(client: &Client, path: &str) -> Result<(), Error> {
     let full = client.shared().namespace.full("delete", path)?;
     let mut attempts = client.attempts("delete", path, Idempotency::Idempotent);
     let mut known: Option<i64> = None;
-    // Set once the outcome of an attempt could not be found out.
+    // True once the outcome of an attempt could not be determined.
     let mut unsettled = false;
     loop {
         let maybe = |error: Error| if unsettled { error.maybe_applied(true) } else { error };
         let generation = attempts.generation().await.map_err(maybe)?;
-        // The marker first: it may take a wait, and the look must be made on the link that the delete is sent
-        // on.
+        // Get the marker first, because that may have to wait, and the check must use the same link as the
+        // delete.
         let Some(marker) = attempts.marker(&generation, Near::Path(&full)).await.map_err(maybe)? else {
             continue;
         };
@@ -31,7 +31,7 @@ pub(crate) async fn ensure_absent(client: &Client, path: &str) -> Result<(), Err
             other => {
                 marker.unused();
                 match other {
-                    // There is none, or it is another one by now.
+                    // The node does not exist, or another node has replaced it.
                     Ok(Ok(_)) => return Ok(()),
                     Ok(Err(cause)) => attempts.retry(&generation, false, cause).await.map_err(maybe)?,
                     Err(_) => return Err(maybe(attempts.timeout())),
@@ -41,14 +41,16 @@ pub(crate) async fn ensure_absent(client: &Client, path: &str) -> Result<(), Err
         };
         let delete = MultiOp::Delete { path: full.clone(), version };
         let mut write = ExactWrite::submit_on((losses, None), marker, delete, Lane::Call);
-        let cause = match write.ended(attempts.deadline).await {
-            Ended::Applied(..) | Ended::Failed(_, Code::NO_NODE) => return Ok(()),
-            // Its data was set meanwhile, or it is another node by now.
-            Ended::Failed(_, Code::BAD_VERSION) | Ended::NoMarker => continue,
-            Ended::Refused(Code::THROTTLED) => Cause::QueueFull,
-            Ended::Failed(_, code) | Ended::Refused(code) => return Err(maybe(attempts.code(code))),
-            Ended::NotApplied(cause) => cause,
-            Ended::Unknown(cause) => {
+        let cause = match write.outcome(attempts.deadline).await {
+            WriteOutcome::Applied(..) | WriteOutcome::Failed(_, Code::NO_NODE) => return Ok(()),
+            // The node's data was set in the meantime, or another node has replaced it.
+            WriteOutcome::Failed(_, Code::BAD_VERSION) | WriteOutcome::NoMarker => continue,
+            WriteOutcome::Refused(Code::THROTTLED) => Cause::QueueFull,
+            WriteOutcome::Failed(_, code) | WriteOutcome::Refused(code) => {
+                return Err(maybe(attempts.code(code)));
+            }
+            WriteOutcome::NotApplied(cause) => cause,
+            WriteOutcome::Unknown(cause) => {
                 unsettled = true;
                 cause
             }

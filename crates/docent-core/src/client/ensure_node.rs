@@ -4,18 +4,18 @@ use crate::node::CreateMode;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-/// Creates an empty node at `path` as `mode`, and missing parents before it, unless there is one: the node
-/// exists when this returns.
+/// Creates an empty node at `path` with `mode`, and missing parents before it, unless the node exists. The
+/// node exists when this returns.
 ///
-/// If the reply is lost, the create is sent again: one that is applied late does no harm, but until then
-/// there may be no node (decision 11).
+/// If the reply is lost, the create is sent again. A create that is applied late is harmless, but until then
+/// the node may not exist (decision 11).
 ///
 /// # Errors
-/// `NoAuth`, `NoChildrenForEphemerals`, `InvalidInput`, `Closed`; `Timeout` if no reply came within the
+/// `NoAuth`, `NoChildrenForEphemerals`, `InvalidInput`, `Closed`; `Timeout` if no reply arrived within the
 /// operation timeout.
 ///
 /// # Cancel safety
-/// This function is cancel safe: the node may have been created, and calling it again does no harm.
+/// This function is cancel safe. The node may have been created, and calling the function again is harmless.
 pub async fn ensure_node(client: &Client, path: &str, mode: CreateMode) -> Result<(), Error> {
     let begun = Instant::now();
     loop {

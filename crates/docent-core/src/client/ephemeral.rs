@@ -1,8 +1,8 @@
-//! Creates of ephemeral nodes as exact writes: one that is applied late could bring back a node that was
-//! deleted since.
+//! Creates of ephemeral nodes as exact writes, because a create that is applied late could bring back a node
+//! that was deleted in the meantime.
 
 use super::{Client, PARENT_ROUNDS, create_parents, refused_parent};
-use crate::cleanup::{Ended, ExactWrite, Made, Marker, Near, numbered};
+use crate::cleanup::{CreatedNodes, ExactWrite, Marker, Near, WriteOutcome, numbered};
 use crate::error::Error;
 use crate::guard::SessionGeneration;
 use crate::node::{Created, Stat};
@@ -13,19 +13,19 @@ use docent_proto::{Code, Create, CreateMode, MultiOp, MultiResult};
 use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
 
-/// The create of an ephemeral node on its way. If it is dropped, the node is deleted as soon as its fate is
-/// known.
-struct Making {
+/// The create of an ephemeral node in flight. If the value is dropped, the node is deleted as soon as the
+/// outcome of the create is known.
+struct PendingCreate {
     generation: Arc<SessionGeneration>,
     full: String,
     is_sequential: bool,
     /// The write; `None` once its outcome is certain.
     write: Option<ExactWrite>,
-    /// Transaction that made the node, while its name is not known yet.
+    /// Transaction that created the node, while the node's name is not known yet.
     nameless: Option<i64>,
 }
 
-impl Making {
+impl PendingCreate {
     fn submit(generation: &Arc<SessionGeneration>, marker: Marker, create: Create) -> Self {
         let (full, mode) = (create.path.clone(), CreateMode::from_flags(create.flags));
         let write = ExactWrite::submit(marker, [MultiOp::Create(create)], Lane::Call);
@@ -33,23 +33,24 @@ impl Making {
         Self { generation: Arc::clone(generation), full, is_sequential, write: Some(write), nameless: None }
     }
 
-    async fn ended(&mut self, attempts: &Attempts<'_>) -> Ended {
-        let Some(write) = &mut self.write else { return Ended::NotApplied(Cause::LinkLost) };
-        let ended = write.ended(attempts.deadline).await;
-        // A write whose outcome is not certain is undone by the drop.
-        if !matches!(ended, Ended::Unknown(_)) {
+    async fn outcome(&mut self, attempts: &Attempts<'_>) -> WriteOutcome {
+        let Some(write) = &mut self.write else { return WriteOutcome::NotApplied(Cause::LinkLost) };
+        let outcome = write.outcome(attempts.deadline).await;
+        // If the outcome of a write is not certain, the drop undoes the write.
+        if !matches!(outcome, WriteOutcome::Unknown(_)) {
             self.write = None;
         }
-        ended
+        outcome
     }
 }
 
-impl Making {
-    /// Finds the name of the node that the transaction `czxid` made: the reply that told it was lost.
+impl PendingCreate {
+    /// Finds the name of the node that the transaction `czxid` created, because the reply with the name was
+    /// lost.
     async fn name(&mut self, attempts: &Attempts<'_>, czxid: i64) -> Result<String, Error> {
         self.nameless = Some(czxid);
         let found = timeout_at(attempts.deadline, numbered(&self.generation, &self.full, czxid)).await;
-        // A node that could not be found is looked for again by the drop, and deleted.
+        // If the node was not found, the drop searches for it again and deletes it.
         let path = found.ok().and_then(Result::ok).ok_or_else(|| attempts.unknown())?;
         self.nameless = None;
         let path = path.ok_or_else(|| attempts.unknown())?;
@@ -58,7 +59,7 @@ impl Making {
     }
 }
 
-impl Drop for Making {
+impl Drop for PendingCreate {
     fn drop(&mut self) {
         if let Some(czxid) = self.nameless {
             return self.generation.cleanup.undo_numbered(
@@ -68,17 +69,18 @@ impl Drop for Making {
             );
         }
         if let Some(mut write) = self.write.take()
-            && !write.take_back()
+            && !write.withdraw()
         {
             let full = std::mem::take(&mut self.full);
-            let made = if self.is_sequential { Made::Numbered(full) } else { Made::At(full) };
-            self.generation.cleanup.undo_exact(&self.generation, write, made);
+            let created =
+                if self.is_sequential { CreatedNodes::Numbered(full) } else { CreatedNodes::At(full) };
+            self.generation.cleanup.undo_exact(&self.generation, write, created);
         }
     }
 }
 
-/// Creates an ephemeral node; on `NoNode` its parents and then the node again, in one trip. `request` makes
-/// the create.
+/// Creates an ephemeral node. On `NoNode`, creates its parents and then the node again, in one round trip.
+/// `request` builds the create.
 pub(super) async fn create(
     client: &Client,
     path: &str,
@@ -97,13 +99,13 @@ pub(super) async fn create(
         } else {
             Vec::new()
         };
-        let mut making = Making::submit(&generation, marker, create);
-        let (sent, cause) = match making.ended(&attempts).await {
-            Ended::Applied(results, marker) => {
+        let mut create = PendingCreate::submit(&generation, marker, create);
+        let (sent, cause) = match create.outcome(&attempts).await {
+            WriteOutcome::Applied(results, marker) => {
                 let path = match results.and_then(|results| results.into_iter().next()) {
                     Some(MultiResult::Created { path, .. }) => path,
                     Some(_) => return Err(attempts.unknown()),
-                    None if making.is_sequential => making.name(&attempts, marker.mzxid).await?,
+                    None if create.is_sequential => create.name(&attempts, marker.mzxid).await?,
                     None => {
                         generation.session.owns(&full);
                         full
@@ -111,46 +113,46 @@ pub(super) async fn create(
                 };
                 return Ok(created(client, &generation, &path, data, &marker));
             }
-            Ended::Failed(_, Code::NO_NODE) if missing_parents < PARENT_ROUNDS => {
-                // On the heap, because it is rare.
+            WriteOutcome::Failed(_, Code::NO_NODE) if missing_parents < PARENT_ROUNDS => {
+                // On the heap, because this case is rare.
                 let refused = Box::pin(refused_parent(client.shared(), "create", &full, parents)).await;
                 refused.map_or(Ok(()), Err)?;
                 missing_parents += 1;
                 continue;
             }
-            Ended::NoMarker => continue,
-            Ended::Refused(Code::THROTTLED) => (false, Cause::QueueFull),
-            Ended::Failed(_, code) | Ended::Refused(code) => return Err(attempts.code(code)),
-            Ended::NotApplied(cause) => (false, cause),
-            // The node, if it was made, goes with its session.
-            Ended::Unknown(cause @ Cause::Ended(SessionEnd::Expired)) => {
-                (!is_over(client, &generation, attempts.deadline).await, cause)
+            WriteOutcome::NoMarker => continue,
+            WriteOutcome::Refused(Code::THROTTLED) => (false, Cause::QueueFull),
+            WriteOutcome::Failed(_, code) | WriteOutcome::Refused(code) => return Err(attempts.code(code)),
+            WriteOutcome::NotApplied(cause) => (false, cause),
+            // If the node was created, it is deleted with its session.
+            WriteOutcome::Unknown(cause @ Cause::Ended(SessionEnd::Expired)) => {
+                (!session_has_ended(client, &generation, attempts.deadline).await, cause)
             }
-            Ended::Unknown(cause) => (true, cause),
+            WriteOutcome::Unknown(cause) => (true, cause),
         };
-        drop(making);
+        drop(create);
         attempts.retry(&generation, sent, cause).await?;
     }
 }
 
-/// Waits until the session, which a server does not know any more, is certainly over (decision 25); false
-/// when that is not known by the deadline. A session that cannot prove it counts as over.
-async fn is_over(client: &Client, generation: &SessionGeneration, deadline: Instant) -> bool {
+/// Waits until a session that a server no longer knows is certain to have ended (decision 25). Returns false
+/// if that is not known by the deadline. A session that cannot prove its end counts as ended.
+async fn session_has_ended(client: &Client, generation: &SessionGeneration, deadline: Instant) -> bool {
     let shared = client.shared();
     if generation.session.closer().is_none() || planted!(ExpiredIsGone) {
         return true;
     }
-    // On the heap, because it is rare.
-    let over = Box::pin(async {
+    // On the heap, because this case is rare.
+    let ended = Box::pin(async {
         tokio::select! {
-            () = shared.notes.over(generation.session.id()) => true,
+            () = shared.notes.wait_ended(generation.session.id()) => true,
             () = shared.closing.cancelled() => false,
         }
     });
-    timeout_at(deadline, over).await.unwrap_or(false)
+    timeout_at(deadline, ended).await.unwrap_or(false)
 }
 
-/// The node as it was made: the marker was set in the same transaction.
+/// Returns the created node. The marker was set in the same transaction.
 fn created(
     client: &Client,
     generation: &SessionGeneration,

@@ -1,7 +1,7 @@
 use super::Client;
 use std::fmt::{DebugStruct, Formatter};
 
-/// Begins to print a recipe's handle: its path, and its client in one line. Its data is left out.
+/// Begins the debug output of a recipe's handle: its path, and its client in one line, without any data.
 pub fn debug_handle<'a, 'b>(
     f: &'a mut Formatter<'b>,
     name: &str,

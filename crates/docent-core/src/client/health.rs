@@ -8,28 +8,29 @@ use std::time::Duration;
 
 /// Health of a client. See [`Client::health`](crate::Client::health).
 ///
-/// It is serialized with the same names, for a page like `/readyz`; `lease_left` as `lease_left_ms`, in
-/// milliseconds. It has no secrets: paths, and the names of servers in the last error. Printed, it is one
-/// line.
+/// Can be serialized for an endpoint such as `/readyz`, with the names of the fields. Only `lease_left` has
+/// another name, `lease_left_ms`, and is in milliseconds. The value contains no secrets, only paths, and the
+/// names of servers in the last error. `Display` prints one line.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Health {
     /// State, generation and lost links.
     pub connection: ConnectionStatus,
-    /// Time for which guards are still certain; `None` when there is no lease.
+    /// Time for which guards are still certain; `None` if there is no lease.
     #[serde(rename = "lease_left_ms", serialize_with = "duration_ms")]
     pub lease_left: Option<Duration>,
     /// Guards that are neither lost nor released.
     pub guards: usize,
-    /// Paths of kept nodes that are not known to be present in the present session.
+    /// Paths of kept nodes that are not known to be present in the current session.
     pub missing_nodes: Vec<String>,
-    /// Paths of nodes of earlier sessions of this client that may still exist, because the servers did not
-    /// yet prove that these sessions are over. A lock whose node is among them may wait for it.
+    /// Paths of nodes of earlier sessions of this client that may still exist, because the servers have not
+    /// yet proved that these sessions have ended. If such a node is in the line of a lock, the next holder
+    /// may have to wait until the node is deleted.
     pub lingering_nodes: Vec<String>,
-    /// True while caches use [persistent watches](crate::ClientBuilder::persistent_watches) on the present
+    /// True while caches use [persistent watches](crate::ClientBuilder::persistent_watches) on the current
     /// link.
     pub persistent_watches: bool,
-    /// Reason why there was no link when one was last looked for; `None` when one was found.
+    /// Reason why the last attempt to open a link failed; `None` if a link was opened since.
     pub last_error: Option<String>,
 }
 
@@ -54,7 +55,8 @@ impl Health {
     }
 }
 
-/// Nodes of earlier sessions that may exist, without the client's own marks, for which nobody waits.
+/// Returns the nodes of earlier sessions that may exist, except the client's own marks, which do not block
+/// other clients.
 fn lingering(shared: &Shared) -> Vec<String> {
     let lingering = shared.notes.lingering().into_iter().flat_map(|(_, paths)| paths);
     let paths = lingering.map(|full| shared.namespace.relative(&full));

@@ -4,16 +4,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Handle, Id};
 
-/// Threads of a runtime that call the hooks of all views. One thread calls them one after the other, because
+/// Threads of a runtime that call the hooks of all views. A single thread calls them sequentially, because
 /// waking a thread for each hook costs more than most hooks do. While a hook takes longer than [`PATIENCE`],
-/// further threads call the others (decision 12).
+/// additional threads call the others (decision 12).
 #[derive(Debug, Clone)]
 pub(super) struct HookThreads {
     runtime: Handle,
     queue: Arc<Mutex<Queue>>,
 }
 
-/// Time for which a hook may hold up those of other views.
+/// Time for which a hook may delay the hooks of other views.
 pub(super) const PATIENCE: Duration = Duration::from_millis(2);
 
 /// The queues of all runtimes that have views.
@@ -24,14 +24,14 @@ type Job = Box<dyn FnOnce() + Send>;
 /// Hooks that wait for a thread.
 struct Queue {
     jobs: VecDeque<Job>,
-    /// Threads that were asked for and have not ended.
+    /// Number of threads that were requested and have not ended.
     threads: usize,
-    /// When a thread was asked for or took a job, whichever was last.
+    /// Time at which a thread was last requested or took a job.
     progress: Instant,
 }
 
 impl HookThreads {
-    /// The threads of this runtime.
+    /// Returns the threads of this runtime.
     pub(super) fn of(runtime: &Handle) -> Self {
         let mut queues = lock(&QUEUES);
         queues.retain(|(_, queue)| queue.strong_count() > 0);
@@ -44,7 +44,7 @@ impl HookThreads {
         Self { runtime: runtime.clone(), queue }
     }
 
-    /// Calls `job` on a thread; drops it when the runtime is shutting down.
+    /// Calls `job` on a thread, or drops it if the runtime is shutting down.
     pub(super) fn call(&self, job: impl FnOnce() + Send + 'static) {
         let needs_thread = lock(&self.queue).push(Box::new(job), Instant::now());
         if needs_thread {
@@ -52,8 +52,8 @@ impl HookThreads {
         }
     }
 
-    /// Starts a further thread if a job is waiting. Whoever waits calls this from [`PATIENCE`] on, again and
-    /// again: so no job waits for a hook that does not end.
+    /// Starts an additional thread if a job is waiting. Waiting callers call this repeatedly once
+    /// [`PATIENCE`] has passed, so that no job waits for a hook that does not end.
     pub(super) fn help(&self) {
         let is_needed = lock(&self.queue).help(Instant::now());
         if is_needed {
@@ -72,14 +72,14 @@ impl Queue {
         Self { jobs: VecDeque::new(), threads: 0, progress: now }
     }
 
-    /// Adds a job. True when a thread must be started for it.
+    /// Adds a job. Returns true if a thread must be started for it.
     fn push(&mut self, job: Job, now: Instant) -> bool {
         self.jobs.push_back(job);
         let is_held_up = self.threads == 0 || now.saturating_duration_since(self.progress) >= PATIENCE;
         is_held_up && self.help(now)
     }
 
-    /// True when a job is waiting and a thread must be started for it.
+    /// Returns true if a job is waiting and a thread must be started for it.
     fn help(&mut self, now: Instant) -> bool {
         if self.jobs.is_empty() {
             return false;
@@ -88,7 +88,7 @@ impl Queue {
         true
     }
 
-    /// The next job. `None` when there is none: the thread that asks ends.
+    /// Returns the next job. If it returns `None`, the calling thread ends.
     fn pop(&mut self, now: Instant) -> Option<Job> {
         let job = self.jobs.pop_front();
         match job {
@@ -98,7 +98,7 @@ impl Queue {
         job
     }
 
-    /// Jobs that nobody will call: a thread was not started, and there is no other.
+    /// Returns the jobs that will never run, because a thread was not started and there is no other.
     fn not_started(&mut self) -> VecDeque<Job> {
         self.threads -= 1;
         if self.threads == 0 { std::mem::take(&mut self.jobs) } else { VecDeque::new() }
@@ -111,10 +111,11 @@ impl fmt::Debug for Queue {
     }
 }
 
-/// A thread that was asked for.
+/// A requested thread.
 ///
 /// # On drop
-/// A runtime that is shutting down drops it before it has run. If it was the last one, the jobs are dropped.
+/// A runtime that is shutting down drops it before it has run. If it was the last thread, the jobs are
+/// dropped.
 struct Thread {
     queue: Arc<Mutex<Queue>>,
     has_ended: bool,
@@ -136,7 +137,7 @@ impl Thread {
 impl Drop for Thread {
     fn drop(&mut self) {
         if !self.has_ended {
-            // Dropped behind the lock: a job owns values of the user's.
+            // Dropped after the lock is released, because a job owns the user's values.
             let jobs = lock(&self.queue).not_started();
             drop(jobs);
         }
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn hooks_that_are_quick_share_one_thread() {
+    fn quick_hooks_share_one_thread() {
         let start = Instant::now();
         let mut queue = Queue::new(start);
         assert!(queue.push(job(), start));
@@ -170,21 +171,21 @@ mod tests {
     }
 
     #[test]
-    fn a_hook_that_takes_long_has_its_thread_alone() {
+    fn a_slow_hook_has_its_own_thread() {
         let start = Instant::now();
         let mut queue = Queue::new(start);
         assert!(queue.push(job(), start));
         drop(queue.pop(start).unwrap());
-        assert!(!queue.push(job(), start), "it may be done in a moment");
-        assert!(queue.help(start), "it was not");
+        assert!(!queue.push(job(), start), "the running hook may return in a moment");
+        assert!(queue.help(start), "the running hook did not return in time");
         drop(queue.pop(start).unwrap());
-        assert!(!queue.help(start), "nobody waits");
+        assert!(!queue.help(start), "no job waits");
         assert!(queue.push(job(), start + PATIENCE));
         assert_eq!(queue.threads, 3);
     }
 
     #[tokio::test]
-    async fn hooks_go_on_beside_one_that_does_not_end() {
+    async fn hooks_continue_beside_one_that_does_not_end() {
         let threads = HookThreads::of(&Handle::current());
         let (release, released) = mpsc::channel::<()>();
         let (begun, has_begun) = oneshot::channel();
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_view_goes_on_beside_hooks_that_do_not_end_and_whose_views_are_gone() {
+    async fn a_view_continues_beside_endless_hooks_of_dropped_views() {
         let client = Client::builder("127.0.0.1:1").build().unwrap();
         let (hooks, threads) = (Hooks::new(&client, "/a"), HookThreads::of(&Handle::current()));
         let releases: Vec<_> = (0..3)

@@ -6,49 +6,49 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// Runner of a view's hooks: of the codec, filter or validation that the view's task calls. It calls them on
-/// a thread for blocking code, so that a hook which takes long holds up its own view alone, and never the
-/// session's heartbeat (decision 12).
+/// Runner of a view's hooks, that is, of the codec, filter or validation that the view's task calls. It calls
+/// them on a thread for blocking code, so that a slow hook delays only its own view, and never the session's
+/// heartbeat (decision 12).
 ///
 /// # On drop
-/// The view's [`ViewLag`] says from then on that the view has ended.
+/// The view's [`ViewLag`] reports from then on that the view has ended.
 #[derive(Debug)]
 pub struct Hooks {
     path: Arc<str>,
-    /// `None` where hooks are called in place.
+    /// `None` if hooks are called in place.
     threads: Option<HookThreads>,
     lag: ViewLag,
 }
 
-/// Time after which a hook takes long: it is logged, and the view is stale.
+/// Time after which a hook counts as slow: it is logged, and the view is stale.
 pub(super) const LONG: Duration = Duration::from_secs(1);
 
 impl Hooks {
-    /// The hooks of a view of the node at `path`.
+    /// Creates the runner for the hooks of a view of the node at `path`.
     pub fn new(client: &Client, path: &str) -> Self {
         let shared = client.shared();
         let threads = (!shared.config.inline_hooks).then(|| HookThreads::of(&shared.runtime));
         Self { path: path.into(), threads, lag: ViewLag::new(&shared.config.clock) }
     }
 
-    /// Lag of the view, for its handles.
+    /// Returns the lag of the view, for its handles.
     pub fn lag(&self) -> ViewLag {
         self.lag.clone()
     }
 
-    /// Calls `code`, which calls hooks, with the state of the view's task, and gives the state back; `None`
-    /// when the runtime is shutting down, and the task is to end. What panics in `code` is logged, and leaves
-    /// the state as it is by then.
+    /// Calls `code`, which calls hooks, with the state of the view's task, and returns the state. Returns
+    /// `None` if the runtime is shutting down and the task must end. A panic in `code` is logged, and leaves
+    /// the state as it was at the panic.
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: the state goes with it.
+    /// This method is *not* cancel safe: the state is lost.
     pub async fn run<S: Send + 'static>(
         &self,
         mut state: S,
         code: impl FnOnce(&mut S) + Send + 'static,
     ) -> Option<S> {
         let Some(threads) = &self.threads else {
-            self.run_here(&mut state, code);
+            self.run_inline(&mut state, code);
             return Some(state);
         };
         let (path, (sender, mut done)) = (Arc::clone(&self.path), oneshot::channel());
@@ -66,9 +66,14 @@ impl Hooks {
             }
             waited += pause;
             if waited >= LONG && waited - pause < LONG {
+                // Event: A codec, filter or validation of a cache or view has been running for a second. The
+                // view shows old content until the call returns; other views and the session are not
+                // affected.
+                // Action: Find out why the application's codec, filter or validation for this path is slow or
+                // blocked.
                 tracing::warn!(
                     path = &*self.path,
-                    "a codec, filter or validation takes long: its view is stale until it is done"
+                    "a codec, filter or validation is slow; the view stays stale until the call returns"
                 );
             }
             pause = (pause * 2).min(LONG);
@@ -77,14 +82,14 @@ impl Hooks {
         state.ok()
     }
 
-    /// Calls `code`, which calls no hook that takes long. A panic in it is logged.
-    pub fn run_here<S>(&self, state: &mut S, code: impl FnOnce(&mut S)) {
+    /// Calls `code`, which calls no slow hooks. A panic in `code` is logged.
+    pub fn run_inline<S>(&self, state: &mut S, code: impl FnOnce(&mut S)) {
         let _ = call_hook("view", &self.path, || code(state));
     }
 }
 
 impl Drop for Hooks {
     fn drop(&mut self) {
-        self.lag.over();
+        self.lag.ended();
     }
 }

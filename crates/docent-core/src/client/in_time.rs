@@ -3,14 +3,14 @@ use crate::error::Error;
 use crate::operation::Idempotency;
 use std::future::Future;
 
-/// Waits for `future`, at most for the operation timeout of `client`: waits for other things than servers are
-/// limited, too.
+/// Waits for `future`, at most for the operation timeout of `client`, so that waits for anything but servers
+/// are limited, too.
 ///
 /// # Errors
-/// That of `future`; `Timeout`, for `operation` on `path`.
+/// The error of `future`; `Timeout`, for `operation` on `path`.
 ///
 /// # Cancel safety
-/// As cancel safe as `future`, which is dropped when the time is over.
+/// As cancel safe as `future`, which is dropped when the time is up.
 pub async fn in_time<T, E: From<Error>>(
     client: &Client,
     operation: &'static str,

@@ -1,11 +1,11 @@
 //! The client: a cheap handle, its builder and settings, its operations, and the task that owns its sessions.
 
-mod aftermath;
 mod builder;
 mod children_of_all;
-#[expect(clippy::module_inception, reason = "the folder is about it")]
+#[expect(clippy::module_inception, reason = "the folder is named after its main module")]
 mod client;
 mod clock_check;
+mod close_on_drop;
 mod commit;
 mod config;
 mod create;
@@ -23,6 +23,7 @@ mod multi_read_support;
 mod operations;
 mod options;
 mod options_env;
+mod outage_log;
 mod own_session;
 mod parents;
 mod proved_identity;
@@ -36,7 +37,6 @@ mod state;
 mod stopping;
 mod supervisor;
 mod thread;
-mod told;
 mod transaction;
 mod view_lag;
 mod while_held;

@@ -1,19 +1,19 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// Links in a row that were lost with a read of many nodes under way, until that is taken for a refusal.
+/// Number of consecutive links lost during a read of many nodes that counts as a refusal.
 const SUSPICIOUS: u32 = 3;
 
-/// Knowledge about whether the servers read many nodes in one request. Those before 3.6 refuse that, before
-/// they answer earlier requests, and close the link: the refusal itself may be lost with it.
+/// Whether the servers can read many nodes in one request. Servers before 3.6 refuse such a request before
+/// they answer earlier requests, and close the link. The refusal itself may be lost with the link.
 #[derive(Debug, Default)]
 pub(crate) struct MultiReadSupport {
     refused: AtomicBool,
-    /// Reads lost with their link since the last one that was answered.
+    /// Number of reads lost with their link since the last answered one.
     lost: AtomicU32,
 }
 
 impl MultiReadSupport {
-    /// True once the servers refused, for the client's life.
+    /// Returns true once the servers have refused; this holds for the client's lifetime.
     pub(crate) fn is_refused(&self) -> bool {
         self.refused.load(Ordering::Relaxed)
     }
@@ -22,12 +22,12 @@ impl MultiReadSupport {
         self.refused.store(true, Ordering::Relaxed);
     }
 
-    /// Takes note of an answer.
+    /// Records an answer.
     pub(crate) fn answered(&self) {
         self.lost.store(0, Ordering::Relaxed);
     }
 
-    /// Takes note of a read that was lost with its link.
+    /// Records a read that was lost with its link.
     pub(crate) fn lost(&self) {
         if self.lost.fetch_add(1, Ordering::Relaxed) + 1 >= SUSPICIOUS {
             self.refused();
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn servers_that_let_go_of_each_link_are_not_asked_for_ever() {
+    fn servers_that_drop_each_link_count_as_refusing() {
         let support = MultiReadSupport::default();
         support.lost();
         support.lost();

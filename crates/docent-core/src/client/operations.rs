@@ -14,19 +14,19 @@ use docent_proto::{Code, Request, Response};
 impl Client {
     /// Creates a node, and missing parents before it.
     ///
-    /// An ephemeral node is created exactly once: when the reply is lost it is found out whether it was
-    /// created, and it is sent again if not. The first one of a session takes a round trip or more besides,
-    /// for a node of the session's own in a folder called `_docent`.
+    /// An ephemeral node is created exactly once: if the reply is lost, the client finds out whether the node
+    /// was created, and sends the create again if not. The first ephemeral node of a session takes at least
+    /// one extra round trip, for one of the session's own nodes in a folder named `_docent`.
     ///
     /// # Errors
     /// `NodeExists`, `NoAuth`, `NoChildrenForEphemerals`, `InvalidInput`, `TooLarge`, `Timeout`, `Closed`.
-    /// `OutcomeUnknown` when the reply was lost: a persistent node may then be created at any time as long as
-    /// the session lives; an ephemeral one was not created, is deleted again, or goes with its session.
-    /// `TooManyEphemerals` when the session owns as many as it may.
+    /// `TooManyEphemerals` if the session owns as many ephemeral nodes as it may. `OutcomeUnknown` if the
+    /// reply was lost. A persistent node may then be created at any time while the session lives; an
+    /// ephemeral node was not created, is deleted again, or is deleted with its session.
     ///
     /// # Cancel safety
-    /// An ephemeral node is deleted when the future is dropped before it returned. For a persistent one this
-    /// method is *not* cancel safe: it may have been created.
+    /// For an ephemeral node this method is cancel safe: the node is deleted again if the future is dropped
+    /// early. For a persistent node this method is *not* cancel safe: the node may have been created.
     pub async fn create(
         &self,
         path: &str,
@@ -52,11 +52,11 @@ impl Client {
         }
     }
 
-    /// Sets a node's data, if it has `version`; `None` for any.
+    /// Sets a node's data if the node has `version`; `None` matches any version.
     ///
     /// # Errors
-    /// `NoNode`, `BadVersion`, `NoAuth`, `InvalidInput`, `TooLarge`, `Timeout`, `Closed`; `OutcomeUnknown`
-    /// when the reply was lost: without a version it may then be applied at any time as long as the session
+    /// `NoNode`, `BadVersion`, `NoAuth`, `InvalidInput`, `TooLarge`, `Timeout`, `Closed`. `OutcomeUnknown` if
+    /// the reply was lost; without a version, the write may then be applied at any time while the session
     /// lives.
     ///
     /// # Cancel safety
@@ -76,26 +76,27 @@ impl Client {
         }
     }
 
-    /// Deletes a node if there is one. A node that is created there while this is under way is left alone.
+    /// Deletes a node if it exists. A node that another client creates at the path in the meantime is not
+    /// deleted.
     ///
     /// # Errors
     /// `NotEmpty`, `NoAuth`, `InvalidInput`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: doing it again does no harm.
+    /// This method is cancel safe. Calling it again is harmless.
     pub async fn ensure_absent(&self, path: &str) -> Result<(), Error> {
         self.observed("delete", path, Box::pin(ensure_absent(self, path))).await
     }
 
-    /// Deletes a node, if it has `version`; `None` for any.
+    /// Deletes a node if it has `version`; `None` matches any version.
     ///
-    /// It is sent once: applied late, a second one could hit a node that somebody made at the path since. Use
-    /// [`ensure_absent`](Self::ensure_absent), or a [transaction](Self::transaction) that is committed
-    /// exactly, where that matters.
+    /// The delete is sent only once, because a second one that is applied late could delete a node created at
+    /// the path since. If that matters, use [`ensure_absent`](Self::ensure_absent), or a
+    /// [transaction](Self::transaction) that is committed exactly.
     ///
     /// # Errors
-    /// `NoNode`, `BadVersion`, `NotEmpty`, `NoAuth`, `InvalidInput`, `Timeout`, `Closed`; `OutcomeUnknown`
-    /// when the reply was lost: it may then be applied at any time as long as the session lives.
+    /// `NoNode`, `BadVersion`, `NotEmpty`, `NoAuth`, `InvalidInput`, `Timeout`, `Closed`. `OutcomeUnknown` if
+    /// the reply was lost; the delete may then be applied at any time while the session lives.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the node may have been deleted.
@@ -106,7 +107,7 @@ impl Client {
         self.write("delete", path, &request).await.map(drop)
     }
 
-    /// Reads a node's stat; `None` when there is no node.
+    /// Reads a node's stat; returns `None` if the node does not exist.
     ///
     /// # Errors
     /// `InvalidInput`, `Timeout`, `Closed`.
@@ -159,12 +160,12 @@ impl Client {
         }
     }
 
-    /// Sets a node's access control list, if that has `version` (the stat's `aversion`); `None` for any. Its
-    /// children keep theirs.
+    /// Sets a node's access control list if the list has `version` (the stat's `aversion`); `None` matches
+    /// any version. The lists of its children do not change.
     ///
     /// # Errors
     /// `NoNode`, `BadVersion`, `NoAuth`, `InvalidAcl`, `InvalidInput`, `TooLarge`, `Timeout`, `Closed`;
-    /// `OutcomeUnknown` when the reply was lost.
+    /// `OutcomeUnknown` if the reply was lost.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the list may have been set.
@@ -184,16 +185,17 @@ impl Client {
         }
     }
 
-    /// Makes the node above `path`, and those above it, as the kind that
-    /// [`ClientBuilder::parents`](super::ClientBuilder::parents) says. Does nothing where it exists.
+    /// Creates the parent of `path`, and its ancestors, as the kind set by
+    /// [`ClientBuilder::parents`](super::ClientBuilder::parents). Does nothing if the parent exists.
     ///
-    /// Creates of a client make parents by themselves; this is for transactions, which do not.
+    /// [`create`](Self::create) creates missing parents automatically. A transaction does not, so call this
+    /// method first.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: parents may have been made.
+    /// This method is cancel safe. Parents may have been created.
     pub async fn ensure_parent(&self, path: &NodePath) -> Result<(), Error> {
         ensure_node(self, path.parent(), self.shared().config.parents.mode()).await
     }
@@ -203,8 +205,8 @@ impl Client {
         Transaction::new(self.clone())
     }
 
-    /// Waits until the server this client talks to has everything that its leader had when the request
-    /// reached it. Reads that follow are at least that new.
+    /// Waits until the connected server has everything that its leader had when the request reached the
+    /// leader. Later reads are at least that recent.
     ///
     /// # Errors
     /// `InvalidInput`, `Timeout`, `Closed`.

@@ -12,15 +12,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Settings of a client as they stand in a program's configuration file or environment.
+/// Settings of a client, as found in a program's configuration file or environment.
 ///
-/// Read by serde from the format of your choice, or from variables by [`from_env`](Self::from_env);
-/// [`builder`](Self::builder) makes a [`ClientBuilder`] of them, which has the settings that are code. Fields
-/// that are not known are refused. A duration is a number of seconds, or a text as `"1500ms"`, `"30s"`,
-/// `"2m"` or `"1h"`. What is left out has the builder's default.
+/// Read by serde from any format, or from variables by [`from_env`](Self::from_env).
+/// [`builder`](Self::builder) converts the settings into a [`ClientBuilder`], which also has the settings
+/// that only code can express. Unknown fields are rejected. A duration is a number of seconds, or a text such
+/// as `"1500ms"`, `"30s"`, `"2m"` or `"1h"`. A missing field has the builder's default.
 ///
-/// Credentials are in files, and neither here nor on a command line, where every user of the machine can read
-/// them.
+/// Credentials belong in files. They are neither in these settings nor on a command line, where every user of
+/// the machine can read them.
 ///
 /// ```
 /// use docent_core::Options;
@@ -36,7 +36,7 @@ use std::time::Duration;
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Options {
-    /// Servers and chroot, as `zk1:2181,zk2:2181/shop`.
+    /// Servers and chroot, for example `zk1:2181,zk2:2181/shop`.
     pub connect: String,
     /// See [`ClientBuilder::namespace`].
     #[serde(default)]
@@ -56,24 +56,24 @@ pub struct Options {
     /// See [`ClientBuilder::server_tick`].
     #[serde(default, deserialize_with = "server_tick")]
     pub server_tick: Option<Duration>,
-    /// A file with `user:password` on its first line, for [`ClientBuilder::auth_digest`]. Nothing else may
-    /// stand in it; it has at most 64 KiB.
+    /// File with `user:password` on its first line, for [`ClientBuilder::auth_digest`]. The file must contain
+    /// nothing else and have at most 64 KiB.
     #[serde(default)]
     pub credentials_file: Option<PathBuf>,
     /// See [`ClientBuilder::allow_plaintext_auth`]. Default false.
     #[serde(default)]
     pub allow_plaintext_auth: bool,
-    /// A file with the certificates of trusted authorities in PEM: with it the client talks to the servers
-    /// over TLS. Needs the feature `tls`, as the other fields about it.
+    /// File with the certificates of trusted authorities in PEM. If set, the client connects over TLS. Needs
+    /// the feature `tls`, like the other TLS fields.
     #[serde(default)]
     pub tls_ca_file: Option<PathBuf>,
-    /// A file with the client's own certificate and its chain in PEM. Goes with a key and authorities.
+    /// File with the client's own certificate and its chain in PEM. Requires a key and authorities.
     #[serde(default)]
     pub tls_cert_file: Option<PathBuf>,
-    /// A file with the key of the client's own certificate in PEM.
+    /// File with the key of the client's own certificate in PEM.
     #[serde(default)]
     pub tls_key_file: Option<PathBuf>,
-    /// Name that every server's certificate must be valid for, in place of the host in `connect`.
+    /// Name that every server's certificate must be valid for, instead of the host in `connect`.
     #[serde(default)]
     pub tls_server_name: Option<String>,
     /// See [`ClientBuilder::dedicated_thread`]. Default false.
@@ -84,11 +84,11 @@ pub struct Options {
     pub persistent_watches: bool,
 }
 
-/// Most bytes of a file of credentials.
+/// Maximum size of a credentials file in bytes.
 const LARGEST_FILE: u64 = 64 * 1024;
 
 impl Options {
-    /// Settings for these servers, and defaults for all else.
+    /// Creates settings for these servers, with defaults for everything else.
     pub fn new(connect: impl Into<String>) -> Self {
         Self {
             connect: connect.into(),
@@ -109,14 +109,14 @@ impl Options {
         }
     }
 
-    /// The builder of a client with these settings. Reads the file of credentials, so that it blocks for as
-    /// long as that takes; the files of TLS are read when the client is built.
+    /// Returns the builder of a client with these settings. Blocks while it reads the credentials file; the
+    /// TLS files are read when the client is built.
     ///
     /// # Errors
-    /// `InvalidInput` with the field, its value and the rule: for a connect string or namespace that breaks a
-    /// rule, a file of credentials that cannot be read or is none, fields about TLS that do not go together
-    /// or without the feature `tls`. Of a file no content is repeated. Ranges of durations are checked when
-    /// the client is built.
+    /// `InvalidInput` with the field, its value and the rule. Reasons are a connect string or namespace that
+    /// breaks a rule, a credentials file that is unreadable or malformed, and TLS fields that do not go
+    /// together or lack the feature `tls`. Errors never repeat a file's content. Ranges of durations are
+    /// checked when the client is built.
     pub fn builder(&self) -> Result<ClientBuilder, Error> {
         ConnectString::parse(&self.connect)?;
         let mut builder = ClientBuilder::new(&self.connect);
@@ -146,10 +146,11 @@ impl Options {
         self.secured(builder)
     }
 
-    /// User and password in the file of credentials; `None` without one. Blocks for as long as reading takes.
+    /// Reads user and password from the credentials file; returns `None` if no file is set. Blocks while it
+    /// reads.
     ///
     /// # Errors
-    /// `InvalidInput` for a file that cannot be read or is none, without its content.
+    /// `InvalidInput` if the file is unreadable or malformed, without its content.
     pub fn credentials(&self) -> Result<Option<(String, SecretString)>, Error> {
         self.credentials_file.as_deref().map(read_credentials).transpose()
     }
@@ -212,10 +213,10 @@ impl Options {
         _: Option<(&PathBuf, &PathBuf)>,
     ) -> Result<ClientBuilder, Error> {
         drop(builder);
-        Err(invalid(format!("tls_ca_file {authorities:?} needs the feature \"tls\" of the program's docent")))
+        Err(invalid(format!("tls_ca_file {authorities:?} needs docent's feature \"tls\"")))
     }
 
-    /// A field about TLS that is set, with its value.
+    /// Returns a TLS field that is set, with its value.
     fn tls_without_authorities(&self) -> Option<(&'static str, String)> {
         let file = |file: &PathBuf| file.display().to_string();
         (self.tls_cert_file.as_ref().map(|path| ("tls_cert_file", file(path))))
@@ -231,12 +232,12 @@ fn invalid(detail: String) -> Error {
 fn check_namespace(path: &str) -> Result<(), Error> {
     namespace::check("options", path).map_err(|_| {
         invalid(format!(
-            "namespace {path:?} must be an absolute path without a slash at its end, as \"/shop\""
+            "namespace {path:?} must be an absolute path without a trailing slash, such as \"/shop\""
         ))
     })
 }
 
-/// User and password of a file. Errors repeat nothing of it.
+/// Reads user and password from a file. Errors repeat nothing of its content.
 fn read_credentials(file: &Path) -> Result<(String, SecretString), Error> {
     let refused = |rule: String| invalid(format!("credentials_file {file:?} {rule}"));
     let unreadable = |error: std::io::Error| refused(format!("must be readable: {error}"));
@@ -254,7 +255,7 @@ fn read_credentials(file: &Path) -> Result<(String, SecretString), Error> {
     }
 }
 
-/// A duration of the field `name`, which errors say.
+/// Deserializes the duration of the field `name`, which errors mention.
 fn duration<'de, D: Deserializer<'de>>(name: &str, deserializer: D) -> Result<Option<Duration>, D::Error> {
     let read = Option::<HumaneDuration>::deserialize(deserializer);
     let named = |error: D::Error| serde::de::Error::custom(format_args!("{name}: {error}"));
@@ -273,7 +274,7 @@ fn server_tick<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Dura
     duration("server_tick", deserializer)
 }
 
-/// Its files by their paths alone; what stands before an '@' in the connect string is left out.
+/// Prints files by their paths only, and omits everything before an '@' in the connect string.
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Options")

@@ -1,4 +1,4 @@
-//! Settings of a client from the variables of its environment.
+//! Settings of a client from environment variables.
 
 use super::Options;
 use crate::error::Error;
@@ -6,29 +6,29 @@ use crate::time::{DURATION_RULE, parse_duration};
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
-/// Beginning of the names of all variables.
+/// Prefix of the names of all variables.
 const PREFIX: &str = "DOCENT_";
 
 impl Options {
-    /// The settings from the process's environment: `DOCENT_CONNECT`, and each other field in capitals after
-    /// `DOCENT_`, as `DOCENT_SESSION_TIMEOUT=30s`. A variable that is empty counts as one that is not set;
-    /// a switch is `true` or `false`.
+    /// Reads the settings from the process's environment: `DOCENT_CONNECT`, and each other field in capitals
+    /// after `DOCENT_`, for example `DOCENT_SESSION_TIMEOUT=30s`. An empty variable counts as not set. A
+    /// switch is `true` or `false`.
     ///
-    /// Other variables that begin with `DOCENT_` are ignored, with a warning in the log: they may be a typing
-    /// error, or somebody else's, as those that Kubernetes makes of the names of services.
+    /// Other variables that begin with `DOCENT_` are ignored with a warning in the log. They may be typing
+    /// errors, or belong to other software, like those that Kubernetes derives from the names of services.
     ///
     /// # Errors
-    /// `InvalidInput` with the variable, its value and the rule, when `DOCENT_CONNECT` is not set, or a value
+    /// `InvalidInput` with the variable, its value and the rule, if `DOCENT_CONNECT` is not set or a value
     /// breaks its rule.
     pub fn from_env() -> Result<Self, Error> {
         Self::from_vars(std::env::vars_os())
     }
 
-    /// As [`from_env`](Self::from_env), from the given variables: for tests, which had better not change the
+    /// Like [`from_env`](Self::from_env), from the given variables: for tests, which should not change the
     /// environment of their process.
     ///
     /// # Errors
-    /// As [`from_env`](Self::from_env).
+    /// The errors of [`from_env`](Self::from_env).
     pub fn from_vars<K, V>(vars: impl IntoIterator<Item = (K, V)>) -> Result<Self, Error>
     where
         K: Into<OsString>,
@@ -36,16 +36,16 @@ impl Options {
     {
         let options = Self::new("").with_vars(vars)?;
         if options.connect.is_empty() {
-            return Err(invalid("CONNECT must be set to the servers, as \"zk1:2181,zk2:2181/shop\""));
+            return Err(invalid("CONNECT must be set to the servers, such as \"zk1:2181,zk2:2181/shop\""));
         }
         Ok(options)
     }
 
-    /// These settings, with those that the given variables set in their place: for a configuration file that
-    /// the environment overrides.
+    /// Returns these settings, overridden by the given variables: for a configuration file that the
+    /// environment overrides.
     ///
     /// # Errors
-    /// `InvalidInput` with the variable, its value and the rule, when a value breaks its rule.
+    /// `InvalidInput` with the variable, its value and the rule, if a value breaks its rule.
     pub fn with_vars<K, V>(mut self, vars: impl IntoIterator<Item = (K, V)>) -> Result<Self, Error>
     where
         K: Into<OsString>,
@@ -78,7 +78,10 @@ impl Options {
             "TLS_SERVER_NAME" => self.tls_server_name = Some(value),
             "PERSISTENT_WATCHES" => self.persistent_watches = switch(field, &value)?,
             "DEDICATED_THREAD" => self.dedicated_thread = switch(field, &value)?,
-            _ => tracing::warn!(variable = format!("{PREFIX}{field}"), "no setting has this name: ignored"),
+            // Event: An environment variable begins with `DOCENT_` but is not the name of a setting. It is
+            // ignored.
+            // Action: Correct the name if it is a typing error. Otherwise the variable can stay.
+            _ => tracing::warn!(variable = format!("{PREFIX}{field}"), "unknown setting; variable ignored"),
         }
         Ok(())
     }
@@ -86,7 +89,7 @@ impl Options {
 
 fn text(field: &str, value: &OsStr) -> Result<String, Error> {
     let text = value.to_str().map(str::to_owned);
-    text.ok_or_else(|| invalid(&format!("{field} {value:?} must be text in UTF-8")))
+    text.ok_or_else(|| invalid(&format!("{field} {value:?} must be valid UTF-8")))
 }
 
 fn duration(field: &str, value: &str) -> Result<Duration, Error> {

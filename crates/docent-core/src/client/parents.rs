@@ -1,4 +1,4 @@
-//! Parents of nodes: made on demand, as the kind that the client was built with.
+//! Parents of nodes: created on demand, as the kind set in the builder.
 
 use super::ParentKind;
 use crate::error::Error;
@@ -7,18 +7,19 @@ use crate::session::{Lane, Outcome, Pending, Reply, SessionContext};
 use bytes::Bytes;
 use docent_proto::{Code, Create, Request, parent};
 
-/// Number of times that missing parents are made before the error is passed on. A server may delete an empty
-/// container right after we saw that it exists.
+/// Number of times that missing parents are created before the error is returned. A server may delete an
+/// empty container right after the client saw that it exists.
 pub(crate) const PARENT_ROUNDS: u32 = 3;
 
-/// Submits creates of all parents of `full`, outermost first. Their answers are not needed: a parent may
-/// exist, or be one that we may not create in; the answer to the request submitted after them shows whether
-/// it worked. The caller keeps the returned requests until then: dropping them takes back those not yet sent.
+/// Submits creates of all parents of `full`, outermost first. Their replies are not needed: a parent may
+/// exist, or be one that this client may not create. The reply to the request submitted after them shows
+/// whether the creates worked. The caller keeps the returned requests until then, because dropping them
+/// withdraws those not yet sent.
 pub(crate) fn create_parents(client: &Shared, session: &SessionContext, full: &str) -> Vec<Pending> {
     create_parents_in(client, session, full, client.config.parents)
 }
 
-/// As [`create_parents`]; the innermost is made as the kind `last`.
+/// Like [`create_parents`], but creates the innermost parent as the kind `last`.
 pub(crate) fn create_parents_in(
     client: &Shared,
     session: &SessionContext,
@@ -28,7 +29,7 @@ pub(crate) fn create_parents_in(
     create_parents_by(client, session, full, last, Lane::Call)
 }
 
-/// As [`create_parents_in`], in that lane.
+/// Like [`create_parents_in`], in the given lane.
 pub(crate) fn create_parents_by(
     client: &Shared,
     session: &SessionContext,
@@ -46,10 +47,10 @@ pub(crate) fn create_parents_by(
     creates.collect()
 }
 
-/// Error of the refused parent, where `full` still has no parent although `parents` were submitted.
+/// Returns the error of the refused parent, if `full` still has no parent although `parents` were submitted.
 ///
-/// A parent that exists may be refused as well, because permissions are looked at first: only a refusal that
-/// nothing exists below of is the reason.
+/// A parent that exists may be refused as well, because servers check permissions first. A refusal is the
+/// reason only if nothing below that parent exists.
 pub(crate) async fn refused_parent(
     client: &Shared,
     operation: &'static str,
@@ -61,7 +62,7 @@ pub(crate) async fn refused_parent(
         match parent.await {
             Outcome::Reply(Reply { result: Err(code), .. }) => match code {
                 Code::NODE_EXISTS => refused = None,
-                // The refusal of the parent's own parent is the reason.
+                // The reason is the refusal of this parent's own parent.
                 Code::NO_NODE => {}
                 code => refused = refused.or(Some((path, code))),
             },
@@ -74,7 +75,7 @@ pub(crate) async fn refused_parent(
     Some(if code == Code::NO_AUTH { error.because("needs CREATE on the parent") } else { error })
 }
 
-/// The paths of all parents of `full` besides the root, outermost first.
+/// Returns the paths of all parents of `full` except the root, outermost first.
 fn parent_paths(full: &str) -> Vec<&str> {
     let mut paths: Vec<_> = std::iter::successors(parent(full), |path| parent(path)).collect();
     paths.pop();
@@ -88,7 +89,7 @@ mod tests {
     use crate::{Client, ErrorKind};
     use docent_proto::Response;
 
-    /// Error reported when the parents `/a`, `/a/b` and `/a/b/c` were answered with `codes`.
+    /// Returns the error reported if the parents `/a`, `/a/b` and `/a/b/c` were answered with `codes`.
     async fn refused(codes: [Code; 3]) -> Option<ErrorKind> {
         let client = Client::builder("127.0.0.1:1").build().unwrap();
         let answered = codes.map(|code| {
@@ -100,17 +101,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_a_refusal_that_nothing_exists_below_of_is_reported() {
+    async fn only_a_refusal_of_a_parent_that_does_not_exist_is_reported() {
         let (no_auth, exists, no_node) = (Code::NO_AUTH, Code::NODE_EXISTS, Code::NO_NODE);
         assert_eq!(refused([exists, no_auth, no_node]).await, Some(ErrorKind::NoAuth));
         assert_eq!(refused([no_auth, no_node, no_node]).await, Some(ErrorKind::NoAuth));
-        assert_eq!(refused([no_auth, exists, exists]).await, None, "a parent below of it exists");
+        assert_eq!(refused([no_auth, exists, exists]).await, None, "a parent below the refused one exists");
         assert_eq!(
             refused([no_auth, exists, no_node]).await,
             None,
-            "a parent below of it existed and is gone"
+            "a parent below the refused one existed and was deleted"
         );
-        assert_eq!(refused([no_auth, Code::OK, Code::OK]).await, None, "a parent below of it was made");
-        assert_eq!(refused([exists, no_node, no_node]).await, None, "a parent was deleted meanwhile");
+        assert_eq!(refused([no_auth, Code::OK, Code::OK]).await, None, "a parent below was created");
+        assert_eq!(refused([exists, no_node, no_node]).await, None, "a parent was deleted in the meantime");
     }
 }

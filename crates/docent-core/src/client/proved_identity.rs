@@ -3,14 +3,14 @@ use crate::error::{Error, ErrorKind};
 use crate::operation::{Idempotency, unexpected};
 use docent_proto::{ClientInfo, Request, Response};
 
-/// Identity that a client has at the servers: one of those that access control lists are compared with.
+/// Identity of a client at the servers, which is compared with access control lists.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ProvedIdentity {
-    /// Scheme by which it was proved: `ip`, `digest`, `x509`, `sasl`, `super`.
+    /// Scheme by which the identity was proved: `ip`, `digest`, `x509`, `sasl`, `super`.
     pub scheme: String,
-    /// The client's name in the terms of the scheme: for `digest` the user alone, without the hash of the
-    /// password that stands in an [`Acl`](crate::Acl).
+    /// The client's name in the scheme's terms. For `digest` this is the user alone, without the password
+    /// hash that an [`Acl`](crate::Acl) contains.
     pub name: String,
 }
 
@@ -20,7 +20,7 @@ impl From<ClientInfo> for ProvedIdentity {
     }
 }
 
-/// Asks the server of the link which identities the client has.
+/// Asks the connected server which identities the client has.
 pub(super) async fn who_am_i(client: &Client) -> Result<Vec<ProvedIdentity>, Error> {
     const OPERATION: &str = "who_am_i";
     let (result, _) = client.call(OPERATION, "/", &|| Request::WhoAmI, Idempotency::Idempotent).await?;
@@ -31,11 +31,11 @@ pub(super) async fn who_am_i(client: &Client) -> Result<Vec<ProvedIdentity>, Err
     }
 }
 
-/// The error, with the version of the servers that it takes.
+/// Returns the error, with the required version of the servers.
 fn explained(error: Error) -> Error {
     match error.kind() {
         ErrorKind::Unsupported => {
-            error.because("it takes ZooKeeper 3.7 or newer, and a session of Docent's own")
+            error.because("needs ZooKeeper 3.7 or newer, and a session that Docent runs itself")
         }
         _ => error,
     }

@@ -2,7 +2,7 @@ use super::{RecipeKind, Stage};
 use crate::telemetry::RecipeInstruments;
 use std::sync::Arc;
 
-/// A recipe as a client uses it: its kind, and the client's metrics of it.
+/// A recipe as a client uses it: its kind, and the client's metrics for it.
 #[derive(Clone)]
 pub(crate) struct Recipe {
     kind: &'static RecipeKind,

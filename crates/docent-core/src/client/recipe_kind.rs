@@ -1,6 +1,6 @@
 use super::Stage;
 
-/// A recipe, as the core crate knows it. A recipe has one `static` of this type.
+/// Description of a recipe for the core crate. Each recipe has one `static` of this type.
 ///
 /// ```
 /// use docent_core::recipe::{RecipeKind, Stage};
@@ -12,33 +12,33 @@ use super::Stage;
 pub struct RecipeKind {
     label: &'static str,
     acquire: &'static str,
-    others: &'static [&'static str],
+    other_methods: &'static [&'static str],
     stage: Stage,
 }
 
 impl RecipeKind {
-    /// A recipe with the value `label` for the label `recipe` of its metrics, spans and log messages. Recipes
-    /// with the same label share their metrics. `acquire` is the method that returns a guard: errors of a
-    /// [`Line`](crate::recipe::Line) name it.
+    /// Creates a recipe with the value `label` for the label `recipe` of its metrics, spans and log messages.
+    /// Recipes with the same label share their metrics. `acquire` is the method that returns a guard; errors
+    /// of a [`Line`](crate::recipe::Line) name it.
     ///
-    /// A [shutdown](crate::Client::shutdown) releases its guards in [`Stage::Locks`].
+    /// A [shutdown](crate::Client::shutdown) releases the recipe's guards in [`Stage::Locks`].
     pub const fn new(label: &'static str, acquire: &'static str) -> Self {
-        Self { label, acquire, others: &[], stage: Stage::Locks }
+        Self { label, acquire, other_methods: &[], stage: Stage::Locks }
     }
 
-    /// Names the other methods that send requests of their own. The metric `docent_retries_total` has a
-    /// series for each method, which is zero from the recipe's first handle on.
+    /// Names the other methods that send requests. The metric `docent_retries_total` has a series for each
+    /// method, which starts at zero with the recipe's first handle.
     #[must_use]
     pub const fn also(mut self, methods: &'static [&'static str]) -> Self {
-        self.others = methods;
+        self.other_methods = methods;
         self
     }
 
-    /// Releases its guards in this stage of a [shutdown](crate::Client::shutdown) instead.
+    /// Releases the recipe's guards in this stage of a [shutdown](crate::Client::shutdown) instead.
     ///
     /// # Panics
-    /// If `stage` is none of [`Elections`](Stage::Elections), [`Deliveries`](Stage::Deliveries) and
-    /// [`Locks`](Stage::Locks). In a `static` this is an error of the compiler.
+    /// If `stage` is not one of [`Elections`](Stage::Elections), [`Deliveries`](Stage::Deliveries) and
+    /// [`Locks`](Stage::Locks). In a `static` this is a compile error.
     #[must_use]
     pub const fn released_in(mut self, stage: Stage) -> Self {
         assert!(
@@ -49,7 +49,7 @@ impl RecipeKind {
         self
     }
 
-    /// Value of the label `recipe`.
+    /// Returns the value of the label `recipe`.
     pub const fn label(&self) -> &'static str {
         self.label
     }
@@ -63,6 +63,6 @@ impl RecipeKind {
     }
 
     pub(crate) fn operations(&self) -> impl Iterator<Item = &'static str> {
-        std::iter::once(self.acquire).chain(self.others.iter().copied())
+        std::iter::once(self.acquire).chain(self.other_methods.iter().copied())
     }
 }

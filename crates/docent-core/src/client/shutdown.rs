@@ -10,41 +10,42 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Most time that tasks get to wind up before the deadline.
+/// Maximum time that tasks get to finish before the deadline.
 const WIND_UP: Duration = Duration::from_millis(200);
 
 impl Client {
-    /// Ends everything that was started with this client, in order, and closes it, all `within` this time.
-    /// The report names what had to be left to the end of the session.
+    /// Ends everything that was started with this client, in order, and closes the client, within the time
+    /// limit `within`. The report names the nodes that were left until the session ends.
     ///
-    /// 1. *Drain:* kept nodes that have last words write them, such as registrations of a registry with a
-    ///    drain period: nobody picks them any more. Their period is waited for, at most for half of the time;
-    ///    not where no such write was acknowledged, for then nobody can have heard of it.
-    /// 2. *Deregister:* ephemeral kept nodes are removed: registrations, memberships.
-    /// 3. *Elections:* `Election::run` stops its work as its `until` does, after the work's grace, resigns
-    ///    and returns `Ok`.
-    /// 4. *Deliveries:* consumers take nothing more; items that are in work are finished, or given back.
+    /// 1. *Drain:* kept nodes with final data write that data. For example, the registrations of a registry
+    ///    with a drain period are disabled, so that callers stop picking them. The shutdown then waits for
+    ///    the drain period. If the servers acknowledged no final data, no caller can have seen any, and there
+    ///    is no wait. This stage takes at most half of the time.
+    /// 2. *Deregister:* ephemeral kept nodes (registrations, memberships) are removed.
+    /// 3. *Elections:* `Election::run` ends as with `ElectionRun::until`: the work has its grace to stop,
+    ///    then `run` resigns and returns `Ok`.
+    /// 4. *Deliveries:* consumers take no more items; items in work are finished or returned.
     /// 5. *Locks:* guards of locks, permits and shares are released.
-    /// 6. *Close:* as [`close`](Self::close): pending deletes are carried out, lost guards have a margin of
-    ///    the lease to be dropped, and the session is ended, also earlier ones whose end is not certain.
+    /// 6. *Close:* as in [`close`](Self::close): pending deletes are sent, lost guards have the lease margin
+    ///    to be dropped, and the session is closed, together with earlier sessions whose end is not certain.
     ///
-    /// Each stage gets an equal part of the time that is left, and what it does not need goes to the next; a
-    /// stage without anything to end takes no time. Guards are not taken away at once: `revoked()` resolves,
-    /// and their holders have the time of the stage to give them up, while all operations go on. Those that
-    /// are held on then are lost by [`Closed`](LostReason::Closed), before the servers give their places to
-    /// others, and the report names them. So a guard that nobody gives up takes its part of the time: drop it
-    /// before.
+    /// Each stage gets an equal part of the remaining time, and passes on what it does not need. A stage
+    /// without anything to end takes no time. Holders of guards are asked first: `revoked()` resolves, and
+    /// they have the time of the stage to release their guards, while all operations continue. Guards that
+    /// are still held after that are lost with [`Closed`](LostReason::Closed), before the servers give their
+    /// places to other clients, and the report names them. A guard that is never released therefore uses up
+    /// its part of the time; drop it before the call.
     ///
-    /// From the first stage on nothing is registered any more, and from its own stage on nothing is acquired:
-    /// that ends with `Closed`, and so does everything else once this has returned. While no server can be
-    /// reached it waits for one until the time is over.
+    /// Once the first stage has begun, nothing can be registered. Once the stage of a guard's kind has begun,
+    /// no guard of that kind can be acquired. Such calls end with `Closed`, as everything else does once this
+    /// method has returned. While no server is reachable, the shutdown waits for one until the time is up.
     ///
-    /// Calling it again, also on another clone, waits for the same end; the earliest deadline counts.
-    /// Persistent nodes stay, whoever keeps them.
+    /// Further calls, also on other clones, wait for the same end; the earliest deadline applies. Persistent
+    /// nodes remain, whichever handle keeps them.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: the shutdown goes on in the background, within its time. Once the last
-    /// clone and everything built on it are dropped, the rest of the stages is skipped.
+    /// This method is cancel safe. The shutdown continues in the background, within its time. Once the last
+    /// clone of the client is dropped, the remaining stages are skipped.
     ///
     /// # Examples
     /// ```no_run
@@ -56,11 +57,11 @@ impl Client {
     /// # }
     /// ```
     pub fn shutdown(&self, within: Duration) -> impl Future<Output = ShutdownReport> + Send + use<> {
-        // The client stays open while this is awaited.
+        // Keeps the client open while the future is awaited.
         let client = self.clone();
         async move {
             let (shared, began, deadline) = (client.shared(), Instant::now(), deadline(within));
-            // So that tasks have ended when the time is over.
+            // Leaves time for the tasks to end before the deadline.
             let end = deadline - (within / 20).min(WIND_UP);
             if shared.stages.end_by(end) && !shared.closing.is_cancelled() {
                 note_kinds(shared);
@@ -70,15 +71,17 @@ impl Client {
                 cut_off(shared);
             }
             let report = ShutdownReport::of(shared, began.elapsed());
-            tracing::info!(%report, "the client was shut down");
+            // Event: A client was shut down in order. The field `report` says how long that took, which
+            // guards were still held, and which nodes remain until the session ends.
+            tracing::info!(%report, "client shut down");
             report
         }
     }
 }
 
-/// Ends all that goes on: the time is over.
+/// Ends everything that is still running, because the time is up.
 fn cut_off(shared: &Shared) {
-    // Whoever is ended by that knows why.
+    // Set first, so that the tasks ended by the cancellation know why.
     shared.stages.enter(Stage::Close);
     shared.closing.cancel();
     let generation = shared.generation();
@@ -86,7 +89,7 @@ fn cut_off(shared: &Shared) {
     generation.end(SessionEnd::Closed);
 }
 
-/// Goes through the stages, and closes the client at the end.
+/// Runs all stages, and closes the client at the end.
 async fn end_in_order(shared: Arc<Shared>) {
     drain(&shared).await;
     deregister(&shared).await;
@@ -97,63 +100,64 @@ async fn end_in_order(shared: Arc<Shared>) {
     shared.closing.cancel();
 }
 
-/// Notes what the nodes are of: once they are given up nobody knows. With no time at all they are given up
-/// before the first stage.
+/// Records the kinds of the nodes, because nothing else knows them once they are given up. If there is no
+/// time at all, they are given up before the first stage.
 fn note_kinds(shared: &Shared) {
     let guards = shared.generation().held.all();
     shared.notes.add_kinds(guards.iter().map(|held| (held.path().to_owned(), held.recipe().label())));
     shared.notes.add_kinds(shared.kept.ephemeral());
 }
 
-/// Number of parts that the time which is left is divided into: one for each of the stages after `stage` that
-/// have something to end, one for the close, and one for `stage` itself.
+/// Returns the number of parts into which the remaining time is divided: one for each stage after `stage`
+/// that has something to end, one for the close, and one for `stage` itself.
 fn parts(shared: &Shared, stage: Stage) -> u32 {
     let held = &shared.generation().held;
     let busy = Stage::OF_GUARDS.iter().filter(|later| **later > stage && !held.of(**later).is_empty());
     2 + u32::try_from(busy.count()).unwrap_or_default()
 }
 
-/// Lets kept nodes say their last words, and gives those who read them the time to act.
+/// Lets kept nodes write their final data, and gives readers the time to react.
 async fn drain(shared: &Shared) {
     shared.stages.enter(Stage::Drain);
-    if !shared.kept.has_farewells() {
+    if !shared.kept.has_final_data() {
         return;
     }
-    let heard = async {
-        let period = shared.kept.farewells_said().await;
+    let published = async {
+        let period = shared.kept.final_data_published().await;
         tokio::time::sleep(period).await;
     };
-    shared.stages.within_part(2, &shared.closing, heard).await;
+    shared.stages.within_part(2, &shared.closing, published).await;
 }
 
-/// Removes kept nodes that go with their session.
+/// Removes kept nodes that belong to their session.
 async fn deregister(shared: &Shared) {
     shared.stages.enter(Stage::Deregister);
     let parts = parts(shared, Stage::Deregister);
-    shared.stages.within_part(parts, &shared.closing, shared.kept.ephemeral_left()).await;
+    shared.stages.within_part(parts, &shared.closing, shared.kept.ephemeral_removed()).await;
 }
 
-/// Asks for the guards of a stage, and takes those that are held on when its time is over.
+/// Asks the holders of a stage to release their guards, and marks those lost that are still held when the
+/// stage's time is up.
 async fn give_up(shared: &Shared, stage: Stage) {
     shared.stages.enter(stage);
     let generation = shared.generation();
-    if generation.held.is_over(stage) {
+    if generation.held.is_idle(stage) {
         return;
     }
-    let asked = generation.held.of(stage);
-    // Some were taken since the shutdown began.
-    shared.notes.add_kinds(asked.iter().map(|held| (held.path().to_owned(), held.recipe().label())));
+    let guards = generation.held.of(stage);
+    // Some guards were acquired after the shutdown began.
+    shared.notes.add_kinds(guards.iter().map(|held| (held.path().to_owned(), held.recipe().label())));
     if !planted!(ShutdownNotAnnounced) {
-        asked.iter().for_each(|held| held.revoked().cancel());
+        guards.iter().for_each(|held| held.revoked().cancel());
     }
-    drop(asked);
-    let over = generation.held.over(stage);
-    shared.stages.within_part(parts(shared, stage), &shared.closing, over).await;
+    drop(guards);
+    let idle = generation.held.wait_idle(stage);
+    shared.stages.within_part(parts(shared, stage), &shared.closing, idle).await;
     for held in generation.held.of(stage) {
         held.mark_lost(LostReason::Closed);
-        // One that was released in the last moment was not held on.
+        // A guard that was released at the last moment was not held too long.
         if held.lost_reason() == Some(LostReason::Closed) {
-            shared.notes.add_held_on(held.recipe().label(), held.path().to_owned());
+            shared.notes.add_still_held(held.recipe().label(), held.path().to_owned());
         }
     }
 }

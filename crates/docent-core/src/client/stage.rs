@@ -2,37 +2,37 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Stage of a client's [shutdown](crate::Client::shutdown). They come in this order; once a stage has come,
-/// nothing of its kind begins any more.
+/// Stage of a client's [shutdown](crate::Client::shutdown), in order. Once a stage is reached, nothing that
+/// the stage ends can be acquired or registered any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Stage {
     /// No shutdown has begun.
     Open,
-    /// Kept nodes say that they are about to leave.
+    /// Kept nodes announce that they are about to leave.
     Drain,
-    /// Kept nodes that go with their session are removed.
+    /// Kept nodes that belong to their session are removed.
     Deregister,
-    /// Candidates leave, leaders stop and resign.
+    /// Candidates leave; leaders stop and resign.
     Elections,
-    /// Consumers take nothing more, and items that are in work are finished or given back.
+    /// Consumers take no more items, and items in work are finished or returned.
     Deliveries,
     /// Locks and permits are released.
     Locks,
-    /// The session is ended.
+    /// The session is closed.
     Close,
 }
 
 impl Stage {
-    /// Stages at which guards are given up, in their order.
+    /// Stages in which guards are released, in order.
     pub(crate) const OF_GUARDS: [Self; 3] = [Self::Elections, Self::Deliveries, Self::Locks];
 }
 
-/// Progress of a client's shutdown: the stage it has come to, and the time by which it is over.
+/// Progress of a client's shutdown: the stage it has reached, and the time by which it ends.
 #[derive(Debug)]
 pub(crate) struct Stages {
     stage: watch::Sender<Stage>,
-    /// `None` while there is no limit but that of operations.
+    /// `None` while only the operation timeout limits the close.
     end: watch::Sender<Option<Instant>>,
 }
 
@@ -43,16 +43,16 @@ impl Default for Stages {
 }
 
 impl Stages {
-    pub(crate) fn has_come(&self, stage: Stage) -> bool {
+    pub(crate) fn has_begun(&self, stage: Stage) -> bool {
         *self.stage.borrow() >= stage
     }
 
-    /// Tells of each stage that comes.
+    /// Returns a receiver of each stage that is reached.
     pub(crate) fn subscribe(&self) -> watch::Receiver<Stage> {
         self.stage.subscribe()
     }
 
-    /// Enters a stage, unless a later one has come.
+    /// Enters a stage, unless a later one was already reached.
     pub(crate) fn enter(&self, stage: Stage) {
         self.stage.send_if_modified(|reached| {
             let is_later = stage > *reached;
@@ -61,7 +61,7 @@ impl Stages {
         });
     }
 
-    /// Ends the shutdown by `end` at the latest. True when it is the first one that is asked for.
+    /// Ends the shutdown by `end` at the latest. Returns true for the first request.
     pub(crate) fn end_by(&self, end: Instant) -> bool {
         let mut is_first = false;
         self.end.send_modify(|until| {
@@ -71,32 +71,32 @@ impl Stages {
         is_first
     }
 
-    /// Waits for `done`, at most for one of `parts` equal parts of the time that is left, or until the client
-    /// is closed. `None` when it was not done by then.
+    /// Waits for `done`, at most for one of `parts` equal parts of the remaining time, or until the client is
+    /// closed. Returns `None` if `done` did not complete in that time.
     pub(crate) async fn within_part<T>(
         &self,
         parts: u32,
         closing: &CancellationToken,
         done: impl Future<Output = T>,
     ) -> Option<T> {
-        let mut over = std::pin::pin!(self.part_over(parts));
+        let mut elapsed = std::pin::pin!(self.part_elapsed(parts));
         tokio::select! {
             biased;
             done = done => Some(done),
             () = closing.cancelled() => None,
-            () = &mut over => None,
+            () = &mut elapsed => None,
         }
     }
 
-    /// Resolves when one of `parts` equal parts of the time that is left is over; never without a limit.
-    pub(crate) async fn part_over(&self, parts: u32) {
+    /// Resolves when one of `parts` equal parts of the remaining time has passed; never if there is no limit.
+    pub(crate) async fn part_elapsed(&self, parts: u32) {
         let (began, mut end) = (Instant::now(), self.end.subscribe());
         loop {
             let until = *end.borrow_and_update();
             let part = until.map(|until| until.saturating_duration_since(began) / parts);
             tokio::select! {
                 () = pause(part.map(|part| began + part)) => return,
-                // The sender is this one's.
+                // `self` owns the sender, so the channel is never closed here.
                 _ = end.changed() => {}
             }
         }

@@ -9,8 +9,9 @@ use tokio::sync::watch;
 
 /// State of a client's connection to its ensemble.
 ///
-/// `Connecting → Connected ⇄ Suspended → Lost → Connected` (in the next generation), and `Closed` at the end.
-/// From everywhere to `AuthFailed` when the servers refuse the client's credentials.
+/// `Connecting → Connected ⇄ Suspended → Lost → Connected` (in the next session), and `Closed` at the end. If
+/// the servers refuse the client's credentials, the state changes to `AuthFailed`. `Closed` and `RolledBack`
+/// are final.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -19,22 +20,22 @@ pub enum ConnectionState {
     Connecting,
     /// A session is attached to a server.
     Connected,
-    /// The link is down; the session may live on. Guards may be lost by their own deadline meanwhile.
+    /// The link is down; the session may live on. Guards whose lease ends in the meantime are lost.
     Suspended,
-    /// The session is over and its guards are lost; a new session is being opened.
+    /// The session has ended and its guards are lost; a new session is being opened.
     Lost,
-    /// The servers were restored from an older copy, and the client does nothing more.
+    /// The servers were restored from an older snapshot, and the client has stopped.
     RolledBack,
-    /// The servers refused the client's credentials. The session is over and its guards are lost; operations
-    /// fail with [`ErrorKind::AuthFailed`](crate::ErrorKind::AuthFailed). A new session is tried about every
-    /// 30 seconds.
+    /// The servers refused the client's credentials. The session has ended and its guards are lost;
+    /// operations fail with [`ErrorKind::AuthFailed`](crate::ErrorKind::AuthFailed). The client tries to open
+    /// a new session about every 30 seconds.
     AuthFailed,
     /// The client was closed.
     Closed,
 }
 
 impl ConnectionState {
-    /// Number in metrics.
+    /// Returns the number used in metrics.
     pub(crate) fn number(self) -> u8 {
         match self {
             Self::Connecting => 0,
@@ -62,21 +63,21 @@ impl fmt::Display for ConnectionState {
     }
 }
 
-/// State of the connection, together with counts of changes that a slow observer could have missed.
+/// State of the connection, with counters of changes that a slow observer could have missed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct ConnectionStatus {
     /// The state.
     pub state: ConnectionState,
-    /// Counts the client's sessions: 1, 2, 3 …
+    /// Number of the client's session: 1, 2, 3 …
     pub generation: u64,
     /// Number of times that the link was lost, in all sessions together.
     pub suspensions: u64,
-    /// Number of times that the servers were found to be restored from an older copy.
+    /// Number of times that the servers were found to be restored from an older snapshot.
     pub rollbacks: u64,
 }
 
 impl ConnectionStatus {
-    /// True when no other state follows.
+    /// Returns true if no other state follows.
     pub(crate) fn is_final(&self) -> bool {
         matches!(self.state, ConnectionState::Closed | ConnectionState::RolledBack)
     }
@@ -104,12 +105,12 @@ impl PartialEq<ConnectionState> for ConnectionStatus {
 
 /// Observes the connection state of a client.
 ///
-/// Level-triggered: a slow observer skips intermediate states, but `generation` and `suspensions` tell that
-/// something happened. It never holds anything up. As a `Stream` it yields the present state first, then each
-/// change, and ends after the last one, `Closed` or `RolledBack`.
+/// Level-triggered: a slow observer skips intermediate states, but `generation` and `suspensions` show that
+/// something happened. A watcher never delays the client. As a `Stream` it yields the current state first,
+/// then each change, and ends after the final state, `Closed` or `RolledBack`.
 pub struct StateWatcher {
     receiver: watch::Receiver<ConnectionStatus>,
-    /// True when the last state was seen: none follows.
+    /// True once the final state was seen.
     ended: bool,
     stream: Option<SyncStream<ConnectionStatus>>,
 }
@@ -119,13 +120,14 @@ impl StateWatcher {
         Self { receiver, ended: false, stream: None }
     }
 
-    /// The state now.
+    /// Returns the current state.
     pub fn current(&self) -> ConnectionStatus {
         *self.receiver.borrow()
     }
 
-    /// Waits until the state is another than this watcher has seen, and returns it; `None` after the last
-    /// one, `Closed` or `RolledBack`. A watcher made later is told the last one once.
+    /// Waits until the state differs from the one that this watcher saw last, and returns the new state.
+    /// Returns `None` after the final state, `Closed` or `RolledBack`. A watcher created later returns the
+    /// final state once.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -134,22 +136,22 @@ impl StateWatcher {
             return None;
         }
         if !self.current().is_final() && self.receiver.changed().await.is_err() {
-            // The sender goes away only with a client whose runtime was shut down.
+            // The sender is dropped only with a client whose runtime was shut down.
             self.ended = true;
             return Some(self.current().closed());
         }
         Some(self.seen())
     }
 
-    /// The state now, which this watcher has seen then.
+    /// Returns the current state, and records that this watcher has seen it.
     fn seen(&mut self) -> ConnectionStatus {
         let current = *self.receiver.borrow_and_update();
         self.ended |= current.is_final();
         current
     }
 
-    /// Waits until the state is `state`; returns at once if it is. `None` when the client is closed and that
-    /// never comes.
+    /// Waits until the state is `state`; returns immediately if it already is. Returns `None` if the client
+    /// is closed and the state can no longer be reached.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -157,8 +159,8 @@ impl StateWatcher {
         self.wait_for(|connection| *connection == state).await
     }
 
-    /// Waits until `condition` holds, as for a session after the present one; returns at once if it does.
-    /// `None` when the client is closed and it never comes to hold.
+    /// Waits until `condition` holds, for example for a later session; returns immediately if it already
+    /// holds. Returns `None` if the client is closed and `condition` can no longer hold.
     ///
     /// # Cancel safety
     /// This method is cancel safe.

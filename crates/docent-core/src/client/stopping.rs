@@ -1,8 +1,8 @@
 use super::{Client, Stage};
 use std::future::pending;
 
-/// Waits until the [shutdown](Client::shutdown) of `client` has come to `stage`: for recipes that end what
-/// they have under way then. A client that is closed without one never comes to any.
+/// Waits until the [shutdown](Client::shutdown) of `client` has reached `stage`, for recipes that then end
+/// their work. A client that is closed without a shutdown never reaches a stage.
 ///
 /// # Cancel safety
 /// This function is cancel safe.

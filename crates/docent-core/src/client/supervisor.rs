@@ -1,7 +1,8 @@
-//! The one task that owns a client's sessions: runs the present one, keeps its guards' lease, opens the next.
+//! The single task that owns a client's sessions: runs the current one, keeps its guards' lease, opens the
+//! next.
 
-use super::aftermath::Aftermath;
-use super::told::{tell_connected, tell_loss, tell_suspended};
+use super::close_on_drop::CloseOnDrop;
+use super::outage_log::{log_connected, log_loss, log_suspended};
 use super::{ConnectionState, RollbackPolicy};
 use crate::guard::{SessionGeneration, heartbeat};
 use crate::operation::{SessionTask, Shared};
@@ -16,27 +17,27 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Pause between attempts after the servers refused our credentials, give or take a quarter: only a person
-/// can mend that, so it is enough to notice within a minute (decision 6).
+/// Pause between attempts after the servers refused the client's credentials, give or take a quarter. Only a
+/// person can fix that, so it is enough to notice the fix within a minute (decision 6).
 const REFUSED_PAUSE: Duration = Duration::from_secs(30);
 
-/// Runs until the client is closed and its session is.
+/// Runs until the client and its session are closed.
 pub(crate) async fn supervise(shared: Arc<Shared>, mut task: SessionTask) {
-    // Guards, pending operations and `close` learn of the end of this task, also when it panics.
-    let _aftermath = Aftermath(Arc::clone(&shared));
+    // Guards, pending operations and `close` learn of the end of this task, even if it panics.
+    let _aftermath = CloseOnDrop(Arc::clone(&shared));
     let mut generation = shared.generation();
-    let over = closing_over(Arc::clone(&shared)).boxed().shared();
+    let closing_timeout = closing_timed_out(Arc::clone(&shared)).boxed().shared();
     loop {
-        let end = run_generation(&shared, &generation, task, over.clone()).await;
+        let end = run_generation(&shared, &generation, task, closing_timeout.clone()).await;
         generation.end(end);
         if shared.closing.is_cancelled() {
             break;
         }
         shared.instruments.session_lost(end.label());
-        if end == SessionEnd::RolledBack && !goes_on(&shared) {
+        if end == SessionEnd::RolledBack && !continues_after_rollback(&shared) {
             return;
         }
-        tell_loss(&shared, &generation, end);
+        log_loss(&shared, &generation, end);
         let state = match end {
             SessionEnd::AuthFailed => ConnectionState::AuthFailed,
             _ => ConnectionState::Lost,
@@ -48,21 +49,22 @@ pub(crate) async fn supervise(shared: Arc<Shared>, mut task: SessionTask) {
         }
         (generation, task) = shared.open_next(&generation, end);
     }
-    if !generation.session.is_gone() {
+    if !generation.session.has_certainly_ended() {
         end_at_servers(&shared, &generation, SessionEnd::Closed);
     }
     tokio::select! {
         biased;
         () = shared.cleanup.all_ended() => {}
-        () = over => {}
+        () = closing_timeout => {}
     }
+    // Event: A client was closed, and its session was closed at the servers or left to expire.
     tracing::info!(client = %shared.label, generation = generation.number, "client is closed");
     shared.instruments.state(ConnectionState::Closed.number());
     shared.connection.send_modify(|connection| connection.state = ConnectionState::Closed);
 }
 
-/// Ends a session at the servers, in the background: they may keep it, and its nodes would stand until its
-/// timeout (decision 25).
+/// Closes a session at the servers, in the background. Otherwise the servers may keep it, and its nodes would
+/// exist until its timeout (decision 25).
 fn end_at_servers(shared: &Arc<Shared>, generation: &Arc<SessionGeneration>, end: SessionEnd) {
     if end == SessionEnd::Expired && planted!(ExpiredIsGone) {
         return;
@@ -71,25 +73,25 @@ fn end_at_servers(shared: &Arc<Shared>, generation: &Arc<SessionGeneration>, end
     let Some(closer) = session.closer().filter(|_| shared.notes.add_lingering(id, session.owned())) else {
         return;
     };
-    let (ours, over) = (Arc::clone(shared), Arc::clone(generation));
+    let (client, ended) = (Arc::clone(shared), Arc::clone(generation));
     let after = async move {
-        guards_dropped(&ours, &over, end).await;
-        // Kept nodes of this session are replaced by the next one while this one lives, so that nobody sees
-        // them gone (decision 7).
+        guards_dropped(&client, &ended, end).await;
+        // The next session replaces the kept nodes of this session while this session lives, so that no
+        // reader sees them missing (decision 7).
         let replaced =
-            tokio::time::timeout(ours.config.operation_timeout, ours.kept.attempted(over.number + 1));
+            tokio::time::timeout(client.config.operation_timeout, client.kept.attempted(ended.number + 1));
         tokio::select! {
             _ = replaced => {}
-            () = ours.closing.cancelled() => {}
+            () = client.closing.cancelled() => {}
         }
     };
     let notes = Arc::clone(shared);
-    shared.cleanup.end_session(closer, after.boxed(), Box::new(move || notes.notes.set_over(id)));
+    shared.cleanup.end_session(closer, after.boxed(), Box::new(move || notes.notes.set_ended(id)));
 }
 
-/// Waits until the guards of a session that has ended are dropped: until then their work may be stopping, and
-/// the end of the session gives their places to others. At most for a margin where they may have lost their
-/// places already, and once the client is closed.
+/// Waits until the guards of a session that has ended are dropped. Until then their work may be stopping, and
+/// closing the session would give their places to other clients. The wait takes at most a margin if the
+/// guards may already have lost their places, and is shortened when the client is closed.
 async fn guards_dropped(shared: &Shared, generation: &SessionGeneration, end: SessionEnd) {
     let margin = async {
         match end {
@@ -104,33 +106,38 @@ async fn guards_dropped(shared: &Shared, generation: &SessionGeneration, end: Se
     }
 }
 
-/// Waits, while the client closes, until the guards of a session are dropped: at most for the time to stop
-/// that the loss of a lease gives their work (decision 25), and for half of what is left.
+/// Waits, while the client closes, until the guards of a session are dropped. The wait is limited to the time
+/// that the loss of a lease gives their work to stop (decision 25), and to half of the remaining time.
 async fn time_to_stop(shared: &Shared, generation: &SessionGeneration) {
     tokio::select! {
         () = generation.held.all_dropped() => {}
         () = tokio::time::sleep(generation.lease.margin().min(shared.config.operation_timeout / 4)) => {}
-        () = shared.stages.part_over(2) => {}
+        () = shared.stages.part_elapsed(2) => {}
     }
 }
 
-/// Resolves at the end of the time in which a client closes.
-type Over = future::Shared<BoxFuture<'static, ()>>;
+/// Resolves when the time for closing the client is up.
+type ClosingTimeout = future::Shared<BoxFuture<'static, ()>>;
 
-/// Resolves when the client is to close, and that took as long as an operation may, or until the shutdown's
+/// Resolves when the client is closing and has used up the operation timeout, or reached the shutdown's
 /// deadline.
-async fn closing_over(shared: Arc<Shared>) {
+async fn closing_timed_out(shared: Arc<Shared>) {
     shared.closing.cancelled().await;
     tokio::select! {
         () = tokio::time::sleep(shared.config.operation_timeout) => {}
-        () = shared.stages.part_over(1) => {}
+        () = shared.stages.part_elapsed(1) => {}
     }
 }
 
-/// Counts a restore of the servers. False when that is the end of the client.
-fn goes_on(shared: &Shared) -> bool {
+/// Counts a restore of the servers. Returns false if the client must stop.
+fn continues_after_rollback(shared: &Shared) -> bool {
     let stop = shared.config.on_rollback == RollbackPolicy::Stop;
-    tracing::error!(client = %shared.label, ?stop, "the servers were restored from an older copy");
+    // Event: The servers were restored from an older snapshot: their newest transaction is older than what
+    // this client has seen. With `stop=true` the client stops and its guards are lost; with `stop=false` it
+    // continues in a new session, and new fences may be lower than earlier ones.
+    // Action: Check the resources that remember fences, because they refuse lower ones. With `stop=true`,
+    // restart the process afterwards.
+    tracing::error!(client = %shared.label, ?stop, "the ensemble was restored from an older snapshot (its transaction id went backwards)");
     shared.connection.send_modify(|connection| {
         connection.rollbacks += 1;
         if stop {
@@ -144,7 +151,7 @@ fn goes_on(shared: &Shared) -> bool {
     !stop
 }
 
-/// Waits until credentials that were refused may be tried again. False when the client is closed before that.
+/// Waits until refused credentials may be tried again. Returns false if the client is closed first.
 async fn pause_after_refusal(shared: &Shared) -> bool {
     let pause = REFUSED_PAUSE.mul_f64(0.75 + fastrand::f64() / 2.0);
     tokio::select! {
@@ -153,16 +160,17 @@ async fn pause_after_refusal(shared: &Shared) -> bool {
     }
 }
 
-/// Runs one session until it ends or, when the client closes, until it is closed or that is `over`.
+/// Runs one session until it ends or, if the client closes, until the session is closed or `closing_timeout`
+/// resolves.
 async fn run_generation(
     shared: &Arc<Shared>,
     generation: &Arc<SessionGeneration>,
     mut task: SessionTask,
-    over: Over,
+    closing_timeout: ClosingTimeout,
 ) -> SessionEnd {
-    // The session's task wakes for every request, the lease and the link's state hardly ever: `PollOnWake`
-    // polls these only when they were woken themselves.
-    let mut attended = PollOnWake::new(attend(shared, generation, over));
+    // The session's task wakes for every request, the lease and the link's state hardly ever. `PollOnWake`
+    // polls these only if they were woken themselves.
+    let mut attended = PollOnWake::new(attend(shared, generation, closing_timeout));
     tokio::select! {
         biased;
         end = &mut task => end,
@@ -170,18 +178,22 @@ async fn run_generation(
     }
 }
 
-/// Keeps the lease and publishes the link's state beside the session's task. Resolves when the client closes
-/// and that is `over` before the session has ended.
-async fn attend(shared: &Shared, generation: &Arc<SessionGeneration>, mut over: Over) -> SessionEnd {
+/// Keeps the lease and publishes the link's state beside the session's task. Resolves if the client closes
+/// and `closing_timeout` resolves before the session has ended.
+async fn attend(
+    shared: &Shared,
+    generation: &Arc<SessionGeneration>,
+    mut closing_timeout: ClosingTimeout,
+) -> SessionEnd {
     let mut heartbeat = pin!(heartbeat::keep(generation));
     let mut close = pin!(close(shared, generation));
     let mut link = generation.session.link();
-    // Connected is published after one attempt at each kept node.
+    // The state `Connected` is published after one attempt for each kept node.
     let mut restored = Some(Box::pin(restored(shared, generation)));
     loop {
         let is_up = link.borrow().up;
         tokio::select! {
-            // So that the log says that the link is lost before it names the guards which are lost with it.
+            // Biased so that the log reports the lost link before the guards that are lost with it.
             biased;
             Ok(()) = link.changed() => {
                 let state = *link.borrow_and_update();
@@ -196,38 +208,38 @@ async fn attend(shared: &Shared, generation: &Arc<SessionGeneration>, mut over: 
                 publish_link(shared, generation, state);
             }
             never = &mut close => match never {},
-            () = &mut over => return SessionEnd::Closed,
+            () = &mut closing_timeout => return SessionEnd::Closed,
         }
     }
 }
 
-/// Waits for the first attempt at each kept node in a session, at most for the operation timeout. A node that
-/// cannot be kept reports that on its own handle.
+/// Waits for the first attempt for each kept node in a session, at most for the operation timeout. A node
+/// that cannot be kept reports that on its own handle.
 async fn restored(shared: &Shared, generation: &SessionGeneration) {
     let _ =
         tokio::time::timeout(shared.config.operation_timeout, shared.kept.attempted(generation.number)).await;
 }
 
-/// Waits until the client is to close, then ends the session in order: no new calls, pending deletes, guards,
+/// Waits until the client is closing, then ends the session in order: no new calls, pending deletes, guards,
 /// the session itself.
 async fn close(shared: &Shared, generation: &SessionGeneration) -> Infallible {
     shared.closing.cancelled().await;
-    // On the heap: it is of no use until then.
+    // On the heap, because it is not needed until then.
     Box::pin(close_now(shared, generation)).await;
     pending().await
 }
 
 async fn close_now(shared: &Shared, generation: &SessionGeneration) {
-    let most = shared.config.operation_timeout;
+    let max = shared.config.operation_timeout;
     generation.session.drain();
-    // Half of the time: the end of the session cleans up more than all deletes.
+    // Half of the time, because the end of the session cleans up more than all deletes.
     tokio::select! {
         () = shared.cleanup.drained() => {}
-        () = tokio::time::sleep(most / 2) => {}
-        () = shared.stages.part_over(2) => {}
+        () = tokio::time::sleep(max / 2) => {}
+        () = shared.stages.part_elapsed(2) => {}
     }
-    // Guards learn of their end first, and the servers after them: once the session is closed there, others
-    // get the locks.
+    // Guards are lost first and the session is closed afterwards, because other clients get the locks once
+    // the session is closed at the servers.
     generation.end(SessionEnd::Closed);
     if !planted!(NoMarginAtClose) {
         time_to_stop(shared, generation).await;
@@ -242,24 +254,29 @@ fn publish_link(shared: &Shared, generation: &SessionGeneration, link: LinkState
         false => return,
     };
     if state == ConnectionState::Connected {
-        tell_connected(shared, generation);
+        log_connected(shared, generation);
         shared.instruments.connected();
         if generation.lease.is_short() {
+            // Event: The granted session timeout is shorter than four ticks of the server, which is too short
+            // for a safe lease. Locks, elections and other guards fail with `ShortLease`, unless the client
+            // was built with `accept_short_lease`.
+            // Action: Raise the session timeout, or lower the tick time of the servers and set the client's
+            // server tick accordingly.
             tracing::warn!(
                 client = %shared.label,
                 timeout = ?generation.lease.timeout(),
                 tick = ?generation.lease.tick(),
-                "session timeout is below four ticks of the server: locks are refused unless short leases are accepted"
+                "session timeout is shorter than four server ticks; refusing locks unless short leases are accepted"
             );
         }
     } else {
-        tell_suspended(shared, generation);
+        log_suspended(shared, generation);
         shared.instruments.suspended();
     }
     publish(shared, generation, state, link.losses);
 }
 
-/// Publishes a state of the connection in `generation`, whose link was lost `losses` times by then.
+/// Publishes a state of the connection in `generation`, whose link was lost `losses` times so far.
 fn publish(shared: &Shared, generation: &SessionGeneration, state: ConnectionState, losses: u64) {
     shared.instruments.state(state.number());
     shared.connection.send_modify(|connection| {

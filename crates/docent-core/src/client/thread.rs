@@ -5,21 +5,22 @@ use std::thread::Builder;
 use tokio::runtime::{self, Handle};
 use tokio_util::task::TaskTracker;
 
-/// A thread with a runtime of its own for tasks of one client.
+/// A thread with a dedicated runtime for tasks of one client.
 pub(super) struct Thread {
     handle: Handle,
     tasks: mpsc::Sender<TaskTracker>,
 }
 
 impl Thread {
-    /// Starts the thread. The runtime is made on it, because one must not be dropped where tasks run.
+    /// Starts the thread. The runtime is created on the thread, because a runtime must not be dropped inside
+    /// async code.
     pub(super) fn start(name: &str) -> Result<Self, Error> {
         let (report, started) = mpsc::channel();
         let (tasks, given) = mpsc::channel();
         let run = move || match runtime::Builder::new_current_thread().enable_all().build() {
             Ok(runtime) => {
                 let _ = report.send(Ok(runtime.handle().clone()));
-                // No tasks are given when the client could not be built.
+                // No tasks arrive if the client could not be built.
                 if let Ok(tasks) = given.recv() {
                     let tasks: TaskTracker = tasks;
                     runtime.block_on(tasks.wait());
@@ -39,15 +40,15 @@ impl Thread {
         self.handle.clone()
     }
 
-    /// Runs until the last of `tasks` has ended, also of those that are run elsewhere.
+    /// Runs until the last of `tasks` has ended, including tasks that run elsewhere.
     pub(super) fn run(self, tasks: TaskTracker) {
-        // The thread waits for this.
+        // The thread waits for this message.
         let _ = self.tasks.send(tasks);
     }
 }
 
 fn failed(error: io::Error) -> Error {
     Error::new(ErrorKind::Overloaded, "connect")
-        .because("no thread for the session")
+        .because("cannot start a thread for the session")
         .caused_by(Arc::new(error))
 }

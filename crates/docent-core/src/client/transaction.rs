@@ -31,18 +31,18 @@ use tokio::time::{Instant, timeout_at};
 #[must_use = "a transaction does nothing until it is committed"]
 pub struct Transaction {
     client: Client,
-    /// Guards that it is bound to: all must hold, and the first operations check their nodes.
+    /// Guards that the transaction is bound to. All must hold, and the first operations check their nodes.
     held: Vec<Arc<HoldState>>,
     ops: Vec<MultiOp>,
-    /// Number of operations that are the guards' and not the caller's.
+    /// Number of operations that check guards and were not added by the caller.
     guard_checks: usize,
-    /// Full path near which a marker may be created, where it is not those of the operations.
+    /// Full path near which a marker may be created, instead of near the operations' paths.
     near: Option<String>,
-    /// Error of the first operation that was added with a bad argument.
+    /// Error of the first operation that was added with an invalid argument.
     invalid: Option<Error>,
 }
 
-/// The result of one operation of a committed transaction, in the order they were added.
+/// The result of one operation of a committed transaction; results are in the order of the operations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TransactionResult {
@@ -52,14 +52,14 @@ pub enum TransactionResult {
     Set(Stat),
     /// A node was deleted.
     Deleted,
-    /// A check held.
+    /// A check succeeded.
     Checked,
 }
 
 /// Proof and results of an exact transaction that was applied.
 #[derive(Debug)]
 pub(crate) struct Committed {
-    /// Results of its operations; `None` when the reply was lost.
+    /// Results of its operations; `None` if the reply was lost.
     pub(crate) results: Option<Vec<TransactionResult>>,
     /// The stat of another node that was set in the same transaction.
     pub(crate) marker: Stat,
@@ -70,25 +70,27 @@ impl Transaction {
         Self::held(client, [])
     }
 
-    /// A transaction that is applied only while all of `held` hold; they are of one session, or one is lost.
+    /// Creates a transaction that is applied only while all of `held` hold. They belong to one session, or
+    /// one of them is lost.
     pub(crate) fn held(client: Client, held: impl IntoIterator<Item = Arc<HoldState>>) -> Self {
         let held: Vec<_> = held.into_iter().collect();
         let ops = checks(&held);
         Self { client, held, guard_checks: ops.len(), ops, near: None, invalid: None }
     }
 
-    /// The same, with a marker that is not created below `path`, which is about to be deleted.
+    /// Returns the same transaction, with a marker that is not created below `path`, which is about to be
+    /// deleted.
     pub(super) fn marked_outside(self, path: &str) -> Self {
         Self { near: Some(self.client.full(path)), ..self }
     }
 
-    /// Nodes near which a marker may be created.
+    /// Returns the nodes near which a marker may be created.
     fn place(&self) -> Near<'_> {
         self.near.as_deref().map_or(Near::Ops(&self.ops), Near::Path)
     }
 
-    /// True when it was prepared by `client` or a clone: then its paths are in the same namespace, at the
-    /// same servers.
+    /// Returns true if the transaction was prepared by `client` or a clone, so that its paths are in the same
+    /// namespace at the same servers.
     pub(crate) fn is_of(&self, client: &Client) -> bool {
         Arc::ptr_eq(self.client.shared(), client.shared())
     }
@@ -105,7 +107,7 @@ impl Transaction {
         self.client.shared().namespace.full("transaction", path)
     }
 
-    /// Creates a node. Parents must exist.
+    /// Adds the creation of a node. Parents must exist.
     pub fn create(self, path: &str, data: impl Into<Bytes>, mode: CreateMode) -> Self {
         let (wire_mode, ttl) = mode.to_proto();
         let full = match mode.bad_ttl() {
@@ -125,19 +127,19 @@ impl Transaction {
         })
     }
 
-    /// Sets a node's data, if it has `version`; `None` for any.
+    /// Adds a write of a node's data, on condition that the node has `version`; `None` matches any version.
     pub fn set(self, path: &str, data: impl Into<Bytes>, version: impl Into<Option<i32>>) -> Self {
         let (full, data, version) = (self.full(path), data.into(), wire(version.into()));
         self.add(full, |path| MultiOp::SetData { path, data: Some(data), version })
     }
 
-    /// Deletes a node, if it has `version`; `None` for any.
+    /// Adds the deletion of a node, on condition that the node has `version`; `None` matches any version.
     pub fn delete(self, path: &str, version: impl Into<Option<i32>>) -> Self {
         let (full, version) = (self.full(path), wire(version.into()));
         self.add(full, |path| MultiOp::Delete { path, version })
     }
 
-    /// Checks that a node exists and has `version`; `None` for any.
+    /// Adds a check that a node exists and has `version`; `None` matches any version.
     pub fn check(self, path: &str, version: impl Into<Option<i32>>) -> Self {
         let (full, version) = (self.full(path), wire(version.into()));
         self.add(full, |path| MultiOp::Check { path, version })
@@ -146,12 +148,12 @@ impl Transaction {
     /// Applies the operations, all or none, and returns their results in order.
     ///
     /// # Errors
-    /// That of the operation that failed, with its path: then nothing was applied. `OutcomeUnknown` when the
-    /// reply was lost. `InvalidInput` for an empty transaction or one with a bad path, `TooLarge` when all
-    /// together exceed the servers' limit: then nothing was sent.
+    /// The error of the operation that failed, with its path; then nothing was applied. `OutcomeUnknown` if
+    /// the reply was lost. `InvalidInput` for an empty transaction or one with an invalid path, and
+    /// `TooLarge` if the operations together exceed the servers' limit; then nothing was sent.
     ///
     /// A guard's transaction ends as soon as the guard is lost. The error is `Lost` if the transaction was
-    /// not sent: it never will be. The error is `OutcomeUnknown` if it was sent and not answered.
+    /// not sent and never will be, and `OutcomeUnknown` if it was sent and not answered.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the operations may have been applied.
@@ -168,15 +170,16 @@ impl Transaction {
         self.results(results, guard_checks)
     }
 
-    /// As [`commit`](Self::commit), exactly once: when the reply is lost, it is found out whether the
-    /// operations were applied, and they are sent again if not. Costs one write more in the same request, to
-    /// a node of the session's own in a folder called `_docent`. Returns `None` when they were applied but
-    /// the reply with their results was lost.
+    /// Like [`commit`](Self::commit), but exactly once: if the reply is lost, the client finds out whether
+    /// the operations were applied, and sends them again if not. This costs one more write in the same
+    /// request, to one of the session's own nodes in a folder named `_docent`. Returns `None` if the
+    /// operations were applied but the reply with their results was lost.
     ///
     /// # Errors
-    /// As [`commit`](Self::commit); `OutcomeUnknown` only when the session ended, the deadline passed, or a
-    /// guard that it is bound to was lost, before the outcome was known. A transaction that was not applied
-    /// by then never is, once the session has a link again or has ended.
+    /// The errors of [`commit`](Self::commit). `OutcomeUnknown` is returned only if the session ended, the
+    /// deadline passed, or a guard that the transaction is bound to was lost before the outcome was known.
+    /// Once the session has a link again or has ended, a transaction that was not applied by then is never
+    /// applied.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the operations may have been applied.
@@ -184,7 +187,8 @@ impl Transaction {
         Ok(Box::pin(self.commit_marked()).await?.results)
     }
 
-    /// As [`commit_exactly`](Self::commit_exactly), and says when it was applied, also if the reply was lost.
+    /// Like [`commit_exactly`](Self::commit_exactly), and also returns when the transaction was applied, even
+    /// if the reply was lost.
     pub(crate) async fn commit_marked(self) -> Result<Committed, Error> {
         counted(nodes_of(&self.held), self.commit_marked_once()).await
     }
@@ -213,13 +217,13 @@ impl Transaction {
         }
     }
 
-    /// Deletes the nodes by which `ending` are held, of which there is one at least and which are of one
-    /// session, and `nodes`; and applies the operations, all or none and exactly once, in that session or
-    /// not at all.
+    /// Deletes the nodes by which `ending` are held, and `nodes`, and applies the operations. All of this
+    /// happens exactly once or not at all, in the session of `ending`, which has at least one entry and
+    /// belongs to one session.
     ///
     /// # Errors
-    /// `Lost` when one of the nodes is gone, or a guard that the transaction is bound to does not hold any
-    /// more; else as [`commit_exactly`](Self::commit_exactly).
+    /// `Lost` if one of the nodes was deleted, or if a guard that the transaction is bound to no longer
+    /// holds; otherwise the errors of [`commit_exactly`](Self::commit_exactly).
     pub(crate) async fn commit_ending(
         self,
         operation: &'static str,
@@ -244,13 +248,13 @@ impl Transaction {
         are_held(&self.held, &attempts)?;
         let lost = |attempts: &Attempts<'_>, reason| attempts.error(ErrorKind::Lost(reason));
         if self.held.iter().any(|held| held.generation.number != generation.number) {
-            // Those of the older session are lost, or about to be.
+            // The guards of the older session are lost, or about to be.
             return Err(lost(&attempts, LostReason::SessionAbandoned));
         }
         let all: Vec<_> = ending.iter().chain(&self.held).cloned().collect();
         let commit = commit::commit(&mut attempts, &self.ops, self.place(), Some(generation), &all);
         match Box::pin(commit).await {
-            // It ended before anything was sent.
+            // The session ended before anything was sent.
             Err(error) if error.kind() == ErrorKind::SessionChanged => {
                 Err(lost(&attempts, generation.lost_reason()))
             }
@@ -278,9 +282,9 @@ impl Transaction {
         if let Some(error) = self.invalid.take() {
             return Err(error);
         }
-        // Nodes that are deleted here need no check as well: the delete fails where a node is gone.
+        // Nodes that are deleted here need no check, because the delete fails if a node does not exist.
         self.held.retain(|held| !ending.iter().any(|ending| Arc::ptr_eq(held, ending)));
-        let wanted = self.take_wanted();
+        let wanted = self.take_ops();
         let mut deletes: Vec<_> = ending.iter().flat_map(|held| held.node.deletes()).collect();
         for node in nodes {
             deletes.push(MultiOp::Delete { path: self.full(node)?, version: -1 });
@@ -291,27 +295,28 @@ impl Transaction {
         Ok(count)
     }
 
-    /// Takes the caller's operations out, and leaves the guards' as they are now: a claim may have been
-    /// handed out since the transaction was prepared.
-    fn take_wanted(&mut self) -> Vec<MultiOp> {
+    /// Takes out the caller's operations, and rebuilds the guards' checks for their current state: a claim
+    /// may have been handed out since the transaction was prepared.
+    fn take_ops(&mut self) -> Vec<MultiOp> {
         let wanted = self.ops.split_off(self.guard_checks);
         self.ops = checks(&self.held);
         self.guard_checks = self.ops.len();
         wanted
     }
 
-    /// The guard that the operation with this index checks.
+    /// Returns the guard that the operation with this index checks.
     fn guard_of(&self, index: usize) -> Option<&Arc<HoldState>> {
         let checked = self.held.iter().flat_map(|held| held.node.checks().map(move |_| held));
         checked.take(index + 1).nth(index)
     }
 
-    /// Checks all arguments; returns the number of operations that are the guards' and not the caller's.
+    /// Validates all arguments. Returns the number of operations that check guards and were not added by the
+    /// caller.
     fn check_input(&mut self) -> Result<usize, Error> {
         if let Some(error) = self.invalid.take() {
             return Err(error);
         }
-        let wanted = self.take_wanted();
+        let wanted = self.take_ops();
         if wanted.is_empty() {
             return Err(Error::invalid_input("transaction", "a transaction needs at least one operation"));
         }
@@ -319,7 +324,7 @@ impl Transaction {
         Ok(self.guard_checks)
     }
 
-    /// The path of the caller's first operation, as it was given, for errors about the whole transaction.
+    /// Returns the path of the caller's first operation, as given, for errors about the whole transaction.
     fn path(&self) -> String {
         self.client.shared().namespace.relative(self.ops[self.guard_checks].path())
     }
@@ -354,7 +359,7 @@ impl Transaction {
         }
     }
 
-    /// The answer to the operations; `sent` is the request whose outcome is not known.
+    /// Returns the reply to the operations. `sent` is the request whose outcome is not known.
     async fn send_held(
         &self,
         attempts: &mut Attempts<'_>,
@@ -378,7 +383,7 @@ impl Transaction {
         }
     }
 
-    /// The error of an operation that was refused. The first ones check the guards' nodes.
+    /// Returns the error of an operation that was refused. The first operations check the guards' nodes.
     fn failed(&self, index: usize, code: Code, attempts: &Attempts<'_>) -> Error {
         if let (Some(held), Code::NO_NODE | Code::BAD_VERSION) = (self.guard_of(index), code) {
             let reason = held.mark_lost(LostReason::NodeDeleted);
@@ -421,7 +426,7 @@ impl fmt::Debug for Transaction {
     }
 }
 
-/// The permission that an operation needs.
+/// Returns the permission that an operation needs.
 fn needed(op: &MultiOp) -> &'static str {
     match op {
         MultiOp::Create(_) => "needs CREATE on the parent",
@@ -431,19 +436,19 @@ fn needed(op: &MultiOp) -> &'static str {
     }
 }
 
-/// True if `node`, which was claimed by `ending`, has the proof of a later claim. The servers refuse to
-/// delete a node that has a child.
+/// Returns true if `node`, which was claimed by `ending`, has the proof of a later claim. The servers refuse
+/// to delete a node that has a child.
 async fn has_later_claim(ending: &[Arc<HoldState>], node: &str, deadline: Instant) -> bool {
     let is_own = |child: &String| ending.iter().any(|held| held.node.proof() == Some(child));
     let is_rival = |child: &String| child.rsplit('/').next().is_some_and(is_proof) && !is_own(child);
     match timeout_at(deadline, children(&ending[0].generation, node)).await {
         Ok(Ok(children)) => children.iter().any(is_rival),
-        // It was not told: the error of the delete is all that is known.
+        // The check failed, so the error of the delete is all that is known.
         Ok(Err(_)) | Err(_) => false,
     }
 }
 
-/// Checks of the nodes by which guards hold.
+/// Returns checks of the nodes by which guards hold.
 fn checks(held: &[Arc<HoldState>]) -> Vec<MultiOp> {
     if planted!(TransactionUnchecked) {
         return Vec::new();
@@ -455,8 +460,8 @@ fn nodes_of(held: &[Arc<HoldState>]) -> Vec<Arc<OwnedNode>> {
     held.iter().map(|held| Arc::clone(&held.node)).collect()
 }
 
-/// The outcome of a `write` that is refused once one of `nodes` is gone. They count it until it is known
-/// whether it was applied: for good if this future is dropped.
+/// Returns the outcome of a `write` that is refused once one of `nodes` was deleted. The nodes count the
+/// write until its outcome is known, or permanently if this future is dropped.
 async fn counted<T>(
     nodes: Vec<Arc<OwnedNode>>,
     write: impl Future<Output = Result<T, Error>>,
@@ -473,7 +478,7 @@ fn are_held(held: &[Arc<HoldState>], attempts: &Attempts<'_>) -> Result<(), Erro
     held.iter().try_for_each(|held| held.check()).map_err(|reason| attempts.error(ErrorKind::Lost(reason)))
 }
 
-/// A version as the wire holds it.
+/// Returns a version in its wire format.
 pub(crate) fn wire(version: Option<i32>) -> i32 {
     version.unwrap_or(-1)
 }

@@ -3,8 +3,8 @@ use crate::time::{Clock, Timestamp};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Time for which a view has not shown what its cache has: because one of its hooks takes long, or because
-/// its task has ended. Cheap to clone.
+/// Time for which a view has lagged behind its cache, because one of its hooks is slow or its task has ended.
+/// Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct ViewLag {
     clock: Arc<dyn Clock>,
@@ -13,9 +13,9 @@ pub struct ViewLag {
 
 #[derive(Debug, Default)]
 struct State {
-    /// When the hook began that is running, or the task ended.
+    /// Time at which the running hook began, or the task ended.
     since: Option<Timestamp>,
-    is_over: bool,
+    has_ended: bool,
 }
 
 impl ViewLag {
@@ -27,31 +27,32 @@ impl ViewLag {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A hook begins.
+    /// Records that a hook begins.
     pub(super) fn begin(&self) {
         self.state().since = Some(self.clock.now());
     }
 
-    /// A hook has ended.
+    /// Records that a hook has ended.
     pub(super) fn end(&self) {
         self.state().since = None;
     }
 
-    /// The view's task has ended.
-    pub(super) fn over(&self) {
+    /// Records that the view's task has ended.
+    pub(super) fn ended(&self) {
         let mut state = self.state();
-        state.is_over = true;
+        state.has_ended = true;
         state.since.get_or_insert_with(|| self.clock.now());
     }
 
-    /// Time since the view fell behind; `None` when it has not, and in the first second of a hook.
+    /// Returns the time since the view fell behind; `None` if it is not behind, and in the first second of a
+    /// hook.
     pub fn behind_for(&self) -> Option<Duration> {
-        let State { since, is_over } = *self.state();
+        let State { since, has_ended } = *self.state();
         let behind = self.clock.now().since(since?);
-        (is_over || behind >= LONG).then_some(behind)
+        (has_ended || behind >= LONG).then_some(behind)
     }
 
-    /// True when the view is behind.
+    /// Returns true if the view is behind.
     pub fn is_behind(&self) -> bool {
         self.behind_for().is_some()
     }
@@ -72,7 +73,7 @@ mod tests {
         assert_eq!(lag.behind_for(), Some(LONG * 2));
         lag.end();
         assert!(!lag.is_behind());
-        lag.over();
+        lag.ended();
         assert_eq!(lag.behind_for(), Some(Duration::ZERO));
     }
 }

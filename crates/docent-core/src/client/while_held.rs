@@ -7,7 +7,7 @@ use futures_util::future::select_all;
 use std::future::{Future, pending};
 use std::sync::Arc;
 
-/// Polls `operation` until it is done or one of the guards stops being certain; it is dropped then.
+/// Polls `operation` until it completes or one of the guards is no longer certain; then drops `operation`.
 ///
 /// # Errors
 /// The reason for which the first of the guards is lost.
@@ -19,14 +19,14 @@ pub(crate) async fn while_held<T>(
         return Ok(operation.await);
     }
     tokio::select! {
-        // A reply that is there counts, whether or not a guard is lost by now.
+        // A reply that has arrived counts, even if a guard is lost at the same time.
         biased;
         done = operation => Ok(done),
         reason = first_lost(held) => Err(reason),
     }
 }
 
-/// The reason for which the first of the guards stops being certain.
+/// Resolves with the reason when the first of the guards is no longer certain.
 pub(super) async fn first_lost(held: &[Arc<HoldState>]) -> LostReason {
     match held {
         [] => pending().await,
@@ -35,8 +35,8 @@ pub(super) async fn first_lost(held: &[Arc<HoldState>]) -> LostReason {
     }
 }
 
-/// Error of a write whose guard was lost before the reply came. `Lost` says that nothing was or will be
-/// applied: a write that may be has an unknown outcome.
+/// Returns the error of a write whose guard was lost before the reply arrived. `Lost` means that nothing was
+/// or will be applied; a write that may have been applied has an unknown outcome.
 pub(super) fn lost_before_reply(attempts: &Attempts<'_>, reason: LostReason, may_be_applied: bool) -> Error {
     match (reason, may_be_applied) {
         (LostReason::Closed, _) => attempts.error(ErrorKind::Closed).maybe_applied(may_be_applied),

@@ -5,13 +5,13 @@ use std::str::FromStr;
 /// A fencing token: increases from one holder of a path to the next.
 ///
 /// A resource that remembers the highest fence it has seen and refuses lower ones is safe from a holder that
-/// was paused for so long that somebody else took over. The value is made from the transaction that created
-/// the holder's node; treat it as opaque and compare only fences of the same path.
+/// was paused until another client took over. The value derives from the transaction that created the
+/// holder's node. Treat the value as opaque, and compare only fences of the same path.
 ///
 /// # In databases and messages
-/// A fence is a number from 0 to 2^63 − 1: a signed column of 64 bits (`BIGINT`) holds every one, and its
-/// order is that of the fences. [`as_i64`](Self::as_i64) and `TryFrom<i64>` go there and back. It is
-/// serialized as that number. As a text it is decimal, without leading zeros: texts do not sort as fences do.
+/// A fence is a number from 0 to 2^63 − 1, so a signed 64-bit column (`BIGINT`) holds every fence and keeps
+/// their order. [`as_i64`](Self::as_i64) and `TryFrom<i64>` convert between the two. A fence is serialized as
+/// that number. As text it is decimal without leading zeros, so texts do not sort in the order of the fences.
 ///
 /// ```
 /// # use docent_core::Fence;
@@ -26,18 +26,19 @@ use std::str::FromStr;
 pub struct Fence(u64);
 
 impl Fence {
-    /// Fence of a node by the transaction that created it. Transactions are numbered from 1 upwards.
+    /// Returns the fence of a node from the transaction that created the node. Transactions are numbered from
+    /// 1 upwards.
     pub(crate) fn from_czxid(czxid: i64) -> Self {
         Self(u64::try_from(czxid).unwrap_or(0))
     }
 
-    /// The value as a number, for stores that compare numbers.
+    /// Returns the value as a number, for stores that compare numbers.
     pub fn as_u64(self) -> u64 {
         self.0
     }
 
-    /// The value as a signed number, for stores that have no other. It is not negative, and has the order of
-    /// the fences.
+    /// Returns the value as a signed number, for stores that have no unsigned numbers. The number is not
+    /// negative and preserves the order of the fences.
     pub fn as_i64(self) -> i64 {
         i64::try_from(self.0).unwrap_or(i64::MAX)
     }
@@ -81,7 +82,7 @@ impl TryFrom<i64> for Fence {
     }
 }
 
-/// A text or number that is not a fence.
+/// A text or number that is not a valid fence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("fence {0:?} must be a decimal number from 0 to 2^63 − 1")]
 pub struct ParseFenceError(String);
@@ -100,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fence_comes_back_from_a_signed_column_in_its_order() {
+    fn a_fence_survives_a_signed_column_and_keeps_its_order() {
         let numbers = [0, 1, 4_294_967_301, i64::MAX];
         let fences = numbers.map(|number| Fence::try_from(number).unwrap());
         assert!(fences.is_sorted());

@@ -10,23 +10,22 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// One session of a client with all that is tied to it. Everything that a session owns carries its
-/// generation.
+/// One session of a client with everything tied to it. Everything that a session owns carries its generation.
 pub(crate) struct SessionGeneration {
     context: SessionContext,
     pub(crate) cleanup: Cleanup,
-    /// Markers of its exact writes.
+    /// Markers of the session's exact writes.
     pub(crate) markers: Markers,
     pub(crate) own_folder: OwnFolder,
     /// Creates of tickets and markers that may be applied late.
     pub(crate) lost_creates: LostCreates,
-    /// Shows to later sessions of the client whether this one lives.
+    /// Shows later sessions of the client whether this session is alive.
     pub(crate) witness: Witness,
     /// Guards that this session holds.
     pub(crate) held: HoldTable,
-    /// Time of the last check that a ticket has begun to keep the lease young.
+    /// Time of the last check that a ticket started to keep the lease fresh.
     checked: Mutex<Timestamp>,
-    /// Losses of the link that the client's [`ConnectionStatus`](crate::ConnectionStatus) counts.
+    /// Number of lost links that the client's [`ConnectionStatus`](crate::ConnectionStatus) has counted.
     pub(crate) published_losses: AtomicU64,
 }
 
@@ -53,7 +52,7 @@ impl SessionGeneration {
         }
     }
 
-    /// The session is over: its guards are lost.
+    /// Records that the session has ended. Its guards are lost.
     pub(crate) fn end(&self, end: SessionEnd) {
         self.lease.end(end);
         let reason = self.lost_reason();
@@ -62,7 +61,7 @@ impl SessionGeneration {
         }
     }
 
-    /// True when a check may begin that keeps the lease young: none has begun for a `pause`.
+    /// Returns true if a check that keeps the lease fresh may begin, because none has begun for a `pause`.
     pub(crate) fn begin_check(&self, now: Timestamp, pause: Duration) -> bool {
         let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
         let begins = now >= *checked + pause;
@@ -72,13 +71,14 @@ impl SessionGeneration {
         begins
     }
 
-    /// Reason why a guard of this generation is lost once its lease is over.
+    /// Returns the reason why a guard of this generation is lost once its lease has run out.
     pub(crate) fn lost_reason(&self) -> LostReason {
         self.ended().map_or(LostReason::LeaseExpired, reason)
     }
 
-    /// Adds the guard that holds by `node`, unless the session has ended or its lease has run out. Others see
-    /// its `beginning`. `own` is a watch on the node as it was made, if one is set.
+    /// Adds the guard that holds by `node`, unless the session has ended or its lease has run out. The
+    /// `beginning` shows other clients since when the guard is held. `own` is a watch on the node that has
+    /// been in place since the node's creation, if there is one.
     pub(crate) fn hold(
         self: &Arc<Self>,
         node: &Arc<OwnedNode>,
@@ -98,8 +98,8 @@ impl SessionGeneration {
         self.add(&held).then_some(held)
     }
 
-    /// Reason why no guard may begin in this session, if there is one: its timeout is unknown, or too short
-    /// for a lease (decision 3).
+    /// Returns the reason why no guard may begin in this session, if there is one: its timeout is unknown, or
+    /// too short for a lease (decision 3).
     pub(crate) fn refuses_guards(&self, accept_short_lease: bool) -> Option<String> {
         if let Some(reason) = self.session.refuses_guards() {
             return Some(reason.to_owned());
@@ -116,11 +116,11 @@ impl SessionGeneration {
         Some(format!("session timeout {timeout:?} must be at least four server ticks of {tick:?}"))
     }
 
-    /// Adds a guard to those of the session. False when the guard is lost already.
+    /// Adds a guard to those of the session. Returns false if the guard is already lost.
     pub(crate) fn add(&self, held: &Arc<HoldState>) -> bool {
         self.held.add(held);
-        // The guard is added first, `ended` is read after it: `end` marks the end first and then loses the
-        // guards it finds. So a guard that is added during `end` is seen by one of the two.
+        // The order matters: this adds the guard and then reads `ended`, while `end` marks the end and then
+        // loses the guards it finds. Therefore one of the two sees a guard that is added during `end`.
         let ended = self.ended().is_some();
         if ended {
             held.mark_lost(self.lost_reason());

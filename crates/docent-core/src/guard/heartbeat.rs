@@ -1,4 +1,4 @@
-//! Keeps the lease of a generation while guards live, and tells guards when they are lost.
+//! Keeps the lease of a generation while guards live, and marks guards lost.
 
 use super::{HoldState, LostReason, REVOKE, SessionGeneration};
 use crate::session::{Cause, Fired, Lane, Outcome, Pending};
@@ -13,19 +13,19 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Guards checked by one heartbeat.
+/// Number of guards checked by one heartbeat.
 const GUARDS_PER_HEARTBEAT: usize = 64;
 
-/// Guards whose beginning one heartbeat records before it checks those whose turn it is: so that a new one
-/// does not wait until thousands were checked, nor keeps them from being checked.
+/// Number of guards whose beginning one heartbeat records before it checks guards in rotation. A new guard
+/// does not wait until thousands were checked, and new guards do not keep the others from being checked.
 const RECORDS_FIRST: usize = GUARDS_PER_HEARTBEAT / 2;
 
-/// Time for which guards are gathered after one was taken in, so that those that come and go at once cost
-/// nothing: neither a wake-up nor a watch.
+/// Time for which new guards are gathered after the first one. Guards that end within this time cost neither
+/// a wake-up nor a watch.
 const GATHER: Duration = Duration::from_millis(10);
 
-/// Runs for as long as the generation's session does, and does not end by itself. Cancel safe: it holds
-/// nothing that outlives it.
+/// Keeps the lease for as long as the generation's session runs, and never returns. Cancel safe: no state
+/// outlives the call.
 pub(crate) async fn keep(generation: &Arc<SessionGeneration>) -> Infallible {
     let (refused, not_before) = (HashSet::new(), Timestamp::default());
     let (record_from, record_not_before) = (None, not_before);
@@ -45,17 +45,18 @@ struct Heartbeat<'a> {
     generation: &'a Arc<SessionGeneration>,
     /// Index of the guard at which the next heartbeat begins.
     cursor: usize,
-    /// Paths of guards whose node may not be checked, for want of permission READ; each is reported once.
+    /// Paths of guards whose node cannot be checked because permission READ is missing; each is reported
+    /// once.
     refused: HashSet<String>,
-    /// The guard refused last: from now on its node is watched by `exists`.
+    /// The guard refused last. From now on its node is watched by `exists`.
     unreadable: Option<Arc<HoldState>>,
-    /// Time from which on a guard has been held for so long that others are to see since when; `None` when
-    /// nothing is left to record.
+    /// Time from which the first unrecorded guard has been held long enough for its beginning to be recorded.
+    /// `None` if nothing is left to record.
     record_from: Option<Timestamp>,
-    /// No heartbeat for the sake of that before this: many holds that begin together send at most one
-    /// heartbeat more between two that are due anyway.
+    /// Earliest time of a heartbeat sent only to record. Many holds that begin together cause at most one
+    /// extra heartbeat between two that are due anyway.
     record_not_before: Timestamp,
-    /// No heartbeat before this: the last one was answered and proved nothing.
+    /// Earliest time of the next heartbeat, because the last one was answered but proved nothing.
     not_before: Timestamp,
 }
 
@@ -67,17 +68,17 @@ struct Beat {
 impl Heartbeat<'_> {
     async fn run(mut self) -> Infallible {
         let generation = Arc::clone(self.generation);
-        // Boxed, because the set has room for one from the beginning, and most clients hold nothing.
+        // Boxed, because the set has room for one entry from the start, and most clients hold nothing.
         let mut own_nodes = FuturesUnordered::new();
         let mut heartbeat: Option<Beat> = None;
-        // Time at which guards are taken in that were added since the bell rang; `None` when it rings for the
-        // next one.
+        // Time at which the guards added since the bell rang are taken in. `None` until the bell rings for
+        // the next one.
         let mut gather: Option<Timestamp> = None;
         loop {
             let changed = generation.lease.changed();
             if generation.ended().is_some() {
-                // Nothing is left to keep: the generation tells its guards. They count as long as anything
-                // has them.
+                // Nothing is left to keep, and the generation notifies its guards. Guards count as alive for
+                // as long as any reference exists, so drop the references.
                 drop((own_nodes, heartbeat, self.unreadable));
                 return pending().await;
             }
@@ -90,13 +91,13 @@ impl Heartbeat<'_> {
             }
             own_nodes.extend(self.unreadable.take().map(|held| watch_own_node(held, false).boxed()));
             if generation.held.live() > 0 && now >= generation.lease.deadline() {
-                // Marks guards lost whose lease ran out, also when nobody asks them.
+                // Marks guards lost whose lease has run out, even if no caller checks them.
                 for held in generation.held.all() {
                     let _ = held.check_clock();
                 }
             }
             if heartbeat.is_none() && generation.held.live() > 0 && now >= self.due() {
-                // A guard that was to record its beginning may have ended meanwhile.
+                // A guard whose beginning was to be recorded may have ended in the meantime.
                 self.recorded();
                 heartbeat = (now >= self.due()).then(|| self.send()).flatten();
             }
@@ -118,16 +119,16 @@ impl Heartbeat<'_> {
         }
     }
 
-    /// Time at which the next heartbeat is due: a sixth of the timeout after the last acknowledged write was
-    /// sent, sooner when that proved less than it could have (decision 3).
+    /// Returns the time at which the next heartbeat is due: a sixth of the timeout after the last
+    /// acknowledged write was sent, or sooner if that write proved less than it could have (decision 3).
     fn due(&self) -> Timestamp {
         let renewal = self.generation.lease.proof() + self.generation.lease.timing().pulse();
         let record = self.record_from.map(|record| record.max(self.record_not_before));
         record.map_or(renewal, |record| record.min(renewal)).max(self.not_before)
     }
 
-    /// Time from which on the first of these is to record that it holds, if one has not. A hold that is over
-    /// before that costs no request for it.
+    /// Returns the time from which the first of the guards whose beginning is unrecorded is to record it. A
+    /// hold that ends before that time costs no extra request.
     fn unrecorded(&self, guards: &[Arc<HoldState>]) -> Option<Timestamp> {
         let unrecorded = guards.iter().filter(|held| held.beginning().unrecorded().is_some());
         Some(unrecorded.map(|held| held.since()).min()? + self.generation.lease.timing().pulse())
@@ -141,15 +142,16 @@ impl Heartbeat<'_> {
         Some(if beating { lease } else { lease.min(self.due()) })
     }
 
-    /// Checks up to 64 guards: up to half of them are the oldest whose beginning is due to be recorded, the
-    /// others those first that were not checked the last time.
+    /// Checks up to 64 guards. Up to half of them are the oldest guards whose beginning is due to be
+    /// recorded. The rest are checked in rotation, starting with those that the previous heartbeat did not
+    /// reach.
     fn send(&mut self) -> Option<Beat> {
         let all = self.generation.held.all();
         let mut guards: Vec<_> =
             all.iter().filter(|held| !self.refused.contains(held.path())).cloned().collect();
         if guards.is_empty() {
-            // Permission READ is missing on all of them. A refused check renews the lease as well: only a
-            // quorum can refuse it (decision 3).
+            // Permission READ is missing on all of them. A refused check renews the lease as well, because
+            // only a quorum can refuse it (decision 3).
             guards.extend(all.into_iter().take(1));
         }
         if guards.is_empty() {
@@ -158,7 +160,7 @@ impl Heartbeat<'_> {
         let (now, pulse) = (self.generation.clock.now(), self.generation.lease.timing().pulse());
         let is_due =
             |held: &HoldState| held.beginning().unrecorded().is_some() && held.since() + pulse <= now;
-        let first = turns(&mut guards, self.cursor, |held| is_due(held));
+        let first = reorder(&mut guards, self.cursor, |held| is_due(held));
         guards.truncate(self.fitting(&guards));
         self.cursor = self.cursor.wrapping_add(guards.len().saturating_sub(first));
         if guards.iter().any(|held| is_due(held)) {
@@ -167,9 +169,9 @@ impl Heartbeat<'_> {
         Some(self.check(guards))
     }
 
-    /// Number of guards that one request has room for.
+    /// Returns the number of guards that fit into one request.
     fn fitting(&self, guards: &[Arc<HoldState>]) -> usize {
-        /// Bytes of a check or a write in a multi, besides its path and data.
+        /// Bytes of a check or a write in a multi, apart from its path and data.
         const FIELDS: usize = 32;
         let mut room = self.generation.max_request;
         let fits = guards.iter().take_while(|held| {
@@ -187,20 +189,20 @@ impl Heartbeat<'_> {
         Beat { reply: self.generation.session.submit(Request::Multi(checks), Lane::Lease), guards }
     }
 
-    /// Looks at what is left to record.
+    /// Recomputes when the next beginning must be recorded.
     fn recorded(&mut self) {
         if self.record_from.is_some() {
             self.record_from = self.unrecorded(&self.generation.held.all());
         }
     }
 
-    /// Draws the consequences of a heartbeat's outcome. Returns the heartbeat that follows at once for the
-    /// guards behind a failed check.
+    /// Evaluates the outcome of a heartbeat. Returns the heartbeat that follows immediately for the guards
+    /// behind a failed check.
     fn judge(&mut self, mut guards: Vec<Arc<HoldState>>, outcome: Outcome) -> Option<Beat> {
-        // A request that was lost is due again at once, and waits in the queue until the link is back.
+        // A lost request is due again immediately, and waits in the queue until the link is back.
         let Outcome::Reply(reply) = outcome else { return None };
-        // An answer that did not renew the lease, as of a server that throttles, is followed by a pause, not
-        // by the next heartbeat at once.
+        // A reply that did not renew the lease, such as one from a throttling server, is followed by a pause
+        // and not by another heartbeat right away.
         self.not_before = self.generation.clock.now() + self.generation.lease.timing().pause();
         let Ok(Response::Multi(results)) = reply.result else { return None };
         let Some((index, code)) = MultiResult::first_failure(&results) else {
@@ -214,26 +216,29 @@ impl Heartbeat<'_> {
             Code::NO_NODE if !planted!(OwnDeletionUnseen) => {
                 failed.mark_lost(LostReason::NodeDeleted);
             }
-            // Somebody wrote to it, as one who asks for the place, or it may not be written: it is there, and
-            // its beginning stays unknown.
+            // Either another client wrote to the node, for example to ask for its place, or this client may
+            // not write to it. The node exists, and its beginning stays unknown.
             _ if failed.beginning().unrecorded().is_some() => failed.beginning().settle(),
             Code::NO_AUTH if self.refused.insert(failed.path().to_owned()) => {
-                tracing::error!(client = %self.generation.client, path = %failed.path(), "the guard's node may not be checked: permission READ is missing");
+                // Event: The client may not read the node of one of its guards. The guard stays valid; the
+                // client checks the node with exists requests instead of reads. Logged once for each node.
+                // Action: Grant permission READ on the guards' nodes to the client.
+                tracing::error!(client = %self.generation.client, path = %failed.path(), "permission READ on the guard's node is missing; checking only that the node exists");
                 self.unreadable = Some(failed);
             }
             _ => {}
         }
         self.recorded();
-        // A multi ends at its first failure: the nodes before it were found, those behind it were not looked
-        // at.
+        // A multi ends at its first failure: the nodes before it exist, the nodes after it were not checked.
         (!behind.is_empty()).then(|| self.check(behind))
     }
 }
 
-/// Brings guards, the oldest first, into the order in which they are checked: some that `come_first`, then
-/// the others from the one on whose turn it is. Returns the number of those that come first.
-fn turns<T>(guards: &mut Vec<T>, cursor: usize, come_first: impl Fn(&T) -> bool) -> usize {
-    let first: Vec<_> = guards.extract_if(.., |guard| come_first(guard)).take(RECORDS_FIRST).collect();
+/// Sorts guards, given oldest first, into the order in which they are checked: first some for which
+/// `have_priority` holds, then the others in rotation from `cursor`. Returns the number of those that go
+/// first.
+fn reorder<T>(guards: &mut Vec<T>, cursor: usize, have_priority: impl Fn(&T) -> bool) -> usize {
+    let first: Vec<_> = guards.extract_if(.., |guard| have_priority(guard)).take(RECORDS_FIRST).collect();
     let count = first.len();
     let start = cursor % guards.len().max(1);
     guards.rotate_left(start);
@@ -241,8 +246,9 @@ fn turns<T>(guards: &mut Vec<T>, cursor: usize, come_first: impl Fn(&T) -> bool)
     count
 }
 
-/// The check of a guard's node; for one that has not recorded its beginning a write of it, which is refused
-/// once anybody wrote to the node. Late, too, it does no harm (decision 15).
+/// Returns the check of a guard's node. If the guard's beginning is not recorded yet, returns a write that
+/// records it; the servers refuse that write once the node was modified. A late write is harmless (decision
+/// 15).
 fn check_or_record(held: &HoldState) -> MultiOp {
     let path = held.node.unique_path().to_owned();
     match held.beginning().unrecorded() {
@@ -258,11 +264,11 @@ async fn wait_until(generation: &SessionGeneration, deadline: Option<Timestamp>)
     }
 }
 
-/// Watches a guard's own node, so that its holder learns of a deletion as fast as the next in line does.
-/// Returns the path.
+/// Watches a guard's own node, so that its holder learns of a deletion as quickly as the next client in line
+/// does. Returns the path.
 ///
-/// The watch of a released guard stays until our own delete fires it: that is one request less than removing
-/// it.
+/// The watch of a released guard stays in place until the client's own delete fires it, which saves the
+/// request that removes the watch.
 async fn watch_own_node(held: Arc<HoldState>, readable: bool) -> String {
     until_deleted(&held, readable).await;
     if planted!(OwnDeletionUnseen) {
@@ -272,16 +278,16 @@ async fn watch_own_node(held: Arc<HoldState>, readable: bool) -> String {
     held.path().to_owned()
 }
 
-/// Resolves when the servers say that the node is gone. Never resolves where they cannot say it: then
-/// heartbeat, lease and the end of the session tell.
+/// Resolves when the servers report that the node was deleted. Never resolves if they cannot report it; then
+/// the heartbeat, the lease and the end of the session decide.
 ///
-/// Without permission READ the node is watched by `exists`, and looked for as often as heartbeats are due:
-/// some servers do not tell a client of changes of a node that it may not read.
+/// Without permission READ, the node is watched by `exists` and polled as often as heartbeats are due,
+/// because some servers do not notify a client of changes to a node that it may not read.
 async fn until_deleted(held: &HoldState, mut readable: bool) {
     let session = &held.generation.session;
     let mut own = held.take_own_watch().filter(|_| readable);
     loop {
-        // One that the ticket has set tells of all that was written to the node since it was made.
+        // The watch that the ticket has set covers every change of the node since its creation.
         if let Some(watch) = own.take() {
             match watch.await {
                 Fired::Event(EventKind::Deleted) => return,
@@ -289,7 +295,7 @@ async fn until_deleted(held: &HoldState, mut readable: bool) {
                 Fired::Ended(_) => return pending().await,
             }
         }
-        if held.is_over() {
+        if held.has_ended() {
             return;
         }
         let path = held.path().to_owned();
@@ -305,7 +311,7 @@ async fn until_deleted(held: &HoldState, mut readable: bool) {
                     readable = false;
                     continue;
                 }
-                // Another claim stands at the path of this one's node, which was deleted while a link was
+                // Another claim exists at the same path: this claim's node was deleted while the link was
                 // lost (decision 8).
                 Ok(Response::Data { stat, .. } | Response::Stat(stat)) if !held.node.is_same(stat.czxid) => {
                     return;
@@ -336,29 +342,29 @@ async fn until_deleted(held: &HoldState, mut readable: bool) {
     }
 }
 
-/// Resolves when a look from time to time finds the node gone, or the guard is over.
+/// Resolves when periodic polling finds the node absent, or when the guard has ended.
 async fn until_absent(held: &HoldState) {
     loop {
         tokio::time::sleep(held.generation.lease.timing().pulse()).await;
-        let look = Request::Exists { path: held.path().to_owned(), watch: false };
-        if held.is_over() || is_absent(held.generation.session.submit(look, Lane::Cleanup).await) {
+        let exists = Request::Exists { path: held.path().to_owned(), watch: false };
+        if held.has_ended() || is_absent(held.generation.session.submit(exists, Lane::Cleanup).await) {
             return;
         }
     }
 }
 
-fn is_absent(looked: Outcome) -> bool {
-    matches!(looked, Outcome::Reply(reply) if reply.result == Err(Code::NO_NODE))
+fn is_absent(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::Reply(reply) if reply.result == Err(Code::NO_NODE))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The guards of one heartbeat, and the cursor after it.
+    /// Returns the guards of one heartbeat, and the cursor after it.
     fn beat(all: usize, cursor: usize, is_new: impl Fn(usize) -> bool) -> (Vec<usize>, usize) {
         let mut guards: Vec<_> = (0..all).collect();
-        let first = turns(&mut guards, cursor, |guard| is_new(*guard));
+        let first = reorder(&mut guards, cursor, |guard| is_new(*guard));
         assert_eq!(guards.iter().collect::<HashSet<_>>().len(), all);
         guards.truncate(GUARDS_PER_HEARTBEAT);
         let cursor = cursor + guards.len() - first;

@@ -14,10 +14,10 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-/// Data written into a contender's node to ask it to give up its place.
+/// Data written into a contender's node to ask the contender to give up its place.
 pub(crate) const REVOKE: &[u8] = b"__REVOKE__";
 
-/// State of one guard: its node, whether it still holds, and the tokens that its loss cancels.
+/// State of one guard: its node, whether it is still held, and the tokens that its loss cancels.
 pub(crate) struct HoldState {
     pub(crate) generation: Arc<SessionGeneration>,
     pub(crate) node: Arc<OwnedNode>,
@@ -25,21 +25,22 @@ pub(crate) struct HoldState {
     recipe: Recipe,
     since: Timestamp,
     beginning: Beginning,
-    /// Watch on the node as it was made, until the `Heartbeat` takes it.
+    /// Watch that has been on the node since its creation, until the `Heartbeat` takes it.
     own: Mutex<Option<Box<Watch>>>,
     mark: LeaseMark,
     end: OnceLock<End>,
-    /// Cancelled when lost.
+    /// Cancelled when the guard is lost.
     token: CancellationToken,
-    /// Cancelled when somebody asked for the place.
+    /// Cancelled when another client asks for the place.
     revoked: CancellationToken,
-    /// Tokens of the `HoldSet`s that this is in, each under its number; cancelled when this is lost.
+    /// Tokens of the `HoldSet`s that contain this guard, each under its number. Cancelled when the guard is
+    /// lost.
     sets: Mutex<Vec<(u64, CancellationToken)>>,
-    /// Gauge that is 1 while it is held. On the heap, because few have one.
+    /// Gauge that is 1 while the guard is held. On the heap, because few guards have one.
     gauge: OnceLock<Box<Series>>,
     /// State of the hold that lent this one.
     lender: Option<Arc<Self>>,
-    /// State of the hold that this one lent last. Once there was one, metrics and log tell of the lent holds
+    /// State of the hold that this one lent last. Once there is one, metrics and log report the lent holds
     /// instead of this one.
     lent: Mutex<Option<Weak<Self>>>,
     _alive: TaskTrackerToken,
@@ -78,8 +79,8 @@ impl HoldState {
         }
     }
 
-    /// State of the guard that has `node` beside this one's: with the same fence and lease, and lost for
-    /// itself. It may outlive this one.
+    /// Creates the state of a guard that owns `node` in addition to this guard's node. The new guard has the
+    /// same fence and lease, is lost separately, and may outlive this one.
     pub(crate) fn beside(&self, node: Arc<OwnedNode>, beginning: Beginning) -> Self {
         let generation = Arc::clone(&self.generation);
         let mut beside = Self::new(generation, node, self.recipe.clone(), self.mark, beginning, None);
@@ -89,19 +90,20 @@ impl HoldState {
         beside
     }
 
-    /// State of a hold that this one lends: with the same node, fence and lease, and lost with this one. It
-    /// is lost from the beginning if this one is, and metrics and log do not tell of it then.
+    /// Creates the state of a hold that this one lends, with the same node, fence and lease. The lent hold is
+    /// lost together with this one. If this one is already lost, the lent hold starts as lost, and metrics
+    /// and log do not report it.
     pub(crate) fn lend(self: &Arc<Self>, waited: Duration) -> Arc<Self> {
         let lease = &self.generation.lease;
         let fresh = planted!(TurnAfterLoss).then(|| lease.mark(self.generation.clock.now())).flatten();
-        let mut state = self.beside(Arc::clone(&self.node), Beginning::is_creation());
+        let mut state = self.beside(Arc::clone(&self.node), Beginning::at_creation());
         state.mark = fresh.unwrap_or(self.mark);
         state.revoked = self.revoked.clone();
         state.lender = Some(Arc::clone(self));
         let state = Arc::new(state);
         let mut lent = self.lent.lock().unwrap_or_else(PoisonError::into_inner);
-        // `mark_lost` stores the end before it takes the lock: a loss at the same time is seen here, or finds
-        // the lent state there.
+        // `mark_lost` stores the end before it takes this lock. A concurrent loss is therefore either visible
+        // here, or finds the lent state.
         match self.end.get() {
             Some(end) if !planted!(TurnAfterLoss) => {
                 let _ = state.end.set(*end);
@@ -110,7 +112,7 @@ impl HoldState {
             _ => {
                 let before = lent.replace(Arc::downgrade(&state));
                 drop(lent);
-                // The first one was counted when this one was acquired.
+                // The first lent hold was counted when this hold was acquired.
                 if let Some(before) = before {
                     self.recipe.metrics.acquired(waited);
                     self.recipe.metrics.passed_on();
@@ -121,17 +123,17 @@ impl HoldState {
         state
     }
 
-    /// State of the hold that was lent last; `None` when there never was one.
+    /// Returns the state of the hold that was lent last, or `None` if there was none.
     fn lent(&self) -> Option<Weak<Self>> {
         self.lent.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// True for the state of a lent hold.
+    /// Returns true for the state of a lent hold.
     pub(crate) fn is_lent(&self) -> bool {
         self.lender.is_some()
     }
 
-    /// Takes the watch on the node as it was made, if one is set.
+    /// Takes the watch that has been on the node since its creation, if there is one.
     pub(crate) fn take_own_watch(&self) -> Option<Box<Watch>> {
         self.own.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -140,12 +142,12 @@ impl HoldState {
         &self.beginning
     }
 
-    /// Time since which it is held.
+    /// Returns the time since which the guard is held.
     pub(crate) fn since(&self) -> Timestamp {
         self.since
     }
 
-    /// Full path of the node.
+    /// Returns the full path of the node.
     pub(crate) fn path(&self) -> &str {
         &self.node.path
     }
@@ -158,9 +160,10 @@ impl HoldState {
         self.sets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Cancels `token`, too, when this is lost, until it leaves under the same `number`.
+    /// Also cancels `token` when the guard is lost, until it leaves under the same `number`.
     pub(crate) fn join(&self, number: u64, token: &CancellationToken) {
-        // The token is added before the look: a loss at the same time cancels it in `mark_lost` or here.
+        // The token is added before the check, so that a concurrent loss cancels it either in `mark_lost` or
+        // here.
         self.sets().push((number, token.clone()));
         if let Some(End::Lost(..)) = self.end.get() {
             token.cancel();
@@ -171,11 +174,11 @@ impl HoldState {
         self.sets().retain(|(other, _)| *other != number);
     }
 
-    /// Compares clock and generation: no I/O, and right even after the process was frozen. Once it fails it
-    /// always fails.
+    /// Compares clock and generation without I/O; correct even after the process was frozen. Once this fails,
+    /// it always fails.
     pub(crate) fn check(&self) -> Result<(), LostReason> {
         #[cfg(docent_planted)]
-        if self.has_lease_again() {
+        if self.has_regained_lease() {
             return Ok(());
         }
         match self.end.get() {
@@ -186,19 +189,19 @@ impl HoldState {
         if planted!(CheckWithoutClock) {
             return Ok(());
         }
-        // The clock decides, and not the task that keeps the lease: after a pause of the process a poll of
-        // the guard's work may run before that task.
+        // The clock decides, not the task that keeps the lease: after a pause of the process, the guard's
+        // work may be polled before that task.
         self.check_clock()
     }
 
-    /// Time until the lease ends, as it stands now; zero once the guard is lost or released.
+    /// Returns the time until the current end of the lease, or zero once the guard is lost or released.
     pub(crate) fn lease_left(&self) -> Duration {
-        // The deadline first: one that is read after the check may be that of a later lease.
+        // Read the deadline first, because a deadline read after the check may be that of a later lease.
         let left = self.generation.lease.deadline().since(self.generation.clock.now());
         self.check().map_or(Duration::ZERO, |()| left)
     }
 
-    /// As [`check`](Self::check), for a guard that is neither lost nor released.
+    /// Like [`check`](Self::check), for a guard that is neither lost nor released.
     pub(crate) fn check_clock(&self) -> Result<(), LostReason> {
         if self.generation.lease.holds(self.mark, self.generation.clock.now()) {
             return Ok(());
@@ -208,18 +211,18 @@ impl HoldState {
 
     /// The defect [`LostUnLoses`](crate::planted::Planted::LostUnLoses).
     #[cfg(docent_planted)]
-    fn has_lease_again(&self) -> bool {
+    fn has_regained_lease(&self) -> bool {
         planted!(LostUnLoses)
             && matches!(self.end.get(), Some(End::Lost(LostReason::LeaseExpired, _)))
             && self.generation.lease.mark(self.generation.clock.now()).is_some()
     }
 
-    /// Sets `gauge` to 1 until this is lost or released. The first one counts.
+    /// Sets `gauge` to 1 until the guard is lost or released. Only the first gauge is used.
     pub(crate) fn show_in(&self, gauge: Series) {
         gauge.set(1.0);
         let gauge = self.gauge.get_or_init(|| Box::new(gauge));
-        // It may have ended before the gauge was there for `ended`.
-        if self.is_over() {
+        // The guard may have ended before `ended` could see the gauge.
+        if self.has_ended() {
             gauge.set(0.0);
         }
     }
@@ -235,12 +238,12 @@ impl HoldState {
 
 impl Drop for HoldState {
     fn drop(&mut self) {
-        // Neither released nor lost: a panic kept a hold from being made of it.
+        // Neither released nor lost: a panic prevented the hold from being created.
         if self.end.get().is_none() && !self.is_lent() {
             self.generation.held.ended();
         }
-        // The node is deleted with the guard: that uses the watch up, and its removal would be one request
-        // more.
+        // The node is deleted with the guard, which fires the watch. Removing the watch would cost another
+        // request.
         if let Some(watch) = self.take_own_watch() {
             watch.leave();
         }
@@ -269,7 +272,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[tokio::test]
-    async fn the_lease_that_is_left_follows_acknowledged_writes_and_is_none_after_the_end() {
+    async fn the_remaining_lease_follows_acknowledged_writes_and_is_zero_after_the_end() {
         let client = Client::builder("127.0.0.1:1").build().unwrap();
         let generation = client.shared().generation();
         let (lease, now) = (&generation.lease, generation.clock.now());
@@ -283,7 +286,7 @@ mod tests {
             node,
             client.shared().recipe(&KIND),
             mark,
-            Beginning::is_creation(),
+            Beginning::at_creation(),
             None,
         );
         assert!(held.lease_left() <= SECOND * 5 && held.lease_left() > SECOND * 3);

@@ -10,26 +10,26 @@ use tokio_util::task::TaskTracker;
 pub(crate) struct HoldTable {
     guards: Mutex<Guards>,
     live: AtomicUsize,
-    /// Writes under way that begin or end guards, by the stage of those.
+    /// Writes in flight that begin or end guards, by the stage of the guards.
     under_way: [AtomicUsize; Stage::OF_GUARDS.len()],
     /// Counts guards until they are dropped.
     pub(super) alive: TaskTracker,
-    /// Rung when a guard was added, but not for those that follow it within a moment.
+    /// Rung when a guard was added, but not for guards that follow within a moment.
     pub(crate) bell: Notify,
-    /// Rung when a guard ended, or a write that begins or ends guards.
-    over: Notify,
+    /// Rung when a guard has ended, or a write that begins or ends guards.
+    changed: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Guards {
-    /// Guards that [`take_added`](HoldTable::take_added) has not handed out yet.
+    /// Guards that [`take_added`](HoldTable::take_added) has not returned yet.
     added: Vec<Weak<HoldState>>,
-    /// True once the bell was rung for one that was added: it is not rung for those that follow soon.
+    /// True once the bell was rung for an added guard. Guards that follow soon do not ring it again.
     gathers: bool,
     known: Vec<Weak<HoldState>>,
 }
 
-/// A write under way that begins or ends guards.
+/// A write in flight that begins or ends guards.
 pub(crate) struct UnderWay<'a> {
     table: &'a HoldTable,
     stage: Stage,
@@ -38,7 +38,7 @@ pub(crate) struct UnderWay<'a> {
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         self.table.under_way(self.stage).fetch_sub(1, Ordering::SeqCst);
-        self.table.over.notify_waiters();
+        self.table.changed.notify_waiters();
     }
 }
 
@@ -61,10 +61,10 @@ impl HoldTable {
 
     pub(super) fn ended(&self) {
         self.live.fetch_sub(1, Ordering::Relaxed);
-        self.over.notify_waiters();
+        self.changed.notify_waiters();
     }
 
-    /// Guards of a stage of the client's shutdown that are neither lost nor released.
+    /// Returns the guards of a shutdown stage of the client that are neither lost nor released.
     pub(crate) fn of(&self, stage: Stage) -> Vec<Arc<HoldState>> {
         let mut guards = self.all();
         guards.retain(|held| held.recipe().stage() == stage);
@@ -80,51 +80,51 @@ impl HoldTable {
         }
     }
 
-    /// Counts a write that begins or ends guards of this stage, until the value that it returns is dropped:
-    /// it is told by the servers before the client's shutdown goes on from their stage to the next.
+    /// Counts a write that begins or ends guards of this stage, until the returned value is dropped. The
+    /// outcome of the write must be known before the client's shutdown moves from this stage to the next.
     pub(crate) fn begin_write(&self, stage: Stage) -> UnderWay<'_> {
         self.under_way(stage).fetch_add(1, Ordering::SeqCst);
         UnderWay { table: self, stage }
     }
 
-    /// True when all guards of a stage are lost or released, and no write that begins or ends one is under
-    /// way.
-    pub(crate) fn is_over(&self, stage: Stage) -> bool {
+    /// Returns true if all guards of a stage are lost or released, and no write that begins or ends one is in
+    /// flight.
+    pub(crate) fn is_idle(&self, stage: Stage) -> bool {
         self.under_way(stage).load(Ordering::SeqCst) == 0 && self.of(stage).is_empty()
     }
 
-    /// Waits until all guards of a stage are lost or released, and no write that begins or ends one is under
-    /// way.
-    pub(crate) async fn over(&self, stage: Stage) {
+    /// Waits until all guards of a stage are lost or released, and no write that begins or ends one is in
+    /// flight.
+    pub(crate) async fn wait_idle(&self, stage: Stage) {
         loop {
-            let over = self.over.notified();
-            if self.is_over(stage) {
+            let changed = self.changed.notified();
+            if self.is_idle(stage) {
                 return;
             }
-            over.await;
+            changed.await;
         }
     }
 
-    /// Guards that are neither lost nor released.
+    /// Returns the number of guards that are neither lost nor released.
     pub(crate) fn live(&self) -> usize {
         self.live.load(Ordering::Relaxed)
     }
 
-    /// Waits until every guard, lost ones too, was dropped. No guard may be added after this was called.
+    /// Waits until every guard, including lost ones, was dropped. No guard may be added after this call.
     pub(crate) async fn all_dropped(&self) {
         self.alive.close();
         self.alive.wait().await;
     }
 
-    /// Guards that were added since the last call and are not over. True with them when the caller shall come
-    /// for more before long: the bell is not rung for those.
+    /// Returns the guards that were added since the last call and have not ended. Also returns true if the
+    /// caller must call again soon, because the bell is not rung for guards added shortly after these.
     pub(crate) fn take_added(&self) -> (Vec<Arc<HoldState>>, bool) {
         let mut guards = self.lock();
         let added: Vec<_> = guards.added.drain(..).collect();
         let gathers = !added.is_empty();
         guards.gathers = gathers;
         let fresh = added.iter().filter_map(live).collect();
-        // Guards that are over are forgotten when the list would grow.
+        // Guards that have ended are dropped when the list would grow.
         if guards.known.len() + added.len() > guards.known.capacity() {
             guards.known.retain(|guard| live(guard).is_some());
         }
@@ -132,7 +132,7 @@ impl HoldTable {
         (fresh, gathers)
     }
 
-    /// All guards that are not over, oldest first.
+    /// Returns all guards that have not ended, oldest first.
     pub(crate) fn all(&self) -> Vec<Arc<HoldState>> {
         let mut guards = self.lock();
         guards.known.retain(|guard| live(guard).is_some());
@@ -142,5 +142,5 @@ impl HoldTable {
 }
 
 fn live(guard: &Weak<HoldState>) -> Option<Arc<HoldState>> {
-    guard.upgrade().filter(|held| !held.is_over())
+    guard.upgrade().filter(|held| !held.has_ended())
 }

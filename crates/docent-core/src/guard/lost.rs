@@ -4,25 +4,25 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LostReason {
-    /// No write was acknowledged in time: the servers may end the session soon.
+    /// No write was acknowledged in time, and the servers may expire the session soon.
     LeaseExpired,
-    /// The servers ended the session.
+    /// The servers expired the session.
     SessionExpired,
-    /// The session was given up, because no server could be reached for too long or
+    /// The client gave up the session, because no server was reachable for too long or
     /// [a node could not be deleted](crate::ClientBuilder::end_session_on_refused_delete).
     SessionAbandoned,
-    /// The servers refused the client's credentials when its link was made again.
+    /// The servers refused the client's credentials when it reconnected.
     AuthFailed,
-    /// Somebody deleted the guard's node.
+    /// Another client deleted the guard's node.
     NodeDeleted,
-    /// The client was closed; or its task is gone, because it panicked or its runtime was shut down.
+    /// The client was closed, or its task stopped because it panicked or its runtime was shut down.
     Closed,
-    /// It was given up by another handle that shares it.
+    /// Another handle that shares the guard released it.
     Released,
 }
 
 impl LostReason {
-    /// Label in metrics.
+    /// Returns the label used in metrics.
     pub(super) fn label(self) -> &'static str {
         match self {
             Self::LeaseExpired => "lease_expired",
@@ -40,36 +40,37 @@ impl fmt::Display for LostReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::LeaseExpired => "no write was acknowledged before the lease ran out",
-            Self::SessionExpired => "the servers ended the session",
-            Self::SessionAbandoned => "the session was given up",
+            Self::SessionExpired => "the session expired",
+            Self::SessionAbandoned => "the client gave up the session",
             Self::AuthFailed => "the servers refused the client's credentials",
-            Self::NodeDeleted => "its node was deleted by somebody else",
+            Self::NodeDeleted => "another client deleted its node",
             Self::Closed => "the client was closed",
-            Self::Released => "it was given up",
+            Self::Released => "another handle released it",
         })
     }
 }
 
-/// Error of a lost guard: another holder may have its place now.
+/// Error of a lost guard: another client may now hold its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the guard is lost: {reason}")]
 pub struct Lost {
-    /// The reason.
+    /// The reason for the loss.
     pub reason: LostReason,
 }
 
 impl Lost {
-    /// Always false: a guard is lost for good.
+    /// Always returns false, because a lost guard stays lost.
     pub fn is_retryable(&self) -> bool {
         false
     }
 
-    /// Always false: an operation whose guard is lost after it was sent has an unknown outcome instead.
+    /// Always returns false, because an operation whose guard is lost after the request was sent fails with
+    /// `OutcomeUnknown` instead.
     pub fn may_have_applied(&self) -> bool {
         false
     }
 
-    /// `None`: the guard knows its path.
+    /// Returns `None`, because the guard knows its path.
     pub fn path(&self) -> Option<&str> {
         None
     }

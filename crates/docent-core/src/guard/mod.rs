@@ -1,15 +1,15 @@
-//! Guards: when one begins, how it is kept, and when it is lost.
+//! Guards: when a guard begins, how it is kept, and when it is lost.
 //!
-//! `SessionGeneration::hold` begins one, while the session's lease runs. `HoldState::mark_lost` is the only
-//! end that is a loss, and these call it:
+//! `SessionGeneration::hold` begins a guard while the session's lease runs. `HoldState::mark_lost` is the
+//! only end that counts as a loss. It is called by:
 //!
 //! - `HoldState::check` and `HoldState::lost`, by the clock: the lease has run out;
-//! - `heartbeat`, which renews the lease: its check, or the watch on the guard's node, says that the node is
-//!   gone;
+//! - `heartbeat`, which renews the lease: its check, or the watch on the guard's node, finds the node
+//!   deleted;
 //! - `SessionGeneration::end` and `SessionGeneration::add`: the session has ended, or the client was closed;
-//! - `HoldState::confirm`: after a lost link another node stands at the path;
+//! - `HoldState::confirm`: after a lost link, another node exists at the path;
 //! - `HoldState::mark_lost` itself: the hold that lent this one, or that this one lent, is lost;
-//! - above this folder, the operations that ask a quorum about the node: `verify`, transactions and
+//! - outside of this folder, the operations that ask a quorum about the node: `verify`, transactions and
 //!   `downgrade`.
 
 mod beginning;

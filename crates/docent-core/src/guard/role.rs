@@ -1,14 +1,14 @@
 use serde::Serialize;
 use std::fmt;
 
-/// Role of a place in a line: whether others may hold beside it.
+/// Role of a place in a line: whether it can be held together with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Role {
-    /// It excludes everybody else.
+    /// Excludes every other holder.
     Exclusive,
-    /// It goes together with others of its kind.
+    /// Can be held together with other shared places.
     Shared,
 }
 

@@ -55,10 +55,10 @@ pub(super) struct Part {
 
 impl Part {
     fn check_for(&self, operation: &'static str) -> Result<(), Error> {
-        self.state.check().map_err(|reason| self.lost_in(operation, reason))
+        self.state.check().map_err(|reason| self.lost_error(operation, reason))
     }
 
-    pub(super) fn lost_in(&self, operation: &'static str, reason: LostReason) -> Error {
+    pub(super) fn lost_error(&self, operation: &'static str, reason: LostReason) -> Error {
         Error::new(ErrorKind::Lost(reason), operation).at(&self.subject)
     }
 
@@ -87,7 +87,7 @@ impl Held {
         }
     }
 
-    /// The only part, or the first one.
+    /// The only part, or the first of several.
     pub(super) fn first(&self) -> &Part {
         &self.parts()[0]
     }
@@ -103,7 +103,7 @@ impl Held {
     /// `None` for:
     /// - a guard that was never exclusive, such as a reader's or a permit;
     /// - a set of locks: each lock has a fence;
-    /// - a [lent](crate::recipe::Hold::lend) hold: others have had the same fence.
+    /// - a [lent](crate::recipe::Hold::lend) hold: other holds lent by the same hold have the same fence.
     pub fn fence(&self) -> Option<Fence> {
         match &self.0 {
             Parts::One(part) => part.fence(),
@@ -151,16 +151,16 @@ impl Held {
     /// The time left on the lease; zero once the guard is lost or released. Each acknowledged heartbeat
     /// extends it. Does no I/O.
     ///
-    /// If work needs time to stop, such as a child process, start to stop it when less than that time is
-    /// left. On a healthy connection the value stays above the full lease minus a third of the session
-    /// timeout.
+    /// If the work needs time to stop, as a child process does, begin to stop it when the lease has less than
+    /// that time left. On a healthy connection the value stays above the full lease minus a third of the
+    /// session timeout.
     pub fn lease_left(&self) -> Duration {
         self.parts().iter().map(|part| part.state.lease_left()).min().unwrap_or_default()
     }
 
     /// Waits until the guard is lost, and returns the reason. It returns at the end of the lease even if the
-    /// client's threads are blocked. It never returns after a release, except that of a
-    /// [`Hold`](crate::recipe::Hold) which was [given up](crate::recipe::Hold::give_up) for all who share it.
+    /// client's threads are blocked. It never returns after a release. Exception: a
+    /// [`Hold`](crate::recipe::Hold) that was [given up](crate::recipe::Hold::give_up) for all its users.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -233,11 +233,11 @@ impl Held {
 
 async fn verify_all(parts: &[Part]) -> Result<(), Error> {
     let states: Vec<_> = parts.iter().map(|part| Arc::clone(&part.state)).collect();
-    // One check for all would suffice, but would not show which one is lost.
+    // One request with all checks would suffice, but would not show which hold is lost.
     let verify = join_all(parts.iter().map(|part| verify(&part.client, &part.subject, &part.state)));
     let answers = while_held(&states, verify).await;
     answers.into_iter().flatten().collect::<Result<(), Error>>()?;
-    // One may have been lost since its answer, while those of the others were waited for.
+    // A hold may have been lost since its answer arrived, while other answers were awaited.
     parts.iter().try_for_each(|part| part.check_for("verify"))
 }
 

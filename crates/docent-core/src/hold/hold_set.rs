@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio_util::sync::CancellationToken;
 
-/// Several holds as one, of one client: it is held while all of them are, and lost as soon as one of them is.
+/// Several holds of one client combined into one. The set is held while all its holds are held, and lost as
+/// soon as one of them is lost.
 ///
 /// # On drop
-/// All are given up, but for those that somebody else shares.
+/// All holds are given up, except those that are shared elsewhere.
 ///
 /// # Examples
 /// ```no_run
@@ -29,19 +30,19 @@ use tokio_util::sync::CancellationToken;
 pub struct HoldSet {
     holds: Vec<Arc<Hold>>,
     held: Held,
-    /// Number under which the holds know the token of the set.
+    /// Number that identifies the token of the set in its holds.
     number: u64,
 }
 
 impl HoldSet {
-    /// All of `holds` as one.
+    /// Combines `holds` into one.
     ///
     /// # Errors
-    /// `InvalidInput` when there is none.
+    /// `InvalidInput` if `holds` is empty.
     pub fn new(holds: Vec<Arc<Hold>>) -> Result<Self, Error> {
         static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
         if holds.is_empty() {
-            return Err(Error::invalid_input("acquire", "a set of 0 holds must have at least one"));
+            return Err(Error::invalid_input("acquire", "a set of 0 holds must contain at least 1"));
         }
         let (token, number) = (CancellationToken::new(), NEXT_NUMBER.fetch_add(1, Ordering::Relaxed));
         holds.iter().for_each(|hold| hold.state().join(number, &token));
@@ -49,18 +50,19 @@ impl HoldSet {
         Ok(Self { held: Held::all(parts, token), holds, number })
     }
 
-    /// All of `holds` as one, once it is certain that all were held at the same moment: the first may have
-    /// been deleted before the last came, which is not known yet. `None` when one was lost.
+    /// Combines `holds` into one, after making certain that all were held at the same moment. The node of the
+    /// first may have been deleted before the last was acquired, which the client may not know yet. Returns
+    /// `None` if a hold was lost.
     ///
     /// # Errors
-    /// `InvalidInput` when there is none; `Timeout`, `NoAuth`, `Closed`.
+    /// `InvalidInput` if `holds` is empty; `Timeout`, `NoAuth`, `Closed`.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: the holds are given up.
+    /// This method is cancel safe, but cancelling it gives up the holds.
     pub async fn together(holds: Vec<Arc<Hold>>) -> Result<Option<Self>, Error> {
         let set = Self::new(holds)?;
-        // `verify` asks for each node: all stood at the moment when the first was found, for all were made
-        // before that.
+        // `verify` checks each node. All nodes were created before the first check, so all existed when the
+        // first check was applied.
         let proven = if set.holds.len() > 1 && !planted!(SetUnproven) { set.verify().await } else { Ok(()) };
         match proven {
             Err(error) if !error.is_lost() => Err(error),
@@ -68,24 +70,25 @@ impl HoldSet {
         }
     }
 
-    /// The holds, in the order they were given.
+    /// The holds, in the given order.
     pub fn holds(&self) -> &[Arc<Hold>] {
         &self.holds
     }
 
-    /// Gives all up and waits until their nodes are deleted. Holds that somebody else shares are left to
-    /// that.
+    /// Gives up all holds and waits until their nodes are deleted. Holds that are shared elsewhere remain
+    /// held.
     ///
     /// # Errors
-    /// That of the first one that failed, as [`Hold::release`]. All are given up whatever it is.
+    /// The error of the first hold that failed, as from [`Hold::release`]. All holds are given up in any
+    /// case.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: the release goes on in the background.
+    /// This method is cancel safe: the release continues in the background.
     pub async fn release(mut self) -> Result<(), Error> {
         let was_held = self.check_for("release");
         self.separate();
         let holds = std::mem::take(&mut self.holds);
-        // All deletes are submitted before the first one is waited for.
+        // All deletes are submitted before the first one is awaited.
         let releases = holds.into_iter().filter_map(Arc::into_inner).map(Hold::release);
         was_held.and(join_all(releases).await.into_iter().collect())
     }

@@ -1,8 +1,8 @@
-//! Holds: what a recipe's guards are made of.
+//! Holds: the building blocks of the guards of recipes.
 
 mod guard;
 mod held;
-#[expect(clippy::module_inception, reason = "the folder is about it")]
+#[expect(clippy::module_inception, reason = "the folder is named after its main module")]
 mod hold;
 mod hold_set;
 mod release;
@@ -13,6 +13,6 @@ pub use guard::Guard;
 pub use held::Held;
 pub use hold::Hold;
 pub use hold_set::HoldSet;
-pub(crate) use release::gone;
+pub(crate) use release::await_deletion;
 use run_while::run_while;
 use verify::verify;

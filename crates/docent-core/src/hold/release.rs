@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 /// Waits until the node of `held` is deleted, at most until its lease is over. A deletion that takes longer
 /// continues in the background.
-pub(crate) async fn gone(
+pub(crate) async fn await_deletion(
     operation: &'static str,
     path: &str,
     deadline: Instant,
@@ -19,23 +19,24 @@ pub(crate) async fn gone(
     was_held.map_err(lost)?;
     let Some(deletion) = deletion.filter(|_| !planted!(ReleaseNotAwaited)) else { return Ok(()) };
     tokio::select! {
-        // A reply that is there counts.
+        // A reply that has already arrived counts.
         biased;
         outcome = deletion.by(deadline) => match outcome {
-            DeleteOutcome::Gone => Ok(()),
+            DeleteOutcome::Deleted => Ok(()),
             DeleteOutcome::Refused(code) => Err(Error::from_code(code, operation).at(path)),
             DeleteOutcome::Closed => Err(error(ErrorKind::Closed)),
             DeleteOutcome::Timeout => {
-                Err(error(ErrorKind::Timeout).because("it goes on in the background"))
+                Err(error(ErrorKind::Timeout).because("the deletion continues in the background"))
             }
         },
-        reason = lease_over(held) => Err(lost(reason)),
+        reason = lease_lapsed(held) => Err(lost(reason)),
     }
 }
 
-/// As `HoldState::lease_over`, but not for a client that is closed: it carries pending deletes out.
-async fn lease_over(held: &HoldState) -> LostReason {
-    match held.lease_over().await {
+/// Same as `HoldState::lease_lapsed`, but never resolves if the client is closed, because a closing client
+/// completes pending deletes.
+async fn lease_lapsed(held: &HoldState) -> LostReason {
+    match held.lease_lapsed().await {
         LostReason::Closed => pending().await,
         reason => reason,
     }

@@ -3,7 +3,7 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-/// Polls `future` until it is done or a guard is lost; the clock is looked at before every poll.
+/// Polls `future` until it completes or a guard is lost; checks the clock before every poll.
 pub(super) async fn run_while<F: Future>(
     check: impl Fn() -> Result<(), Lost>,
     lost: impl Future<Output = LostReason>,

@@ -7,23 +7,23 @@ use docent_proto::{Code, MultiResult, Request, Response};
 use std::slice;
 use std::sync::Arc;
 
-/// Asks a quorum whether it is held.
+/// Checks through a quorum that the node is held.
 pub(super) fn verify(
     client: &Client,
     path: &str,
     held: &Arc<HoldState>,
 ) -> impl Future<Output = Result<(), Error>> + Send {
-    // On the heap: callers await it in futures of their own.
+    // Boxed because callers await it in their own futures.
     Box::pin(async move {
         let mut attempts = client.attempts("verify", path, Idempotency::Idempotent);
-        match while_held(slice::from_ref(held), ask(&mut attempts, held)).await {
+        match while_held(slice::from_ref(held), check_node(&mut attempts, held)).await {
             Ok(answer) => answer,
             Err(reason) => Err(attempts.error(ErrorKind::Lost(reason))),
         }
     })
 }
 
-async fn ask(attempts: &mut Attempts<'_>, held: &HoldState) -> Result<(), Error> {
+async fn check_node(attempts: &mut Attempts<'_>, held: &HoldState) -> Result<(), Error> {
     loop {
         held.check().map_err(|reason| attempts.error(ErrorKind::Lost(reason)))?;
         let request = Request::Multi(held.node.checks().collect());

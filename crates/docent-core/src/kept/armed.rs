@@ -4,9 +4,10 @@ use bytes::Bytes;
 use docent_proto::Stat;
 use futures_util::FutureExt;
 
-/// Node as it was seen last, with the watch that tells of its next change.
+/// Node as it was last read, with the watch that reports its next change.
 ///
-/// While that has not fired, on the link on which it was set, the node is known without another look.
+/// While the watch has not fired on the link on which it was set, the state of the node is known without
+/// another read.
 #[derive(Debug)]
 pub(super) struct Armed {
     data: Bytes,
@@ -15,13 +16,13 @@ pub(super) struct Armed {
     generation: u64,
     /// Number of links that were lost before the watch was set.
     losses: u64,
-    /// `None` once it fired.
+    /// `None` after the watch fired.
     watch: Option<Box<Watch>>,
 }
 
 impl Armed {
-    /// Takes note of the reply to a read that left `watch`, and that was sent after `losses` lost links. The
-    /// data is mostly that which is `wanted`.
+    /// Records the reply to a read that left `watch`, and that was sent after `losses` lost links. Usually
+    /// the data equals `wanted`.
     pub(super) fn new(
         generation: &SessionGeneration,
         losses: u64,
@@ -31,7 +32,7 @@ impl Armed {
         watch: Box<Watch>,
     ) -> Self {
         Self {
-            data: kept(data, wanted),
+            data: compact(data, wanted),
             version: stat.version,
             generation: generation.number,
             losses,
@@ -47,23 +48,23 @@ impl Armed {
         self.version
     }
 
-    /// Number of links that were lost before the look.
+    /// Number of links that were lost before the read.
     pub(super) fn losses(&self) -> u64 {
         self.losses
     }
 
-    /// The watch; `None` once it fired.
+    /// The watch; `None` after it fired.
     pub(super) fn watch(&self) -> Option<&Watch> {
         self.watch.as_deref()
     }
 
-    /// True when its version tells it apart from a node that somebody made in its place since: such a one
-    /// begins with version 0.
-    pub(super) fn is_told_apart(&self) -> bool {
+    /// Returns true if the version distinguishes the node from one that another client created in its place
+    /// since: a new node has version 0.
+    pub(super) fn is_distinguishable(&self) -> bool {
         self.version > 0
     }
 
-    /// Waits until the watch fires. Never resolves once it has.
+    /// Waits until the watch fires. Never resolves after it has fired.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -74,10 +75,12 @@ impl Armed {
         fired
     }
 
-    /// Number of lost links with which the node is known to be as it was seen, as far as the server of the
-    /// present link has told; `None` when it may have changed. A write that rests on it must go out on this
-    /// link or not at all, for a change is told on the next one only after it is there.
-    pub(super) fn stands(&mut self, generation: &SessionGeneration) -> Option<u64> {
+    /// Returns the number of lost links if the node is known to be as it was read, according to the events of
+    /// the current link. Returns `None` if the node may have changed.
+    ///
+    /// A write that relies on this must go out on this link or not at all: after a reconnect, changes are
+    /// reported only once the next link is established.
+    pub(super) fn losses_if_unchanged(&mut self, generation: &SessionGeneration) -> Option<u64> {
         if planted!(KnownWithoutWatch) {
             return Some(self.losses);
         }
@@ -90,9 +93,9 @@ impl Armed {
     }
 }
 
-/// The data found, as it is kept for as long as the node: not as a part of a read buffer, which would keep
-/// all of it in memory.
-fn kept(found: Option<&Bytes>, wanted: &Bytes) -> Bytes {
+/// Returns the found data in a form that is kept as long as the node: not as a slice of a read buffer, which
+/// would keep the whole buffer in memory.
+fn compact(found: Option<&Bytes>, wanted: &Bytes) -> Bytes {
     match found {
         Some(found) if found == wanted => wanted.clone(),
         Some(found) => Bytes::copy_from_slice(found),
@@ -105,14 +108,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_data_that_is_kept_holds_no_read_buffer() {
+    fn retained_data_holds_no_read_buffer() {
         let buffer = Bytes::from(vec![7; 64 * 1024]);
         let (wanted, found) = (Bytes::from(vec![7; 10]), buffer.slice(100..110));
-        let same = kept(Some(&found), &wanted);
-        assert_eq!((same.as_ptr(), &same), (wanted.as_ptr(), &found), "it is there already");
-        let other = kept(Some(&buffer.slice(..20)), &wanted);
+        let same = compact(Some(&found), &wanted);
+        assert_eq!((same.as_ptr(), &same), (wanted.as_ptr(), &found), "the wanted data is reused");
+        let other = compact(Some(&buffer.slice(..20)), &wanted);
         assert_eq!(other, buffer.slice(..20));
-        assert!(kept(None, &wanted).is_empty());
+        assert!(compact(None, &wanted).is_empty());
         drop(found);
         assert!(buffer.is_unique());
     }

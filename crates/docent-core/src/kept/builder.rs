@@ -1,4 +1,4 @@
-use super::life::Life;
+use super::lifetime::Lifetime;
 use super::{KeptNode, sequential};
 use crate::client::Client;
 use crate::error::Error;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// Settings of a [`KeptNode`].
 #[derive(Clone)]
-#[must_use = "a builder does nothing until it is told to keep"]
+#[must_use = "a builder does nothing until `keep` is called"]
 pub struct KeptNodeBuilder {
     client: Client,
     path: String,
@@ -17,7 +17,7 @@ pub struct KeptNodeBuilder {
     mode: CreateMode,
 }
 
-/// Least time to live: the node is touched three times in it.
+/// Minimum time to live: the node is touched three times within it.
 const LEAST_TTL: Duration = Duration::from_secs(1);
 
 impl KeptNodeBuilder {
@@ -25,33 +25,37 @@ impl KeptNodeBuilder {
         Self { client: client.clone(), path, data: Bytes::new(), mode: CreateMode::Ephemeral }
     }
 
-    /// Sets the data to keep; none by default.
+    /// Sets the data to keep; empty by default.
     pub fn data(self, data: impl Into<Bytes>) -> Self {
         Self { data: data.into(), ..self }
     }
 
-    /// Sets the mode, [`Ephemeral`](CreateMode::Ephemeral) by default. A time to live must be at least a
+    /// Sets the mode, [`Ephemeral`](CreateMode::Ephemeral) by default. A time to live must be at least one
     /// second.
     pub fn mode(self, mode: CreateMode) -> Self {
         Self { mode, ..self }
     }
 
-    /// Begins to keep the node. A sequential one is made first, once, for its number; any other is made in
-    /// the background, and [`present`](KeptNode::present) waits for that. Parents are created on demand.
+    /// Starts keeping the node. Parents are created on demand.
+    ///
+    /// A sequential node is created first, exactly once, to obtain its number. Any other node is created in
+    /// the background, and [`present`](KeptNode::present) waits for it.
     ///
     /// # Errors
-    /// `InvalidInput` when the path or the time to live breaks a rule, `AlreadyRegistered` when this client
-    /// keeps a node there already, `Closed`. Of a sequential node also those of
-    /// [`create`](Client::create); `OutcomeUnknown` says for one that belongs to no session that it may have
-    /// been made.
+    /// `InvalidInput` if the path or the time to live breaks a rule, `AlreadyRegistered` if this client
+    /// already keeps a node at the path, `Closed`. For a sequential node also the errors of
+    /// [`create`](Client::create). For a sequential node that belongs to no session, `OutcomeUnknown` means
+    /// that the node may have been created.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: the node is deleted. For a sequential one that belongs to no session it is
-    /// *not* cancel safe: the node may have been made, and stays.
+    /// This method is cancel safe.
+    ///
+    /// Exception: for a sequential node that belongs to no session, this method is *not* cancel safe: the
+    /// node may have been created, and then remains.
     pub async fn keep(self) -> Result<KeptNode, Error> {
         let Self { client, path, data, mode } = self;
-        let life = Life::of(mode);
-        if let Some(ttl) = life.ttl().filter(|ttl| *ttl < LEAST_TTL || mode.bad_ttl().is_some()) {
+        let lifetime = Lifetime::of(mode);
+        if let Some(ttl) = lifetime.ttl().filter(|ttl| *ttl < LEAST_TTL || mode.bad_ttl().is_some()) {
             let detail = format!("time to live {ttl:?} must be from 1 s to 2^40 ms");
             return Err(Error::invalid_input("create", detail).at(&path));
         }
@@ -62,7 +66,7 @@ impl KeptNodeBuilder {
             }
             _ => path,
         };
-        KeptNode::keep(&client, &path, data, life)
+        KeptNode::keep(&client, &path, data, lifetime)
     }
 }
 

@@ -9,28 +9,28 @@ use std::time::Duration;
 pub(crate) struct Desired {
     /// Data to keep; `None` to keep the node absent.
     pub(crate) data: Option<Bytes>,
-    /// Mode that it is made as, besides a number.
+    /// Mode of the created node, without the sequential part.
     pub(crate) mode: CreateMode,
-    /// True to make the node again when it is gone.
-    pub(crate) anew: bool,
-    /// Number of this wish among all of the node.
+    /// True to re-create the node after a deletion.
+    pub(crate) recreate: bool,
+    /// Number of this request among all requests for the node.
     pub(crate) number: u64,
-    /// Label of what the node is for, as it is reported.
+    /// Label of the node's purpose, for reports.
     pub(crate) kind: &'static str,
-    pub(crate) farewell: Option<Farewell>,
+    pub(crate) final_data: Option<FinalData>,
 }
 
-/// Last words of a kept node, before the client's shutdown removes it.
+/// Final data of a kept node, written before the client's shutdown removes the node.
 #[derive(Clone)]
-pub(crate) struct Farewell {
+pub(crate) struct FinalData {
     pub(crate) data: Bytes,
-    /// Time that readers get to act on it.
+    /// Time in which readers can act on the data.
     pub(crate) period: Duration,
 }
 
 impl Desired {
     pub(crate) fn new(data: Bytes, mode: CreateMode) -> Self {
-        Self { data: Some(data), mode, anew: true, number: 1, kind: "kept_node", farewell: None }
+        Self { data: Some(data), mode, recreate: true, number: 1, kind: "kept_node", final_data: None }
     }
 }
 
@@ -38,28 +38,28 @@ impl Desired {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum KeptStatus {
-    /// The task is at work on it.
+    /// The task is working on the node.
     Pending,
-    /// It is there with the wanted data, as far as the servers told.
+    /// The node exists with the wanted data, according to the servers' last events.
     Present {
-        /// The generation of the session that owns it.
+        /// Generation of the session that owns the node.
         generation: u64,
     },
-    /// Somebody else's node is at the path, or one of an older session of this client that may have ended
-    /// just now. It is taken over when that goes.
+    /// The path is occupied by a node of another client, or of an older session of this client that may just
+    /// have ended. The kept node is created when that node disappears.
     Occupied {
-        /// The session that owns it.
+        /// Session that owns the other node.
         session_id: i64,
     },
-    /// It cannot be made. Tried again.
+    /// The node cannot be created or written. The client retries.
     Failing(Error),
-    /// It was removed.
+    /// The node was removed.
     Removed,
 }
 
-impl fmt::Debug for Farewell {
+impl fmt::Debug for FinalData {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Farewell").field("period", &self.period).finish_non_exhaustive()
+        f.debug_struct("FinalData").field("period", &self.period).finish_non_exhaustive()
     }
 }
 

@@ -1,24 +1,24 @@
-//! Kept nodes: nodes that core keeps present, through link loss, new sessions and deletion by others.
+//! Kept nodes: nodes that core keeps present despite lost links, new sessions and deletion by other clients.
 
 mod armed;
 mod builder;
 mod desired;
 mod exact;
-mod life;
+mod lifetime;
 mod node;
 mod reconcile;
 mod sequential;
+mod status_log;
+mod step_error;
 mod table;
 mod table_entry;
-mod told;
+mod target;
 mod touch;
-mod trouble;
-mod wish;
 mod witness;
 
 pub use builder::KeptNodeBuilder;
 pub use desired::KeptStatus;
-pub(crate) use desired::{Desired, Farewell};
+pub(crate) use desired::{Desired, FinalData};
 pub use node::KeptNode;
-pub(crate) use table::{Drained, KeptTable, Progress, TaskEnd};
+pub(crate) use table::{Drained, KeptTable, Progress, TaskChannels};
 pub(crate) use witness::Witness;

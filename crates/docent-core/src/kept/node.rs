@@ -1,6 +1,6 @@
-use super::life::Life;
+use super::lifetime::Lifetime;
 use super::reconcile::Reconciler;
-use super::{Desired, Farewell, KeptNodeBuilder, KeptStatus, TaskEnd};
+use super::{Desired, FinalData, KeptNodeBuilder, KeptStatus, TaskChannels};
 use crate::client::{Client, Stage};
 use crate::error::{Error, ErrorKind};
 use crate::node::NodePath;
@@ -11,28 +11,33 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Node that is kept present with given data until it is removed: an ephemeral one, or by its
-/// [builder](Self::builder) one of any mode. For users of Curator: what `PersistentNode` and
-/// `PersistentTtlNode` do.
+/// A node that is kept present with given data until it is removed. It is ephemeral, or of any mode if
+/// created with the [builder](Self::builder). It corresponds to Curator's `PersistentNode` and
+/// `PersistentTtlNode`.
 ///
-/// One task makes the node as wanted, and again whenever it is not: after a lost session, a deletion or a
-/// change by others. A sequential node is made again with the number that it got first.
+/// A task creates the node, and restores it after a lost session, a deletion or a change by another client. A
+/// sequential node is re-created with its original number.
 ///
-/// Of **ephemeral** nodes, one that belongs to an older session of this client is replaced while that session
-/// lives, which an ephemeral node of it in a folder called `_docent` proves. A node of somebody else is left
-/// alone and waited for: a process that was restarted finds the node of its predecessor until that session
+/// **Ephemeral** nodes end with their session, and the task re-creates the node in the next session. If the
+/// node of the older session still exists, the task replaces it only while the older session is proven to be
+/// alive. Otherwise the node at the path could already be another client's. The proof is an ephemeral node of
+/// the older session, in a folder called `_docent`. Without that proof, the task waits until the servers
+/// delete the older node. A node of another client is left alone, and the task waits until that node is
+/// deleted. For example, a restarted process waits until the session of the process before the restart
 /// expires.
 ///
-/// **Persistent** nodes, containers and those with a time to live belong to no session: one that is at the
-/// path is taken for this one, and given the data. So it should be kept by one process at a time; where
-/// others go on to change it, it is set again after pauses that grow up to 10 s. It stays when the process
-/// dies. One **with a time to live** is kept by a child `touch`, as Curator does, which is written three
-/// times in that time: once nobody keeps it, the servers delete it after that time, and look for such nodes
-/// once a minute by default.
+/// **Persistent** nodes, containers and nodes with a time to live belong to no session. If a node exists at
+/// the path, the task adopts it and writes the data. Therefore only one process at a time should keep such a
+/// node. If another client keeps changing the node, the task restores the data after pauses that grow up to
+/// 10 s. The node remains when the process dies.
+///
+/// A node **with a time to live** is kept alive by a child `touch`, as in Curator, which is written three
+/// times within that time. When no process keeps the node any more, the servers delete it after that time. By
+/// default they check for such nodes once a minute.
 ///
 /// # On drop
-/// The node is removed in the background, also one that belongs to no session. When the client is closed only
-/// ephemeral ones go.
+/// The node is removed in the background, even if it belongs to no session. If the client is closed, only
+/// ephemeral nodes are removed.
 ///
 /// # Examples
 /// ```no_run
@@ -57,76 +62,81 @@ pub struct KeptNode {
     path: String,
     wanted: watch::Sender<Desired>,
     status: watch::Receiver<KeptStatus>,
-    /// Number of the last wish that was fulfilled.
+    /// Number of the last request that was fulfilled.
     fulfilled: watch::Receiver<u64>,
-    /// Number of the last wish that failed.
+    /// Number of the last request that failed.
     refused: watch::Receiver<u64>,
 }
 
 impl KeptNode {
-    /// Prepares a node of another mode, or one with a number, at `path`.
+    /// Returns a builder for a node at `path` of any mode, including sequential ones.
     pub fn builder(client: &Client, path: impl Into<String>) -> KeptNodeBuilder {
         KeptNodeBuilder::new(client, path.into())
     }
 
-    /// Keeps an ephemeral node at `path` with `data`. Parents are created on demand.
+    /// Starts keeping an ephemeral node at `path` with `data`. Parents are created on demand.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule, `AlreadyRegistered` when this client keeps a node there
-    /// already, `Closed`.
+    /// `InvalidInput` if the path breaks a rule, `AlreadyRegistered` if this client already keeps a node at
+    /// the path, `Closed`.
     pub fn new(client: &Client, path: &str, data: impl Into<Bytes>) -> Result<Self, Error> {
-        Self::keep(client, path, data.into(), Life::EPHEMERAL)
+        Self::keep(client, path, data.into(), Lifetime::EPHEMERAL)
     }
 
-    /// Keeps a node with a life of any kind.
-    pub(super) fn keep(client: &Client, path: &str, data: Bytes, life: Life) -> Result<Self, Error> {
-        Self::enter(client, path, data, life, |shared, full, end| {
-            shared.kept.enter(full, &end)?;
-            Ok(Some(end))
+    /// Starts keeping a node with any lifetime.
+    pub(super) fn keep(client: &Client, path: &str, data: Bytes, lifetime: Lifetime) -> Result<Self, Error> {
+        Self::enter(client, path, data, lifetime, |shared, full, channels| {
+            shared.kept.enter(full, &channels)?;
+            Ok(Some(channels))
         })
     }
 
-    /// As [`new`](Self::new), also where this client is about to remove a node at the path, whose handle was
-    /// dropped or [removed](Self::remove): it is not removed then but kept as this one, without being gone in
-    /// between, unless its deletion is already on its way; then it is made anew. To the other handle it is
-    /// removed.
+    /// Starts keeping an ephemeral node at `path`, and takes over a node that this client is about to remove
+    /// there.
+    ///
+    /// If the previous handle was dropped or [removed](Self::remove), its node is not deleted but kept for
+    /// the new handle, without a gap. If the deletion is already in flight, the node is re-created. The
+    /// previous handle reports its node as removed.
     ///
     /// # Errors
-    /// As [`new`](Self::new); `AlreadyRegistered` when this client keeps a node there that stays.
+    /// Same as [`new`](Self::new); `AlreadyRegistered` only if this client keeps a node there that is not
+    /// being removed.
     pub fn take_over(client: &Client, path: &str, data: impl Into<Bytes>) -> Result<Self, Error> {
-        let inherit = |shared: &Shared, full: &str, end| shared.kept.inherit(full, end);
-        Self::enter(client, path, data.into(), Life::EPHEMERAL, inherit)
+        let inherit = |shared: &Shared, full: &str, channels| shared.kept.inherit(full, channels);
+        Self::enter(client, path, data.into(), Lifetime::EPHEMERAL, inherit)
     }
 
-    /// Keeps a node; `enter` gives the task's end back where there is no task yet.
+    /// Starts keeping a node. `enter` returns the task's end if there is no task yet.
     fn enter(
         client: &Client,
         path: &str,
         data: Bytes,
-        life: Life,
-        enter: impl FnOnce(&Shared, &str, TaskEnd) -> Result<Option<TaskEnd>, Error>,
+        lifetime: Lifetime,
+        enter: impl FnOnce(&Shared, &str, TaskChannels) -> Result<Option<TaskChannels>, Error>,
     ) -> Result<Self, Error> {
         let shared = client.shared();
         let full = shared.namespace.join(NodePath::new("create", path)?.as_str());
         if shared.refuses(Stage::Drain) {
             return Err(Error::new(ErrorKind::Closed, "create").at(path));
         }
-        let (wanted, wish) = watch::channel(Desired::new(data, life.mode()));
-        let end = TaskEnd::new(wish);
-        let (fulfilled, refused) = (end.progress.fulfilled.subscribe(), end.progress.refused.subscribe());
-        let status = end.status.subscribe();
-        if let Some(end) = enter(shared, &full, end).map_err(|error| error.at(path))? {
-            let task = Reconciler::new(Arc::clone(shared), path.to_owned(), full, life, end);
+        let (wanted, desired) = watch::channel(Desired::new(data, lifetime.mode()));
+        let channels = TaskChannels::new(desired);
+        let (fulfilled, refused) =
+            (channels.progress.fulfilled.subscribe(), channels.progress.refused.subscribe());
+        let status = channels.status.subscribe();
+        if let Some(channels) = enter(shared, &full, channels).map_err(|error| error.at(path))? {
+            let task = Reconciler::new(Arc::clone(shared), path.to_owned(), full, lifetime, channels);
             shared.tasks.spawn_on(task.run(), &shared.runtime);
         }
         Ok(Self { client: client.clone(), path: path.to_owned(), wanted, status, fulfilled, refused })
     }
 
-    /// Waits until a node that this client is about to remove at `path` is removed, at most for the operation
-    /// timeout: a new one can be kept there then. Returns at once when there is none, or one that stays.
+    /// Waits until a node that this client is removing at `path` is deleted, at most for the operation
+    /// timeout. Then a new node can be kept there. Returns immediately if no node is kept there, or if the
+    /// node is not being removed.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule, `Timeout`, `Closed`.
+    /// `InvalidInput` if the path breaks a rule; `Timeout`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -143,70 +153,71 @@ impl KeptNode {
         }
     }
 
-    /// The path, as it was given; of a sequential node with its number.
+    /// The path as given; for a sequential node with its number.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// Changes the wanted data, unless the node was told to [leave](Self::request_removal).
+    /// Changes the wanted data, unless the node's [removal was requested](Self::request_removal).
     pub fn set(&self, data: impl Into<Bytes>) {
-        self.wanted.send_if_modified(|wish| {
-            let stays = wish.data.is_some();
-            if stays {
-                wish.data = Some(data.into());
-                wish.number += 1;
+        self.wanted.send_if_modified(|desired| {
+            let is_wanted = desired.data.is_some();
+            if is_wanted {
+                desired.data = Some(data.into());
+                desired.number += 1;
             }
-            stays
+            is_wanted
         });
     }
 
-    /// Labels what the node is for, `kept_node` by default: so the client's
-    /// [shutdown](Client::shutdown) names it where it has to leave it behind.
+    /// Sets the label of the node's purpose, `kept_node` by default. The client's
+    /// [shutdown](Client::shutdown) reports this label if it cannot remove the node.
     pub fn labelled(self, kind: &'static str) -> Self {
-        self.wanted.send_if_modified(|wish| {
-            wish.kind = kind;
+        self.wanted.send_if_modified(|desired| {
+            desired.kind = kind;
             false
         });
         self
     }
 
-    /// Sets the last words of an ephemeral node, or none: the client's [shutdown](Client::shutdown) writes
-    /// `data` into it before it removes it, `period` later, if the time that it has allows for that.
-    pub fn set_farewell(&self, farewell: Option<(Bytes, Duration)>) {
-        self.wanted.send_if_modified(|wish| {
-            wish.farewell = farewell.map(|(data, period)| Farewell { data, period });
+    /// Sets or clears the final data of an ephemeral node, and the period for which that data is shown. The
+    /// client's [shutdown](Client::shutdown) writes the data into the node, and removes the node after the
+    /// period, if the shutdown's time limit permits.
+    pub fn set_final_data(&self, final_data: Option<(Bytes, Duration)>) {
+        self.wanted.send_if_modified(|desired| {
+            desired.final_data = final_data.map(|(data, period)| FinalData { data, period });
             false
         });
     }
 
-    /// Stops making the node anew: when it goes, with its session or by somebody else's hand, it is gone for
-    /// good.
+    /// Stops re-creating the node. If its session ends or another client deletes it, the node is not created
+    /// again.
     pub fn do_not_recreate(&self) {
-        self.wanted.send_modify(|wish| wish.anew = false);
+        self.wanted.send_modify(|desired| desired.recreate = false);
     }
 
-    /// The known state of the node now.
+    /// The current known state of the node.
     pub fn status(&self) -> KeptStatus {
         self.status.borrow().clone()
     }
 
-    /// Waits for the next status after the one this saw last; `None` after the last one, by which the node
-    /// was removed or the client is closed.
+    /// Waits for the next status change that this handle has not seen. Returns `None` after the last one: the
+    /// node was removed, or the client is closed.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn changed(&mut self) -> Option<KeptStatus> {
-        // The task ends after it has said that the node is removed, or with the client.
+        // The task ends after it has reported the removal, or with the client.
         self.status.changed().await.ok()?;
         Some(self.status.borrow_and_update().clone())
     }
 
-    /// Waits until the node is present with the data that was wanted last, at most for the operation timeout.
+    /// Waits until the node is present with the data wanted last, at most for the operation timeout.
     ///
     /// # Errors
-    /// Why it cannot be made, when that is known: the error of the last attempt with that data, `NodeExists`
-    /// when somebody else's node is at the path; else `Timeout`, `Closed`. The node is wanted all the same.
-    /// `Closed` also when it was told to [leave](Self::request_removal).
+    /// If known, the reason why the node cannot be created: the error of the last attempt with that data, or
+    /// `NodeExists` if another client's node is at the path. Otherwise `Timeout` or `Closed`. The node
+    /// remains wanted. `Closed` also if its [removal was requested](Self::request_removal).
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -223,7 +234,7 @@ impl KeptNode {
         }
     }
 
-    /// Waits until it is present as it was wanted last, until that failed, or until it is removed.
+    /// Waits until the node is present as last requested, that request has failed, or the node is removed.
     async fn settled(&self) -> KeptStatus {
         let (mut status, mut fulfilled) = (self.status.clone(), self.fulfilled.clone());
         let wanted = self.wanted.borrow().number;
@@ -233,43 +244,44 @@ impl KeptNode {
             match known {
                 KeptStatus::Present { .. } if is_fulfilled => return known,
                 KeptStatus::Removed => return known,
-                // The failure of an earlier wish says nothing of the present one.
+                // The failure of an earlier request says nothing about the current one.
                 KeptStatus::Failing(_) if *self.refused.borrow() >= wanted => return known,
                 _ => {}
             }
             tokio::select! {
-                // The task ends after it has said that the node is removed, or with the client.
+                // The task ends after it has reported the removal, or with the client.
                 changed = status.changed() => if changed.is_err() { return status.borrow().clone() },
                 Ok(()) = fulfilled.changed() => {}
             }
         }
     }
 
-    /// Removes the node in the background, and for good: as if this was dropped, also where others still hold
-    /// it.
+    /// Requests the permanent removal of the node in the background, as if this handle were dropped, even if
+    /// other references to the handle exist.
     pub fn request_removal(&self) {
-        self.wanted.send_modify(|wish| wish.data = None);
+        self.wanted.send_modify(|desired| desired.data = None);
     }
 
-    /// Removes the node and waits until it is gone, at most for the operation timeout.
+    /// Removes the node and waits until it is deleted, at most for the operation timeout.
     ///
     /// # Errors
-    /// `Timeout` when no server could be reached in time: it is removed in the background. `Closed`: an
-    /// ephemeral node goes with its session, others stay. `NotEmpty` when a node that belongs to no session
-    /// has children: it is removed in the background once they are gone.
+    /// `Timeout` if no server was reachable in time: the removal continues in the background. `Closed`: an
+    /// ephemeral node is deleted with its session, others remain. `NotEmpty` if a node that belongs to no
+    /// session has children: the removal continues in the background, and succeeds once the children are
+    /// deleted.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: the removal goes on.
+    /// This method is cancel safe: the removal continues in the background.
     pub async fn remove(self) -> Result<(), Error> {
         self.request_removal();
         self.removed().await
     }
 
-    /// Waits until the node is gone that was told to [leave](Self::request_removal), at most for the
+    /// Waits until a node whose [removal was requested](Self::request_removal) is deleted, at most for the
     /// operation timeout.
     ///
     /// # Errors
-    /// As [`remove`](Self::remove).
+    /// Same as [`remove`](Self::remove).
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -291,7 +303,7 @@ impl KeptNode {
     }
 }
 
-// The wanted data is not printed, here and below.
+// The wanted data is not printed here, nor in the other `Debug` implementations of this module.
 impl fmt::Debug for KeptNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KeptNode")
@@ -304,5 +316,5 @@ impl fmt::Debug for KeptNode {
 pub(super) fn occupied(path: &str, session_id: i64) -> Error {
     Error::new(ErrorKind::NodeExists, "create")
         .at(path)
-        .because(format!("it belongs to session {session_id:#x}"))
+        .because(format!("the node belongs to session {session_id:#x}"))
 }

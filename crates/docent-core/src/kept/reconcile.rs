@@ -1,16 +1,16 @@
 mod absent;
-mod lasting;
-mod look;
+mod persistent;
+mod read_node;
 
-use self::look::Found;
+use self::read_node::Found;
 use super::armed::Armed;
-use super::life::{Contest, Life};
+use super::lifetime::{ForeignWrites, Lifetime};
 use super::node::occupied;
+use super::status_log::StatusLog;
+use super::step_error::StepError;
 use super::table_entry::TableEntry;
-use super::told::Told;
-use super::trouble::Trouble;
-use super::wish::Wish;
-use super::{Desired, Drained, KeptStatus, Progress, TaskEnd, witness};
+use super::target::Target;
+use super::{Desired, Drained, KeptStatus, Progress, TaskChannels, witness};
 use crate::client::Stage;
 use crate::error::Error;
 use crate::guard::SessionGeneration;
@@ -23,60 +23,67 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// Task of a kept node: makes the node as its last `Desired` wants it, until it is wanted absent and is.
+/// Task of a kept node: brings the node to the state of its last `Desired`, until the node is wanted absent
+/// and is.
 ///
-/// Every step reads before it writes and can be repeated, so that nothing depends on replies: the node is
-/// looked up again. Where the watch of the last look has not fired on its link, that look counts (decision
-/// 21). Every write is exact: one that is applied late could bring the node back, or change that of somebody
-/// else (decision 11).
+/// Every step reads before it writes and can be repeated, so nothing depends on replies: the node is read
+/// again. If the watch of the last read has not fired on its link, that read still counts (decision 21).
+/// Every write is exact, because a late write could bring the node back, or change another client's node
+/// (decision 11).
 pub(super) struct Reconciler {
     shared: Arc<Shared>,
     path: String,
     full: String,
-    life: Life,
+    lifetime: Lifetime,
     wanted: watch::Receiver<Desired>,
     status: watch::Sender<KeptStatus>,
     progress: Progress,
-    /// Tells of each new successor: a handle that wants a node which is about to be removed.
+    /// Notified of each new successor: a handle that wants a node that is about to be removed.
     successors: watch::Receiver<u64>,
-    /// Tells of each stage of the client's shutdown.
+    /// Notified of each stage of the client's shutdown.
     stages: watch::Receiver<Stage>,
-    /// Stage that the last wish was read at.
+    /// Stage at which the last request was read.
     stage: Stage,
     /// Number of the last generation that is known to have ended.
     ended: u64,
-    /// Node as it was seen last, when it was as wanted.
+    /// Node as it was last read, if it was as wanted.
     armed: Option<Armed>,
-    /// Time since when somebody else's node is at the path.
+    /// Time since which another client's node has been at the path.
     occupied: Option<Instant>,
-    contest: Contest,
-    /// Time of the next touch, of a node with a time to live.
+    foreign_writes: ForeignWrites,
+    /// Time of the next touch of a node with a time to live.
     touch: Option<Instant>,
     backoff: Backoff,
-    told: Told,
+    status_log: StatusLog,
 }
 
 impl Reconciler {
-    pub(super) fn new(shared: Arc<Shared>, path: String, full: String, life: Life, end: TaskEnd) -> Self {
-        let TaskEnd { wanted, status, progress } = end;
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        path: String,
+        full: String,
+        lifetime: Lifetime,
+        channels: TaskChannels,
+    ) -> Self {
+        let TaskChannels { wanted, status, progress } = channels;
         Self {
             successors: shared.kept.successors(),
-            told: Told::new(&shared.instruments, &path),
+            status_log: StatusLog::new(&shared.instruments, &path),
             stages: shared.stages.subscribe(),
             stage: Stage::Open,
             shared,
             path,
             full,
-            life,
+            lifetime,
             wanted,
             status,
             progress,
             ended: 0,
             armed: None,
             occupied: None,
-            contest: Contest::default(),
+            foreign_writes: ForeignWrites::default(),
             touch: None,
-            backoff: patience(),
+            backoff: retry_backoff(),
         }
     }
 
@@ -90,92 +97,92 @@ impl Reconciler {
                     Err(_) => return self.closed(&mut entered),
                 },
             };
-            // Marked before the look, so that a successor that comes after it ends the next pause.
+            // Marked before the check, so that a successor that arrives after the check ends the next pause.
             self.successors.mark_unchanged();
             if let Some(successor) = self.shared.kept.successor(&self.full) {
-                self.hand_on(successor);
+                self.hand_over_to(successor);
             }
-            let Wish { data, number } = self.wish(&generation);
+            let Target { data, number } = self.target(&generation);
             let done = match data {
                 Some(data) => self.be_present(&generation, &data, number).await,
                 None => {
-                    self.drained(Drained::Unsaid);
+                    self.drained(Drained::Unpublished);
                     self.be_absent(&generation).await
                 }
             };
             match done {
-                // The table is left first: a caller that hears that the node is removed may keep a node there
-                // at once.
+                // Leave the table first: a caller that learns of the removal may immediately keep a node at
+                // the path again.
                 Ok(true) => match entered.leave() {
-                    Some(successor) => self.hand_on(successor),
+                    Some(successor) => self.hand_over_to(successor),
                     None => {
-                        self.told.removed();
-                        self.tell(KeptStatus::Removed);
+                        self.status_log.removed();
+                        self.set_status(KeptStatus::Removed);
                         return;
                     }
                 },
-                Ok(false) | Err(Trouble::Again) => {}
-                Err(Trouble::Busy) => {
-                    // Counts as an attempt: the client's `Connected` must not wait for a node that waits
-                    // itself.
+                Ok(false) | Err(StepError::Retry) => {}
+                Err(StepError::Busy) => {
+                    // Counts as an attempt, because the client's `Connected` must not wait for a node that is
+                    // itself waiting.
                     self.progress.attempted.send_replace(generation.number);
                     self.pause().await;
                 }
-                Err(Trouble::Ended) => {
+                Err(StepError::Ended) => {
                     self.ended = generation.number;
-                    self.tell(KeptStatus::Pending);
+                    self.set_status(KeptStatus::Pending);
                 }
-                Err(Trouble::Closed) => return self.closed(&mut entered),
-                Err(Trouble::Refused(error)) => self.refused(&generation, error, number).await,
+                Err(StepError::Closed) => return self.closed(&mut entered),
+                Err(StepError::Refused(error)) => self.refused(&generation, error, number).await,
             }
         }
     }
 
-    /// The state that the node must have now.
-    fn wish(&mut self, generation: &SessionGeneration) -> Wish {
-        // A handle that was dropped wants the node absent.
+    /// Returns the state that the node must have now.
+    fn target(&mut self, generation: &SessionGeneration) -> Target {
+        // A dropped handle wants the node absent.
         let dropped = self.wanted.has_changed().is_err();
         self.stage = *self.stages.borrow_and_update();
-        let Desired { data, anew, number, farewell, .. } = self.wanted.borrow_and_update().clone();
-        // A settled node is kept only while it is present in this session: once gone it is gone for good.
-        let wanted = data.filter(|_| !dropped && (anew || self.is_present(generation)));
-        match self.life.is_ephemeral() {
-            true => Wish::at(self.stage, number, wanted, farewell),
-            // Others stay when the client is closed.
-            false => Wish::of(number, wanted),
+        let Desired { data, recreate, number, final_data, .. } = self.wanted.borrow_and_update().clone();
+        // Without re-creation, the node is kept only while it is present in this session.
+        let wanted = data.filter(|_| !dropped && (recreate || self.is_present(generation)));
+        match self.lifetime.is_ephemeral() {
+            true => Target::at(self.stage, number, wanted, final_data),
+            // Nodes that belong to no session remain when the client is closed.
+            false => Target::of(number, wanted),
         }
     }
 
-    /// Tells the drain of the client's shutdown whether it can be heard of, once the wish is one of the
-    /// drain: it may have begun since the wish was read.
+    /// Reports to the drain of the client's shutdown whether readers can see the final data. Skipped if the
+    /// last request was read before the drain began.
     fn drained(&self, drained: Drained) {
         if self.stage >= Stage::Drain {
             self.progress.drained.send_replace(Some(drained));
         }
     }
 
-    /// Notes that the wish with this number was not fulfilled.
-    fn not_fulfilled(&self, wish: Option<u64>) {
-        wish.map(|number| self.progress.refused.send_replace(number));
-        self.drained(Drained::Unsaid);
+    /// Records that the request with this number was not fulfilled.
+    fn not_fulfilled(&self, number: Option<u64>) {
+        number.map(|number| self.progress.refused.send_replace(number));
+        self.drained(Drained::Unpublished);
     }
 
-    /// Goes on for `successor`: its predecessor is told that the node is removed, and the node stays for the
-    /// successor.
-    fn hand_on(&mut self, successor: TaskEnd) {
-        self.tell(KeptStatus::Removed);
+    /// Continues on behalf of `successor`: its predecessor sees the node as removed, and the node remains for
+    /// the successor.
+    fn hand_over_to(&mut self, successor: TaskChannels) {
+        self.set_status(KeptStatus::Removed);
         self.serve(successor);
     }
 
-    fn serve(&mut self, successor: TaskEnd) {
-        let TaskEnd { wanted, status, progress } = successor;
+    fn serve(&mut self, successor: TaskChannels) {
+        let TaskChannels { wanted, status, progress } = successor;
         (self.wanted, self.status, self.progress) = (wanted, status, progress);
-        (self.occupied, self.contest, self.touch) = (None, Contest::default(), None);
-        self.backoff = patience();
+        (self.occupied, self.foreign_writes, self.touch) = (None, ForeignWrites::default(), None);
+        self.backoff = retry_backoff();
     }
 
-    fn tell(&mut self, status: KeptStatus) {
-        self.told.count(matches!(status, KeptStatus::Present { .. }));
+    fn set_status(&mut self, status: KeptStatus) {
+        self.status_log.count(matches!(status, KeptStatus::Present { .. }));
         self.status.send_replace(status);
     }
 
@@ -183,13 +190,13 @@ impl Reconciler {
         matches!(*self.status.borrow(), KeptStatus::Present { generation: number } if number == generation.number)
     }
 
-    /// The client is closed: the node goes with its session.
+    /// Ends the task because the client is closed. The node is deleted with its session.
     fn closed(&mut self, entered: &mut TableEntry) {
         loop {
             let successor = entered.leave();
             let error = Error::new(self.shared.closed(), "create").at(&self.path);
             self.progress.refused.send_replace(u64::MAX);
-            self.tell(KeptStatus::Failing(error));
+            self.set_status(KeptStatus::Failing(error));
             match successor {
                 Some(successor) => self.serve(successor),
                 None => return,
@@ -197,52 +204,52 @@ impl Reconciler {
         }
     }
 
-    /// Makes one attempt to have the node, and waits for a reason to make the next.
+    /// Makes one attempt to create or write the node, and waits for a reason for the next attempt.
     async fn be_present(
         &mut self,
         generation: &Arc<SessionGeneration>,
         data: &Bytes,
-        wish: Option<u64>,
-    ) -> Result<bool, Trouble> {
-        let found = self.look(generation, data).await?;
+        number: Option<u64>,
+    ) -> Result<bool, StepError> {
+        let found = self.read_node(generation, data).await?;
         match found {
             Found::Changed => return Ok(false),
-            Found::AsWanted(mut armed) => {
+            Found::Current(mut armed) => {
                 self.occupied = None;
-                if self.contest.is_over() {
-                    self.backoff = patience();
+                if self.foreign_writes.is_calm() {
+                    self.backoff = retry_backoff();
                 }
                 self.touch_if_due(generation).await?;
                 self.progress.present.send_replace(generation.number);
-                self.told.present(generation.number);
-                self.tell(KeptStatus::Present { generation: generation.number });
-                wish.map(|number| self.progress.fulfilled.send_replace(number));
-                self.drained(Drained::Said);
+                self.status_log.present(generation.number);
+                self.set_status(KeptStatus::Present { generation: generation.number });
+                number.map(|number| self.progress.fulfilled.send_replace(number));
+                self.drained(Drained::Published);
                 self.progress.attempted.send_replace(generation.number);
                 let (shared, full) = (Arc::clone(&self.shared), self.full.clone());
-                let (life, touch) = (self.life, self.touch);
+                let (lifetime, touch) = (self.lifetime, self.touch);
                 tokio::select! {
                     () = self.wait(generation, armed.fired(), touch) => {}
-                    () = witness::create_witness(&shared, generation, &full), if life.is_ephemeral() => {}
+                    () = witness::create_witness(&shared, generation, &full), if lifetime.is_ephemeral() => {}
                 }
                 self.armed = Some(armed);
                 self.progress.present.send_replace(0);
             }
             Found::Foreign(session_id, mut armed) => {
-                self.drained(Drained::Unsaid);
+                self.drained(Drained::Unpublished);
                 let since = *self.occupied.get_or_insert_with(Instant::now);
-                // The node of a process that was restarted goes with its session, within a timeout. After
-                // twice that the status says that it fails; the node is waited for on.
+                // The node of a restarted process expires with its session, within a timeout. After twice
+                // that time the status becomes failing, and the task keeps waiting.
                 let patience = since + generation.lease.timeout() * 2;
                 let status = if Instant::now() < patience {
-                    self.told.waiting(session_id);
+                    self.status_log.waiting(session_id);
                     KeptStatus::Occupied { session_id }
                 } else {
-                    self.told.occupied(session_id);
-                    self.not_fulfilled(wish);
+                    self.status_log.occupied(session_id);
+                    self.not_fulfilled(number);
                     KeptStatus::Failing(occupied(&self.path, session_id))
                 };
-                self.tell(status);
+                self.set_status(status);
                 self.progress.attempted.send_replace(generation.number);
                 let until = (Instant::now() < patience).then_some(patience);
                 self.wait(generation, armed.fired(), until).await;
@@ -251,7 +258,7 @@ impl Reconciler {
         Ok(false)
     }
 
-    /// Waits for a change of the node, of the wish or of the session, or until `until`.
+    /// Waits for a change of the node, of the request or of the session, or until `until`.
     async fn wait(
         &mut self,
         generation: &SessionGeneration,
@@ -268,7 +275,7 @@ impl Reconciler {
             fired = fired => {
                 if matches!(fired, Fired::Ended(end) if end != SessionEnd::Closed) {
                     self.ended = generation.number;
-                    self.tell(KeptStatus::Pending);
+                    self.set_status(KeptStatus::Pending);
                 }
             }
             _ = self.wanted.changed() => {}
@@ -278,19 +285,19 @@ impl Reconciler {
         }
     }
 
-    async fn refused(&mut self, generation: &SessionGeneration, error: Error, wish: Option<u64>) {
+    async fn refused(&mut self, generation: &SessionGeneration, error: Error, number: Option<u64>) {
         let error = if error.is_of_own_node() { error } else { error.at(&self.path) };
-        self.told.refused(&error);
-        self.not_fulfilled(wish);
-        self.tell(KeptStatus::Failing(error));
+        self.status_log.refused(&error);
+        self.not_fulfilled(number);
+        self.set_status(KeptStatus::Failing(error));
         self.progress.attempted.send_replace(generation.number);
         self.pause().await;
     }
 
-    /// Waits before the next attempt, unless something else is wanted meanwhile.
+    /// Waits before the next attempt, unless the request changes in the meantime.
     async fn pause(&mut self) {
         let pause = self.backoff.next().unwrap_or(LONGEST_PAUSE);
-        // `successors` counts those of all nodes: only one at this path ends the pause.
+        // `successors` counts those of all nodes, but only one at this path ends the pause.
         let inherited = async {
             while !self.shared.kept.has_successor(&self.full) {
                 if self.successors.changed().await.is_err() {
@@ -310,7 +317,7 @@ impl Reconciler {
 
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// Pauses between attempts that are refused.
-fn patience() -> Backoff {
+/// Pauses between refused attempts.
+fn retry_backoff() -> Backoff {
     RetryPolicy::exponential().between(Duration::from_millis(200), LONGEST_PAUSE).start()
 }

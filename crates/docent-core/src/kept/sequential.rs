@@ -1,4 +1,4 @@
-//! Sequential nodes that belong to no session, made once.
+//! One-time creation of sequential nodes that belong to no session.
 
 use crate::client::{Client, PARENT_ROUNDS, TransactionResult};
 use crate::error::{Error, ErrorKind};
@@ -6,11 +6,11 @@ use crate::node::{CreateMode, NodePath};
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
 
-/// Nodes that are looked at side by side.
+/// Maximum number of concurrent reads.
 const SIDE_BY_SIDE: usize = 32;
 
-/// Makes the node and returns its path. It is made once, also where the reply is lost: the node is then found
-/// by the transaction that made it, which is that of the marker.
+/// Creates the node and returns its path. The node is created exactly once, even if the reply is lost: it is
+/// then found by the transaction that created it, which is that of the marker.
 pub(super) async fn create(
     client: &Client,
     path: &str,
@@ -35,11 +35,11 @@ pub(super) async fn create(
         if let Some(path) = find(client, path, committed.marker.mzxid).await? {
             return Ok(path);
         }
-        // Somebody deleted it at once.
+        // Another client deleted the new node immediately.
     }
 }
 
-/// The node whose path begins with `prefix` and that the transaction `czxid` made.
+/// Finds the node whose path begins with `prefix` and that the transaction `czxid` created.
 async fn find(client: &Client, prefix: &str, czxid: i64) -> Result<Option<String>, Error> {
     let Some((parent, name)) = prefix.rsplit_once('/') else { return Ok(None) };
     let folder = if parent.is_empty() { "/" } else { parent };
@@ -50,13 +50,13 @@ async fn find(client: &Client, prefix: &str, czxid: i64) -> Result<Option<String
         Err(error) => return Err(error),
     };
     let paths = names.into_iter().filter(|child| child.starts_with(name));
-    let looks = paths.map(|child| async move {
+    let reads = paths.map(|child| async move {
         let path = format!("{parent}/{child}");
         let stat = client.exists(&path).await?;
         Ok(stat.filter(|stat| stat.czxid == czxid).map(|_| path))
     });
-    let mut looks = stream::iter(looks).buffer_unordered(SIDE_BY_SIDE);
-    while let Some(found) = looks.next().await {
+    let mut reads = stream::iter(reads).buffer_unordered(SIDE_BY_SIDE);
+    while let Some(found) = reads.next().await {
         if let Some(path) = found? {
             return Ok(Some(path));
         }

@@ -1,8 +1,8 @@
-use super::TaskEnd;
+use super::TaskChannels;
 use crate::operation::Shared;
 use std::sync::Arc;
 
-/// Entry of a task in the table, which it leaves when the task ends, also by a panic.
+/// Entry of a task in the table. The task leaves the table when it ends, even by a panic.
 pub(crate) struct TableEntry {
     shared: Arc<Shared>,
     full: String,
@@ -14,8 +14,8 @@ impl TableEntry {
         Self { shared: Arc::clone(shared), full: full.to_owned(), left: false }
     }
 
-    /// Leaves, unless there is a successor to go on with.
-    pub(crate) fn leave(&mut self) -> Option<TaskEnd> {
+    /// Leaves the table, unless there is a successor, which is returned.
+    pub(crate) fn leave(&mut self) -> Option<TaskChannels> {
         let successor = self.shared.kept.leave(&self.full);
         self.left = successor.is_none();
         successor
@@ -25,7 +25,7 @@ impl TableEntry {
 impl Drop for TableEntry {
     fn drop(&mut self) {
         while !self.left {
-            // No task is left that could serve a successor.
+            // No task remains that could serve a successor.
             drop(self.leave());
         }
     }

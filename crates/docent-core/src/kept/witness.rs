@@ -4,22 +4,22 @@ use crate::node::OWN;
 use crate::node::namespace::Namespace;
 use crate::operation::Shared;
 use crate::session::Cause;
-use crate::session::ask::PAUSE;
+use crate::session::retry::PAUSE;
 use crate::time::deadline;
 use docent_proto::MultiOp;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OnceCell;
 
-/// Ephemeral node of a session that keeps nodes. It exists as long as the session does, and its name is that
-/// session's alone (decision 7).
+/// Ephemeral node of a session that keeps nodes. It exists as long as the session, and no other session uses
+/// its name (decision 7).
 ///
-/// A later session of the client replaces a node of this one in a multi that checks the witness. Without that
-/// check, where the session ends between the look and the write, a node that another client created at the
-/// same path in between would be deleted: it has the version of the node that was looked at.
+/// A later session of the client replaces a node of this session in a multi that checks the witness. The
+/// check is necessary because the session may end between the read and the write. Another client could then
+/// create a node at the same path with the version that was read, and the write would delete that node.
 #[derive(Debug, Default)]
 pub(crate) struct Witness {
-    /// Full path; `None` inside if the servers refused it.
+    /// Full path; the inner `None` means that the servers refused the witness.
     path: OnceCell<Option<String>>,
 }
 
@@ -29,7 +29,7 @@ impl Witness {
         self.path.get_or_init(create).await;
     }
 
-    /// The full path; of a session without a witness one at which there never is a node.
+    /// The full path; for a session without a witness, a path at which a node never exists.
     pub(crate) fn path(&self, namespace: &Namespace) -> String {
         let created = self.path.get().cloned().flatten();
         created.unwrap_or_else(|| format!("{}/{OWN}/none", namespace.prefix()))
@@ -43,7 +43,7 @@ pub(super) async fn create_witness(shared: &Shared, generation: &Arc<SessionGene
 }
 
 /// Creates the witness, and returns its path. If the servers refuse it, the session has none: later sessions
-/// do not replace its nodes, but wait until they are gone.
+/// do not replace its nodes, but wait until they are deleted.
 async fn create(shared: &Shared, generation: &Arc<SessionGeneration>, near: &str) -> Option<String> {
     loop {
         let node = create_own_node(shared, generation, Near::Path(near), None, deadline(Duration::MAX)).await;
@@ -53,16 +53,21 @@ async fn create(shared: &Shared, generation: &Arc<SessionGeneration>, near: &str
             Err(NoOwnNode::Cause(Cause::LinkLost)) => {}
             Err(NoOwnNode::Cause(_)) => tokio::time::sleep(PAUSE).await,
             Err(NoOwnNode::Refused(error)) => {
-                tracing::debug!(%error, "a session that keeps nodes has no witness");
+                // Event: The servers refuse the session's witness, an ephemeral node that shows that the
+                // session lives. Later sessions of this client wait for this session's nodes to expire
+                // instead of replacing them.
+                // Action: Allow the client to create nodes in `_docent` below its namespace if restarts must
+                // be fast.
+                tracing::debug!(%error, "cannot create the session's witness node; later sessions will wait for this session's nodes to expire");
                 return None;
             }
         }
     }
 }
 
-/// Puts a check of `witness` before `ops`, so that they are applied only while the session of that witness
-/// lives.
-pub(super) fn while_it_lives(
+/// Prepends a check of `witness` to `ops`, so that they are applied only while the session of that witness is
+/// alive.
+pub(super) fn while_session_lives(
     witness: String,
     ops: impl IntoIterator<Item = MultiOp>,
 ) -> impl Iterator<Item = MultiOp> {

@@ -1,42 +1,42 @@
-//! Those ahead in a line: for callers that could not wait for their turn, and say why.
+//! Contenders ahead in a line, for callers whose turn did not come and who report why.
 
 use super::name::is_in_danger_zone;
 use super::participant::{names, read};
 use super::{Line, Participant};
 use crate::error::Error;
 
-/// Contenders ahead of a place in a line, as one listing shows them.
+/// Contenders ahead of a place in a line, as of one listing.
 #[derive(Debug, Clone)]
 pub struct Ahead {
-    /// Name of the first in the line.
+    /// Name of the first contender in the line.
     first: Option<String>,
     count: Option<usize>,
 }
 
 impl Ahead {
-    /// Number of contenders that the place waits for, the holder included; `None` where numbers tell no
-    /// order, or the ticket is not in the line.
+    /// Number of contenders that the place waits for, including the holder; `None` if the sequence numbers
+    /// give no reliable order, or if the ticket is not in the line.
     pub fn count(&self) -> Option<usize> {
         self.count
     }
 
-    /// Name of the first in the line, who holds it unless that was lost.
+    /// Name of the first contender in the line: the holder, unless its hold was lost.
     pub(super) fn first(&self) -> Option<&str> {
         self.first.as_deref()
     }
 
-    /// True when nobody is waited for.
-    pub fn is_nobody(&self) -> bool {
+    /// Returns true if no contender is ahead.
+    pub fn is_empty(&self) -> bool {
         self.count == Some(0)
     }
 }
 
 impl Line {
-    /// Those who are ahead of the ticket with this name, or of one that would be taken now, at the server
-    /// this client talks to.
+    /// Lists the contenders ahead of the ticket with this name, or of a ticket that would be taken now, as
+    /// the server of this client's connection knows them.
     ///
     /// # Errors
-    /// Without a ticket `MixedKinds` when one would be refused; `NoAuth`, `Timeout`, `Closed`.
+    /// Without a ticket, `MixedKinds` if a new ticket would be refused; `NoAuth`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -46,7 +46,7 @@ impl Line {
 
     pub(super) async fn ahead_listed(&self, ticket: Option<&str>, names: &[String]) -> Result<Ahead, Error> {
         if ticket.is_none() {
-            self.refuse_all_others(None, names).await?;
+            self.refuse_all_other_kinds(None, names).await?;
         }
         Ok(self.ahead_among(ticket, names))
     }
@@ -63,8 +63,8 @@ impl Line {
         Ahead { first, count: counts.then_some(count) }
     }
 
-    /// The first in the line as it was listed, who holds it unless that was lost; `None` when nobody was in
-    /// the line, or that one has left since.
+    /// Reads the first contender of `ahead`: the holder, unless its hold was lost. Returns `None` if the line
+    /// was empty or that contender has left since the listing.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`.

@@ -1,4 +1,4 @@
-use super::draw::{Drawn, draw_together, most_together};
+use super::draw::{Drawn, draw_together, max_together};
 use super::name::is_in_danger_zone;
 use super::{Line, Ticket, WaitError};
 use crate::error::Error;
@@ -9,10 +9,10 @@ use docent_proto::{MultiOp, Request};
 use std::collections::HashSet;
 use std::fmt;
 
-/// Several tickets of one line, one behind the other, for recipes that count the places themselves.
+/// Several consecutive tickets of one line, for recipes that count the places themselves.
 ///
 /// # On drop
-/// All nodes are deleted, as that of a [`Ticket`].
+/// The nodes of all tickets are deleted, like that of a single [`Ticket`].
 ///
 /// # Examples
 /// A client that may hold 3 of 10 places, if they are free:
@@ -28,10 +28,10 @@ use std::fmt;
 #[must_use = "dropping a batch gives up the places in the line"]
 pub struct TicketBatch {
     line: Line,
-    /// In the order of the line.
+    /// In line order.
     tickets: Vec<Ticket>,
     ahead: Option<usize>,
-    /// Number of tickets, or of checks, in one request.
+    /// Maximum number of tickets, or of checks, in one request.
     together: usize,
     at_once: bool,
 }
@@ -41,16 +41,17 @@ impl TicketBatch {
         if count == 0 {
             return Err(Error::invalid_input(line.operation(), "tickets 0 must be at least 1"));
         }
-        let together = most_together(line, data.as_ref());
+        let together = max_together(line, data.as_ref());
         let mut batch =
             Self { line: line.clone(), tickets: Vec::new(), ahead: None, together, at_once: false };
-        let mut left = count as usize;
-        while left > 0 {
-            // One request after the other: what is under way is bounded, and the line is listed once.
-            let some = left.min(together);
-            left -= some;
+        let mut missing = count as usize;
+        while missing > 0 {
+            // Send the requests one after another: this bounds the data in flight, and the line is listed
+            // only once.
+            let some = missing.min(together);
+            missing -= some;
             let Drawn { tickets, names, at_once } =
-                draw_together(line, data.clone(), some, left == 0).await?;
+                draw_together(line, data.clone(), some, missing == 0).await?;
             batch.at_once = at_once && (batch.tickets.is_empty() || batch.at_once);
             batch.tickets.extend(tickets);
             batch.ahead = names.map_or(Ok(None), |names| batch.ahead_in(&names))?;
@@ -58,26 +59,27 @@ impl TicketBatch {
         Ok(batch)
     }
 
-    /// Number of contenders that were ahead of the last ticket when it was taken, those of the batch
-    /// included; `None` when that is not known.
+    /// Number of contenders that were ahead of the last ticket when it was taken, including the other tickets
+    /// of the batch; `None` if unknown.
     pub fn ahead(&self) -> Option<usize> {
         self.ahead
     }
 
-    /// True when no request had to be made twice, as for a missing folder: then the first one was submitted
-    /// when the future of [`take_tickets`](Line::take_tickets) was first polled.
+    /// Returns true if no request had to be repeated, for example because of a missing folder. Then the first
+    /// request was submitted when the future of [`take_tickets`](Line::take_tickets) was first polled.
     pub fn at_once(&self) -> bool {
         self.at_once
     }
 
-    /// Number of contenders among `names` that are ahead of the last ticket, those of the batch included;
-    /// `None` when a ticket is not among them. Once it is taken the number only becomes less.
+    /// Returns the number of contenders among `names` that are ahead of the last ticket, including the other
+    /// tickets of the batch; `None` if a ticket of the batch is not among `names`. After the tickets are
+    /// taken, the number can only decrease.
     ///
     /// # Errors
-    /// `MixedKinds` when one of another kind stands before it.
+    /// `MixedKinds` if a contender of another kind is ahead of the last ticket.
     pub fn ahead_in(&self, names: &[String]) -> Result<Option<usize>, Error> {
         let Some(last) = self.tickets.last() else { return Ok(None) };
-        self.line.refuse_others(Some(last.name()), names)?;
+        self.line.refuse_other_kinds(Some(last.name()), names)?;
         let own: HashSet<&str> = self.tickets.iter().map(Ticket::name).collect();
         if names.iter().filter(|name| own.contains(name.as_str())).count() < own.len() {
             return Ok(None);
@@ -85,16 +87,16 @@ impl TicketBatch {
         Ok(self.line.ahead_of(last, names))
     }
 
-    /// Holds by all of them, without regard to others in the line, once it is certain that all nodes were
-    /// there at the same moment.
+    /// Turns all tickets into holds, regardless of other contenders in the line, after making certain that
+    /// all nodes existed at the same moment.
     ///
     /// # Errors
-    /// As [`Ticket::wait`].
+    /// Same as [`Ticket::wait`].
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but you lose your place in the line.
+    /// This method is cancel safe, but cancelling it loses your place in the queue.
     pub async fn hold(self) -> Result<Vec<Hold>, WaitError> {
-        // One transaction made them a moment ago, and the listing behind it had them all.
+        // One transaction created the nodes a moment ago, and the listing after it contained all of them.
         let is_fresh = |ticket: &Ticket| ticket.acked_recently() && ticket.listed_recently();
         let is_one = self.tickets.len() <= self.together && self.ahead.is_some();
         if !is_one || !self.tickets.iter().all(is_fresh) {
@@ -106,8 +108,8 @@ impl TicketBatch {
             let hold = loop {
                 match ticket.hold(None) {
                     Ok(hold) => break hold,
-                    // The lease ran out since the last acknowledged write: a check renews it. Holds that
-                    // began before are lost.
+                    // The lease ran out since the last acknowledged write; a check renews the lease. Holds
+                    // that began earlier are lost.
                     Err(same) => ticket = same,
                 }
                 ticket.refuse_hold()?;
@@ -118,8 +120,8 @@ impl TicketBatch {
         Ok(holds)
     }
 
-    /// Checks, at a quorum, that all nodes are there. All were made before the first check: so all were
-    /// there when it was made, if each is found by its own.
+    /// Checks through a quorum that all nodes exist. All nodes were created before the first check, so if
+    /// each check finds its node, all of them existed when the first check was applied.
     async fn check_own_nodes(&self) -> Result<(), WaitError> {
         let Some(first) = self.tickets.first() else { return Ok(()) };
         let generation = &first.generation;
@@ -139,11 +141,11 @@ impl TicketBatch {
 }
 
 impl Line {
-    /// Number of contenders among `names` that are ahead of `ticket`; `None` when the ticket is not among
-    /// them. Once it is taken the number only becomes less.
+    /// Returns the number of contenders among `names` that are ahead of `ticket`; `None` if the ticket is not
+    /// among `names`. After the ticket is taken, the number can only decrease.
     pub fn ahead_of(&self, ticket: &Ticket, names: &[String]) -> Option<usize> {
         let (own, _) = self.contender(ticket.name())?;
-        // A ticket of ours is never in the danger zone, and a contender that is came later.
+        // A `Ticket` is never in the danger zone, and contenders in the danger zone were created later.
         let is_ahead = |name: &&String| {
             self.contender(name).is_some_and(|(number, _)| number < own && !is_in_danger_zone(number))
         };
@@ -151,15 +153,15 @@ impl Line {
         is_listed.then(|| names.iter().filter(is_ahead).count())
     }
 
-    /// Takes `count` tickets, one behind the other, as one: in as few requests as they fit into, and with one
-    /// listing of the line.
+    /// Takes `count` consecutive tickets with as few requests as possible, and lists the line once.
     ///
     /// # Errors
-    /// As [`take_ticket`](Self::take_ticket); `TooManyEphemerals` when the session would own too many nodes;
-    /// `InvalidInput` when `count` is 0. No ticket is left then.
+    /// Same as [`take_ticket`](Self::take_ticket); `TooManyEphemerals` if the session would own too many
+    /// nodes; `InvalidInput` if `count` is 0. After an error, no ticket remains.
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but you lose your place in the line: the tickets' nodes are deleted.
+    /// This method is cancel safe, but cancelling it loses your place in the queue: the nodes of the tickets
+    /// are deleted.
     pub async fn take_tickets(&self, count: u32, data: Option<Bytes>) -> Result<TicketBatch, Error> {
         TicketBatch::draw(self, count, data).await
     }

@@ -1,4 +1,4 @@
-//! Step from the exclusive side of a line to its shared one, without leaving the line.
+//! Downgrade from the exclusive side of a line to its shared side, without leaving the line.
 
 use super::Line;
 use super::draw::{Intent, refusal};
@@ -17,32 +17,36 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl Hold {
-    /// Becomes a hold of `shared`, the shared side of its line, in its old place: a node with its number is
-    /// created before its own is deleted, as Curator does. Nobody else can come to hold the exclusive side in
-    /// between. It keeps its fence and its token.
+    /// Downgrades this hold to a hold of `shared`, the shared side of its line, at the same place in the
+    /// line.
+    ///
+    /// A node with the same number is created before the exclusive node is deleted, as in Curator. No other
+    /// contender can obtain the exclusive side in between. The new hold keeps the fence and the token.
     ///
     /// # Errors
-    /// `InvalidInput` if it is the hold of a claim, which is in no line, or if it is [lent](Self::lend): the
-    /// next lent hold would be exclusive beside the shared one. `Lost`, `NoAuth`, `Timeout`, `Closed`. The
-    /// hold is given up then.
+    /// `InvalidInput` if this is the hold of a claim, which is in no line, or if this hold is
+    /// [lent](Self::lend): the next lent hold would be exclusive alongside the shared one. `Lost`, `NoAuth`,
+    /// `Timeout`, `Closed`. After an error the hold is given up.
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but the hold is given up.
+    /// This method is cancel safe, but cancelling it gives up the hold.
     pub async fn downgrade(self, shared: &Line) -> Result<Self, Error> {
         let lower = self.beside(shared).await?;
-        self.give_way(&lower)?;
+        self.hand_over_to(&lower)?;
         Ok(lower)
     }
 
-    /// A hold of `shared`, the shared side of its line, beside itself: its node has the same number, and was
-    /// created while this one's was there. It has this one's fence, and goes on when this one has ended, in
-    /// whichever way. Those who wait for the exclusive side wait for both.
+    /// Creates a hold of `shared`, the shared side of its line, next to this hold.
+    ///
+    /// The node of the new hold has the same number, and is created while this hold's node exists. The new
+    /// hold has the same fence, and outlives this hold, however this hold ends. Contenders that wait for the
+    /// exclusive side wait for both nodes.
     ///
     /// # Errors
-    /// As [`downgrade`](Self::downgrade).
+    /// Same as [`downgrade`](Self::downgrade).
     ///
     /// # Cancel safety
-    /// This method is cancel safe: the node is deleted.
+    /// This method is cancel safe: the new node is deleted.
     pub async fn beside(&self, shared: &Line) -> Result<Self, Error> {
         if self.state().node.is_claim() {
             let detail = format!("{:?} must be in a line", self.path());
@@ -58,30 +62,31 @@ impl Hold {
         let beginning = Beginning::of(Arc::new(shared.client().shared().identity.clone().into()));
         let state = Arc::new(self.state().beside(node, beginning));
         generation.add(&state);
-        // From here on the drop of the lower hold deletes the new node.
+        // From here on, dropping the lower hold deletes the new node.
         let lower = Self::new(shared.client().clone(), shared.path().to_owned(), shared.role(), state);
         shared.recipe().metrics.acquired(Duration::ZERO);
         lower.check_for("downgrade")?;
         Ok(lower)
     }
 
-    /// Ends in favour of `lower`, a hold [beside](Self::beside) it, whose loss its tokens tell of from now
-    /// on.
+    /// Ends this hold in favour of `lower`, a hold [beside](Self::beside) this one. From now on, the tokens
+    /// of this hold report the loss of `lower`.
     ///
     /// # Errors
-    /// `Lost` when one of the two is. This one is given up all the same.
-    pub fn give_way(self, lower: &Self) -> Result<(), Error> {
-        self.state().hand_over().map_err(|reason| self.lost_in("downgrade", reason))?;
+    /// `Lost` if either hold is lost. This hold ends in any case.
+    pub fn hand_over_to(self, lower: &Self) -> Result<(), Error> {
+        self.state().hand_over().map_err(|reason| self.lost_error("downgrade", reason))?;
         self.state().pass_token(lower.state());
         lower.check_for("downgrade")
-        // Only now, with the new node there, is the old one deleted, in the order of calls: that is no loss.
+        // The old node is deleted only now, when the new node exists, in the order of calls. This is not a
+        // loss.
     }
 
-    /// Creates the shared node while the exclusive one exists, or not at all. Ends with the hold.
+    /// Creates the shared node only while the exclusive one exists. Stops when the hold ends.
     async fn step_down(&self, shared: &Line) -> Result<(String, i64), Error> {
-        // A node that is created after all does not stay: the intent is dropped with the rest.
+        // If the node is created after this future was dropped, the dropped intent deletes the node.
         let step_down = while_held(slice::from_ref(self.state()), self.step_down_once(shared));
-        step_down.await.unwrap_or_else(|reason| Err(self.lost_in("downgrade", reason)))
+        step_down.await.unwrap_or_else(|reason| Err(self.lost_error("downgrade", reason)))
     }
 
     async fn step_down_once(&self, shared: &Line) -> Result<(String, i64), Error> {
@@ -123,7 +128,7 @@ impl Hold {
         }
     }
 
-    /// Submits the create. A node that nobody takes over does not stay, also where the reply is lost.
+    /// Submits the create. If no one takes over the node, it is deleted, even if the reply is lost.
     fn intent(&self, shared: &Line) -> Intent {
         let generation = Arc::clone(&self.state().generation);
         let own = self.state().path();
@@ -144,8 +149,8 @@ impl Hold {
     }
 }
 
-/// The number at the end of a ticket's name: ten digits, because numbers near the end of the counter are
-/// refused. A marker may end with a digit.
+/// Returns the number at the end of a ticket's name. Only the last ten digits count, because a marker may end
+/// with a digit. Ten digits always suffice, because numbers near the end of the counter are refused.
 fn number_of(own: &str) -> &str {
     const DIGITS: usize = 10;
     own.len().checked_sub(DIGITS).and_then(|start| own.get(start..)).unwrap_or_default()

@@ -12,15 +12,15 @@ use docent_proto::{Code, Create, CreateMode, MultiOp, MultiResult, Request, Resp
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// A create on its way, of one node or of several in one transaction, whose names have the same id. If it is
-/// dropped, the nodes are deleted as soon as their fate is known: the cleanup worker is told the id whatever
-/// happened to the reply.
+/// A create in flight, of one node or of several nodes in one transaction whose names share an id. If the
+/// intent is dropped, the cleanup worker gets the id, whatever happened to the reply. The worker deletes the
+/// nodes as soon as the outcome of the create is known.
 pub(super) struct Intent {
     pub(super) generation: Arc<SessionGeneration>,
     /// Full path without the number.
     pub(super) prefix: String,
     pub(super) create: Pending,
-    /// True when the reply was lost: the nodes may be there.
+    /// True if the reply was lost, so the nodes may exist.
     pub(super) unknown: bool,
 }
 
@@ -42,42 +42,42 @@ impl Intent {
     }
 }
 
-/// Most nodes that are made, or checked, in one request.
-const MOST_TOGETHER: usize = 1_000;
+/// Maximum number of nodes created, or checked, in one request.
+const MAX_TOGETHER: usize = 1_000;
 
-/// Bytes of an operation in a multi besides its own fields.
+/// Overhead in bytes of one operation in a multi, besides its own fields.
 const HEADER: usize = 32;
 
-/// Tickets of one transaction.
+/// Tickets created by one transaction.
 pub(super) struct Drawn {
     pub(super) tickets: Vec<Ticket>,
-    /// The line as it was listed right after they were made.
+    /// Names in the line, listed right after the tickets were created.
     pub(super) names: Option<Vec<String>>,
-    /// True when the first request was the one that made them.
+    /// True if the first request created the tickets.
     pub(super) at_once: bool,
 }
 
-/// Creates a ticket and lists the line in one trip.
+/// Creates a ticket and lists the line in one round trip.
 pub(super) async fn draw(line: &Line, data: Option<Bytes>) -> Result<Ticket, Error> {
     let Drawn { mut tickets, names, .. } = draw_together(line, data, 1, true).await?;
     let Some(mut ticket) = tickets.pop() else { return Err(unexpected(line.operation(), &Response::Empty)) };
     if let Some(names) = names {
-        line.refuse_all_others(Some(ticket.name()), &names).await?;
+        line.refuse_all_other_kinds(Some(ticket.name()), &names).await?;
         ticket.position = line.position(ticket.name(), &names);
         ticket.ahead = line.ahead_of(&ticket, &names);
     }
     Ok(ticket)
 }
 
-/// Number of tickets that fit into one request.
-pub(super) fn most_together(line: &Line, data: Option<&Bytes>) -> usize {
+/// Returns the number of tickets that fit into one request.
+pub(super) fn max_together(line: &Line, data: Option<&Bytes>) -> usize {
     let data = data.cloned().unwrap_or_else(|| Bytes::from(line.client().shared().identity.clone()));
     let one = HEADER + Request::Create(create(line, Uuid::nil(), &data)).payload_len();
-    // The servers write what they add to it, as the paths with their numbers, into the same transaction.
-    (line.client().max_request() / 2 / one).clamp(1, MOST_TOGETHER)
+    // Leave room for what the servers add to the transaction, such as the paths with their numbers.
+    (line.client().max_request() / 2 / one).clamp(1, MAX_TOGETHER)
 }
 
-/// Creates `count` tickets in one transaction, and lists the line in the same trip if it `lists`.
+/// Creates `count` tickets in one transaction, and lists the line in the same round trip if `lists` is true.
 pub(super) async fn draw_together(
     line: &Line,
     data: Option<Bytes>,
@@ -87,7 +87,7 @@ pub(super) async fn draw_together(
     line.refuse_stopping()?;
     let client = line.client();
     let data = Arc::new(data.unwrap_or_else(|| Bytes::from(client.shared().identity.clone())));
-    // A create can be repeated: an earlier one that was applied is found by its id, and deleted.
+    // The create can be repeated: an earlier create that was applied is found by its id, and deleted.
     let mut attempts = client.attempts(line.operation(), line.path(), Idempotency::Idempotent);
     let mut missing_parents = 0;
     let mut at_once = true;
@@ -102,7 +102,7 @@ pub(super) async fn draw_together(
         let mut intent = Intent::submit(line, &generation, &data, count);
         let mut list = lists.then(|| generation.session.submit(list_request(line), Lane::Call));
         let outcome = intent.create.by(attempts.deadline).await;
-        // The servers may keep a session that was given up, and a node of it, for a while.
+        // The servers may keep an abandoned session and its node for a while.
         intent.unknown = matches!(outcome, Outcome::Unknown(Cause::Ended(_)));
         if let Outcome::Unknown(Cause::LinkLost) = outcome
             && !planted!(BlindCreateRetry)
@@ -110,7 +110,7 @@ pub(super) async fn draw_together(
         {
             let tickets =
                 tickets(line, &generation, &data, paths.into_iter().map(|path| (path, stat.czxid)))?;
-            // Where somebody deleted some of them the others are dropped.
+            // If another client deleted some of the nodes, drop the remaining tickets.
             if tickets.len() == count {
                 return Ok(Drawn { tickets, names: None, at_once: false });
             }
@@ -122,17 +122,17 @@ pub(super) async fn draw_together(
         let zxid = if let Outcome::Reply(reply) = &outcome { reply.zxid } else { 0 };
         let answer = attempts.next(&generation, outcome).await?;
         let answer = answer.map(|answer| answer.map_err(Refusal::Code));
-        match answer.map(|answer| answer.and_then(|response| made(response, zxid))) {
-            Some(Ok(made)) => {
-                // From here on the drop of a ticket deletes its node.
-                let tickets = tickets(line, &generation, &data, made)?;
-                // The listing counts only if it was made after the create, on the same link.
+        match answer.map(|answer| answer.and_then(|response| created_nodes(response, zxid))) {
+            Some(Ok(created)) => {
+                // From here on, dropping a ticket deletes its node.
+                let tickets = tickets(line, &generation, &data, created)?;
+                // The listing counts only if it was read after the create, on the same link.
                 let mut names = None;
                 if let Some(list) = &mut list
                     && let Outcome::Reply(reply) = list.by(attempts.deadline).await
                     && let Ok(Response::Children { names: listed, .. }) = reply.result
                 {
-                    generation.lost_creates.pass_by(line.full_path(), &listed);
+                    generation.lost_creates.observe_listing(line.full_path(), &listed);
                     names = Some(listed);
                 }
                 return Ok(Drawn { tickets, names, at_once });
@@ -151,28 +151,29 @@ pub(super) async fn draw_together(
     }
 }
 
-/// The request to create a ticket.
+/// Returns the request to create a ticket.
 pub(super) fn create(line: &Line, id: Uuid, data: &Bytes) -> Create {
     let prefix = format!("{}/{}", line.full_path(), protected(id, line.marker()));
     let acl = line.client().shared().acl(&prefix);
     Create::new(prefix, data.clone(), acl, CreateMode::EphemeralSequential, 0)
 }
 
-/// Answer of a server that made nothing.
+/// Answer of a server that created nothing.
 enum Refusal {
     Code(Code),
-    /// No answer to such a request.
+    /// A response that does not fit the request.
     Unexpected(Response),
 }
 
-/// The nodes that were made, each with its transaction: `zxid` where the server does not say, as in a multi.
-fn made(response: Response, zxid: i64) -> Result<Vec<(String, i64)>, Refusal> {
+/// Returns the created nodes with their transaction ids. Uses `zxid` if the server does not report an id, as
+/// in a multi.
+fn created_nodes(response: Response, zxid: i64) -> Result<Vec<(String, i64)>, Refusal> {
     match response {
         Response::Created { path, stat: Some(stat) } => Ok(vec![(path, stat.czxid)]),
         Response::Multi(results) => match refusal(&results) {
             Some(code) => Err(Refusal::Code(code)),
             None => match results.iter().map(|result| created(result, zxid)).collect() {
-                Some(made) => Ok(made),
+                Some(created) => Ok(created),
                 None => Err(Refusal::Unexpected(Response::Multi(results))),
             },
         },
@@ -189,7 +190,7 @@ fn created(result: &MultiResult, zxid: i64) -> Option<(String, i64)> {
     }
 }
 
-/// The code for which a multi was refused.
+/// Returns the code with which a multi was refused.
 pub(super) fn refusal(results: &[MultiResult]) -> Option<Code> {
     MultiResult::first_failure(results).map(|(_, code)| code)
 }
@@ -198,7 +199,7 @@ pub(super) fn list_request(line: &Line) -> Request {
     Request::GetChildren2 { path: line.full_path().to_owned(), watch: false }
 }
 
-/// Tickets of these nodes. Where one is refused the others are dropped, so that their nodes are deleted.
+/// Creates the tickets for these nodes. If one is refused, the others are dropped, which deletes their nodes.
 fn tickets(
     line: &Line,
     generation: &Arc<SessionGeneration>,
@@ -230,11 +231,14 @@ pub(super) fn ticket(
         held: false,
     };
     if is_in_danger_zone(sequence) {
-        let detail = format!("the number {sequence} is near the end of the servers' counter");
+        let detail = format!("sequence number {sequence} is near the end of the servers' counter");
         return Err(Error::sequence_exhausted(line.operation(), detail).at(line.path()));
     }
     if is_running_out(sequence) {
-        tracing::warn!(path = %line.path(), sequence, "less than half of the path's sequence numbers is left");
+        // Event: The sequence number of a new node in the line exceeds half of the servers' 32-bit counter.
+        // When the counter nears its end, the line refuses new places.
+        // Action: Delete the node at `path` while no one uses it, so that the numbers start at 0 again.
+        tracing::warn!(path = %line.path(), sequence, "less than half of the path's sequence numbers are left");
     }
     Ok(ticket)
 }

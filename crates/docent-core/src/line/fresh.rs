@@ -1,11 +1,11 @@
-//! The lease of a ticket that is next in its line, kept so young that its turn needs no other write.
+//! Keeps the lease of the next ticket in a line so fresh that its turn needs no further write.
 
 use super::{Ticket, WaitError};
 use crate::time::sleep_until;
 
-/// Checks the own node as often as it takes to have a write that is young enough for a hold, until the check
-/// is refused: three quarters of a pulse after the last acknowledged write, whoever of the session's made
-/// that.
+/// Checks the own node often enough that the newest acknowledged write is always fresh enough for a hold. A
+/// check is due three quarters of a pulse after the last acknowledged write, whichever part of the session
+/// sent that write. Returns when a check fails.
 ///
 /// # Cancel safety
 /// Cancel safe: a check changes nothing.
@@ -17,11 +17,11 @@ pub(super) async fn keep_fresh(ticket: &Ticket) -> WaitError {
         let due = (lease.proof() + pace).max(not_before);
         if clock.now() < due {
             sleep_until(clock.as_ref(), due).await;
-            // Another write of the session may have renewed the lease meanwhile.
+            // Another write of the session may have renewed the lease in the meantime.
             continue;
         }
-        // An answer that proved little is not followed by the next check at once, and of the tickets of one
-        // session that are next in their lines one checks for all.
+        // If an answer proved too little, pause before the next check. If several tickets of one session are
+        // next in their lines, one of them checks for all.
         let now = clock.now();
         not_before = now + lease.timing().pause();
         if !ticket.generation.begin_check(now, lease.timing().pause()) {

@@ -12,39 +12,42 @@ use docent_proto::{Stat, parent};
 use std::sync::Arc;
 
 impl Intent {
-    /// Looks for the nodes after the reply was lost, in the same session: their paths, and the stat of one.
-    /// They must belong to this session: the node of another session is no place in the line. A create that
-    /// was not found may be applied yet (decision 11), so that it stays to be undone.
+    /// Finds the nodes in the same session after the reply was lost. Returns their paths, and the stat of one
+    /// of them.
+    ///
+    /// The nodes must belong to this session: a node of another session is no place in the line. If no node
+    /// is found, the create may still be applied later (decision 11), so the intent still has to be undone.
     pub(super) async fn find(
         &mut self,
         attempts: &Attempts<'_>,
     ) -> Result<Option<(Vec<String>, Stat)>, Error> {
         self.unknown = true;
-        match tokio::time::timeout_at(attempts.deadline, self.look()).await {
+        match tokio::time::timeout_at(attempts.deadline, self.find_now()).await {
             Ok(Ok(found)) => {
                 self.unknown = found.is_none();
                 let paths = found.iter().flat_map(|(paths, _)| paths);
                 paths.for_each(|path| self.generation.session.owns(path));
                 Ok(found)
             }
-            // The session has ended: the cleanup worker deletes a node that it may have left.
+            // The session has ended: the cleanup worker deletes any node that it left.
             Ok(Err(_)) => Ok(None),
             Err(_) => Err(attempts.timeout()),
         }
     }
 
-    async fn look(&self) -> Result<Option<(Vec<String>, Stat)>, Cause> {
+    async fn find_now(&self) -> Result<Option<(Vec<String>, Stat)>, Cause> {
         let own = self.generation.session.id();
         let folder = parent(&self.prefix).unwrap_or("/");
         let mut found = find(&self.generation, own, folder, &self.prefix).await?;
-        // In the order of their numbers. One transaction made them all.
+        // Sort by number. One transaction created all nodes.
         found.sort_unstable_by(|one, other| one.0.cmp(&other.0));
         let first = found.first().map(|(_, stat)| *stat);
         let paths = found.into_iter().map(|(path, _)| path).collect();
         Ok(first.map(|stat| (paths, stat)))
     }
 
-    /// The defect `NoOwnerCheck`: the id is looked for in later sessions, too, and the node found is taken.
+    /// Planted defect `NoOwnerCheck`: searches later sessions for the id as well, and takes the node that it
+    /// finds.
     #[cfg(docent_planted)]
     pub(super) async fn take_over(
         &mut self,

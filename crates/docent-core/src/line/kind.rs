@@ -1,37 +1,37 @@
-//! Kinds of lines at one path: recipes and layouts whose contenders do not wait for each other.
+//! Kinds of lines that may share a path: recipes and layouts whose contenders do not wait for each other.
 
 use super::Line;
 use super::name::{is_in_danger_zone, sequence};
 use crate::error::{Error, ErrorKind};
 
-/// Kinds of lines, each with the text before the number in its nodes' names.
+/// Kinds of lines, each with the marker before the number in its node names.
 const MARKERS: &[(&str, &str)] = &[
     ("lock-", "mutex or leader selector"),
     ("latch-", "leader latch"),
     ("__WRIT__", "read/write lock"),
     ("__READ__", "read/write lock"),
-    ("lease-", "semaphore's permit"),
-    ("__lock__", "lock of kazoo's"),
-    ("__rlock__", "kazoo's read lock"),
+    ("lease-", "semaphore permit"),
+    ("__lock__", "kazoo lock"),
+    ("__rlock__", "kazoo read lock"),
 ];
 
-/// Folder of a semaphore's node for the turns, which the servers remove while nobody waits for one.
+/// Folder for the turns of a semaphore. The servers remove it while no contender waits for a turn.
 const TURNS: &str = "locks";
 
-/// Folder of a semaphore's node for the permits, which is there as long as one is out.
+/// Folder for the permits of a semaphore. It exists as long as a permit is taken.
 const LEASES: &str = "leases";
 
-/// Name of the kind of lines with `marker`.
+/// Returns the name of the kind of lines with `marker`.
 fn named(marker: &str) -> &str {
     MARKERS.iter().find(|(known, _)| *known == marker).map_or(marker, |(_, kind)| kind)
 }
 
-/// Name of a contender of a known kind: `<marker><number>`, with an id before it as Curator, go-zookeeper or
-/// kazoo write it. Other names that end alike are nobody's (`release-0000000001`).
+/// Name of a contender of a known kind: `<marker><number>`, preceded by an id as Curator, go-zookeeper or
+/// kazoo write it. Other names with such an ending belong to no contender (`release-0000000001`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ContenderName<'a> {
-    /// Text before the marker: nothing, `_c_<uuid>-`, `_c_<32 digits>-` or `<32 digits>`.
+    /// Text before the marker: empty, `_c_<uuid>-`, `_c_<32 digits>-` or `<32 digits>`.
     pub id: &'a str,
     /// Text before the number, such as `lock-`, `latch-`, `lease-`, `__WRIT__` or `__rlock__`.
     pub marker: &'static str,
@@ -40,7 +40,7 @@ pub struct ContenderName<'a> {
 }
 
 impl<'a> ContenderName<'a> {
-    /// Reads the name of a node; `None` for names of others.
+    /// Parses the name of a node. Returns `None` if the name is not that of a known contender.
     pub fn parse(name: &'a str) -> Option<Self> {
         MARKERS.iter().find_map(|(marker, _)| {
             let number = sequence(name, marker)?;
@@ -49,18 +49,19 @@ impl<'a> ContenderName<'a> {
         })
     }
 
-    /// True when order by number cannot be relied on: the servers' counter is near its end, or beyond.
+    /// Returns true if ordering by number is unreliable, because the servers' counter is near its end or
+    /// beyond it.
     pub fn is_unordered(&self) -> bool {
         is_in_danger_zone(self.number)
     }
 }
 
-/// The kind and number of a known contender.
+/// Returns the kind and number of a known contender.
 fn known(name: &str) -> Option<(&'static str, i32)> {
     ContenderName::parse(name).map(|contender| (named(contender.marker), contender.number))
 }
 
-/// True for what stands before the marker: nothing, `_c_<uuid>-`, `_c_<32 digits>-` or `<32 digits>`.
+/// Returns true if `text` may precede the marker: empty, `_c_<uuid>-`, `_c_<32 digits>-` or `<32 digits>`.
 fn is_id(text: &str) -> bool {
     let protected = text.strip_prefix("_c_").and_then(|id| id.strip_suffix('-'));
     let id = protected.unwrap_or(text);
@@ -68,60 +69,68 @@ fn is_id(text: &str) -> bool {
     lengths.contains(&id.len()) && id.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
 }
 
-/// Error of a contender of the kind `ours` at `path`, where `found` shows that the path is used by `theirs`.
-fn mixed(operation: &'static str, path: &str, ours: &str, theirs: &str, found: &str) -> Error {
-    let detail =
-        format!("this is a {ours}, and {found:?} that of a {theirs}: they do not wait for each other");
+/// Builds the error of a contender of the kind `own_kind` at `path`, if `found` shows that `other_kind` uses
+/// the path.
+fn mixed(operation: &'static str, path: &str, own_kind: &str, other_kind: &str, found: &str) -> Error {
+    let detail = format!(
+        "used as a {own_kind}, but {found:?} belongs to a {other_kind}: the two do not wait for each other"
+    );
     Error::new(ErrorKind::MixedKinds, operation).at(path).because(detail)
 }
 
-/// Refuses a recipe of the kind `ours` at `path`, whose contenders are not children of that node themselves,
-/// where `names` has a known contender.
+/// Refuses a recipe of the kind `own_kind` at `path` if `names` contains a known contender. It is for recipes
+/// whose contenders are not direct children of `path`.
 ///
 /// # Errors
 /// `MixedKinds`, which names both kinds.
-pub fn refuse_contenders(path: &str, ours: &str, names: &[String]) -> Result<(), Error> {
+pub fn refuse_contenders(path: &str, own_kind: &str, names: &[String]) -> Result<(), Error> {
     let contender = names.iter().find_map(|name| Some((name, known(name)?.0)));
-    contender.map_or(Ok(()), |(name, theirs)| Err(mixed("acquire", path, ours, theirs, name)))
+    contender.map_or(Ok(()), |(name, other_kind)| Err(mixed("acquire", path, own_kind, other_kind, name)))
 }
 
-/// True when one with the number `theirs` came before one with `own`, or may have.
-fn is_before(theirs: i32, own: Option<i32>) -> bool {
-    // Kinds share the servers' counter: of two nodes the later one has the higher number.
-    own.is_none_or(|own| theirs < own || is_in_danger_zone(theirs) || is_in_danger_zone(own))
+/// Returns true if the contender with number `other` came before the one with `own`, or may have.
+fn is_before(other: i32, own: Option<i32>) -> bool {
+    // All kinds share the servers' counter, so the later of two nodes has the higher number.
+    own.is_none_or(|own| other < own || is_in_danger_zone(other) || is_in_danger_zone(own))
 }
 
 impl Line {
-    /// Refuses the ticket `own` where one of another kind came before it: of two kinds that stand at one path
-    /// at least the later one sees the other, since each takes its ticket before it lists. Without `own` it
-    /// is about a ticket yet to be taken.
+    /// Refuses the ticket `own` if a contender of another kind came before it. Without `own`, it refuses a
+    /// ticket that is about to be taken.
     ///
-    /// One that came later is not looked at: it is refused itself if it is ours, and a line that is in use
-    /// goes on in spite of it.
+    /// If two kinds use one path, at least the later contender sees the other, because each takes its ticket
+    /// before it lists.
+    ///
+    /// Contenders that came later are ignored. A later contender of this library is refused itself, and a
+    /// line that is already in use continues to work.
     ///
     /// # Errors
     /// `MixedKinds`, which names both kinds.
-    pub(super) fn refuse_others(&self, own: Option<&str>, names: &[String]) -> Result<(), Error> {
+    pub(super) fn refuse_other_kinds(&self, own: Option<&str>, names: &[String]) -> Result<(), Error> {
         let number = own.and_then(|own| self.contender(own)).map(|(number, _)| number);
         let other = names.iter().filter(|name| self.contender(name).is_none()).find_map(|name| {
-            let (theirs, its) = known(name)?;
-            is_before(its, number).then_some((name, theirs))
+            let (other_kind, other_number) = known(name)?;
+            is_before(other_number, number).then_some((name, other_kind))
         });
-        other.map_or(Ok(()), |(name, theirs)| Err(self.mixed(theirs, name)))
+        other.map_or(Ok(()), |(name, other_kind)| Err(self.mixed(other_kind, name)))
     }
 
-    /// As [`refuse_others`](Self::refuse_others), where the ticket was just taken, or is about to be: the
-    /// node of a semaphore is no line either.
-    pub(super) async fn refuse_all_others(&self, own: Option<&str>, names: &[String]) -> Result<(), Error> {
+    /// Same as [`refuse_other_kinds`](Self::refuse_other_kinds), for a ticket that was just taken or is about
+    /// to be taken. Also refuses the node of a semaphore.
+    pub(super) async fn refuse_all_other_kinds(
+        &self,
+        own: Option<&str>,
+        names: &[String],
+    ) -> Result<(), Error> {
         let has = |folder: &str| names.iter().any(|name| name == folder);
-        // One folder alone may be somebody else's.
+        // One of the two folders alone may belong to another program.
         if has(LEASES) && (has(TURNS) || Box::pin(self.has_permits()).await?) {
             return Err(self.mixed("semaphore", LEASES));
         }
-        self.refuse_others(own, names)
+        self.refuse_other_kinds(own, names)
     }
 
-    /// True when the folder of a semaphore's permits has one.
+    /// Returns true if the folder for a semaphore's permits contains a permit.
     async fn has_permits(&self) -> Result<bool, Error> {
         match self.client().children(&format!("{}/{LEASES}", self.path())).await {
             Ok(children) => Ok(children.names.iter().any(|name| known(name).is_some())),
@@ -130,8 +139,8 @@ impl Line {
         }
     }
 
-    fn mixed(&self, theirs: &str, found: &str) -> Error {
-        mixed(self.operation(), self.path(), named(self.marker()), theirs, found)
+    fn mixed(&self, other_kind: &str, found: &str) -> Error {
+        mixed(self.operation(), self.path(), named(self.marker()), other_kind, found)
     }
 }
 
@@ -150,15 +159,15 @@ mod tests {
             ("_c_9a794062-0b31-421c-9cfe-0699f14437da-__WRIT__-2147483648", "read/write lock", i32::MIN),
             ("_c_9a794062-0b31-421c-9cfe-0699f14437da-lease-0000000002", "semaphore", 2),
             ("8eb6557ec51a32d1e0cb91e4d5e9a5c5__lock__0000000031", "kazoo", 31),
-            ("8eb6557ec51a32d1e0cb91e4d5e9a5c5__rlock__0000000031", "kazoo's read lock", 31),
+            ("8eb6557ec51a32d1e0cb91e4d5e9a5c5__rlock__0000000031", "kazoo read lock", 31),
         ] {
-            let (found, its) = known(name).unwrap();
-            assert!(found.contains(kind) && its == number, "{name}: {found}, {its}");
+            let (found, other_number) = known(name).unwrap();
+            assert!(found.contains(kind) && other_number == number, "{name}: {found}, {other_number}");
         }
     }
 
     #[test]
-    fn names_that_only_end_alike_are_nobodys() {
+    fn names_with_only_a_similar_ending_belong_to_no_recipe() {
         for name in [
             "foo",
             "lock-",
@@ -175,9 +184,9 @@ mod tests {
     }
 
     #[test]
-    fn of_two_kinds_the_later_one_is_refused_and_both_where_numbers_tell_no_order() {
+    fn of_two_kinds_the_later_one_is_refused_and_both_if_numbers_give_no_order() {
         assert!(is_before(4, Some(5)) && !is_before(5, Some(4)));
-        assert!(is_before(7, None), "one that has no ticket yet comes after all");
+        assert!(is_before(7, None), "a contender without a ticket comes after all others");
         assert!(is_before(i32::MIN, Some(4)) && is_before(i32::MAX, Some(4)) && is_before(4, Some(i32::MAX)));
     }
 

@@ -17,10 +17,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tracing::{Instrument, Span};
 
-/// A line of tickets: the children of one node, in the order of their numbers.
+/// A line of tickets: the children of one node, ordered by their numbers.
 ///
 /// Nothing else may be created below that node, except by the recipe [itself](Self::with_own_child). The line
-/// ignores other children and logs a warning about the first.
+/// ignores other children and logs a warning about the first one.
 ///
 /// # Examples
 /// ```no_run
@@ -44,25 +44,25 @@ pub struct Line(Arc<Inner>);
 
 struct Inner {
     client: Client,
-    /// As the user wrote it.
+    /// Path as the user wrote it.
     path: String,
     full: String,
     recipe: Recipe,
-    /// Marker before the number in a ticket's name.
+    /// Marker before the number in the name of a ticket.
     marker: &'static str,
-    /// Kinds of nodes that count in it.
+    /// Kinds of nodes that count as contenders.
     contenders: Contenders,
-    /// Side of its tickets, in a line of readers and writers.
+    /// Side of this handle's tickets, in a line of readers and writers.
     side: Option<Role>,
-    /// Kind of node that the line's own node is made as.
+    /// Kind of node that is created for the line itself.
     kind: ParentKind,
-    /// Name of a child that the recipe keeps beside the tickets.
+    /// Name of a child that the recipe keeps next to the tickets.
     own_child: Option<&'static str>,
-    /// True when its nodes hold data of the user's instead of identities.
+    /// True if the nodes hold user data instead of identities.
     has_payload: bool,
-    /// Set when children that are no contenders were reported.
+    /// Set when children that are not contenders were reported.
     reported: AtomicBool,
-    /// Set when it was told that it does not go on, until it does.
+    /// Set while the log says that the line is stuck.
     stuck: AtomicBool,
 }
 
@@ -106,7 +106,7 @@ impl Inner {
     }
 }
 
-/// Tells lines apart within a process.
+/// Identifies a line within a process.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LineKey {
     client: u64,
@@ -115,10 +115,11 @@ pub struct LineKey {
 }
 
 impl Line {
-    /// The line of `recipe` at `path`, whose tickets have `marker` before their number (as `lock-`).
+    /// Creates the line of `recipe` at `path`, whose tickets have `marker` before their number (for example
+    /// `lock-`).
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule or is the root.
+    /// `InvalidInput` if the path breaks a rule or is the root.
     pub fn new(
         client: &Client,
         path: &str,
@@ -128,11 +129,11 @@ impl Line {
         Ok(Self(Arc::new(Inner::new(client, path, recipe, marker)?)))
     }
 
-    /// As [`new`](Self::new), but its node, where there is none yet, is made as one that stays when nobody is
-    /// in the line.
+    /// Same as [`new`](Self::new), but if the line's node has to be created, it persists when the line is
+    /// empty.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// Same as [`new`](Self::new).
     pub fn lasting(
         client: &Client,
         path: &str,
@@ -143,11 +144,11 @@ impl Line {
         Ok(Self(Arc::new(Inner { kind: ParentKind::Persistent, ..inner })))
     }
 
-    /// Both sides of a line of writers and readers: the first one's tickets wait for everybody ahead, the
-    /// second one's only for those of the first. Each has a marker of its own.
+    /// Creates both sides of a line of writers and readers, each with its own marker. Tickets of the first
+    /// side wait for all contenders ahead; tickets of the second side wait only for those of the first.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// Same as [`new`](Self::new).
     pub fn sides(
         client: &Client,
         path: &str,
@@ -163,26 +164,27 @@ impl Line {
         Ok((side(exclusive, Role::Exclusive)?, side(shared, Role::Shared)?))
     }
 
-    /// The same line, in which nodes of others count as well: those with `marker` before their number. A side
-    /// waits for them as for its own of that role; in a line without sides everybody is exclusive.
+    /// Returns the same line, in which nodes with `marker` before their number also count as contenders.
+    /// `role` is the role of these neighbours: a side waits for them as it does for contenders of that role
+    /// in its own line. In a line without sides, all contenders are exclusive.
     ///
     /// # Errors
-    /// `InvalidInput` when the marker is empty, contains '/', ends with a digit or counts already.
+    /// `InvalidInput` if the marker is empty, contains '/', ends with a digit or is already in use.
     pub fn with_neighbours(&self, marker: impl Into<String>, role: Role) -> Result<Self, Error> {
         let role = if self.0.side.is_some() { role } else { Role::Exclusive };
         let contenders = self.0.contenders.clone().with(marker.into(), role)?;
         Ok(Self(Arc::new(Inner { contenders, ..self.0.copy() })))
     }
 
-    /// The same line, whose nodes hold data of the user's instead of identities: its
-    /// [participants](Self::participants) do not print it.
+    /// Returns the same line, whose nodes hold user data instead of identities. Its
+    /// [participants](Self::participants) do not print that data.
     #[must_use]
     pub fn with_payload(&self) -> Self {
         Self(Arc::new(Inner { has_payload: true, ..self.0.copy() }))
     }
 
-    /// The same line, whose node has a child called `name` beside the tickets, in which the recipe keeps its
-    /// state. No warning names this child.
+    /// Returns the same line, whose node has a child called `name` next to the tickets, in which the recipe
+    /// keeps its state. The line logs no warning about this child.
     #[must_use]
     pub fn with_own_child(&self, name: &'static str) -> Self {
         Self(Arc::new(Inner { own_child: Some(name), ..self.0.copy() }))
@@ -192,33 +194,33 @@ impl Line {
         self.0.has_payload
     }
 
-    /// The client it belongs to.
+    /// The client of this line.
     pub fn client(&self) -> &Client {
         &self.0.client
     }
 
-    /// The path, as it was given.
+    /// The path as given to the constructor.
     pub fn path(&self) -> &str {
         &self.0.path
     }
 
-    /// True for lines of the same client.
+    /// Returns true if both lines use the same client.
     pub fn shares_client(&self, other: &Self) -> bool {
         self.0.client.shared().id == other.0.client.shared().id
     }
 
-    /// Equal for lines of the same client at the same path, with the same marker.
+    /// Returns a key that is equal for lines of the same client at the same path with the same marker.
     pub fn key(&self) -> LineKey {
         LineKey { client: self.0.client.shared().id, path: self.0.full.clone(), marker: self.0.marker }
     }
 
-    /// The path as the servers know it: with chroot and namespace.
+    /// The path as the servers know it, with chroot and namespace.
     pub(super) fn full_path(&self) -> &str {
         &self.0.full
     }
 
-    /// Position of the ticket `own` among `names`. Names that are no contender's are ignored, and reported
-    /// once.
+    /// Returns the position of the ticket `own` among `names`. Names that belong to no contender are ignored,
+    /// and reported once.
     pub(super) fn position(&self, own: &str, names: &[String]) -> Position {
         let is_known = |name: &str| {
             let is_own_child = self.0.own_child == Some(name) && !planted!(OwnChildIsForeign);
@@ -228,11 +230,14 @@ impl Line {
         if let Some(foreign) = foreign
             && !self.0.reported.swap(true, Ordering::Relaxed)
         {
+            // Event: The node of a lock, semaphore or election has a child that this library did not create.
+            // The child is ignored; further such children are not reported.
+            // Action: Move the child `foreign` elsewhere, or give the recipe another path.
             tracing::warn!(
                 client = self.client().label(),
                 path = self.path(),
                 foreign,
-                "the line has children that are no contenders: ignored"
+                "the waiting line's node has children that are not contenders; ignoring them"
             );
         }
         match self.sides_of() {
@@ -241,8 +246,8 @@ impl Line {
         }
     }
 
-    /// Position of the ticket `own` when the numbers tell no order, by the transactions that created the
-    /// contenders.
+    /// Returns the position of the ticket `own` by the transactions that created the contenders, for use if
+    /// the numbers give no reliable order.
     pub(super) fn position_by_creation(&self, own: &str, created: &[(i64, String)]) -> Position {
         match self.sides_of() {
             None => Position::find_by_creation(own, created),
@@ -254,17 +259,17 @@ impl Line {
         self.0.side.map(|own| Sides { contenders: &self.0.contenders, own })
     }
 
-    /// The number and role of a contender; `None` for names of others.
+    /// Returns the number and role of a contender; `None` if the name belongs to no contender.
     pub(super) fn contender(&self, name: &str) -> Option<(i32, Role)> {
         self.0.contenders.find(name)
     }
 
-    /// True when a ticket waits for a contender of this role that is ahead of it.
+    /// Returns true if a ticket waits for a contender of this role that is ahead.
     pub(super) fn waits_for(&self, role: Role) -> bool {
         self.sides_of().is_none_or(|sides| sides.waits_for(role))
     }
 
-    /// Role of its tickets beside others.
+    /// Role of this line's tickets.
     pub(super) fn role(&self) -> Role {
         self.0.side.unwrap_or(Role::Exclusive)
     }
@@ -273,7 +278,7 @@ impl Line {
         self.recipe().acquire()
     }
 
-    /// Error of a request about a ticket that was refused with `code`.
+    /// Builds the error of a request about a ticket that the servers refused with `code`.
     pub(super) fn refused(&self, code: Code) -> Error {
         Error::from_code(code, self.operation()).at(self.path()).needing("READ")
     }
@@ -282,7 +287,7 @@ impl Line {
         &self.0.recipe
     }
 
-    /// Refuses what the client's shutdown has come too far for.
+    /// Fails if the client's shutdown has progressed too far for this recipe.
     pub(super) fn refuse_stopping(&self) -> Result<(), Error> {
         let shared = self.client().shared();
         match shared.refuses(self.recipe().stage()) {
@@ -299,40 +304,43 @@ impl Line {
         self.0.marker
     }
 
-    /// Takes a ticket. Its node holds `data`, or the client's identity without.
+    /// Takes a ticket. Its node holds `data`, or the client's identity if there is none.
     ///
     /// # Errors
-    /// `MixedKinds` when one of another kind is in the line before it; `Timeout`, `NoAuth`, `TooLarge`,
+    /// `MixedKinds` if a contender of another kind is ahead; `Timeout`, `NoAuth`, `TooLarge`,
     /// `SequenceExhausted`, `ShortLease`, `Closed`.
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but you lose your place in the line: the ticket's node is deleted.
+    /// This method is cancel safe, but cancelling it loses your place in the queue: the ticket's node is
+    /// deleted.
     pub async fn take_ticket(&self, data: Option<Bytes>) -> Result<Ticket, Error> {
         draw::draw(self, data).await
     }
 
-    /// Takes a ticket and waits for its turn, however long that is; takes another when the ticket is gone
-    /// before that, with its session or by somebody else's hand. An outage of the servers is waited out,
-    /// whether there is a ticket yet or not.
+    /// Takes a ticket and waits for its turn, as long as necessary.
+    ///
+    /// If the ticket is lost before its turn, because its session expired or another client deleted its node,
+    /// a new ticket is taken. An outage of the servers is waited out, with or without a ticket.
     ///
     /// # Errors
-    /// As [`take_ticket`](Self::take_ticket) and [`Ticket::wait`], without `Gone` and what [passes by
-    /// itself](Self::wait_out).
+    /// Same as [`take_ticket`](Self::take_ticket) and [`Ticket::wait`], except for `Gone` and [transient
+    /// errors](Self::wait_out).
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but you lose your place in the line: the ticket's node is deleted.
+    /// This method is cancel safe, but cancelling it loses your place in the queue: the ticket's node is
+    /// deleted.
     pub fn acquire(&self, data: Option<Bytes>) -> impl Future<Output = Result<Hold, Error>> + Send {
-        self.acquire_telling(data, |_| {})
+        self.acquire_notifying(data, |_| {})
     }
 
-    /// As [`acquire`](Self::acquire), and tells `taken` of each ticket before it waits for its turn.
+    /// Same as [`acquire`](Self::acquire), and calls `taken` with each ticket before waiting for its turn.
     ///
     /// # Errors
-    /// As [`acquire`](Self::acquire).
+    /// Same as [`acquire`](Self::acquire).
     ///
     /// # Cancel safety
-    /// As [`acquire`](Self::acquire).
-    pub fn acquire_telling(
+    /// Same as [`acquire`](Self::acquire).
+    pub fn acquire_notifying(
         &self,
         data: Option<Bytes>,
         taken: impl FnMut(&Ticket) + Send,
@@ -340,7 +348,8 @@ impl Line {
         self.turn(data, taken).instrument(self.acquire_span())
     }
 
-    /// Span of an acquire in this line: open while its turn is waited for. Where nobody listens it is none.
+    /// Returns the span of an acquire in this line, open while the acquire waits for its turn. The span is
+    /// disabled if no subscriber is interested.
     pub fn acquire_span(&self) -> Span {
         telemetry::acquire_span(self.client().label(), self.recipe().label(), self.path())
     }
@@ -357,10 +366,12 @@ impl Line {
             match turn {
                 Ok(hold) => return Ok(hold),
                 Err(WaitError::Gone) => {
+                    // Event: The node of a waiting contender disappeared, because its session expired or
+                    // another client deleted the node. The client takes a new place at the end of the queue.
                     tracing::debug!(
                         client = self.client().label(),
                         path = self.path(),
-                        "the ticket is gone, taking a new one"
+                        "lost the place in the queue; taking a new one"
                     );
                 }
                 Err(WaitError::Core(error)) => self.wait_out(error).await?,
@@ -368,7 +379,7 @@ impl Line {
         }
     }
 
-    /// Waits for so long, or until the client is closed: before something is tried again.
+    /// Waits for `duration` before a retry, or until the client is closed.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -379,70 +390,76 @@ impl Line {
         }
     }
 
-    /// The part of the session timeout that leases leave unused, as the servers granted it; `None` before the
-    /// first link.
+    /// The part of the session timeout, as granted by the servers, that leases leave unused; `None` before
+    /// the first link.
     pub fn lease_margin(&self) -> Option<Duration> {
         self.client().lease_margin()
     }
 
-    /// Deletes the line's node if nobody is in the line, so that numbers begin at 0 again. Fences go on
+    /// Deletes the line's node if the line is empty, which resets its sequence numbers to 0. Fences keep
     /// increasing.
     ///
     /// # Errors
-    /// `NotEmpty` when somebody is in the line, or something else is below it; `NoAuth`, `Timeout`, `Closed`.
+    /// `NotEmpty` if a contender or any other node is below the line's node; `NoAuth`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: doing it again does no harm.
+    /// This method is cancel safe: repeating the call does no harm.
     pub async fn reset(&self) -> Result<(), Error> {
         self.client().ensure_absent(self.path()).await
     }
 
-    /// Waits out an error that passes by itself, such as an outage of the servers: returns after a pause,
-    /// before the caller tries the operation that failed with `error` again. For callers that wait without a
-    /// limit of their own, however long others hold them up.
+    /// Pauses after a transient error, such as an outage of the servers, so that the caller can then retry
+    /// the operation that failed with `error`. Meant for callers that wait without a limit.
     ///
     /// # Errors
-    /// `error`, when waiting does not help.
+    /// `error`, if waiting does not help.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn wait_out(&self, error: Error) -> Result<(), Error> {
-        if !may_pass(&error) {
+        if !is_transient(&error) {
             return Err(error);
         }
-        self.tell_stuck(&error);
-        // Different for each, so that they do not come all at once after an outage.
+        self.log_stuck(&error);
+        // A random pause, so that clients do not all retry at the same moment after an outage.
         self.pause(Duration::from_millis(500 + fastrand::u64(..1000))).await;
         Ok(())
     }
 }
 
 impl Line {
-    /// Tells once that it does not go on in the line, until it [does](Self::tell_going_on).
-    fn tell_stuck(&self, error: &Error) {
+    /// Logs once that the line is stuck, until it [recovers](Self::log_rejoined).
+    fn log_stuck(&self, error: &Error) {
         let (client, path) = (self.client().label(), self.path());
         if self.0.stuck.swap(true, Ordering::Relaxed) {
-            tracing::debug!(client, path, %error, "it still does not go on in the line");
+            // Event: Another attempt to join the line of a lock, semaphore or election failed. The client
+            // retries.
+            tracing::debug!(client, path, %error, "still cannot join the waiting line; retrying");
             return;
         }
         let cause = error.source().map(ToString::to_string);
-        tracing::warn!(client, path, %error, cause, "it does not go on in the line, trying on");
+        // Event: The client cannot join the line of a lock, semaphore or election. It retries until it
+        // succeeds.
+        // Action: Read the error and its cause. If the servers are unreachable, no action is needed here.
+        tracing::warn!(client, path, %error, cause, "cannot join the waiting line; retrying");
     }
 
-    pub(super) fn tell_going_on(&self) {
+    pub(super) fn log_rejoined(&self) {
         if self.0.stuck.swap(false, Ordering::Relaxed) {
-            tracing::info!(client = self.client().label(), path = self.path(), "it goes on in the line");
+            // Event: The client acquired its turn in the line again, after it had logged that it could not
+            // join the line.
+            tracing::info!(client = self.client().label(), path = self.path(), "rejoined the waiting line");
         }
     }
 }
 
-/// True for an error that goes away by itself.
-fn may_pass(error: &Error) -> bool {
+/// Returns true for a transient error.
+fn is_transient(error: &Error) -> bool {
     match error.kind() {
-        // The client is bound to a session that has ended: that does not pass.
+        // The client is bound to a session that has ended, which is final.
         ErrorKind::SessionChanged => false,
-        // Parents were deleted as fast as they were made: that passes. So does a session's lack of room for
-        // another node, once others of its nodes are deleted.
+        // `NoNode` means that the parents were deleted as fast as they were created. `TooManyEphemerals` ends
+        // when other nodes of the session are deleted.
         ErrorKind::NoNode | ErrorKind::TooManyEphemerals => true,
         _ => error.is_retryable(),
     }

@@ -1,16 +1,16 @@
 //! Tickets: protected ephemeral-sequential nodes, each a place in a line. Locks and elections are built on
-//! them.
+//! tickets.
 
 mod ahead;
 mod batch;
+mod coalesced;
 mod common;
 mod downgrade;
 mod draw;
 mod fresh;
-mod glance;
 mod intent;
 mod kind;
-#[expect(clippy::module_inception, reason = "the folder is about it")]
+#[expect(clippy::module_inception, reason = "the folder is named after its main module")]
 mod line;
 mod name;
 mod participant;

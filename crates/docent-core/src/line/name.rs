@@ -3,26 +3,27 @@ use crate::guard::Role;
 use std::borrow::Cow;
 use uuid::Uuid;
 
-/// First number of the last part of the server's 32-bit counter, where it may stick or wrap and repeat.
+/// First number of the danger zone, the last part of the server's 32-bit counter. The counter may stick
+/// there, or wrap and repeat.
 const DANGER_FROM: i32 = i32::MAX - (1 << 20);
 
-/// First number with a warning: half of the numbers are used up.
+/// First number that causes a warning: half of the numbers are used up.
 const WARN_FROM: i32 = 1 << 30;
 
-/// The protected name of a node to be created: `_c_<uuid>-<marker>`, to which the server appends a number.
-/// The `id` tells our node from all others when the reply to its creation is lost. The format is Curator's.
+/// Returns the protected name of a node to be created: `_c_<uuid>-<marker>`, to which the server appends a
+/// number. The `id` identifies the node if the reply to its create is lost. The format is Curator's.
 pub(super) fn protected(id: Uuid, marker: &str) -> String {
     format!("_c_{id}-{marker}")
 }
 
-/// Digits of a number that the servers append.
+/// Number of digits that the servers append.
 const DIGITS: usize = 10;
 
-/// The number at the end of a contender's name: ten digits, or a minus and ten digits, right after the last
-/// `marker`, which does not end with a digit. `None` for names of others.
+/// Parses the number at the end of a contender's name: ten digits, or a minus sign and ten digits, right
+/// after the last `marker`, which does not end with a digit. Returns `None` for other names.
 pub(super) fn sequence(name: &str, marker: &str) -> Option<i32> {
-    // From the end: each listing of a line has many names, and a search for the marker costs several times
-    // that.
+    // Parse from the end. Each listing has many names, and searching for the marker would cost several times
+    // as much.
     let (text, digits) = name.as_bytes().split_last_chunk::<DIGITS>()?;
     let number = digits.iter().try_fold(0, |number: i64, digit| {
         digit.is_ascii_digit().then(|| number * 10 + i64::from(digit - b'0'))
@@ -34,17 +35,17 @@ pub(super) fn sequence(name: &str, marker: &str) -> Option<i32> {
     text.strip_suffix(b"-")?.ends_with(marker).then(|| i32::try_from(-number).ok())?
 }
 
-/// True when order by number cannot be relied on any more.
+/// Returns true if ordering by number is no longer reliable.
 pub(super) fn is_in_danger_zone(sequence: i32) -> bool {
     !(0..=DANGER_FROM).contains(&sequence)
 }
 
-/// True when a person should act before the numbers run out.
+/// Returns true if an operator should act before the numbers run out.
 pub(super) fn is_running_out(sequence: i32) -> bool {
     sequence >= WARN_FROM
 }
 
-/// Kinds of nodes that count in a line, by the marker before the number in their names.
+/// Kinds of nodes that count as contenders, by the marker before the number in their names.
 #[derive(Debug, Clone)]
 pub(super) struct Contenders(Vec<(Cow<'static, str>, Role)>);
 
@@ -56,16 +57,16 @@ impl Contenders {
     /// Adds a kind of nodes.
     ///
     /// # Errors
-    /// `InvalidInput` when the marker cannot tell nodes apart.
+    /// `InvalidInput` if the marker cannot distinguish nodes.
     pub(super) fn with(mut self, marker: String, role: Role) -> Result<Self, Error> {
         let rule = if marker.is_empty() {
             "must not be empty"
         } else if marker.contains('/') {
             "must not contain '/'"
         } else if marker.ends_with(|last: char| last.is_ascii_digit()) {
-            "must not end with a digit: numbers follow"
+            "must not end with a digit, because a number follows"
         } else if self.0.iter().any(|(known, _)| *known == marker) {
-            "must be given once, and not be the lock's own"
+            "must be given once, and differ from the lock's own marker"
         } else {
             self.0.push((marker.into(), role));
             return Ok(self);
@@ -73,7 +74,7 @@ impl Contenders {
         Err(Error::invalid_input("neighbours", format!("marker {marker:?} {rule}")))
     }
 
-    /// The number and role of a contender; `None` for names of others.
+    /// Returns the number and role of a contender; `None` if the name belongs to no contender.
     pub(super) fn find(&self, name: &str) -> Option<(i32, Role)> {
         self.0.iter().find_map(|(marker, role)| Some((sequence(name, marker)?, *role)))
     }
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_are_nobody() {
+    fn other_names_are_no_contenders() {
         for name in [
             "foo",
             "lock",
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_marker_is_the_one_before_the_number() {
+    fn the_last_marker_in_a_name_precedes_the_number() {
         let after_last = |name: &str, marker: &str| {
             let (_, number) = name.rsplit_once(marker)?;
             let digits = number.strip_prefix('-').unwrap_or(number);
@@ -154,18 +155,18 @@ mod tests {
     }
 
     #[test]
-    fn kazoos_contenders_count_where_they_were_asked_for() {
+    fn kazoo_contenders_count_in_lines_that_include_them() {
         let name = "8eb6557ec51a32d1e0cb91e4d5e9a5c5__lock__0000000031";
-        let ours = Contenders::of([("lock-", Role::Exclusive)]);
-        assert_eq!(ours.find(name), None);
-        let both = ours.with("__lock__".to_owned(), Role::Exclusive).unwrap();
+        let own = Contenders::of([("lock-", Role::Exclusive)]);
+        assert_eq!(own.find(name), None);
+        let both = own.with("__lock__".to_owned(), Role::Exclusive).unwrap();
         assert_eq!(both.find(name), Some((31, Role::Exclusive)));
         assert_eq!(both.find("_c_8eb6-lock-0000000007"), Some((7, Role::Exclusive)));
         assert_eq!(both.find("8eb6__rlock__0000000007"), None);
     }
 
     #[test]
-    fn a_marker_that_tells_nothing_is_refused() {
+    fn a_marker_that_breaks_a_rule_is_refused() {
         let contenders = Contenders::of([("lock-", Role::Exclusive)]);
         for (marker, rule) in
             [("", "empty"), ("a/b", "'/'"), ("n-1", "end with a digit"), ("lock-", "given once")]

@@ -15,47 +15,49 @@ use std::fmt;
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
-/// Reads of participants under way at the same time.
+/// Maximum number of concurrent reads of participants.
 const IN_FLIGHT: usize = 64;
 
-/// Most characters of an identity in a text.
+/// Maximum number of characters of an identity text.
 const LONGEST: usize = 200;
 
-/// Contender in a line, as a read of its node shows it.
+/// A contender in a line, as read from its node.
 ///
-/// It is serialized with the same names, but for `since_ms` and `held_since_ms`, in milliseconds since 1970;
-/// `session_id` is a text as `"0x10000a3f"`, and `identity` is its [text](Self::identity_text).
+/// The serialized form has the same field names, except for `since_ms` and `held_since_ms`, in milliseconds
+/// since 1970. `session_id` is a string such as `"0x10000a3f"`, and `identity` is the [identity
+/// text](Self::identity_text).
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Participant {
     /// Name of the node.
     pub name: String,
-    /// The number in the line.
+    /// Sequence number in the line.
     pub sequence: i32,
-    /// Its role beside others.
+    /// Role: exclusive or shared.
     pub role: Role,
-    /// True when no contender ahead keeps it from holding: a holder, unless it was lost.
-    /// False for all of a line whose first place changed during each of three looks.
+    /// True if no contender ahead prevents this one from holding: it is a holder, unless its hold was lost.
+    /// False for all participants if the first place of the line changed during each of three reads.
     pub holds: bool,
-    /// Data of the node: by default host, process and label, as [`ClientIdentity`] has them, and Curator's an
-    /// address. [`identity_text`](Self::identity_text) is for people.
+    /// Data of the node. By default this is host, process and label in the form of [`ClientIdentity`];
+    /// Curator writes an address. [`identity_text`](Self::identity_text) is the readable form.
     pub identity: Bytes,
-    /// Time at which the place was taken, by the server's clock.
+    /// Time at which the participant took its place, by the server's clock.
     pub since: SystemTime,
-    /// The session that owns the place.
+    /// Session that owns the place.
     pub session_id: i64,
-    /// The fence it has or would have.
+    /// Fence that the participant has or would have.
     pub fence: Fence,
-    /// True when the identity is data of the user's, which is not to be shown.
+    /// True if the identity is user data, which must not be shown.
     pub(super) has_payload: bool,
-    /// Time of the last change of the node, if there was one.
+    /// Time of the only change of the node's data, if there was exactly one.
     pub(super) changed: Option<SystemTime>,
 }
 
 impl Participant {
-    /// Its identity in one line of at most 200 characters, without control characters; `None` when its node
-    /// has no text, was overwritten by a request to give up the place, or is in a line whose nodes hold
-    /// [data of the user's](Line::with_payload).
+    /// The identity as one line of at most 200 characters, without control characters.
+    ///
+    /// `None` if the node holds no text, was overwritten by a request to give up the place, or is in a line
+    /// whose nodes hold [user data](Line::with_payload).
     pub fn identity_text(&self) -> Option<String> {
         let text = std::str::from_utf8(&self.identity)
             .ok()
@@ -64,43 +66,46 @@ impl Participant {
         (!line.trim().is_empty()).then_some(line)
     }
 
-    /// Its [identity](Self::identity_text) where it has a text, else its session, as `session 0x10000a3f`.
+    /// The [identity text](Self::identity_text) if there is one, otherwise the session, as `session
+    /// 0x10000a3f`.
     pub fn owner_text(&self) -> String {
         self.identity_text().unwrap_or_else(|| format!("session {:#x}", self.session_id))
     }
 
-    /// Host, process and label of its client; `None` where its identity is of another form.
+    /// Host, process and label of the participant's client; `None` if the identity has another form.
     pub fn client(&self) -> Option<ClientIdentity> {
         let text = std::str::from_utf8(&self.identity).ok().filter(|_| !self.has_payload)?;
         ClientIdentity::parse(text)
     }
 
-    /// True once somebody asked it to give up its place.
+    /// Returns true if a client asked this participant to give up its place.
     pub fn is_revoked(&self) -> bool {
         self.identity == REVOKE
     }
 
-    /// Time since which it holds, by the server's clock, as it has recorded it with its first heartbeat: up
-    /// to a sixth of its session timeout after it began. `None` while it waits, before that heartbeat, once
-    /// it [is revoked](Self::is_revoked) or has changed its data again, as a leader does that proclaims, and
-    /// for holders that record nothing, as those of Curator.
+    /// Time since which the participant holds, by the server's clock. The participant records this time with
+    /// its first heartbeat, up to a sixth of its session timeout after the hold began.
+    ///
+    /// `None` while the participant waits, before that heartbeat, after it [is revoked](Self::is_revoked),
+    /// and after it changed its data again, as a proclaiming leader does. Also `None` for holders that record
+    /// nothing, such as Curator's.
     pub fn held_since(&self) -> Option<SystemTime> {
         self.changed.filter(|_| self.holds && !self.is_revoked())
     }
 
-    /// Time for which it has held. See [`held_since`](Self::held_since).
+    /// Duration of the hold. See [`held_since`](Self::held_since).
     pub fn held_for(&self) -> Option<Duration> {
         Some(SystemTime::now().duration_since(self.held_since()?).unwrap_or_default())
     }
 
-    /// Time since it took its place: the server's clock says when that was, the local one what time it is
-    /// now. Zero if the server's is ahead.
+    /// Time since the participant took its place: the difference between the local clock and the server's
+    /// time of creation. Zero if the server's clock is ahead.
     pub fn age(&self) -> Duration {
         SystemTime::now().duration_since(self.since).unwrap_or_default()
     }
 }
 
-// Data that is no id is not printed.
+// Data that is not an identity is not printed.
 impl fmt::Debug for Participant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Participant")
@@ -132,7 +137,7 @@ impl Serialize for Participant {
     }
 }
 
-/// Identity of a participant, as far as it is shown.
+/// Identity of a participant, in the form in which it may be shown.
 struct Shown<'a>(&'a Participant);
 
 impl fmt::Debug for Shown<'_> {
@@ -145,7 +150,8 @@ impl fmt::Debug for Shown<'_> {
 }
 
 impl Line {
-    /// The first in the line: the holder, unless it was lost. `None` when nobody is in it.
+    /// Reads the first contender in the line: the holder, unless its hold was lost. Returns `None` if the
+    /// line is empty.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`.
@@ -156,7 +162,7 @@ impl Line {
         front(self).await
     }
 
-    /// Everybody in the line, first the holder.
+    /// Reads all contenders in the line, starting with the holder.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`. A line that does not exist is empty.
@@ -167,14 +173,14 @@ impl Line {
         list_all(self).await
     }
 
-    /// Asks a participant to give up its place: its guard's `revoked` resolves. It may ignore that. The
-    /// format is Curator's.
+    /// Asks a participant to give up its place: the `revoked` future of its guard resolves. The participant
+    /// may ignore the request. The format is Curator's.
     ///
     /// # Errors
-    /// `NoNode` when the participant has left, `NoAuth`, `Timeout`, `Closed`.
+    /// `NoNode` if the participant has left; `NoAuth`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: asking again does no harm.
+    /// This method is cancel safe: repeating the request does no harm.
     pub async fn revoke(&self, participant: &Participant) -> Result<(), Error> {
         let request = || Request::SetData {
             path: format!("{}/{}", self.full_path(), participant.name),
@@ -186,7 +192,7 @@ impl Line {
         result.map(drop).map_err(|code| Error::from_code(code, "revoke").at(self.path()))
     }
 
-    /// True when nobody is in the line, at the server this client talks to.
+    /// Returns true if the line is empty, as the server of this client's connection knows it.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`.
@@ -197,7 +203,7 @@ impl Line {
         Ok(names(self).await?.iter().all(|name| self.contender(name).is_none()))
     }
 
-    /// Number of contenders in the line, at the server this client talks to.
+    /// Returns the number of contenders in the line, as the server of this client's connection knows it.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`.
@@ -209,15 +215,15 @@ impl Line {
     }
 }
 
-/// Most looks at a line whose first place changes while its places are read.
-const MOST_LOOKS: u32 = 3;
+/// Maximum number of times that a line is read if its first place changes during each read.
+const MAX_LISTINGS: u32 = 3;
 
-/// A client whose operations end by `deadline`: it covers all the reads of one look at a line.
+/// Returns a client whose operations end by `deadline`, which covers all reads of one view of the line.
 fn by(deadline: Instant, line: &Line) -> Client {
     line.client().with_operation_timeout(deadline.saturating_duration_since(Instant::now()))
 }
 
-/// Names of all children; none when there is no line.
+/// Names of all children; empty if the line does not exist.
 pub(super) async fn names(line: &Line) -> Result<Vec<String>, Error> {
     names_by(line, line.client().deadline()).await
 }
@@ -237,9 +243,9 @@ async fn list_all(line: &Line) -> Result<Vec<Participant>, Error> {
     list_by(line, line.client().deadline()).await
 }
 
-/// All participants. None is marked as a holder if the line changed during each of some looks.
+/// Reads all participants. Marks no participant as a holder if the line changed during each of several reads.
 async fn list_by(line: &Line, deadline: Instant) -> Result<Vec<Participant>, Error> {
-    for look in 1.. {
+    for attempt in 1.. {
         let names = names_by(line, deadline).await?;
         let first = names.iter().filter_map(|name| line.contender(name)).min();
         let mut participants: Vec<Participant> = stream::iter(names)
@@ -248,29 +254,31 @@ async fn list_by(line: &Line, deadline: Instant) -> Result<Vec<Participant>, Err
             .try_filter_map(|participant| std::future::ready(Ok(participant)))
             .try_collect()
             .await?;
-        // Near the end of the servers' counter numbers tell no order.
+        // Near the end of the servers' counter, numbers give no reliable order.
         let by_creation = participants.iter().any(|participant| is_in_danger_zone(participant.sequence));
         participants.sort_by_key(|participant| {
             let number = (!by_creation).then_some((participant.sequence, participant.role));
             (number, participant.fence)
         });
         let present = participants.first().map(|first| (first.sequence, first.role));
-        // If the first has left since, the next one may have left with it, after it was read.
+        // If the first contender has left since the listing, the next one may also have left after it was
+        // read.
         let is_certain = by_creation || present == first;
         if is_certain {
             mark_holders(&mut participants);
         }
-        if is_certain || look == MOST_LOOKS {
+        if is_certain || attempt == MAX_LISTINGS {
             return Ok(participants);
         }
     }
-    unreachable!("the number of looks is limited")
+    unreachable!("the number of reads is limited")
 }
 
-/// Marks those of all `participants` of a line, in their order, that hold it.
+/// Marks the holders among all `participants` of a line, which are in line order.
 fn mark_holders(participants: &mut [Participant]) {
     let sharing = participants.iter().take_while(|participant| participant.role == Role::Shared).count();
-    // Without readers in front the first contender holds, and a reader in that place, which it has itself.
+    // If no readers are at the front, the first contender holds. So does a reader with the same number, which
+    // the first contender created for its downgrade.
     let first = participants.first().map(|first| first.sequence);
     let alone = participants.iter().take_while(|participant| Some(participant.sequence) == first).count();
     let holding = if sharing > 0 { sharing } else { alone };
@@ -287,14 +295,14 @@ async fn front(line: &Line) -> Result<Option<Participant>, Error> {
             return Ok(list_by(line, deadline).await?.into_iter().next());
         }
         let Some((_, name)) = contenders.into_iter().min() else { return Ok(None) };
-        // It may have left since.
+        // The contender may have left since the listing.
         if let Some(first) = read(line, name, deadline).await? {
             return Ok(Some(Participant { holds: true, ..first }));
         }
     }
 }
 
-/// `None` for a name that is no contender's, and for one that has left since.
+/// Returns `None` if the name belongs to no contender, or if the contender has left.
 pub(super) async fn read(line: &Line, name: String, deadline: Instant) -> Result<Option<Participant>, Error> {
     if line.contender(&name).is_none() {
         return Ok(None);
@@ -303,10 +311,10 @@ pub(super) async fn read(line: &Line, name: String, deadline: Instant) -> Result
     Ok(found.and_then(|found| of_node(line, name, found)))
 }
 
-/// Data and stat of a node as it was found.
+/// Data and stat of a node.
 pub(super) type Found = (Bytes, docent_proto::Stat);
 
-/// Data and stat of the node with this name; `None` for one that has left.
+/// Reads data and stat of the node with this name; `None` if the contender has left.
 pub(super) async fn read_node(line: &Line, name: &str, deadline: Instant) -> Result<Option<Found>, Error> {
     let request = || Request::GetData { path: format!("{}/{name}", line.full_path()), watch: false };
     let (result, _) =
@@ -318,7 +326,7 @@ pub(super) async fn read_node(line: &Line, name: &str, deadline: Instant) -> Res
     }
 }
 
-/// The contender with this name, whose node was found so; `None` for a name that is no contender's.
+/// Builds the participant from the data and stat of its node; `None` if the name belongs to no contender.
 pub(super) fn of_node(line: &Line, name: String, (identity, stat): Found) -> Option<Participant> {
     let (sequence, role) = line.contender(&name)?;
     let times = Stat::from(stat);
@@ -332,7 +340,7 @@ pub(super) fn of_node(line: &Line, name: String, (identity, stat): Found) -> Opt
         session_id: stat.ephemeral_owner,
         fence: Fence::from_czxid(stat.czxid),
         has_payload: line.has_payload(),
-        // Another write of the data makes it unknown.
+        // After a second write of the data, the time of the first one is unknown.
         changed: (stat.version == 1).then_some(times.modified),
     })
 }

@@ -1,67 +1,68 @@
 use super::name::{Contenders, is_in_danger_zone};
 
-/// Position of a ticket in its line, as one listing shows it.
+/// Position of a ticket in its line, as of one listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Position {
     /// No listing was seen yet.
     Unlisted,
-    /// The ticket's node is not there.
-    Gone,
-    /// Nobody is ahead.
+    /// The ticket's node does not exist.
+    Missing,
+    /// No contender is ahead.
     First,
-    /// Somebody is ahead.
+    /// A contender is ahead.
     Behind {
         /// Name of the nearest contender ahead.
         predecessor: String,
         further: Further,
     },
-    /// Some number is so near the end of the counter that numbers tell no order. These are the contenders.
+    /// A number is so near the end of the counter that numbers give no reliable order. Contains the
+    /// contenders.
     Unordered(Vec<String>),
 }
 
 /// Contenders that a ticket has to wait for besides its predecessor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Further {
-    /// Nobody. That stays so: whoever comes is behind.
-    Nobody,
-    /// These, in the order of the line, and nobody who may come to stand among them.
+    /// None, and there never will be any: new contenders join behind.
+    None,
+    /// These, in line order. No new contender can join among them.
     Few(Vec<String>),
-    /// The one of this name, which stands before the predecessor, and perhaps others. Once it is gone the
-    /// line has to be listed to see who is left.
+    /// The contender of this name, which is before the predecessor, and perhaps more. When it leaves, the
+    /// line has to be listed to find the remaining ones.
     Before(String),
-    /// Somebody, perhaps: only a listing tells, once the predecessor is gone.
+    /// Perhaps some: only a listing shows them, once the predecessor has left.
     Unknown,
-    /// As `Unknown`, where numbers tell no order: with nobody ahead a check is made in any case.
+    /// As `Unknown`, but numbers give no reliable order: with no contender ahead, a check is still necessary.
     Unordered,
 }
 
 impl Further {
-    /// The one to wait for first, where that is not the predecessor: as long as that one is there, it is not
-    /// the predecessor's turn either.
+    /// Returns the contender to wait for first, unless that is the predecessor. As long as this contender is
+    /// in the line, the predecessor's turn has not come.
     pub(super) fn nearest(&self) -> Option<&String> {
         match self {
             Self::Few(ahead) => ahead.last(),
             Self::Before(name) => Some(name),
-            Self::Nobody | Self::Unknown | Self::Unordered => None,
+            Self::None | Self::Unknown | Self::Unordered => None,
         }
     }
 
-    /// True when the predecessor alone is ahead, as far as numbers tell that.
+    /// Returns true if only the predecessor is ahead, as far as the numbers show.
     pub(super) fn is_next(&self) -> bool {
-        matches!(self, Self::Nobody | Self::Unknown)
+        matches!(self, Self::None | Self::Unknown)
     }
 }
 
 impl Position {
-    /// Finds `own` among `names`. Names that are no contender's are ignored.
+    /// Finds `own` among `names`. Names that belong to no contender are ignored.
     pub(super) fn find(own: &str, names: &[String], contenders: &Contenders) -> Self {
-        let Some((own_sequence, _)) = contenders.find(own) else { return Self::Gone };
+        let Some((own_sequence, _)) = contenders.find(own) else { return Self::Missing };
         let contenders = names.iter().filter_map(|name| Some((contenders.find(name)?.0, name)));
         if contenders.clone().any(|(sequence, _)| is_in_danger_zone(sequence)) {
             return Self::Unordered(contenders.map(|(_, name)| name.clone()).collect());
         }
         let mut present = planted!(GrantWithoutOwnNode);
-        // The two nearest ones ahead.
+        // The two nearest contenders ahead.
         let mut predecessor: Option<(i32, &String)> = None;
         let mut before: Option<(i32, &String)> = None;
         for (sequence, name) in contenders {
@@ -79,13 +80,13 @@ impl Position {
             }
         }
         match predecessor {
-            _ if !present => Self::Gone,
+            _ if !present => Self::Missing,
             None => Self::First,
             Some((_, name)) => {
                 let further = match before {
                     _ if planted!(AllWatchTheFirst) => Further::Unknown,
                     Some((_, name)) => Further::Before(name.clone()),
-                    None => Further::Nobody,
+                    None => Further::None,
                 };
                 Self::Behind { predecessor: name.clone(), further }
             }
@@ -94,10 +95,10 @@ impl Position {
 }
 
 impl Position {
-    /// Finds `own` by the transactions that created the contenders, which always tell the order.
-    /// The others ahead are not told, so that the ticket lists the line again before it takes its turn.
+    /// Finds `own` by the transactions that created the contenders, which always give the order. Does not
+    /// return the other contenders ahead, so the ticket lists the line again before it takes its turn.
     pub(super) fn find_by_creation(own: &str, created: &[(i64, String)]) -> Self {
-        let Some((own_czxid, _)) = created.iter().find(|(_, name)| name == own) else { return Self::Gone };
+        let Some((own_czxid, _)) = created.iter().find(|(_, name)| name == own) else { return Self::Missing };
         let ahead = created.iter().filter(|(czxid, _)| czxid < own_czxid);
         match ahead.max_by_key(|(czxid, _)| *czxid) {
             None => Self::First,
@@ -117,7 +118,7 @@ mod tests {
     }
 
     fn behind(predecessor: &str, before: Option<&str>) -> Position {
-        let further = before.map_or(Further::Nobody, |name| Further::Before(name.to_owned()));
+        let further = before.map_or(Further::None, |name| Further::Before(name.to_owned()));
         Position::Behind { predecessor: predecessor.to_owned(), further }
     }
 
@@ -128,19 +129,19 @@ mod tests {
         assert_eq!(position("a-lock-0000000005", &names), behind("z-lock-0000000001", None));
         let third = behind("b-lock-0000000007", Some("a-lock-0000000005"));
         assert_eq!(position("m-lock-0000000009", &names), third);
-        let others_order =
+        let other_order =
             ["a-lock-0000000005", "z-lock-0000000001", "b-lock-0000000007", "m-lock-0000000009"];
-        assert_eq!(position("m-lock-0000000009", &others_order), third);
+        assert_eq!(position("m-lock-0000000009", &other_order), third);
     }
 
     #[test]
-    fn a_ticket_that_is_not_listed_is_gone_even_with_nobody_ahead() {
-        assert_eq!(position("a-lock-0000000005", &[]), Position::Gone);
-        assert_eq!(position("a-lock-0000000005", &["b-lock-0000000004"]), Position::Gone);
+    fn a_ticket_that_is_not_listed_is_missing_even_without_contenders_ahead() {
+        assert_eq!(position("a-lock-0000000005", &[]), Position::Missing);
+        assert_eq!(position("a-lock-0000000005", &["b-lock-0000000004"]), Position::Missing);
     }
 
     #[test]
-    fn foreign_children_are_nobody() {
+    fn foreign_children_are_ignored() {
         assert_eq!(
             position("b-lock-0000000005", &["a", "lock-", "x-read-0000000001", "b-lock-0000000005"]),
             Position::First
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_near_the_end_of_the_counter_tell_no_order() {
+    fn numbers_near_the_end_of_the_counter_give_no_order() {
         let names = ["a-lock-0000000005", "b-lock--2147483648"];
         let unordered = Position::Unordered(names.map(str::to_owned).to_vec());
         assert_eq!(position("a-lock-0000000005", &names), unordered);
@@ -173,8 +174,9 @@ mod tests {
             Position::find_by_creation("c-lock-2147483647", &created),
             unordered("b-lock--2147483648")
         );
-        assert_eq!(Position::find_by_creation("d-lock-0000000001", &created), Position::Gone);
-        // Each of them would keep its lease young, for a turn that takes a check all the same.
+        assert_eq!(Position::find_by_creation("d-lock-0000000001", &created), Position::Missing);
+        // If `Unordered` counted as next, every such ticket would keep its lease fresh, although its turn
+        // needs a check anyway.
         assert!(!Further::Unordered.is_next());
         assert!(Further::Unknown.is_next());
     }

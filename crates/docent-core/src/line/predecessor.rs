@@ -1,4 +1,4 @@
-//! Waiting for those ahead: a watch on one node, and one on the own node.
+//! Waiting for the contenders ahead: a watch on one node ahead, and one on the own node.
 
 use super::draw::list_request;
 use super::fresh::keep_fresh;
@@ -11,8 +11,9 @@ use crate::session::{Fired, Lane, Watch};
 use docent_proto::{EventKind, Request};
 use std::future::pending;
 
-/// Waits for the one that tells the next step: the predecessor, if it is alone ahead; the one before it
-/// otherwise, so that the line is looked at while the predecessor holds, and not when its turn has come.
+/// Waits for the contender that decides the next step. If the predecessor is alone ahead, this is the
+/// predecessor. Otherwise it is the contender before the predecessor, so that the ticket lists the line while
+/// the predecessor holds, and not when its own turn has come.
 pub(super) async fn wait_for(
     ticket: &Ticket,
     predecessor: String,
@@ -25,18 +26,21 @@ pub(super) async fn wait_for(
         let _ = watches.read(ticket, &target).await?;
     }
     if !watches.are_set(&target) && !watches.set(ticket, std::slice::from_ref(&target)).await? {
-        return Ok(Step::Look);
+        return Ok(Step::List);
     }
-    let (own, Some(ahead)) = watches.on(&target) else { return Ok(Step::Look) };
+    let (own, Some(ahead)) = watches.on(&target) else { return Ok(Step::List) };
+    // Event: A ticket waits in the line of a lock, semaphore or election until the node `target` is deleted
+    // or changes.
     tracing::trace!(ticket = %ticket.node.path, %target, "waiting in line");
-    // Servers may tell nothing of a node that this client may not read: whoever waits for long reads it once.
-    let patience = ticket.generation.lease.timeout() / 3;
+    // Servers may send no events about a node that this client may not read. A long wait reads the node once
+    // to find out.
+    let max_silence = ticket.generation.lease.timeout() / 3;
     let fired = tokio::select! {
         biased;
         fired = fired_own(own) => return own_fired(ticket, fired, watches),
         fired = &mut ahead.watch => fired,
-        error = keep_fresh(ticket), if ticket.is_to_keep_fresh(&further) => return Err(error),
-        () = tokio::time::sleep(patience), if !ahead.is_told => Fired::Event(EventKind::DataChanged),
+        error = keep_fresh(ticket), if ticket.must_keep_fresh(&further) => return Err(error),
+        () = tokio::time::sleep(max_silence), if !ahead.delivers_events => Fired::Event(EventKind::DataChanged),
     };
     let losses = ahead.losses;
     match fired {
@@ -45,37 +49,38 @@ pub(super) async fn wait_for(
             if planted!(WaiterSleepsOn) {
                 tokio::time::sleep(std::time::Duration::from_secs(5)).await;
             }
-            // Events of a link come in the order of their transactions: a deletion of our own node before
-            // that one has fired by now, though `select` may not have polled that watch since.
+            // Events of a link arrive in the order of their transactions. If the own node was deleted before
+            // this one, its watch has already fired, although `select` may not have polled that watch since.
             if let Some(fired) = watches.own_fired() {
                 return own_fired(ticket, fired, watches);
             }
-            Ok(one_ahead_left(ticket, predecessor, further, losses, watches.own.is_some()))
+            Ok(step_after_deletion(ticket, predecessor, further, losses, watches.own.is_some()))
         }
-        // It holds now, and has recorded that, or somebody asked it to leave: its place is the same.
+        // The contender now holds and has recorded that, or another client asked it to leave. Its place is
+        // the same.
         Fired::Event(EventKind::DataChanged) => match watches.read(ticket, &target).await? {
             None if watches.are_set(&target) && is_same_link(ticket, losses) => {
                 Ok(Step::At(Position::Behind { predecessor, further }))
             }
-            None => Ok(Step::Look),
+            None => Ok(Step::List),
             Some(_) => wait_for_unreadable(ticket, &target, watches).await,
         },
         Fired::Event(_) => {
             watches.forget(&target);
-            Ok(Step::Look)
+            Ok(Step::List)
         }
         Fired::Ended(end) => Err(ticket.ended(end)),
     }
 }
 
-/// True while watches tell of what happened in its order since the link was lost so many times.
+/// Returns true while watches report events in order, on the same link since `losses` links were lost.
 fn is_same_link(ticket: &Ticket, losses: u64) -> bool {
     ticket.generation.session.orders_events() && ticket.generation.losses() == losses
 }
 
-/// Waits for one ahead that we may not read. `exists` needs no permission, but leaves a watch on a missing
-/// node, too, which is removed then. Some servers do not tell a client of changes of a node that it may not
-/// read: so the line is listed from time to time as well.
+/// Waits for a contender ahead whose node this client may not read. `exists` needs no permission, but also
+/// leaves a watch on a missing node, which is then removed. Some servers send no events about a node that the
+/// client may not read, so the line is also listed from time to time.
 async fn wait_for_unreadable(
     ticket: &Ticket,
     name: &str,
@@ -83,22 +88,22 @@ async fn wait_for_unreadable(
 ) -> Result<Step, WaitError> {
     let exists = Request::Exists { path: format!("{}/{name}", ticket.line.full_path()), watch: true };
     let Some(reply) = ticket.reply(ticket.generation.session.submit(exists, Lane::Call).await).await? else {
-        return Ok(Step::Look);
+        return Ok(Step::List);
     };
-    let (Ok(_), Some(watch)) = (reply.result, reply.watch) else { return Ok(Step::Look) };
+    let (Ok(_), Some(watch)) = (reply.result, reply.watch) else { return Ok(Step::List) };
     tokio::select! {
         biased;
         fired = fired_own(&mut watches.own) => own_fired(ticket, fired, watches),
         fired = watch => match fired {
-            Fired::Event(_) => Ok(Step::ProveAndLook),
+            Fired::Event(_) => Ok(Step::ProveAndList),
             Fired::Ended(end) => Err(ticket.ended(end)),
         },
-        () = tokio::time::sleep(ticket.generation.lease.timeout() / 3) => Ok(Step::ProveAndLook),
+        () = tokio::time::sleep(ticket.generation.lease.timeout() / 3) => Ok(Step::ProveAndList),
     }
 }
 
-/// Next step after the deletion of the one that was waited for: the predecessor, or one further ahead.
-fn one_ahead_left(
+/// Returns the next step after the deletion of the awaited node: the predecessor's, or one further ahead.
+fn step_after_deletion(
     ticket: &Ticket,
     predecessor: String,
     further: Further,
@@ -108,105 +113,112 @@ fn one_ahead_left(
     if planted!(WakeUpIsGrant) {
         return Step::At(Position::First);
     }
-    // Granted without another trip only where our own node surely stands (decisions 3 and 18). After a
-    // reconnect the server reports the changes of the gap path by path, so that the predecessor's deletion
-    // may be seen before an earlier one of our own node; sessions of `zookeeper-client` never keep the order.
+    // The hold is granted without another round trip only if our own node certainly exists (decisions 3 and
+    // 18). After a reconnect, the server reports the changes of the gap path by path, so the predecessor's
+    // deletion may arrive before an earlier deletion of our own node. Sessions of `zookeeper-client` never
+    // keep the order.
     let own_watched = own_watched || planted!(HandOffWithoutOwnWatch);
     let is_evident = own_watched && ticket.is_evident(losses);
     match further {
-        Further::Nobody if is_evident => Step::At(Position::First),
-        Further::Nobody => Step::Prove,
+        Further::None if is_evident => Step::At(Position::First),
+        Further::None => Step::Prove,
         Further::Few(mut ahead) => {
             ahead.pop();
             ahead.push(predecessor);
-            Step::Ask(ahead)
+            Step::CheckAhead(ahead)
         }
         Further::Before(_) if is_evident && planted!(OneBeforeIsPredecessor) => Step::At(Position::First),
-        Further::Before(_) => Step::LookAhead(predecessor),
-        // Where a listing would need a proof it is made in the same trip.
-        Further::Unknown | Further::Unordered if is_evident => Step::Look,
-        Further::Unknown | Further::Unordered => Step::ProveAndLook,
+        Further::Before(_) => Step::ListAndWatch(predecessor),
+        // If a listing would need a proof, both go in the same round trip.
+        Further::Unknown | Further::Unordered if is_evident => Step::List,
+        Further::Unknown | Further::Unordered => Step::ProveAndList,
     }
 }
 
 impl Ticket {
-    /// True when what this link tells of the own node, and of those ahead, is enough for a hold, without a
-    /// check of the node: the link is the same since so many were lost, its events come in their order, and
-    /// a write is young enough (decision 18).
+    /// Returns true if the events of this link about the own node and the nodes ahead suffice for a hold,
+    /// without a check of the own node. This requires that no link was lost since `losses`, that events
+    /// arrive in order, and that a write is recent enough (decision 18).
     pub(super) fn is_evident(&self, losses: u64) -> bool {
         is_same_link(self, losses) && self.acked_recently()
     }
 
-    /// True for the next in a line: one ticket for each line, so that many who wait write nothing. Of the
-    /// readers behind a writer all are next.
-    fn is_to_keep_fresh(&self, further: &Further) -> bool {
+    /// Returns true for the next ticket in a line. Only one ticket for each line does this, so that many
+    /// waiters write nothing: all readers behind a writer would be next at the same time.
+    fn must_keep_fresh(&self, further: &Further) -> bool {
         further.is_next() && self.line.role() == Role::Exclusive && self.generation.session.orders_events()
     }
 
-    /// The place as the line is listed now. Where the reply comes over the link on which all before it was
-    /// seen, and a write is young enough, it is evidence that the own node stood first (decision 18).
-    pub(super) async fn look(&self) -> Result<Step, WaitError> {
+    /// Lists the line and returns the place. If the reply arrives on the same link as everything before, and
+    /// a write is recent enough, a listing in which the own node is first is sufficient evidence (decision
+    /// 18).
+    pub(super) async fn list_for_step(&self) -> Result<Step, WaitError> {
         let losses = self.generation.losses();
         let position = self.list().await?;
-        Ok(self.seen_in_listing(position, losses))
+        Ok(self.step_after_listing(position, losses))
     }
 
-    /// Lists the line once one before the predecessor has left, and watches the predecessor in the same trip:
-    /// mostly it holds now, and nobody else is ahead.
-    pub(super) async fn look_ahead(
+    /// Lists the line after a contender before the predecessor has left, and watches the predecessor in the
+    /// same round trip. Usually the predecessor now holds, and no other contender is ahead.
+    pub(super) async fn list_and_watch(
         &self,
         predecessor: String,
         watches: &mut LineWatches,
     ) -> Result<Step, WaitError> {
         let losses = self.generation.losses();
         let list = self.generation.session.submit(list_request(&self.line), Lane::Call);
-        // Without the watch it is set once the place is known.
+        // If the watch is skipped here, it is set once the place is known.
         if !planted!(ExistenceWatch) {
             let _ = watches.set(self, &[predecessor]).await?;
         }
         let position = self.position_in(list.await).await?;
-        Ok(self.seen_in_listing(position, losses))
+        Ok(self.step_after_listing(position, losses))
     }
 
-    fn seen_in_listing(&self, position: Position, losses: u64) -> Step {
+    fn step_after_listing(&self, position: Position, losses: u64) -> Step {
         match position {
-            // A listing is a read: it may be old, and does not renew the lease.
+            // A listing is a read: it may be stale, and does not renew the lease.
             Position::First if !self.is_evident(losses) => Step::Prove,
             position => Step::At(position),
         }
     }
 
-    /// Finds out which of `ahead`, in the order of the line, are left, by watches on them. One whose node is
-    /// gone has left for good: its name is not made again, and whoever comes is behind.
-    pub(super) async fn ask(&self, ahead: Vec<String>, watches: &mut LineWatches) -> Result<Step, WaitError> {
+    /// Finds out which contenders of `ahead`, in line order, remain, by setting watches on their nodes. A
+    /// contender whose node was deleted has left for good: its name is never used again, and new contenders
+    /// join behind.
+    pub(super) async fn check_ahead(
+        &self,
+        ahead: Vec<String>,
+        watches: &mut LineWatches,
+    ) -> Result<Step, WaitError> {
         let losses = self.generation.losses();
         if !watches.set(self, &ahead).await? {
-            return Ok(Step::Look);
+            return Ok(Step::List);
         }
         let in_order = watches.are_of_link(&ahead, losses);
-        let mut left = watches.left(ahead);
-        // Seen before its deletion, if that came first.
+        let mut remaining = watches.remaining(ahead);
+        // If the own node was deleted first, its event has already arrived.
         if let Some(fired) = watches.own_fired() {
             return own_fired(self, fired, watches);
         }
-        Ok(match left.pop() {
+        Ok(match remaining.pop() {
             None if in_order && watches.own.is_some() && self.is_evident(losses) => Step::At(Position::First),
             None => Step::Prove,
             Some(predecessor) => {
-                let further = if left.is_empty() { Further::Nobody } else { Further::Few(left) };
+                let further = if remaining.is_empty() { Further::None } else { Further::Few(remaining) };
                 Step::At(Position::Behind { predecessor, further })
             }
         })
     }
 }
 
-/// Next step after an event of the own node.
+/// Returns the next step after an event of the own node.
 pub(super) fn own_fired(ticket: &Ticket, fired: Fired, watches: &mut LineWatches) -> Result<Step, WaitError> {
     watches.own = None;
     watches.own_changed = true;
     match fired {
         Fired::Event(EventKind::Deleted) => Err(WaitError::Gone),
-        Fired::Event(_) => Ok(Step::Look),
+        Fired::Event(_) => Ok(Step::List),
         Fired::Ended(end) => Err(ticket.ended(end)),
     }
 }

@@ -1,10 +1,10 @@
-//! Requests of a ticket about its line and its own node, repeated until there is an answer.
+//! Requests of a ticket about its line and its own node, repeated until the servers answer.
 
 use super::draw::{list_request, refusal};
 use super::position::Position;
 use super::{Ticket, WaitError};
 use crate::error::{Error, ErrorKind};
-use crate::session::ask::{Stop, answered};
+use crate::session::retry::{Stop, answered};
 use crate::session::{Lane, Outcome, Pending, Reply, SessionEnd};
 use docent_proto::{Code, MultiOp, Request, Response};
 
@@ -19,12 +19,13 @@ impl Ticket {
             if let Some(reply) = self.reply(listed).await? {
                 return match reply.result {
                     Ok(Response::Children { names, .. }) => {
-                        // A node that a lost create made late may stand in this listing (decision 11).
-                        self.generation.lost_creates.pass_by(self.line.full_path(), &names);
-                        self.line.refuse_others(Some(self.name()), &names)?;
+                        // This listing may contain a node of a lost create that was applied late (decision
+                        // 11).
+                        self.generation.lost_creates.observe_listing(self.line.full_path(), &names);
+                        self.line.refuse_other_kinds(Some(self.name()), &names)?;
                         Ok(self.line.position(self.name(), &names))
                     }
-                    // Without the line there is no ticket.
+                    // If the line does not exist, neither does the ticket.
                     Ok(_) | Err(Code::NO_NODE) => Err(WaitError::Gone),
                     Err(code) => Err(self.line.refused(code).into()),
                 };
@@ -33,10 +34,11 @@ impl Ticket {
         }
     }
 
-    /// The place by the transactions that created the contenders: one read for each, all in one trip.
+    /// Finds the place by the transactions that created the contenders: one read for each, all in one round
+    /// trip.
     pub(super) async fn position_by_creation(&self, contenders: Vec<String>) -> Result<Position, WaitError> {
         let reads = contenders.into_iter().map(|name| {
-            let stat = self.submit_look(&name);
+            let stat = self.submit_exists(&name);
             (name, stat)
         });
         let mut created = Vec::new();
@@ -44,8 +46,8 @@ impl Ticket {
             match self.reply(stat.await).await? {
                 None => return Ok(Position::Unlisted),
                 Some(reply) => {
-                    // A contender that left since the listing may have stepped down, and stand in the line
-                    // under another name: the line is listed again.
+                    // A contender that left since the listing may have downgraded, and be in the line under
+                    // another name. The line is listed again.
                     let Ok(Response::Stat(stat)) = reply.result else { return Ok(Position::Unlisted) };
                     created.push((stat.czxid, name));
                 }
@@ -54,14 +56,14 @@ impl Ticket {
         Ok(self.line.position_by_creation(self.name(), &created))
     }
 
-    fn submit_look(&self, name: &str) -> Pending {
+    fn submit_exists(&self, name: &str) -> Pending {
         let path = format!("{}/{name}", self.line.full_path());
         self.generation.session.submit(Request::Exists { path, watch: false }, Lane::Call)
     }
 
-    /// Returns the answer, or `None` when the caller shall send the request again: all requests about a line
-    /// can be repeated. A wait that may have taken hours is not given up because a server or the own queue is
-    /// too busy now.
+    /// Returns the reply, or `None` if the caller should send the request again: all requests about a line
+    /// can be repeated. A wait that may have taken hours is not given up because a server or the client's own
+    /// queue is overloaded.
     pub(super) async fn reply(&self, outcome: Outcome) -> Result<Option<Reply>, WaitError> {
         answered(outcome).await.map_err(|stop| match stop {
             Stop::Ended(end) => self.ended(end),
@@ -83,34 +85,35 @@ impl Ticket {
         Error::new(kind, self.line.operation()).at(self.line.path())
     }
 
-    /// True when the ticket was taken so recently that its listing still counts.
+    /// Returns true if the ticket was taken so recently that its listing still counts.
     pub(super) fn listed_recently(&self) -> bool {
         self.generation.clock.now().since(self.taken) < self.generation.lease.timing().pause()
     }
 
-    /// True when a write was acknowledged so recently that the session surely lives.
+    /// Returns true if a write was acknowledged so recently that the session is certainly alive.
     pub(super) fn acked_recently(&self) -> bool {
         let lease = &self.generation.lease;
-        // `proof` is the time that the newest write counts as sent at, which is earlier than it was sent
-        // where the servers had heard little before it. A new hold wants a write that is younger than the
-        // pace of heartbeats, although the lease runs longer, so that it begins with most of its lease
-        // (decision 3).
+        // `proof` is the time at which the newest write counts as sent. This is earlier than the actual time
+        // if the servers had received little before the write. A new hold needs a write that is younger than
+        // the pace of heartbeats, although the lease lasts longer, so that the hold begins with most of its
+        // lease (decision 3).
         self.generation.clock.now().since(lease.proof()) < lease.timing().pulse()
     }
 
-    /// Checks, at a quorum, that the own node is there. The acknowledgement renews the lease.
+    /// Checks through a quorum that the own node exists. The acknowledgement renews the lease.
     pub(super) async fn check_own_node(&self) -> Result<(), WaitError> {
         while !self.proven(self.submit_check().await).await? {}
         self.lease_begun().await;
         Ok(())
     }
 
-    /// Waits until a check that was answered gives a lease.
+    /// Waits until an answered check gives a lease.
     pub(super) async fn lease_begun(&self) {
         let lease = &self.generation.lease;
         if lease.mark(self.generation.clock.now()).is_none() {
-            // The servers had heard so little of this client before the check that it gave no lease, nor
-            // would another at once: answers count only a relay after they came (decision 3).
+            // The servers had received so little from this client before the check that it gave no lease.
+            // Another check right away would not either: answers count only after a relay interval (decision
+            // 3).
             tokio::time::sleep(lease.timing().pause()).await;
         }
     }
@@ -120,7 +123,7 @@ impl Ticket {
         self.generation.session.submit(Request::Multi(vec![check]), Lane::Call)
     }
 
-    /// True when the check found the node, or each of them; false when the caller shall send it again.
+    /// Returns true if the check found all its nodes; false if the caller should send the check again.
     pub(super) async fn proven(&self, checked: Outcome) -> Result<bool, WaitError> {
         let Some(reply) = self.reply(checked).await? else { return Ok(false) };
         let code = match reply.result {
@@ -135,7 +138,8 @@ impl Ticket {
         }
     }
 
-    /// Refuses to hold where the session's lease is too short, or the client's shutdown has come so far.
+    /// Refuses to hold if the session's lease is too short, or if the client's shutdown has progressed too
+    /// far.
     pub(super) fn refuse_hold(&self) -> Result<(), Error> {
         self.line.refuse_stopping()?;
         let accepted = self.line.client().shared().config.accept_short_lease;

@@ -2,14 +2,14 @@ use super::name::{Contenders, is_in_danger_zone};
 use super::position::{Further, Position};
 use crate::guard::Role;
 
-/// Most writers ahead that a reader remembers, to ask for them and not for the whole line once the nearest
-/// one has left.
+/// Maximum number of writers ahead that a reader remembers. When the nearest one leaves, the reader asks
+/// about these instead of listing the whole line.
 const FEW: usize = 64;
 
 /// The two kinds of contenders in a line of readers and writers, and the kind of one ticket.
 ///
-/// A writer waits for everybody ahead of it, a reader only for writers. Of two with the same number the
-/// writer is ahead: a reader has a writer's number only when it was that writer, and stepped down.
+/// A writer waits for all contenders ahead, a reader only for writers. If a writer and a reader have the same
+/// number, the writer is ahead: a reader has a writer's number only if it was that writer and downgraded.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sides<'a> {
     pub(super) contenders: &'a Contenders,
@@ -21,7 +21,7 @@ impl Sides<'_> {
         self.contenders.find(name)
     }
 
-    /// True when a contender of this kind that is ahead has to go first.
+    /// Returns true if a ticket waits for contenders of this role that are ahead.
     pub(super) fn waits_for(&self, role: Role) -> bool {
         if planted!(ReaderWaitsForReaders) {
             return true;
@@ -31,18 +31,20 @@ impl Sides<'_> {
 
     /// Finds `own` among `names`.
     ///
-    /// A writer lists the line after the end of a writer: that one may have stepped down to a reader in its
-    /// place. Behind one reader alone it need not, nor need a reader: it waits for writers alone, and those
-    /// ahead of it only become fewer. A new writer stands behind it, a writer that steps down becomes a
-    /// reader, and no reader becomes a writer.
+    /// After a writer leaves, a writer lists the line, because the former writer may have downgraded to a
+    /// reader in its place. Behind a single reader, a writer need not list the line.
+    ///
+    /// A reader need not list it either: it waits only for writers, and the number of writers ahead can only
+    /// decrease. New writers join behind the reader, a downgrading writer becomes a reader, and no reader
+    /// becomes a writer.
     pub(super) fn find(&self, own: &str, names: &[String]) -> Position {
-        let Some(own_place) = self.contender(own) else { return Position::Gone };
+        let Some(own_place) = self.contender(own) else { return Position::Missing };
         let contenders = names.iter().filter_map(|name| Some((self.contender(name)?, name)));
         if contenders.clone().any(|((number, _), _)| is_in_danger_zone(number)) {
             return Position::Unordered(contenders.map(|(_, name)| name.clone()).collect());
         }
         if !names.iter().any(|name| name == own) {
-            return Position::Gone;
+            return Position::Missing;
         }
         let ahead = contenders.filter(|(place, _)| self.waits_for(place.1) && *place < own_place);
         let mut ahead: Vec<_> = ahead.collect();
@@ -55,14 +57,14 @@ impl Sides<'_> {
         behind(nearest.map(|(_, name)| name), further)
     }
 
-    /// Finds `own` where some numbers tell no order. Transactions tell it, except for readers that were
-    /// writers: their nodes are younger than their place. So two contenders whose numbers can be relied on
-    /// are still ordered by number.
+    /// Finds `own` if some numbers give no reliable order. Transactions give the order, except for downgraded
+    /// writers, whose reader nodes are younger than their place. Two contenders with reliable numbers are
+    /// therefore still ordered by number.
     pub(super) fn find_by_creation(&self, own: &str, created: &[(i64, String)]) -> Position {
         let (Some(own_place), Some((own_czxid, _))) =
             (self.contender(own), created.iter().find(|(_, name)| name == own))
         else {
-            return Position::Gone;
+            return Position::Missing;
         };
         let is_ahead = |(czxid, name): &&(i64, String)| {
             let Some(place) = self.contender(name).filter(|place| self.waits_for(place.1)) else {
@@ -79,19 +81,19 @@ impl Sides<'_> {
     }
 }
 
-fn few(others: &[((i32, Role), &String)]) -> Further {
-    match others.len() {
-        0 => Further::Nobody,
-        1..=FEW => Further::Few(others.iter().map(|(_, name)| (*name).clone()).collect()),
-        _ => before(Role::Exclusive, others),
+fn few(ahead: &[((i32, Role), &String)]) -> Further {
+    match ahead.len() {
+        0 => Further::None,
+        1..=FEW => Further::Few(ahead.iter().map(|(_, name)| (*name).clone()).collect()),
+        _ => before(Role::Exclusive, ahead),
     }
 }
 
-/// The `others` ahead of a writer, whose predecessor is of this role.
-fn before(predecessor: Role, others: &[((i32, Role), &String)]) -> Further {
-    match others.last() {
+/// Returns the contenders `ahead` of a writer, whose predecessor has this role.
+fn before(predecessor: Role, ahead: &[((i32, Role), &String)]) -> Further {
+    match ahead.last() {
         Some((_, name)) => Further::Before((*name).clone()),
-        None if predecessor == Role::Shared => Further::Nobody,
+        None if predecessor == Role::Shared => Further::None,
         None => Further::Unknown,
     }
 }
@@ -117,29 +119,29 @@ mod tests {
         names.iter().map(ToString::to_string).collect()
     }
 
-    /// The place where numbers tell no order.
+    /// Place if numbers give no reliable order.
     fn created_after(predecessor: &str) -> Position {
         super::behind(Some(&predecessor.to_owned()), Further::Unordered)
     }
 
-    /// The place of a writer behind one writer alone.
+    /// Place of a writer behind a single writer.
     fn behind(predecessor: &str) -> Position {
         super::behind(Some(&predecessor.to_owned()), Further::Unknown)
     }
 
-    /// The place of a writer with one ahead of its predecessor, and perhaps more.
+    /// Place of a writer with one contender ahead of its predecessor, and perhaps more.
     fn writes_behind(predecessor: &str, before: &str) -> Position {
         super::behind(Some(&predecessor.to_owned()), Further::Before(before.to_owned()))
     }
 
-    /// The place of a reader, with the other writers ahead.
-    fn reads_behind(predecessor: &str, others: &[&str]) -> Position {
-        let further = if others.is_empty() { Further::Nobody } else { Further::Few(names(others)) };
+    /// Place of a reader, with the other writers ahead.
+    fn reads_behind(predecessor: &str, ahead: &[&str]) -> Position {
+        let further = if ahead.is_empty() { Further::None } else { Further::Few(names(ahead)) };
         super::behind(Some(&predecessor.to_owned()), further)
     }
 
     #[test]
-    fn a_reader_waits_for_the_nearest_writer_ahead_and_a_writer_for_the_one_before_it() {
+    fn a_reader_waits_for_the_nearest_writer_ahead_and_a_writer_for_its_predecessor() {
         let line = names(&[
             "e-__WRIT__0000000009",
             "a-__WRIT__0000000001",
@@ -158,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn readers_with_no_writer_ahead_go_together() {
+    fn readers_without_a_writer_ahead_share_the_turn() {
         let line = names(&["a-__READ__0000000001", "b-__READ__0000000002", "c-__WRIT__0000000003"]);
         assert_eq!(READERS.find("a-__READ__0000000001", &line), Position::First);
         assert_eq!(READERS.find("b-__READ__0000000002", &line), Position::First);
@@ -172,8 +174,8 @@ mod tests {
         let second = writes_behind("r-__READ__0000000001", "w-__WRIT__0000000001");
         assert_eq!(WRITERS.find("n-__WRIT__0000000002", &both), second);
         let down = names(&["r-__READ__0000000001", "n-__WRIT__0000000002", "m-__READ__0000000003"]);
-        // Nobody but a writer steps down: behind the reader alone there is no place that can be taken.
-        let alone = super::behind(Some(&"r-__READ__0000000001".to_owned()), Further::Nobody);
+        // Only writers downgrade: behind a single reader, no further place can be taken.
+        let alone = super::behind(Some(&"r-__READ__0000000001".to_owned()), Further::None);
         assert_eq!(WRITERS.find("n-__WRIT__0000000002", &down), alone);
         assert_eq!(READERS.find("m-__READ__0000000003", &down), reads_behind("n-__WRIT__0000000002", &[]));
     }
@@ -183,10 +185,10 @@ mod tests {
         let line =
             names(&["r-__READ__0000000001", "n-__WRIT__0000000002", "x-__WRIT__-2147483648", "foreign"]);
         let Position::Unordered(contenders) = WRITERS.find("n-__WRIT__0000000002", &line) else {
-            panic!("numbers tell no order");
+            panic!("expected that the numbers give no order");
         };
         assert_eq!(contenders.len(), 3);
-        // The reader is the youngest, and holds the oldest place.
+        // The reader has the youngest node, and the oldest place.
         let created: Vec<_> = [9, 5, 7].into_iter().zip(contenders).collect();
         assert_eq!(
             WRITERS.find_by_creation("n-__WRIT__0000000002", &created),
@@ -196,32 +198,36 @@ mod tests {
             WRITERS.find_by_creation("x-__WRIT__-2147483648", &created),
             created_after("n-__WRIT__0000000002")
         );
-        // It is behind nobody whose number can be relied on, and never looks: it holds already.
+        // The reader is behind no contender with a reliable number. It already holds, so it never lists the
+        // line.
         assert_ne!(
             READERS.find_by_creation("r-__READ__0000000001", &created),
             created_after("n-__WRIT__0000000002")
         );
-        assert_eq!(READERS.find_by_creation("gone-__READ__0000000001", &created), Position::Gone);
+        assert_eq!(READERS.find_by_creation("gone-__READ__0000000001", &created), Position::Missing);
     }
 
     #[test]
-    fn a_reader_remembers_the_writers_ahead_unless_they_are_very_many() {
+    fn a_reader_remembers_the_writers_ahead_up_to_a_limit() {
         let mut line: Vec<_> = (0..=FEW).map(|number| format!("w-__WRIT__{number:010}")).collect();
         line.push("r-__READ__0000009999".to_owned());
-        let Position::Behind { predecessor, further: Further::Few(others) } =
+        let Position::Behind { predecessor, further: Further::Few(ahead) } =
             READERS.find("r-__READ__0000009999", &line)
         else {
-            panic!("they are few enough")
+            panic!("expected the reader to remember the writers")
         };
-        assert_eq!((predecessor.as_str(), &others[..]), (line[FEW].as_str(), &line[..FEW]));
+        assert_eq!((predecessor.as_str(), &ahead[..]), (line[FEW].as_str(), &line[..FEW]));
         line.push("v-__WRIT__0000009998".to_owned());
         let last = writes_behind("v-__WRIT__0000009998", &line[FEW]);
         assert_eq!(READERS.find("r-__READ__0000009999", &line), last);
     }
 
     #[test]
-    fn a_ticket_that_is_not_listed_is_gone() {
-        assert_eq!(READERS.find("a-__READ__0000000005", &names(&["b-__READ__0000000004"])), Position::Gone);
-        assert_eq!(READERS.find("foreign", &[]), Position::Gone);
+    fn a_ticket_that_is_not_listed_is_missing() {
+        assert_eq!(
+            READERS.find("a-__READ__0000000005", &names(&["b-__READ__0000000004"])),
+            Position::Missing
+        );
+        assert_eq!(READERS.find("foreign", &[]), Position::Missing);
     }
 }

@@ -14,20 +14,20 @@ use std::fmt;
 use std::sync::Arc;
 use tracing::Span;
 
-/// Reason why a ticket's turn did not come.
+/// Reason why a ticket did not become a hold.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum WaitError {
-    /// Its node or its session is gone: take a new one.
-    #[error("wait: the ticket is gone")]
+    /// The ticket's node was deleted or its session ended. The caller takes a new ticket.
+    #[error("wait: the ticket's node was deleted or its session ended")]
     Gone,
-    /// Anything else.
+    /// Any other error.
     #[error(transparent)]
     Core(#[from] Error),
 }
 
 impl WaitError {
-    /// True when the same call may succeed later, with a new ticket.
+    /// Returns true if the same call may succeed later, with a new ticket.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Gone => true,
@@ -35,12 +35,12 @@ impl WaitError {
         }
     }
 
-    /// True when something may have been written although it failed.
+    /// Returns true if the servers may have applied a write although the call failed.
     pub fn may_have_applied(&self) -> bool {
         matches!(self, Self::Core(error) if error.may_have_applied())
     }
 
-    /// The path it is about, where that is known.
+    /// The path of the operation, if known.
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::Gone => None,
@@ -52,24 +52,24 @@ impl WaitError {
 /// Next step of a ticket on the way to its turn.
 pub(super) enum Step {
     /// List the line again.
-    Look,
+    List,
     /// Act on this place.
     At(Position),
-    /// Prove that the own node is there: nobody can be ahead any more.
+    /// Prove that the own node exists: no contender can be ahead any more.
     Prove,
-    /// Prove it, and list in the same trip: others may be ahead.
-    ProveAndLook,
-    /// List the line, and watch this one, the predecessor: another one ahead has left.
-    LookAhead(String),
-    /// Ask which of these are left, of those ahead.
-    Ask(Vec<String>),
+    /// Prove that the own node exists, and list in the same round trip: other contenders may be ahead.
+    ProveAndList,
+    /// List the line, and watch this node, the predecessor: another contender ahead has left.
+    ListAndWatch(String),
+    /// Find out which of these contenders ahead remain.
+    CheckAhead(Vec<String>),
 }
 
-/// A place in a line. It is kept until it is dropped, its node is deleted or its session ends.
+/// A place in a line. The place is kept until the ticket is dropped, its node is deleted or its session ends.
 ///
 /// # On drop
-/// The node is deleted: submitted in order with other calls, and tried until it is done. Never blocks or
-/// panics, also outside a runtime.
+/// The node is deleted. The delete is submitted in order with other calls, and retried until it succeeds or
+/// the session has ended. Dropping never blocks or panics, even outside a runtime.
 ///
 /// # Examples
 /// ```no_run
@@ -88,11 +88,11 @@ pub struct Ticket {
     /// Data of the node.
     pub(super) data: Arc<Bytes>,
     pub(super) taken: Timestamp,
-    /// Position in the listing that was made together with the ticket.
+    /// Position in the listing that was sent together with the create.
     pub(super) position: Position,
     /// Number of contenders ahead in that listing, if the ticket was in it.
     pub(super) ahead: Option<usize>,
-    /// Set once it became a hold.
+    /// Set when the ticket became a hold.
     pub(super) held: bool,
 }
 
@@ -107,40 +107,47 @@ impl Ticket {
         Fence::from_czxid(self.node.czxid)
     }
 
-    /// Number of contenders that were ahead when it was taken; `None` when that is not known. By now it may
-    /// be fewer.
+    /// Number of contenders that were ahead when the ticket was taken; `None` if unknown. The number may be
+    /// smaller by now.
     pub fn ahead(&self) -> Option<usize> {
         self.ahead
     }
 
-    /// Waits until nobody is ahead, and then turns the ticket into a hold.
+    /// Waits until no contender is ahead, and turns the ticket into a hold.
     ///
-    /// A ticket waits for one ahead: for the one before its predecessor, when it lists the line and watches
-    /// the predecessor, and then for that. So a release wakes two waiters, or the readers behind a writer,
-    /// who need not list the line for that. It is granted without another trip when the *deletion* of the
-    /// only one ahead (for a reader: the only writer) is seen, or a listing has nobody ahead, nothing came
-    /// for the own node, the link is the one on which the watches were set and the newest acknowledged write
-    /// is younger than a sixth of the session timeout, which the next in line sees to; otherwise a check of
-    /// the own node comes first (decision 18). Source: the lock recipe of ZooKeeper's documentation, with
-    /// Curator's node layout.
+    /// A ticket first waits for the contender before its predecessor. When that contender leaves, the ticket
+    /// lists the line and watches the predecessor. A release therefore wakes two waiters, or all readers
+    /// behind a writer; the readers need not list the line.
+    ///
+    /// The hold is granted without another round trip if all of the following are true; otherwise a check of
+    /// the own node comes first (decision 18):
+    ///
+    /// - The ticket saw the *deletion* of the only contender ahead (for a reader: of the only writer), or a
+    ///   listing has no contender ahead.
+    /// - No event arrived for the own node.
+    /// - The link is the one on which the watches were set.
+    /// - The newest acknowledged write is younger than a sixth of the session timeout. While an exclusive
+    ///   ticket is next in line, it is checked by a write often enough to ensure this.
+    ///
+    /// Source: the lock recipe of ZooKeeper's documentation, with Curator's node layout.
     ///
     /// # Errors
-    /// [`WaitError::Gone`] when the ticket's node was deleted or its session ended. `ShortLease` when the
-    /// session timeout is below four ticks of the server, `SequenceExhausted`, `NoAuth`, `Closed`.
+    /// [`WaitError::Gone`] if the ticket's node was deleted or its session ended. `ShortLease` if the session
+    /// timeout is below four ticks of the server; `SequenceExhausted`, `NoAuth`, `Closed`.
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but you lose your place in the line.
+    /// This method is cancel safe, but cancelling it loses your place in the queue.
     pub async fn wait(mut self) -> Result<Hold, WaitError> {
         self.refuse_hold()?;
         let mut step = match std::mem::replace(&mut self.position, Position::Unlisted) {
-            // A ticket that was kept for a while may have lost its node since: only a fresh write and a new
-            // listing make it first without a proof.
+            // A ticket that was kept for a while may have lost its node since. Without a proof, it is first
+            // only if a write is fresh and the listing is recent.
             Position::First if !self.acked_recently() || !self.listed_recently() => Step::Prove,
             position => Step::At(position),
         };
         let mut watches = LineWatches::default();
         loop {
-            // The own node's end may have been told while another answer was waited for.
+            // The end of the own node may have been reported while another answer was awaited.
             if matches!(step, Step::At(Position::First))
                 && let Some(fired) = watches.own_fired()
             {
@@ -149,7 +156,7 @@ impl Ticket {
             step = match step {
                 Step::At(Position::First) => match self.hold(watches.hand_over()) {
                     Ok(hold) => return Ok(hold),
-                    // The lease ran out since the last acknowledged write: a check renews it.
+                    // The lease ran out since the last acknowledged write; a check renews the lease.
                     Err(ticket) => {
                         self = ticket;
                         self.refuse_hold()?;
@@ -159,45 +166,46 @@ impl Ticket {
                 Step::At(Position::Behind { predecessor, further }) => {
                     predecessor::wait_for(&self, predecessor, further, &mut watches).await?
                 }
-                Step::At(Position::Gone) => return Err(WaitError::Gone),
+                Step::At(Position::Missing) => return Err(WaitError::Gone),
                 Step::At(Position::Unordered(contenders)) => {
                     match self.position_by_creation(contenders).await? {
-                        // The reads may be old as a listing may be, and do not renew the lease.
+                        // These reads may be as stale as a listing, and do not renew the lease.
                         Position::First => Step::Prove,
                         position => Step::At(position),
                     }
                 }
-                Step::At(Position::Unlisted) | Step::Look => self.look().await?,
-                Step::LookAhead(predecessor) => self.look_ahead(predecessor, &mut watches).await?,
+                Step::At(Position::Unlisted) | Step::List => self.list_for_step().await?,
+                Step::ListAndWatch(predecessor) => self.list_and_watch(predecessor, &mut watches).await?,
                 Step::Prove => {
                     self.check_own_node().await?;
                     Step::At(Position::First)
                 }
-                Step::ProveAndLook => {
+                Step::ProveAndList => {
                     let check = self.submit_check();
                     let list = self.generation.session.submit(list_request(&self.line), Lane::Call);
-                    // Asked for after the check, a write at a quorum, the listing is no older than that:
-                    // `First` needs no other proof.
+                    // The listing was requested after the check, which is a write through a quorum, so it is
+                    // no older than the check. `First` needs no further proof.
                     match self.proven(check.await).await? {
                         true => Step::At(self.position_in(list.await).await?),
-                        false => Step::ProveAndLook,
+                        false => Step::ProveAndList,
                     }
                 }
-                // Boxed, because it is rare: few readers have several writers ahead.
-                Step::Ask(ahead) => Box::pin(self.ask(ahead, &mut watches)).await?,
+                // Boxed because this step is rare: few readers have several writers ahead.
+                Step::CheckAhead(ahead) => Box::pin(self.check_ahead(ahead, &mut watches)).await?,
             };
         }
     }
 
-    /// Holds if nobody is ahead now; gives up the place otherwise.
+    /// Turns the ticket into a hold if no contender is ahead now; otherwise gives up the place and returns
+    /// `None`.
     ///
     /// # Errors
-    /// As [`wait`](Self::wait).
+    /// Same as [`wait`](Self::wait).
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but you lose your place in the line.
+    /// This method is cancel safe, but cancelling it loses your place in the queue.
     pub async fn try_now(mut self) -> Result<Option<Hold>, WaitError> {
-        let listed_with_the_draw = self.position == Position::First;
+        let was_listed_with_draw = self.position == Position::First;
         if self.position == Position::Unlisted {
             self.position = self.list().await?;
         }
@@ -205,19 +213,19 @@ impl Ticket {
             self.position = self.position_by_creation(contenders.clone()).await?;
         }
         match self.position {
-            Position::First if !listed_with_the_draw => {
-                // A listing of its own is a read: a server that was cut off may give an old one (decision 3).
+            Position::First if !was_listed_with_draw => {
+                // A separate listing is a read: a partitioned server may return a stale one (decision 3).
                 self.check_own_node().await?;
                 self.wait().await.map(Some)
             }
             Position::First => self.wait().await.map(Some),
-            Position::Gone => Err(WaitError::Gone),
+            Position::Missing => Err(WaitError::Gone),
             Position::Behind { .. } | Position::Unlisted | Position::Unordered(_) => Ok(None),
         }
     }
 
-    /// Turns the ticket into a hold, if the lease is running and nothing [refuses](Self::refuse_hold) it.
-    /// It has the ticket's watch on its own node, if there is one.
+    /// Turns the ticket into a hold if the lease is running and the client is not stopping. The hold takes
+    /// over the ticket's watch on its own node, if there is one.
     pub(super) fn hold(mut self, own: Option<Box<Watch>>) -> Result<Hold, Self> {
         let line = &self.line;
         if line.refuse_stopping().is_err() {
@@ -227,7 +235,7 @@ impl Ticket {
         let Some(state) = self.generation.hold(&self.node, line.recipe(), beginning, own) else {
             return Err(self);
         };
-        line.tell_going_on();
+        line.log_rejoined();
         Span::current().record("docent.fence", tracing::field::display(state.fence));
         line.recipe().metrics.acquired(self.generation.clock.now().since(self.taken));
         self.held = true;
@@ -241,8 +249,8 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        // A hold that the ticket became sees to the end of the node.
-        if !self.held && self.node.leave() {
+        // A hold made from the ticket deletes the node itself.
+        if !self.held && self.node.begin_deletion() {
             drop(Deletion::new(Arc::clone(&self.node)));
         }
     }

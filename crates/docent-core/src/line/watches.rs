@@ -1,5 +1,4 @@
-//! Watches of a ticket that waits: one on its own node, and those on nodes ahead, set by as few requests as
-//! can be.
+//! Watches of a waiting ticket, on its own node and on nodes ahead, set with as few requests as possible.
 
 use super::{Ticket, WaitError};
 use crate::session::{Fired, Lane, Pending, Watch, watch_requests};
@@ -8,11 +7,12 @@ use docent_proto::{Acl, Code, EventKind, Permissions, Request};
 /// The watches of one ticket.
 #[derive(Debug, Default)]
 pub(super) struct LineWatches {
-    /// On the own node; `None` where none is set, or it fired.
+    /// Watch on the own node; `None` if no watch is set, or it fired.
     pub(super) own: Option<Box<Watch>>,
-    /// True once somebody wrote to the own node, or may have: its watch tells of what comes, not of that.
+    /// True if another client wrote to the own node, or may have. The node's watch reports later writes, but
+    /// not that one.
     pub(super) own_changed: bool,
-    /// On nodes ahead, at most one for each.
+    /// Watches on nodes ahead, at most one for each node.
     ahead: Vec<WatchAhead>,
 }
 
@@ -21,21 +21,21 @@ pub(super) struct LineWatches {
 pub(super) struct WatchAhead {
     name: String,
     pub(super) watch: Watch,
-    /// Number of links that were lost before it was set.
+    /// Number of links that were lost before the watch was set.
     pub(super) losses: u64,
-    /// True when it was set by a read: the servers tell this client of its node.
-    pub(super) is_told: bool,
+    /// True if a read set the watch, which shows that the servers send this client events about the node.
+    pub(super) delivers_events: bool,
 }
 
-/// State of a node ahead, as its watch shows it at once.
-enum Seen {
+/// State of a node ahead, as its watch shows right after it was set.
+enum NodeState {
     Watched,
     Changed,
-    Gone,
+    Deleted,
 }
 
 impl LineWatches {
-    /// The watch on the node of this name, if it is set, with the one on the own node.
+    /// Returns the watch on the own node, and the watch on the node of this name if one is set.
     pub(super) fn on(&mut self, name: &str) -> (&mut Option<Box<Watch>>, Option<&mut WatchAhead>) {
         (&mut self.own, self.ahead.iter_mut().find(|ahead| ahead.name == name))
     }
@@ -44,32 +44,33 @@ impl LineWatches {
         self.ahead.retain(|ahead| ahead.name != name);
     }
 
-    /// True when the own node is watched, or was not asked to be.
+    /// Returns true if the own node is watched, or a planted defect skips that watch.
     fn watches_own(&self) -> bool {
         self.own.is_some() || planted!(HandOffWithoutOwnWatch | GrantWithoutOwnNode)
     }
 
-    /// True when the watches on the own node and on this one are set.
+    /// Returns true if the watches on the own node and on the node of this name are set.
     pub(super) fn are_set(&self, name: &str) -> bool {
         self.watches_own() && self.ahead.iter().any(|ahead| ahead.name == name)
     }
 
-    /// The event of the watch on the own node, if it came.
+    /// Returns the event of the watch on the own node, if it has arrived.
     pub(super) fn own_fired(&mut self) -> Option<Fired> {
         self.own.as_mut()?.fired.try_recv().ok()
     }
 
-    /// Takes the watch on the own node, if that is as the ticket made it, for the guard that begins.
+    /// Takes the watch on the own node for the new guard, unless the node may have changed since the ticket
+    /// created it.
     pub(super) fn hand_over(&mut self) -> Option<Box<Watch>> {
         if self.own_changed { None } else { self.own.take() }
     }
 
-    /// Sets the watches on the nodes of `names`, and on the own one, where they are missing: all as of the
-    /// transaction that made the own node, so that its watch tells of each write to it. False when the
-    /// caller shall look at the line again.
+    /// Sets the missing watches on the nodes of `names` and on the own node. All are set as of the
+    /// transaction that created the own node, so the watch reports every write to the own node. Returns false
+    /// if the caller should list the line again.
     ///
     /// # Errors
-    /// `Gone` when the own node is not there.
+    /// `Gone` if the own node does not exist.
     pub(super) async fn set(&mut self, ticket: &Ticket, names: &[String]) -> Result<bool, WaitError> {
         let missing = names.iter().filter(|name| !self.ahead.iter().any(|ahead| ahead.name == **name));
         let missing: Vec<String> = missing.cloned().collect();
@@ -102,7 +103,12 @@ impl LineWatches {
             self.own = watches.pop().map(Box::new);
         }
         let ahead = missing.into_iter().zip(watches);
-        self.ahead.extend(ahead.map(|(name, watch)| WatchAhead { name, watch, losses, is_told: false }));
+        self.ahead.extend(ahead.map(|(name, watch)| WatchAhead {
+            name,
+            watch,
+            losses,
+            delivers_events: false,
+        }));
         Ok(true)
     }
 
@@ -110,8 +116,8 @@ impl LineWatches {
         match ticket.reply(read.await).await? {
             None => Ok(false),
             Some(reply) if reply.result == Err(Code::NO_NODE) => Err(WaitError::Gone),
-            // Without a watch, because we may not read the node we created, a proof of the node is asked for
-            // when the turn comes.
+            // Without READ permission on the own node there is no watch. The node is then checked when the
+            // turn comes.
             Some(reply) => {
                 self.own = reply.watch;
                 self.own_changed = true;
@@ -120,45 +126,45 @@ impl LineWatches {
         }
     }
 
-    /// True when none of the watches on the nodes of `names` is older than this link: so many were lost
-    /// before it. What older ones tell comes path by path, after a new link.
+    /// Returns true if all watches on the nodes of `names` were set on this link, after `losses` lost links.
+    /// Events of older watches arrive path by path after a reconnect.
     pub(super) fn are_of_link(&self, names: &[String], losses: u64) -> bool {
         self.ahead.iter().filter(|ahead| names.contains(&ahead.name)).all(|ahead| ahead.losses == losses)
     }
 
-    /// Those of `names` whose nodes are there, by the watches that were just set on them. One that was
-    /// written to is still there.
-    pub(super) fn left(&mut self, names: Vec<String>) -> Vec<String> {
-        let mut left = Vec::with_capacity(names.len());
+    /// Returns the members of `names` whose nodes exist, according to the watches that were just set. A node
+    /// that was written to still exists.
+    pub(super) fn remaining(&mut self, names: Vec<String>) -> Vec<String> {
+        let mut remaining = Vec::with_capacity(names.len());
         for name in names {
-            match self.seen(&name) {
-                Seen::Gone => self.forget(&name),
-                Seen::Changed => {
+            match self.state_of(&name) {
+                NodeState::Deleted => self.forget(&name),
+                NodeState::Changed => {
                     self.forget(&name);
-                    left.push(name);
+                    remaining.push(name);
                 }
-                Seen::Watched => left.push(name),
+                NodeState::Watched => remaining.push(name),
             }
         }
-        left
+        remaining
     }
 
-    fn seen(&mut self, name: &str) -> Seen {
+    fn state_of(&mut self, name: &str) -> NodeState {
         let Some(ahead) = self.ahead.iter_mut().find(|ahead| ahead.name == name) else {
-            return Seen::Changed;
+            return NodeState::Changed;
         };
         match ahead.watch.fired.try_recv() {
-            Ok(Fired::Event(EventKind::Deleted)) => Seen::Gone,
-            Ok(_) => Seen::Changed,
-            Err(_) => Seen::Watched,
+            Ok(Fired::Event(EventKind::Deleted)) => NodeState::Deleted,
+            Ok(_) => NodeState::Changed,
+            Err(_) => NodeState::Watched,
         }
     }
 
-    /// Reads the node of this name with a watch, in place of one that was set without looking at the node.
-    /// `None` when it is not there, or the caller shall look again.
+    /// Reads the node of this name with a watch, which replaces one that was set without a read. Returns
+    /// `None` if the node does not exist, or if the caller should list the line again.
     ///
     /// # Errors
-    /// `Some(NO_AUTH)` when it may not be read.
+    /// `Some(NO_AUTH)` if the node may not be read.
     pub(super) async fn read(&mut self, ticket: &Ticket, name: &str) -> Result<Option<Code>, WaitError> {
         let path = format!("{}/{name}", ticket.line.full_path());
         let losses = ticket.generation.losses();
@@ -171,9 +177,9 @@ impl LineWatches {
             self.forget(name);
             return Ok(None);
         };
-        // The new watch first: the old one's place at the server is not given up.
+        // Add the new watch before the old one is dropped, so that the registration at the server is kept.
         if let Some(watch) = reply.watch {
-            let read = WatchAhead { name: name.to_owned(), watch: *watch, losses, is_told: true };
+            let read = WatchAhead { name: name.to_owned(), watch: *watch, losses, delivers_events: true };
             self.forget(name);
             self.ahead.push(read);
             return Ok(None);
@@ -188,10 +194,11 @@ impl LineWatches {
 }
 
 impl Ticket {
-    /// True when its access control list lets everybody, or its creator, read its node. Elsewhere a read
-    /// tells: some servers tell a client nothing of a node that it may not read.
+    /// Returns true if the access control list lets everyone, or its creator, read the node. Otherwise only a
+    /// read shows whether events arrive, because some servers send no events about a node that the client may
+    /// not read.
     fn is_surely_readable(&self) -> bool {
-        /// Digits of the number at the end of the path.
+        /// Number of digits at the end of the path.
         const DIGITS: usize = 10;
         let path = &self.node.path;
         let prefix = path.len().checked_sub(DIGITS).and_then(|end| path.get(..end)).unwrap_or(path);
@@ -202,7 +209,8 @@ impl Ticket {
     }
 }
 
-/// Request that reads a node and watches it. Unlike `exists` it leaves no watch where there is no node.
+/// Returns a request that reads a node and watches it. Unlike `exists`, it leaves no watch if the node does
+/// not exist.
 pub(super) fn watched(path: String) -> Request {
     Request::GetData { path, watch: true }
 }

@@ -37,7 +37,7 @@ impl Permissions {
         self.0
     }
 
-    /// True when all of `other` is allowed.
+    /// Returns true if `other` is allowed entirely.
     pub fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
@@ -51,7 +51,7 @@ impl BitOr for Permissions {
     }
 }
 
-/// As in `READ | WRITE`.
+/// Prints the names, for example `READ | WRITE`.
 impl fmt::Display for Permissions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named = Self::NAMED.into_iter().filter(|(permission, _)| self.contains(*permission));
@@ -67,11 +67,11 @@ impl fmt::Debug for Permissions {
     }
 }
 
-/// Entry of an access control list: an identity, and the operations it may do. A list allows what any of its
-/// entries does.
+/// Entry of an access control list: an identity, and the operations that it allows. A list allows what any of
+/// its entries allows.
 ///
-/// Lists are not inherited: each node has its own. Everybody with permission READ on a node sees the names of
-/// its children, so no secret belongs in a path.
+/// Lists are not inherited: each node has its own. Any client with permission READ on a node sees the names
+/// of its children, so a path must not contain a secret.
 #[derive(Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Acl {
@@ -79,34 +79,36 @@ pub struct Acl {
     pub permissions: Permissions,
     /// Scheme that checks `id`: `world`, `auth`, `digest`, `ip`, `x509`, `sasl`.
     pub scheme: String,
-    /// Identity in the terms of the scheme. For `digest` it is as good as a password that can be guessed at,
-    /// and not printed.
+    /// Identity in the scheme's terms. For `digest` it is not printed, because it allows offline guessing of
+    /// the password.
     pub id: String,
 }
 
 impl Acl {
-    /// Any scheme that the servers know.
+    /// Creates an entry in any scheme that the servers support.
     pub fn new(permissions: Permissions, scheme: impl Into<String>, id: impl Into<String>) -> Self {
         Self { permissions, scheme: scheme.into(), id: id.into() }
     }
 
-    /// Everybody who reaches the port may do everything: delete a lock, and so make a second holder.
+    /// Allows everything to every client that reaches the port. Such a client can delete a lock, and thereby
+    /// cause a second holder.
     pub fn open_unsafe() -> Self {
         Self::new(Permissions::ALL, "world", "anyone")
     }
 
-    /// Everybody may read.
+    /// Allows every client to read.
     pub fn read_all() -> Self {
         Self::new(Permissions::READ, "world", "anyone")
     }
 
-    /// The creator of the node may do everything: all identities that the client has on its link then.
+    /// Allows everything to the creator of the node, that is, to all identities that the client has on its
+    /// link at that time.
     pub fn creator_all() -> Self {
         Self::new(Permissions::ALL, "auth", "")
     }
 
-    /// A client with these credentials may do what `permissions` say. Keeps the hash of the password that
-    /// servers know it by, not the password.
+    /// Allows `permissions` to a client with these credentials. Keeps the hash that servers store, not the
+    /// password.
     pub fn digest(user: &str, password: impl Into<SecretString>, permissions: Permissions) -> Self {
         let mut hash = Sha1::new();
         for part in [user, ":", password.into().expose_secret()] {
@@ -116,7 +118,7 @@ impl Acl {
     }
 }
 
-// The hash of a password is a secret, too: it is unsalted SHA-1.
+// The hash of a password is a secret, too, because it is unsalted SHA-1.
 impl fmt::Debug for Acl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let id = match (self.scheme.as_str(), self.id.split_once(':')) {
@@ -145,12 +147,12 @@ impl From<proto::Acl> for Acl {
     }
 }
 
-/// Makes a shared word of `word`: copies of the words that most lists use cost nothing.
-fn shared(word: String) -> Cow<'static, str> {
+/// Returns `text`, borrowed if it is one of the words that most lists use, so that copies of it cost nothing.
+fn shared(text: String) -> Cow<'static, str> {
     const COMMON: [&str; 4] = ["world", "anyone", "auth", ""];
-    match COMMON.into_iter().find(|common| *common == word) {
+    match COMMON.into_iter().find(|common| *common == text) {
         Some(common) => Cow::Borrowed(common),
-        None => Cow::Owned(word),
+        None => Cow::Owned(text),
     }
 }
 

@@ -8,14 +8,14 @@ use std::sync::{Arc, Once};
 
 type ByPath = dyn Fn(&str) -> Option<Vec<Acl>> + Send + Sync;
 
-/// Policy that gives each new node its access control list. The only place that decides it.
+/// Policy that gives each new node its access control list. The list is decided only here.
 #[derive(Clone, Default)]
 pub(crate) struct AclPolicy {
     default: Option<Vec<Acl>>,
-    /// The default list in its wire form.
+    /// The default list in its wire format.
     wire_default: Arc<[proto::Acl]>,
     by_path: Option<Arc<ByPath>>,
-    /// The list of the client's own nodes.
+    /// The list for the client's own nodes.
     wire_own: Arc<[proto::Acl]>,
 }
 
@@ -28,11 +28,11 @@ impl AclPolicy {
         self.by_path = Some(Arc::new(by_path));
     }
 
-    /// Chooses the default if there is none: the creator alone when the client can say who it is, else
-    /// everybody, and says so.
+    /// Chooses the default list if none was set: only the creator if the client has an identity, otherwise
+    /// every client, which is logged.
     ///
     /// # Errors
-    /// `InvalidInput` when the default cannot be right.
+    /// `InvalidInput` if the default list cannot be valid.
     pub(crate) fn resolve(&mut self, has_credentials: bool) -> Result<(), Error> {
         let open = Acl::open_unsafe();
         let default = self.default.get_or_insert_with(|| match has_credentials {
@@ -43,7 +43,7 @@ impl AclPolicy {
             return Err(Error::invalid_input("connect", "an access control list needs at least one entry"));
         }
         if !has_credentials && default.iter().any(|entry| entry.scheme == "auth") {
-            let detail = "an access control list for the creator needs credentials: without them nobody is the creator";
+            let detail = "an access control list for the creator needs credentials: without credentials there is no creator";
             return Err(Error::invalid_input("connect", detail));
         }
         self.wire_default = default.iter().cloned().map(Into::into).collect();
@@ -52,15 +52,19 @@ impl AclPolicy {
             false => Arc::clone(&self.wire_default),
         };
         if default.contains(&open) {
-            static SAID: Once = Once::new();
-            SAID.call_once(|| tracing::info!("nodes are created open to everybody who reaches the servers"));
+            static LOGGED: Once = Once::new();
+            // Event: Nodes are created with a list that lets every client read, change and delete them,
+            // because the client has no credentials or the list was set so. Logged once per process.
+            // Action: On a network that others can reach, give the client credentials or set an access
+            // control list.
+            LOGGED.call_once(|| tracing::info!("nodes are created with an open access control list"));
         }
         Ok(())
     }
 
-    /// The list for a node at the full path `full`. The user's function is asked for nodes in the namespace
-    /// only: nodes above it get the default. It is not asked for the client's own nodes, which nobody else
-    /// needs: they are the creator's alone if the client can say who it is.
+    /// Returns the list for a node at the full path `full`. The user's function is called only for nodes in
+    /// the namespace; nodes above it get the default list. The function is not called for the client's own
+    /// nodes, which no other client needs: only the creator may access them, if the client has an identity.
     pub(crate) fn of(&self, namespace: &Namespace, full: &str) -> Arc<[proto::Acl]> {
         if is_own_path(full) {
             return Arc::clone(&self.wire_own);
@@ -69,18 +73,20 @@ impl AclPolicy {
         let chosen = by_path.map(|by_path| call_hook("acl_for", full, || by_path(&namespace.relative(full))));
         match chosen {
             Some(Ok(Some(acl))) => acl.into_iter().map(Into::into).collect(),
-            // Nobody knows whom it would have let in. Servers refuse a node without a list.
+            // The list that the function would have returned is unknown. Servers refuse a node without a
+            // list.
             Some(Err(_)) => Arc::new([]),
             Some(Ok(None)) | None => Arc::clone(&self.wire_default),
         }
     }
 }
 
-/// The list of the folder of clients' own nodes in a folder with the list `beside`: whoever may create there
-/// may create in it, so that it does not matter who was first. Nobody may do more in it than there.
+/// Returns the list for the shared `_docent` folder in a folder with the list `beside`. Any client that may
+/// create nodes beside that folder may create nodes in it, so it does not matter which client was first. No
+/// client has more permissions in the folder than beside it.
 ///
-/// Servers hide the digests of others from those who may not change the list. If something is hidden, or
-/// nothing is left, `own` is added.
+/// Servers hide the digests of other identities from a client that may not change the list. If something is
+/// hidden, or no entry remains, `own` is added.
 pub(crate) fn shared_list(beside: Vec<proto::Acl>, own: &[proto::Acl]) -> Arc<[proto::Acl]> {
     let allowed = (Permissions::READ | Permissions::CREATE | Permissions::DELETE).into_bits();
     let is_hidden = |entry: &proto::Acl| entry.scheme == "digest" && entry.id.ends_with(":x");
@@ -126,13 +132,13 @@ mod tests {
         let mut policy = AclPolicy::default();
         policy.set_by_path(|path| (path == "/" || path == "/shop").then(|| vec![Acl::read_all()]));
         policy.resolve(true).unwrap();
-        assert_eq!(scheme(&policy, &namespace, "/shop"), "auth", "it is above the namespace");
+        assert_eq!(scheme(&policy, &namespace, "/shop"), "auth", "the path is above the namespace");
         assert_eq!(scheme(&policy, &namespace, "/shop/eu"), "world");
         assert_eq!(scheme(&policy, &namespace, "/shop/eu/a"), "auth");
     }
 
     #[test]
-    fn the_clients_own_nodes_are_its_alone_whatever_is_said_of_their_paths() {
+    fn internal_nodes_are_accessible_only_to_their_client_whatever_lists_their_paths_have() {
         let mut policy = AclPolicy::default();
         policy.set_default(vec![Acl::read_all()]);
         policy.set_by_path(|_| Some(vec![Acl::open_unsafe()]));
@@ -144,16 +150,16 @@ mod tests {
     }
 
     #[test]
-    fn the_shared_folder_lets_in_whoever_may_create_beside_it_and_no_one_else() {
+    fn the_shared_folder_is_open_to_clients_that_may_create_next_to_it_and_no_others() {
         let entry = |permissions, scheme, id| proto::Acl::from(Acl::new(permissions, scheme, id));
         let own = [entry(Permissions::ALL, "auth", "")];
-        let most = Permissions::READ | Permissions::CREATE | Permissions::DELETE;
+        let allowed = Permissions::READ | Permissions::CREATE | Permissions::DELETE;
         let open = shared_list(vec![entry(Permissions::ALL, "world", "anyone")], &own);
-        assert_eq!(*open, [entry(most, "world", "anyone")]);
+        assert_eq!(*open, [entry(allowed, "world", "anyone")]);
         let read = entry(Permissions::READ, "world", "anyone");
         let closed = shared_list(vec![read.clone(), entry(Permissions::ALL, "sasl", "a")], &own);
-        assert_eq!(*closed, [read.clone(), entry(most, "sasl", "a")]);
-        // Hidden from this client, which may create there all the same.
+        assert_eq!(*closed, [read.clone(), entry(allowed, "sasl", "a")]);
+        // Hidden from this client, which may create nodes there nevertheless.
         let hidden = shared_list(vec![read.clone(), entry(Permissions::ALL, "digest", "b:x")], &own);
         assert_eq!(*hidden, [read, own[0].clone()]);
         assert_eq!(*shared_list(vec![entry(Permissions::WRITE, "world", "anyone")], &own), own);
@@ -168,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_nobody_can_match_is_refused() {
+    fn a_list_that_no_client_can_match_is_refused() {
         for (acl, rule) in [(vec![], "at least one entry"), (vec![Acl::creator_all()], "needs credentials")] {
             let mut policy = AclPolicy::default();
             policy.set_default(acl);

@@ -1,12 +1,12 @@
 use std::fmt;
 
-/// Longest label in bytes.
+/// Maximum length of a label in bytes.
 const LONGEST: usize = 128;
 
-/// Identity of a client, as it stands in the nodes of its locks, permits and claims.
+/// Identity of a client, as written in the nodes of its locks, permits and claims.
 ///
-/// In one line of text, for people and tools alike: the host, the number of the process on it and, where the
-/// client was given one, its [label](crate::ClientBuilder::label).
+/// One line of text that people and tools can read: the host, the process id and, if the client has one, its
+/// [label](crate::ClientBuilder::label).
 ///
 /// ```
 /// # use docent_core::ClientIdentity;
@@ -24,13 +24,14 @@ pub struct ClientIdentity {
 }
 
 impl ClientIdentity {
-    /// That of this process.
+    /// Returns the identity of this process.
     pub(crate) fn local(label: Option<String>) -> Self {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         Self { host, pid: std::process::id(), label }
     }
 
-    /// Reads an identity; `None` for any other text, such as one that a user chose or Curator wrote.
+    /// Parses an identity. Returns `None` for any other text, such as a custom identity or a text written by
+    /// Curator.
     pub fn parse(text: &str) -> Option<Self> {
         let (host, rest) = text.split_once(" (pid ")?;
         let inside = rest.strip_suffix(')')?;
@@ -41,17 +42,17 @@ impl ClientIdentity {
         Some(Self { host: host.to_owned(), pid: pid.parse().ok()?, label })
     }
 
-    /// The name of the host; in a container that of the container.
+    /// Returns the name of the host, or of the container if the process runs in one.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The number of the process on its host.
+    /// Returns the id of the process on its host.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// The label that the client was built with.
+    /// Returns the label that was set in the client's builder.
     pub fn label(&self) -> Option<&str> {
         self.label.as_deref()
     }
@@ -66,7 +67,7 @@ impl fmt::Display for ClientIdentity {
     }
 }
 
-/// The rule that a label breaks, if it does.
+/// Returns the rule that a label breaks, if any.
 pub(crate) fn broken_rule(label: &str) -> Option<String> {
     if label.is_empty() {
         Some("label \"\" must not be empty".to_owned())

@@ -1,10 +1,10 @@
 use crate::error::Error;
 use docent_proto::validate_path;
 
-/// Place of a client's paths in the tree: chroot and namespace together. The only place that maps them.
+/// Location of a client's paths in the tree: chroot and namespace together. Paths are mapped only here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Namespace {
-    /// Absolute, without a trailing slash; empty for none.
+    /// Absolute, without a trailing slash; empty if there is no prefix.
     prefix: String,
 }
 
@@ -19,13 +19,13 @@ impl Namespace {
         Ok(Self { prefix: part(chroot) + &part(namespace) })
     }
 
-    /// The path as the server knows it.
+    /// Returns the path as the server knows it.
     pub(crate) fn full(&self, operation: &'static str, path: &str) -> Result<String, Error> {
         check(operation, path)?;
         Ok(self.join(path))
     }
 
-    /// As [`full`](Self::full), for a path that was [checked](check).
+    /// Like [`full`](Self::full), for a path that was already [checked](check).
     pub(crate) fn join(&self, path: &str) -> String {
         match (self.prefix.as_str(), path) {
             ("", path) => path.to_owned(),
@@ -34,33 +34,34 @@ impl Namespace {
         }
     }
 
-    /// The full path of a sequential node's prefix, whose last segment may be empty.
+    /// Returns the full path of a sequential node's prefix, whose last segment may be empty.
     pub(crate) fn full_sequential(&self, operation: &'static str, path: &str) -> Result<String, Error> {
         check_sequential(operation, path)?;
         Ok(self.join_sequential(path))
     }
 
-    /// As [`full_sequential`](Self::full_sequential), for a path that was [checked](check_sequential).
+    /// Like [`full_sequential`](Self::full_sequential), for a path that was already
+    /// [checked](check_sequential).
     pub(crate) fn join_sequential(&self, path: &str) -> String {
         if self.prefix.is_empty() { path.to_owned() } else { [&self.prefix, path].concat() }
     }
 
-    /// The full path of the namespace's own node; empty for the root.
+    /// Returns the full path of the namespace's own node; empty for the root.
     pub(crate) fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// True when `chroot` is the first part of it.
+    /// Returns true if `chroot` is the first part of the prefix.
     pub(crate) fn begins_with(&self, chroot: &str) -> bool {
         self.prefix.strip_prefix(chroot).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    /// True for the namespace's own node and all nodes below it.
+    /// Returns true for the namespace's own node and all nodes below it.
     pub(crate) fn contains(&self, full: &str) -> bool {
         full.strip_prefix(&self.prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    /// The path as the user knows it.
+    /// Returns the path as the user knows it.
     pub(crate) fn relative(&self, full: impl AsRef<str> + Into<String>) -> String {
         if self.prefix.is_empty() {
             return full.into();
@@ -80,7 +81,7 @@ pub(crate) fn check(operation: &'static str, path: &str) -> Result<(), Error> {
 
 /// Checks that a sequential node can have this path before its number.
 pub(crate) fn check_sequential(operation: &'static str, path: &str) -> Result<(), Error> {
-    // The server checks the path with its number.
+    // The server checks the path together with its number.
     check(operation, path).or_else(|error| check(operation, &format!("{path}0")).map_err(|_| error))
 }
 
@@ -89,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_mapped_there_and_back() {
+    fn paths_are_mapped_in_both_directions() {
         let namespace = Namespace::new("/shop", "/eu").unwrap();
         for (path, full) in [("/", "/shop/eu"), ("/a", "/shop/eu/a"), ("/a/b", "/shop/eu/a/b")] {
             assert_eq!(namespace.full("get", path).unwrap(), full);

@@ -4,15 +4,15 @@ use docent_proto::parent;
 use std::fmt;
 use std::ops::Deref;
 
-/// Path of a node below the root, checked once; relative to the client's namespace.
+/// Validated path of a node below the root, relative to the client's namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct NodePath(String);
 
 impl NodePath {
-    /// Checks `path`. Errors name `operation`.
+    /// Validates `path`. Errors name `operation`.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule or is the root.
+    /// `InvalidInput` if the path breaks a rule or is the root.
     pub fn new(operation: &'static str, path: impl Into<String>) -> Result<Self, Error> {
         let path = path.into();
         namespace::check(operation, &path)?;
@@ -22,12 +22,12 @@ impl NodePath {
         }
     }
 
-    /// The path as it was given.
+    /// Returns the path as given.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The path of the node above, which may be the root.
+    /// Returns the path of the parent, which may be the root.
     pub fn parent(&self) -> &str {
         parent(&self.0).unwrap_or("/")
     }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_knows_the_one_above() {
+    fn a_path_returns_its_parent() {
         for (path, above) in [("/a", "/"), ("/a/b", "/a"), ("/a/b/c", "/a/b")] {
             let path = NodePath::new("test", path).unwrap();
             assert_eq!(path.parent(), above);

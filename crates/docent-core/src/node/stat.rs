@@ -8,25 +8,25 @@ use serde::{Serialize, Serializer};
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
-/// Mode of a new node: its life, and whether its name gets a number.
+/// Mode of a new node: its lifetime, and whether its name gets a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum CreateMode {
-    /// Until it is deleted.
+    /// Exists until it is deleted.
     #[default]
     Persistent,
-    /// Until it is deleted or this session ends. It cannot have children.
+    /// Exists until it is deleted or this session ends. Cannot have children.
     Ephemeral,
-    /// As `Persistent`; the parent's counter is appended to the name as ten digits.
+    /// Like `Persistent`; the parent's counter is appended to the name as ten digits.
     PersistentSequential,
-    /// As `Ephemeral`; the parent's counter is appended to the name as ten digits.
+    /// Like `Ephemeral`; the parent's counter is appended to the name as ten digits.
     EphemeralSequential,
-    /// Until it is deleted; the server deletes it some time after its last child went.
+    /// Exists until it is deleted. The server deletes it some time after its last child was deleted.
     Container,
-    /// Until it is deleted or had neither a change nor a child for this long, in milliseconds from 1 to 2^40.
-    /// Off by default on servers: then the error is `Unsupported`.
+    /// Exists until it is deleted, or until it had neither a change nor a child for this long, from 1 ms to
+    /// 2^40 ms. Disabled by default on servers; then the error is `Unsupported`.
     PersistentTtl(Duration),
-    /// As `PersistentTtl`; the parent's counter is appended to the name as ten digits.
+    /// Like `PersistentTtl`; the parent's counter is appended to the name as ten digits.
     PersistentSequentialTtl(Duration),
 }
 
@@ -44,7 +44,7 @@ impl CreateMode {
         }
     }
 
-    /// The time to live, when it has one and servers would refuse it.
+    /// Returns the time to live if there is one and servers would refuse it.
     pub(crate) fn bad_ttl(self) -> Option<Duration> {
         const LONGEST_MS: u128 = 1 << 40;
         match self {
@@ -70,17 +70,17 @@ impl fmt::Display for CreateMode {
     }
 }
 
-/// Facts that the server keeps about a node besides its data.
+/// Metadata that the server keeps about a node.
 ///
-/// It is serialized with the same names, but for its times, which are `created_ms` and `modified_ms` in
-/// milliseconds since 1970, and for `owner`, which is the number of the session as text (`"0x10000a3f"`):
-/// JavaScript has no numbers that long.
+/// Serialized with the same names, with two exceptions. The times are `created_ms` and `modified_ms`, in
+/// milliseconds since 1970. `owner` is the session id as text (`"0x10000a3f"`), because JavaScript cannot
+/// represent such long numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 pub struct Stat {
-    /// Transaction that created the node: two nodes of one path with the same number are the same node.
+    /// Transaction that created the node. Two nodes at one path with the same number are the same node.
     pub czxid: i64,
-    /// Transaction that last changed its data.
+    /// Transaction that last changed the node's data.
     pub mzxid: i64,
     /// Transaction that last changed the set of children.
     pub pzxid: i64,
@@ -90,13 +90,13 @@ pub struct Stat {
     /// Time of the last change of data by the server's clock.
     #[serde(rename = "modified_ms", serialize_with = "time_ms")]
     pub modified: SystemTime,
-    /// Number of changes of data since the node was created.
+    /// Number of changes of the data since the node was created.
     pub version: i32,
     /// Number of changes of the set of children.
     pub cversion: i32,
     /// Number of changes of the access control list.
     pub aversion: i32,
-    /// The session that owns the node, when it is ephemeral.
+    /// The session that owns the node, if it is ephemeral.
     #[serde(serialize_with = "owner_text")]
     pub owner: Option<i64>,
     /// Length of the data in bytes.
@@ -132,17 +132,17 @@ impl From<proto::Stat> for Stat {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Created {
-    /// Its path, with the number if it is sequential.
+    /// Path of the node, including the number if it is sequential.
     pub path: String,
-    /// Its stat.
+    /// Stat of the node.
     pub stat: Stat,
 }
 
-/// A node's data read together with its stat.
+/// A node's data, read together with its stat.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Node {
-    /// The data; empty also for null.
+    /// The data; empty if the data is null.
     pub data: Bytes,
     /// The stat.
     pub stat: Stat,
@@ -162,7 +162,7 @@ impl fmt::Debug for Node {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Children {
-    /// Their names, in no order.
+    /// Names of the children, in no particular order.
     pub names: Vec<String>,
     /// The stat of the parent.
     pub stat: Stat,
@@ -172,7 +172,7 @@ pub struct Children {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NodeAcl {
-    /// Its entries.
+    /// Entries of the list.
     pub entries: Vec<Acl>,
     /// The stat of the node.
     pub stat: Stat,

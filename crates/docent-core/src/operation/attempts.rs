@@ -1,4 +1,4 @@
-//! One logical operation: a deadline over waiting for a link, queueing and retries.
+//! One logical operation, with a deadline that covers queueing, retries and the wait for a link.
 
 #![expect(
     clippy::manual_async_fn,
@@ -16,23 +16,23 @@ use docent_proto::{Code, Request, Response};
 use std::sync::Arc;
 use tokio::time::Instant;
 
-/// Makes the request for an attempt. There is mostly one attempt, and its request is moved all the way into
-/// the session.
-pub(crate) type Make<'a> = dyn Fn() -> Request + Send + Sync + 'a;
+/// Builds the request for an attempt. There is usually only one attempt, and its request is moved into the
+/// session without a copy.
+pub(crate) type RequestFn<'a> = dyn Fn() -> Request + Send + Sync + 'a;
 
-/// Kinds of requests, by the way in which an unknown outcome is handled.
+/// Kinds of requests, by how an unknown outcome is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Idempotency {
-    /// It changes nothing, or doing it twice is like doing it once: send it again.
+    /// The request changes nothing, or applying it twice is the same as applying it once: it is sent again.
     Idempotent,
-    /// It could be doubled: tell the caller.
+    /// Applying the request twice could double its effect: the caller is informed.
     Once,
 }
 
 /// The attempts of one logical operation.
 pub(crate) struct Attempts<'a> {
     shared: &'a Shared,
-    /// Number of the only generation in which it may happen; `None` for any.
+    /// Number of the only generation in which the operation may run; `None` for any.
     bound: Option<u64>,
     operation: &'static str,
     path: &'a str,
@@ -42,8 +42,8 @@ pub(crate) struct Attempts<'a> {
     /// Number of the generation that has ended since the last attempt.
     ended: u64,
     attempt: u32,
-    /// Set once an earlier attempt is unanswered: it may be applied at any time (decision 11).
-    may_come_late: bool,
+    /// True once an earlier attempt is unanswered and may be applied at any time (decision 11).
+    may_apply_late: bool,
 }
 
 /// Reason why a request has no answer, and whether it may have reached a server.
@@ -70,36 +70,36 @@ impl<'a> Attempts<'a> {
             backoff: None,
             ended: 0,
             attempt: 1,
-            may_come_late: false,
+            may_apply_late: false,
         }
     }
 
-    /// The same, but they happen in the generation `bound` or not at all; `None` for any.
+    /// Returns the same attempts, bound to run in the generation `bound` or not at all; `None` for any.
     pub(crate) fn bound_to(self, bound: Option<u64>) -> Self {
         Self { bound, ..self }
     }
 
-    /// The generation for the next attempt.
+    /// Returns the generation for the next attempt.
     pub(crate) async fn generation(&self) -> Result<Arc<SessionGeneration>, Error> {
         let shared = self.shared;
         let generation = shared.generation();
         if self.bound.is_some_and(|bound| bound != generation.number || bound <= self.ended) {
-            return Err(self.error(ErrorKind::SessionChanged).maybe_applied(self.may_come_late));
+            return Err(self.error(ErrorKind::SessionChanged).maybe_applied(self.may_apply_late));
         }
         if generation.number > self.ended {
             return Ok(generation);
         }
-        // Rare, and boxed for that: the future of every call stays small.
+        // Boxed because this case is rare, which keeps the future of every call small.
         let next = Box::pin(tokio::time::timeout_at(self.deadline, shared.next_generation(self.ended)));
         match next.await {
             Ok(Ok(generation)) => Ok(generation),
-            Ok(Err(error)) => Err(self.error(error.kind()).maybe_applied(self.may_come_late)),
+            Ok(Err(error)) => Err(self.error(error.kind()).maybe_applied(self.may_apply_late)),
             Err(_) => Err(self.timeout()),
         }
     }
 
-    /// Takes a marker for an exact write of `generation` near some nodes; `None` when the caller shall try
-    /// again. The pause before that is over when this returns.
+    /// Takes a marker for an exact write of `generation` near some nodes. Returns `None` if the caller is to
+    /// try again; the pause before the next attempt has then passed.
     pub(crate) async fn marker(
         &mut self,
         generation: &Arc<SessionGeneration>,
@@ -112,28 +112,29 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// Sends a `request` in `generation`. Returns the answer, or `None` when the caller shall send it again.
+    /// Sends a `request` in `generation`. Returns the answer, or `None` if the caller is to send the request
+    /// again.
     pub(crate) fn send(
         &mut self,
         generation: &SessionGeneration,
-        request: &Make<'_>,
+        request: &RequestFn<'_>,
     ) -> impl Future<Output = Result<Option<Result<Response, Code>>, Error>> + Send {
         async move {
             let seen = if self.idempotency == Idempotency::Once { generation.session.last_zxid() } else { 0 };
             let outcome = generation.session.submit_until(request(), self.deadline).await;
             let unanswered = match self.answer(generation, outcome) {
-                // The refusal may be owed to an earlier attempt that was applied meanwhile: it counts as a
-                // lost reply.
-                Ok(Err(_)) if self.may_come_late => Unanswered { sent: true, cause: Cause::LinkLost },
+                // The refusal may be caused by an earlier attempt that was applied in the meantime, so it
+                // counts as a lost reply.
+                Ok(Err(_)) if self.may_apply_late => Unanswered { sent: true, cause: Cause::LinkLost },
                 Ok(answer) => return Ok(Some(answer)),
                 Err(unanswered) => unanswered,
             };
-            // Rare, and boxed for that: the future of every call stays small.
+            // Boxed because this case is rare, which keeps the future of every call small.
             Box::pin(self.resolve_unanswered(generation, request(), seen, unanswered)).await
         }
     }
 
-    /// Finds out the outcome of a request without an answer, if that is possible; else decides on another
+    /// Finds out the outcome of a request without an answer, if possible. Otherwise decides on another
     /// attempt.
     async fn resolve_unanswered(
         &mut self,
@@ -150,7 +151,7 @@ impl<'a> Attempts<'a> {
             match tokio::time::timeout_at(self.deadline, resolve(generation, &request, seen)).await {
                 Ok(Ok(Resolution::Refused(code))) => return Ok(Some(Err(code))),
                 Ok(Ok(Resolution::Repeatable)) => {
-                    self.may_come_late = true;
+                    self.may_apply_late = true;
                     sent = false;
                 }
                 Ok(Ok(Resolution::Unknown)) | Err(_) => cause = too_large.unwrap_or(cause),
@@ -161,8 +162,8 @@ impl<'a> Attempts<'a> {
         Ok(None)
     }
 
-    /// Returns the answer of an `outcome`, or `None` when the caller shall send the request again. The pause
-    /// before that is over when this returns.
+    /// Returns the answer of an `outcome`, or `None` if the caller is to send the request again. The pause
+    /// before the next attempt has then passed.
     pub(crate) async fn next(
         &mut self,
         generation: &SessionGeneration,
@@ -184,13 +185,14 @@ impl<'a> Attempts<'a> {
     ) -> Result<Result<Response, Code>, Unanswered> {
         let sent = matches!(outcome, Outcome::Unknown(_));
         let reply = outcome.answer().map_err(|cause| Unanswered { sent, cause })?;
+        // Event: A server replied to a request of an operation, also if the reply is a refusal.
         tracing::trace!(
             operation = self.operation,
             path = self.path,
             generation = generation.number,
             attempt = self.attempt,
             zxid = reply.zxid,
-            "answered"
+            "reply received"
         );
         Ok(reply.result)
     }
@@ -201,15 +203,15 @@ impl<'a> Attempts<'a> {
         sent: bool,
         cause: Cause,
     ) -> Result<(), Error> {
-        // An attempt that may come late does not keep the next one from being sent, since only one of them
-        // can be applied; but if there is no next one, the error must say that the outcome is unknown.
+        // An attempt that may be applied late does not prevent the next one, because only one of them can be
+        // applied. But if there is no next attempt, the error must say that the outcome is unknown.
         let ends = !matches!(cause, Cause::LinkLost | Cause::QueueFull);
-        let unknown = (sent || (self.may_come_late && ends)) && self.idempotency == Idempotency::Once;
+        let unknown = (sent || (self.may_apply_late && ends)) && self.idempotency == Idempotency::Once;
         match cause {
             Cause::Ended(SessionEnd::Closed) => {
                 return Err(self.error(self.shared.closed()).maybe_applied(unknown));
             }
-            // Not above this client's limit: the servers closed the link on it.
+            // The request is within this client's limit, but servers closed the link on it.
             Cause::TooLarge { size, limit } if size <= limit => {
                 let error = Error::too_large(self.operation, size, limit).at(self.path);
                 return Err(error.maybe_applied(unknown));
@@ -222,7 +224,7 @@ impl<'a> Attempts<'a> {
             Cause::TooManyEphemerals { bytes, limit } => {
                 return Err(Error::too_many_ephemerals(self.operation, bytes, limit).at(self.path));
             }
-            // Waiting would not help: the next attempt is half a minute off, and only a person can mend the
+            // Waiting would not help: the next attempt is half a minute away, and only a person can fix the
             // credentials.
             Cause::Ended(SessionEnd::AuthFailed) => return Err(self.error(ErrorKind::AuthFailed)),
             Cause::Ended(_) => self.ended = generation.number,
@@ -238,13 +240,15 @@ impl<'a> Attempts<'a> {
         };
         self.attempt += 1;
         self.shared.instruments.retry(self.operation);
+        // Event: An operation got no answer, for the reason in the field `cause`. The client sends it again
+        // after the time in the field `pause`, unless the operation's timeout is reached first.
         tracing::debug!(
             operation = self.operation,
             path = self.path,
             attempt = self.attempt,
             ?cause,
             ?pause,
-            "trying again"
+            "retrying the operation"
         );
         if after(Instant::now(), pause) >= self.deadline {
             return Err(self.given_up(cause));
@@ -252,14 +256,14 @@ impl<'a> Attempts<'a> {
         tokio::select! {
             () = tokio::time::sleep(pause) => Ok(()),
             () = self.shared.closing.cancelled() => {
-                Err(self.error(self.shared.closed()).maybe_applied(self.may_come_late))
+                Err(self.error(self.shared.closed()).maybe_applied(self.may_apply_late))
             }
         }
     }
 
     fn given_up(&self, cause: Cause) -> Error {
         match cause {
-            Cause::QueueFull if !self.may_come_late => self.error(ErrorKind::Overloaded),
+            Cause::QueueFull if !self.may_apply_late => self.error(ErrorKind::Overloaded),
             _ => self.timeout(),
         }
     }
@@ -273,7 +277,7 @@ impl<'a> Attempts<'a> {
     }
 
     pub(crate) fn timeout(&self) -> Error {
-        if self.may_come_late {
+        if self.may_apply_late {
             return self.unknown();
         }
         self.with_source(self.error(ErrorKind::Timeout))
@@ -285,14 +289,15 @@ impl<'a> Attempts<'a> {
 
     /// Adds the reason why there is no link, if there is none.
     fn with_source(&self, error: Error) -> Error {
-        match self.shared.ensemble.last_error.why() {
+        match self.shared.ensemble.last_error.current() {
             Some(source) => error.caused_by(source),
             None => error,
         }
     }
 }
 
-/// An answer that does not fit its request. The codec reads each answer as what its request asks for.
+/// Returns the error of an answer that does not fit its request. The codec decodes each answer as the type
+/// that its request expects.
 pub(crate) fn unexpected(operation: &'static str, response: &Response) -> Error {
     Error::new(ErrorKind::Server(0), operation).because(format!("unexpected answer {response:?}"))
 }

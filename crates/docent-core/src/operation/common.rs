@@ -4,8 +4,8 @@ use std::fmt;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Values that handles of one client share, by type and key: the first handle makes one, and the drop of the
-/// last one drops it.
+/// Values that handles of one client share, by type and key. The first handle creates a value, and dropping
+/// the last handle drops it.
 #[derive(Default)]
 pub(crate) struct Common(Mutex<HashMap<TypeId, Box<dyn Any + Send>>>);
 
@@ -13,8 +13,8 @@ pub(crate) struct Common(Mutex<HashMap<TypeId, Box<dyn Any + Send>>>);
 type Values<K, T> = HashMap<K, Weak<T>>;
 
 impl Common {
-    /// The value of this type with this key; `make` makes it if there is none.
-    pub(crate) fn get<K, T>(&self, key: K, make: impl FnOnce() -> T) -> Arc<T>
+    /// Returns the value of this type with this key; `create` creates it if there is none.
+    pub(crate) fn get<K, T>(&self, key: K, create: impl FnOnce() -> T) -> Arc<T>
     where
         K: Any + Eq + Hash + Send,
         T: Any + Send + Sync,
@@ -22,15 +22,15 @@ impl Common {
         let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let table = tables.entry(TypeId::of::<Values<K, T>>());
         let table = table.or_insert_with(|| Box::new(Values::<K, T>::new()));
-        let values = table.downcast_mut::<Values<K, T>>().expect("a table has the type that is its key");
+        let values = table.downcast_mut::<Values<K, T>>().expect("each table has the type of its key");
         if let Some(value) = values.get(&key).and_then(Weak::upgrade) {
             return value;
         }
         if values.len() == values.capacity() {
-            // Those that nobody has any more are forgotten before the table would grow.
+            // Values without a handle are removed before the table would grow.
             values.retain(|_, value| value.strong_count() > 0);
         }
-        let value = Arc::new(make());
+        let value = Arc::new(create());
         values.insert(key, Arc::downgrade(&value));
         value
     }
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn handles_share_a_value_by_type_and_key_until_the_last_is_gone() {
+    fn handles_share_a_value_by_type_and_key_until_the_last_is_dropped() {
         let common = Common::default();
         let first = common.get("a".to_owned(), || 1_u32);
         assert!(Arc::ptr_eq(&first, &common.get("a".to_owned(), || 2)));

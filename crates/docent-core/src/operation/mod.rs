@@ -1,15 +1,15 @@
-//! Operations of a client: attempts until there is an answer, in the session that there is.
+//! Operations of a client: attempts until there is an answer, in the current session.
 
 mod attempts;
 mod client_key;
+mod coalesced_reads;
 mod common;
-mod glances;
 mod notes;
 mod shared;
 
-pub(crate) use attempts::{Attempts, Idempotency, Make, unexpected};
+pub(crate) use attempts::{Attempts, Idempotency, RequestFn, unexpected};
 pub(crate) use client_key::ClientKey;
+pub(crate) use coalesced_reads::CoalescedReads;
 pub(crate) use common::Common;
-pub(crate) use glances::Glances;
 pub(crate) use notes::SessionNotes;
 pub(crate) use shared::{SessionTask, Shared};

@@ -1,4 +1,4 @@
-use super::{Common, Glances, SessionNotes};
+use super::{CoalescedReads, Common, SessionNotes};
 use crate::cleanup::Cleanup;
 use crate::client::{
     Config, ConnectionState, ConnectionStatus, MultiReadSupport, Recipe, RecipeKind, Stage, Stages,
@@ -25,27 +25,27 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// Settings and state of a client, which its handles share with its two tasks.
+/// Settings and state of a client, shared by its handles and its two tasks.
 pub(crate) struct Shared {
-    /// Tells clients of one process apart.
+    /// Number of the client in its process.
     pub(crate) id: u64,
-    /// Tells them apart in logs and metrics.
+    /// Label of the client in logs and metrics.
     pub(crate) label: Arc<str>,
     pub(crate) config: Config,
     pub(crate) namespace: Namespace,
     pub(crate) instruments: Arc<Instruments>,
-    /// Written into nodes when the caller gives no data.
+    /// Text written into nodes if the caller provides no data.
     pub(crate) identity: String,
-    /// Written where Curator's recipes write their default.
+    /// Text written where Curator's recipes write their default.
     pub(crate) default_data: String,
     pub(crate) ensemble: Ensemble,
     pub(crate) connection: watch::Sender<ConnectionStatus>,
     pub(crate) multi_reads: MultiReadSupport,
-    /// Folder in which a session of the client last found a place for its own nodes; empty for the root.
+    /// Folder in which a session of the client last found room for its own nodes; empty for the root.
     pub(crate) own_base: Mutex<Option<String>>,
-    /// Runtime of the client's tasks but the supervisor, and of the threads that its views' hooks run on.
+    /// Runtime of the client's tasks except the supervisor, and of the threads that run its views' hooks.
     pub(crate) runtime: Handle,
-    /// Progress of its shutdown.
+    /// Progress of the client's shutdown.
     pub(crate) stages: Stages,
     /// Cancelled when the client is to close.
     pub(crate) closing: CancellationToken,
@@ -56,7 +56,7 @@ pub(crate) struct Shared {
     pub(crate) cleanup: Cleanup,
     pub(crate) kept: KeptTable,
     pub(crate) notes: SessionNotes,
-    pub(crate) glances: Glances,
+    pub(crate) coalesced_reads: CoalescedReads,
     pub(crate) common: Common,
     /// Sessions of earlier generations, with the paths of their witnesses.
     past_sessions: Mutex<Vec<(i64, String)>>,
@@ -66,7 +66,7 @@ pub(crate) struct Shared {
 pub(crate) type SessionTask = BoxFuture<'static, SessionEnd>;
 
 impl Shared {
-    /// The state of a client that is being built, and the first session's task.
+    /// Creates the state of a client that is being built, and the first session's task.
     pub(crate) fn new(
         config: Config,
         namespace: Namespace,
@@ -88,7 +88,7 @@ impl Shared {
             suspensions: 0,
             rollbacks: 0,
         };
-        let (generation, task) = open(&config, &label, &ensemble, &cleanup, 1, 0, Start::AtOnce);
+        let (generation, task) = open(&config, &label, &ensemble, &cleanup, 1, 0, Start::Immediately);
         let shared = Self {
             id,
             label,
@@ -110,25 +110,25 @@ impl Shared {
             cleanup,
             kept: KeptTable::default(),
             notes: SessionNotes::default(),
-            glances: Glances::default(),
+            coalesced_reads: CoalescedReads::default(),
             common: Common::default(),
             past_sessions: Mutex::default(),
         };
         (Arc::new(shared), task)
     }
 
-    /// The recipe of this kind, whose metrics begin with its first use.
+    /// Returns the recipe of this kind, whose metrics start with its first use.
     pub(crate) fn recipe(&self, kind: &'static RecipeKind) -> Recipe {
         Recipe::new(kind, self.instruments.recipe(kind.label(), kind.operations()))
     }
 
-    /// True when nothing of `stage` may begin any more: the client is closed, or its shutdown has come that
-    /// far.
+    /// Returns true if nothing of `stage` may begin any more, because the client is closed or its shutdown
+    /// has reached the stage.
     pub(crate) fn refuses(&self, stage: Stage) -> bool {
-        self.closing.is_cancelled() || self.stages.has_come(stage)
+        self.closing.is_cancelled() || self.stages.has_begun(stage)
     }
 
-    /// Reason why a client that has stopped refuses operations.
+    /// Returns the reason why a client that has stopped refuses operations.
     pub(crate) fn closed(&self) -> ErrorKind {
         match self.connection.borrow().state {
             ConnectionState::RolledBack => ErrorKind::EnsembleRolledBack,
@@ -136,18 +136,18 @@ impl Shared {
         }
     }
 
-    /// The access control list of a node to be created at the full path `full`, which is without the number
-    /// of a sequence.
+    /// Returns the access control list of a node to be created at the full path `full`, which excludes the
+    /// number of a sequential node.
     pub(crate) fn acl(&self, full: &str) -> Arc<[docent_proto::Acl]> {
         self.config.acl.of(&self.namespace, full)
     }
 
-    /// Number of nodes, at most 64, that fit into one reply for certain, each as large as the servers take
-    /// it.
-    pub(crate) fn most_in_a_read(&self) -> usize {
-        const MOST: usize = 64;
+    /// Returns the number of nodes, at most 64, that are certain to fit into one reply, even if each is as
+    /// large as the servers accept.
+    pub(crate) fn max_reads_per_request(&self) -> usize {
+        const MAX_READS: usize = 64;
         const HEADER_AND_STAT: usize = 256;
-        (self.config.max_reply / (self.config.max_request + HEADER_AND_STAT)).clamp(1, MOST)
+        (self.config.max_reply / (self.config.max_request + HEADER_AND_STAT)).clamp(1, MAX_READS)
     }
 
     /// Opens the session after the one of `generation`, which ended by `end`.
@@ -156,8 +156,8 @@ impl Shared {
         generation: &SessionGeneration,
         end: SessionEnd,
     ) -> (Arc<SessionGeneration>, SessionTask) {
-        // Servers that were restored refuse a client that has seen newer transactions, so a fresh start has
-        // seen none.
+        // Servers that were restored refuse a client that has seen newer transactions. A fresh start
+        // therefore claims to have seen none.
         let last_zxid = if end == SessionEnd::RolledBack { 0 } else { generation.session.last_zxid() };
         let number = generation.number + 1;
         self.remember(generation.session.id(), generation.witness.path(&self.namespace));
@@ -172,11 +172,11 @@ impl Shared {
         self.past_sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers a session that is over, with its witness. The servers keep a session for a timeout at most,
-    /// so that the last few are enough.
+    /// Remembers a session that has ended, with its witness. The servers keep a session for at most a
+    /// timeout, so the last few are enough.
     fn remember(&self, session_id: i64, witness: String) {
         const ENOUGH: usize = 64;
-        // A session that was never opened has no number, and neither has the owner of a persistent node.
+        // A session that was never opened has the id 0, and so has the owner of a persistent node.
         if session_id == 0 {
             return;
         }
@@ -187,7 +187,8 @@ impl Shared {
         past.push((session_id, witness));
     }
 
-    /// Path of the witness of an earlier session of this client, if it had one; `None` for any other session.
+    /// Returns the path of the witness of an earlier session of this client, if it had one, and `None` for
+    /// any other session.
     pub(crate) fn witness_of(&self, session_id: i64) -> Option<String> {
         let past = self.past_sessions();
         past.iter().find(|(past, _)| *past == session_id).map(|(_, witness)| witness.clone())
@@ -197,7 +198,7 @@ impl Shared {
         Arc::clone(&self.generations.borrow())
     }
 
-    /// The first generation after `number`.
+    /// Waits for the first generation after `number`.
     pub(crate) async fn next_generation(&self, number: u64) -> Result<Arc<SessionGeneration>, Error> {
         let mut generations = self.generations.subscribe();
         tokio::select! {

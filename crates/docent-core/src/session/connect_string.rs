@@ -8,11 +8,11 @@ const DEFAULT_PORT: u16 = 2181;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ConnectString {
     pub(crate) servers: Vec<ServerAddress>,
-    /// Without a trailing slash; empty for none.
+    /// Without a trailing slash; empty if there is no chroot.
     pub(crate) chroot: String,
 }
 
-/// A server as it was named, not yet resolved.
+/// A server as named in the connect string, not yet resolved.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ServerAddress {
     /// Name or IP address, without brackets.
@@ -22,10 +22,10 @@ pub struct ServerAddress {
 }
 
 impl ServerAddress {
-    /// The servers that a connect string names, in its order; a chroot is left out.
+    /// Returns the servers that a connect string names, in order, without the chroot.
     ///
     /// # Errors
-    /// `InvalidInput` when the connect string breaks a rule.
+    /// `InvalidInput` if the connect string breaks a rule.
     pub fn all_of(connect_string: &str) -> Result<Vec<Self>, Error> {
         ConnectString::parse(connect_string).map(|parsed| parsed.servers)
     }
@@ -50,7 +50,8 @@ impl ConnectString {
             Some(slash) => text.split_at(slash),
             None => (text, ""),
         };
-        // A slash after each server is the usual mistake, and a comma hardly ever belongs to a name.
+        // Putting a chroot after each server is a common mistake, and a comma is hardly ever part of a node's
+        // name.
         if chroot.contains(',') && !planted!(CommaInChroot) {
             return Err(invalid(
                 text,
@@ -101,7 +102,7 @@ fn parse_server(text: &str, server: &str) -> Result<ServerAddress, Error> {
     Ok(ServerAddress { host: host.to_owned(), port })
 }
 
-/// A connect string as it may be shown: whatever stands before an '@' could be a password.
+/// Returns a connect string that is safe to print: everything before an '@' could be a password.
 pub(crate) fn without_credentials(text: &str) -> String {
     match text.rsplit_once('@') {
         Some((_, rest)) => format!("***@{rest}"),
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_ports_and_chroot_are_told_apart() {
+    fn servers_ports_and_chroot_are_distinguished() {
         let parsed = ConnectString::parse("zk1:2182, zk2,[::1]:99/shop/eu").unwrap();
         assert_eq!(parsed.chroot, "/shop/eu");
         assert_eq!(servers("zk1:2182, zk2,[::1]:99/shop/eu"), ["zk1:2182", "zk2:2181", "[::1]:99"]);

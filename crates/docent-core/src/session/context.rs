@@ -10,12 +10,12 @@ use uuid::Uuid;
 pub(crate) struct SessionContext {
     /// Label of the client.
     pub(crate) client: Arc<str>,
-    /// Counts the sessions of the client: 1, 2, 3 …
+    /// Number of the session among the client's sessions: 1, 2, 3 …
     pub(crate) number: u64,
     pub(crate) session: Arc<dyn Session>,
     pub(crate) lease: Arc<Lease>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// Largest request the servers take.
+    /// Largest request in bytes that the servers accept.
     pub(crate) max_request: usize,
     pub(crate) ids: Ids,
 }
@@ -25,12 +25,12 @@ impl SessionContext {
         self.lease.ended()
     }
 
-    /// An id that no other session has and this one did not have before.
+    /// Returns an id that no other session has and that this session has not used before.
     pub(crate) fn fresh_id(&self) -> Uuid {
         self.ids.fresh(self.session.id())
     }
 
-    /// Number of times that the link was lost.
+    /// Returns the number of times that the link was lost.
     pub(crate) fn losses(&self) -> u64 {
         self.session.link().borrow().losses
     }

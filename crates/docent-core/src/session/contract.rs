@@ -9,102 +9,106 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, Sleep};
 
-/// A session as core uses it.
+/// A session, as the rest of core uses it.
 pub(crate) trait Session: fmt::Debug + Send + Sync + 'static {
-    /// Enqueues `request`; it has its place in the order of calls when this returns.
+    /// Enqueues `request`. Its position in the order of calls is fixed when this returns.
     ///
     /// One [`Request::SetWatches`] sets watches on the data of several nodes, at any time, as of a
-    /// transaction the session has seen: a watch on a node that is gone, or whose data has changed since,
-    /// fires at once, and none is left at the server then. Its lists of other kinds stay empty;
-    /// `watch_requests` makes it. Permissions are not asked; but there are servers that tell nothing of a
-    /// node that the client may not read.
+    /// transaction that the session has seen. If the node was deleted or its data has changed since that
+    /// transaction, the watch fires immediately and none remains at the server. The request's lists of other
+    /// kinds stay empty; `watch_requests` builds the request. Setting the watch needs no permission, but some
+    /// servers send no events for a node that the client may not read.
     fn submit(&self, request: Request, lane: Lane) -> Pending;
 
-    /// As [`submit`](Self::submit) with [`Lane::Call`], for a request that ends at `deadline` at the latest:
-    /// withdrawn if it was not written by then, else with an unknown outcome, also when a reply comes later.
-    /// Not for requests that set watches: a watch whose reply came too late would have no subscriber.
+    /// Like [`submit`](Self::submit) with [`Lane::Call`], for a request that ends at `deadline` at the
+    /// latest. A request not written until then is withdrawn; otherwise its outcome is unknown, even if a
+    /// reply arrives later. Not for requests that set watches, because the watch of a late reply would have
+    /// no subscriber.
     fn submit_until(&self, request: Request, deadline: Instant) -> Pending {
         self.submit(request, Lane::Call).until(deadline)
     }
 
-    /// As [`submit`](Self::submit), for a request that rests on what is known of a node: it is sent only with
-    /// `losses` lost links, and before `watch` fires or the link tells of a change of a node of the request.
-    /// Else it ends with [`Cause::LinkLost`](super::Cause::LinkLost). What came while the process was stalled
-    /// counts, where the session [orders events](Self::orders_events).
+    /// Like [`submit`](Self::submit), for a request that depends on what the client knows about a node. The
+    /// request is sent only while the number of lost links is `losses`, and before `watch` fires or the link
+    /// reports a change of a node in the request. Otherwise it ends with
+    /// [`Cause::LinkLost`](super::Cause::LinkLost). Events that arrived while the process was stalled count,
+    /// if the session [orders events](Self::orders_events).
     fn submit_on(&self, request: Request, lane: Lane, losses: u64, watch: Option<&Watch>) -> Pending;
 
-    /// The cause for which `request` would not be sent now: it is as large as one on which servers closed
-    /// the link again and again. `None` in sessions that cannot know.
+    /// Returns the cause for which `request` would not be sent now: it is as large as a request on which
+    /// servers repeatedly closed the link. `None` in sessions that cannot know.
     fn too_large_for_servers(&self, request: &Request) -> Option<Cause>;
 
-    /// Keeps a persistent watch on `path` and all below it, from before all requests that are submitted after
-    /// this on. `None` where the server of the link is known not to have such watches, and in sessions that
-    /// cannot set them again on a new link.
+    /// Keeps a persistent watch on `path` and everything below it, in place before any request submitted
+    /// after this call. Returns `None` if the server of the link is known not to support persistent watches,
+    /// and in sessions that cannot re-create them on a new link.
     fn watch_below(&self, path: &str) -> Option<PersistentWatch>;
 
-    /// True while persistent watches are at the server of the link.
+    /// Returns true while persistent watches are in place at the server of the link.
     fn has_persistent(&self) -> bool;
 
-    /// Takes note of an ephemeral node of the session that was made although no answer said so.
+    /// Records an ephemeral node of the session whose creation no reply reported.
     fn owns(&self, path: &str);
 
-    /// Full paths of its ephemeral nodes, as far as answers told of them.
+    /// Returns the full paths of the session's ephemeral nodes, as far as replies reported them.
     fn owned(&self) -> Vec<String>;
 
-    /// True once the session is certainly over, and its nodes with it: the servers acknowledged its close, or
-    /// it was never opened.
-    fn is_gone(&self) -> bool;
+    /// Returns true once the session and its nodes have certainly ended: the servers acknowledged its close,
+    /// or it was never opened.
+    fn has_certainly_ended(&self) -> bool;
 
-    /// The session's number; 0 until it was attached for the first time.
+    /// Returns the session's id; 0 until the session was attached for the first time.
     fn id(&self) -> i64;
 
-    /// Newest transaction that the session has seen.
+    /// Returns the newest transaction that the session has seen.
     fn last_zxid(&self) -> i64;
 
-    /// State of the link, as it changes.
+    /// Returns a receiver for the state of the link and its changes.
     fn link(&self) -> watch::Receiver<LinkState>;
 
-    /// Reason why this session cannot hold guards, if there is one: its timeout is not known well enough to
-    /// derive a lease from it.
+    /// Returns the reason why this session cannot hold guards, if there is one: its timeout is not known well
+    /// enough to derive a lease from it.
     fn refuses_guards(&self) -> Option<&'static str> {
         None
     }
 
-    /// True when the watch events of a link are delivered in the order of their transactions, and a lost link
-    /// is counted before anything of the next one is delivered.
+    /// Returns true if the watch events of a link are delivered in the order of their transactions, and a
+    /// lost link is counted before anything from the next link is delivered.
     fn orders_events(&self) -> bool;
 
-    /// Ends every waiting call and watch with [`SessionEnd::Closed`] and takes no requests of [`Lane::Call`].
+    /// Ends every waiting call and watch with [`SessionEnd::Closed`] and accepts no more requests of
+    /// [`Lane::Call`].
     fn drain(&self);
 
-    /// Means to end the session on a link of its own, once it was given up; `None` when it was never opened,
-    /// or when its password is not known.
+    /// Returns the means to close the session over a separate link after the client gave it up. `None` if the
+    /// session was never opened, or if its password is not known.
     fn closer(&self) -> Option<SessionCloser>;
 
-    /// Gives the session up: nothing is sent on it any more. The servers may keep it for a while.
+    /// Gives the session up: nothing more is sent on it. The servers may keep the session for a while.
     fn abandon(&self);
 
-    /// Ends the session on the server, after everything that was submitted before.
+    /// Closes the session at the server, after everything that was submitted earlier.
     fn close(&self);
 }
 
 /// End of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum SessionEnd {
-    /// A server said that it is gone. It may live on for a while all the same (decision 25).
+    /// A server reported that the session has expired. The session may still live on for a while (decision
+    /// 25).
     Expired,
-    /// It was given up; the servers may still keep it for a while.
+    /// The client gave up the session; the servers may keep it for a while.
     Abandoned,
-    /// The servers were restored from an older copy, in which it may or may not be.
+    /// The ensemble was restored from an older snapshot, which may or may not contain the session.
     RolledBack,
-    /// The servers refused our credentials; they may still keep it for a while.
+    /// The servers refused the client's credentials; they may keep the session for a while.
     AuthFailed,
-    /// We closed it.
+    /// The client closed the session.
     Closed,
 }
 
 impl SessionEnd {
-    /// Label in metrics.
+    /// Returns the label used in metrics.
     pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Expired => "expired",
@@ -130,53 +134,54 @@ pub(crate) struct SessionSettings {
     pub(crate) timeout: Duration,
     /// Newest transaction seen in any session of the client.
     pub(crate) last_zxid: i64,
-    /// Most requests that may wait.
+    /// Maximum number of waiting requests.
     pub(crate) queue_limit: usize,
-    /// Largest frame taken from a server.
+    /// Largest frame in bytes accepted from a server.
     pub(crate) inbound_limit: usize,
-    /// Largest frame sent, `jute.maxbuffer` of the servers.
+    /// Largest frame in bytes to send, `jute.maxbuffer` of the servers.
     pub(crate) outbound_limit: usize,
-    /// Most bytes of the paths of the session's ephemeral nodes.
+    /// Maximum total bytes of the paths of the session's ephemeral nodes.
     pub(crate) ephemeral_limit: usize,
     /// Sent on every new link before anything else.
     pub(crate) credentials: Vec<Credentials>,
 }
 
-/// Limits that a request is under.
+/// Queue and limits that apply to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lane {
-    /// The queue's limit.
+    /// Limited by the queue's size.
     Call,
-    /// As `Call`. Its creates leave a part of the nodes that a session may own to calls.
+    /// Like `Call`, but its creates leave part of the session's allowance of nodes to calls.
     Claim,
-    /// None: deletes of our own nodes must get through. Bounded by the number of live nodes.
+    /// No limit, because deletes of the client's own nodes must get through. Bounded by the number of live
+    /// nodes.
     Cleanup,
-    /// None, and ahead of all that waits: the check that keeps the lease and changes nothing. There is one at
-    /// a time.
+    /// No limit, and ahead of everything that waits: the check that keeps the lease and changes nothing.
+    /// There is at most one at a time.
     Lease,
 }
 
 impl Lane {
-    /// True for a request of a user's call, which ends once the client closes.
+    /// Returns true for a request of a user's call, which ends once the client closes.
     pub(crate) fn is_call(self) -> bool {
         matches!(self, Self::Call | Self::Claim)
     }
 }
 
-/// Outcome of a request: exactly one of these.
+/// Outcome of a request. Each request has exactly one.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// The server answered.
+    /// The server replied.
     Reply(Reply),
-    /// It never left the process: surely not applied.
+    /// The request never left the process, and was certainly not applied.
     NotSent(Cause),
-    /// It was written and no reply came: it may have been applied.
+    /// The request was written and no reply arrived. It may have been applied.
     Unknown(Cause),
 }
 
 impl Outcome {
-    /// The server's answer to the request, or the cause that there is none. A server that has ended the
-    /// session, or that takes no request now, gives no answer either.
+    /// Returns the server's answer to the request, or the cause for which there is none. A server that has
+    /// ended the session, or that currently accepts no requests, gives no answer either.
     pub(crate) fn answer(self) -> Result<Reply, Cause> {
         match self {
             Self::Reply(Reply { result: Err(Code::SESSION_EXPIRED), .. }) => {
@@ -194,29 +199,29 @@ pub(crate) enum Cause {
     LinkLost,
     Ended(SessionEnd),
     Deadline,
-    /// The own queue is full, or the server is too busy.
+    /// The client's own queue is full, or the server is too busy.
     QueueFull,
-    /// The request, or the reply when it was sent: it is above the limit of this client. Or the request,
-    /// which is not above that: then servers closed the link on it.
+    /// The request, or the reply to a request that was sent, exceeds the limit of this client. Or the request
+    /// is within that limit, but servers closed the link on it.
     TooLarge {
         size: usize,
         limit: usize,
     },
-    /// The session would own ephemeral nodes with more bytes of paths than the servers surely can take.
+    /// The session's ephemeral nodes would have more bytes of paths than the servers are certain to handle.
     TooManyEphemerals {
         bytes: usize,
         limit: usize,
     },
 }
 
-/// A server's answer.
+/// A server's reply.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) result: Result<Response, Code>,
-    /// Newest transaction the server had applied, as far as the session is told.
+    /// Newest transaction that the server had applied, as far as the session knows.
     pub(crate) zxid: i64,
-    /// The watch that the request left, if it asked for one and the server left it. On the heap, because few
-    /// do.
+    /// The watch that the request set, if it asked for one and the server set it. On the heap, because few
+    /// requests do.
     pub(crate) watch: Option<Box<Watch>>,
     /// Watches that a [`Request::SetWatches`] has set, in the order of its paths. Some may have fired before
     /// the reply.
@@ -224,7 +229,7 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// The code by which the server refused the request; `None` if it applied it.
+    /// Returns the code with which the server refused the request, or `None` if the server applied it.
     pub(crate) fn refusal(&self) -> Option<Code> {
         match &self.result {
             Ok(Response::Multi(results)) => MultiResult::first_failure(results).map(|(_, code)| code),
@@ -238,13 +243,13 @@ impl Reply {
 #[derive(Debug)]
 pub(crate) struct Pending {
     state: PendingState,
-    /// Timer for the deadline, where the session does not keep it.
+    /// Timer for the deadline, if the session does not enforce it.
     timer: Option<Pin<Box<Sleep>>>,
 }
 
 #[derive(Debug)]
 enum PendingState {
-    /// On the heap, because it is rare that the outcome is known at once.
+    /// On the heap, because an outcome is rarely known immediately.
     Ready(Option<Box<Outcome>>),
     Waiting {
         outcome: oneshot::Receiver<Outcome>,
@@ -253,11 +258,11 @@ enum PendingState {
     },
 }
 
-/// Access of requests and watches to their session: takes them back.
+/// Lets requests and watches withdraw themselves from their session.
 pub(crate) trait Withdraw: fmt::Debug + Send + Sync {
-    /// True when the request had not been written and never will be.
+    /// Withdraws a request. Returns true if it was not written and never will be.
     fn withdraw(&self, id: u64) -> bool;
-    /// Forgets a subscriber of a watch.
+    /// Removes a subscriber of a watch.
     fn unregister(&self, id: u64, path: &str, kind: WatchKind);
 }
 
@@ -266,7 +271,7 @@ impl Pending {
         Self { state: PendingState::Ready(Some(Box::new(outcome))), timer: None }
     }
 
-    /// A request whose outcome was taken.
+    /// Creates a request whose outcome was already taken.
     pub(crate) fn taken() -> Self {
         Self { state: PendingState::Ready(None), timer: None }
     }
@@ -280,8 +285,8 @@ impl Pending {
         self
     }
 
-    /// Waits for the outcome until `deadline`; then the request is withdrawn, or its outcome is unknown. In
-    /// the latter case a reply may still come: this can be awaited again.
+    /// Waits for the outcome until `deadline`. Then withdraws the request, or returns that its outcome is
+    /// unknown. In the latter case a reply may still arrive, and this method can be awaited again.
     pub(crate) async fn by(&mut self, deadline: Instant) -> Outcome {
         match tokio::time::timeout_at(deadline, &mut *self).await {
             Ok(outcome) => outcome,
@@ -293,7 +298,7 @@ impl Pending {
         if self.withdraw() { Outcome::NotSent(Cause::Deadline) } else { Outcome::Unknown(Cause::Deadline) }
     }
 
-    /// Takes the request back. True when it surely was not and never will be sent.
+    /// Withdraws the request. Returns true if the request was certainly not sent and never will be.
     pub(crate) fn withdraw(&mut self) -> bool {
         let PendingState::Waiting { id, session, .. } = &self.state else { return false };
         let withdrawn = session.withdraw(*id);
@@ -303,24 +308,24 @@ impl Pending {
         withdrawn
     }
 
-    /// Takes the request back, for a caller that stops waiting for its outcome. Returns whether it may be
-    /// applied, because it was sent. `has_ended` says that the session has ended.
+    /// Withdraws the request, for a caller that stops waiting for its outcome. Returns true if the request
+    /// may be applied because it was sent. `has_ended` says that the session has ended.
     pub(crate) async fn give_up(&mut self, has_ended: bool) -> bool {
         if self.withdraw() || !self.is_open() {
             return false;
         }
-        // A session that ends delivers the outcome of each request, including those that it never sent.
+        // A session that ends delivers the outcome of each request, including requests that it never sent.
         !has_ended || !matches!(self.await, Outcome::NotSent(_))
     }
 
-    /// Takes the request back, for a caller that does not need its outcome any more. If it is too late for
-    /// that, the request is returned: it tells the outcome.
+    /// Withdraws the request, for a caller that no longer needs its outcome. If it is too late to withdraw
+    /// the request, returns it, so that the caller can still await the outcome.
     pub(crate) fn abandon(&mut self) -> Option<Self> {
-        let comes = self.is_open() && !self.withdraw();
-        comes.then(|| std::mem::replace(self, Self::taken()))
+        let will_arrive = self.is_open() && !self.withdraw();
+        will_arrive.then(|| std::mem::replace(self, Self::taken()))
     }
 
-    /// True when the outcome has not been taken yet.
+    /// Returns true if the outcome has not been taken yet.
     pub(crate) fn is_open(&self) -> bool {
         !matches!(self.state, PendingState::Ready(None))
     }
@@ -343,7 +348,7 @@ impl Future for Pending {
                     }
                 },
                 Poll::Ready(outcome) => {
-                    // Only a runtime that shuts down drops the driver with requests in it.
+                    // Only a runtime that shuts down drops the driver while it holds requests.
                     outcome.unwrap_or(Outcome::Unknown(Cause::Ended(SessionEnd::Abandoned)))
                 }
             },

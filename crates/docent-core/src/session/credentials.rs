@@ -21,7 +21,7 @@ impl Credentials {
     }
 
     #[cfg(feature = "zookeeper-client")]
-    pub(crate) fn tell(&self, connector: zookeeper_client::Connector) -> zookeeper_client::Connector {
+    pub(crate) fn add_to(&self, connector: zookeeper_client::Connector) -> zookeeper_client::Connector {
         connector.with_auth(&self.scheme, self.secret.expose_secret())
     }
 

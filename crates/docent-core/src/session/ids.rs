@@ -1,29 +1,29 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use uuid::Uuid;
 
-/// Bits of an id that count: enough for a million ids a second for twelve days.
+/// Number of bits of an id that form the counter: enough for a million ids per second for twelve days.
 const COUNTER_BITS: u32 = 40;
 
-/// The four bits of the upper half in which a UUID has its version.
+/// The four bits of the upper half that hold the version of a UUID.
 const VERSION: u64 = 0xf << VERSION_SHIFT;
 const VERSION_SHIFT: u32 = 12;
 
 /// Version 4: a random UUID.
 const RANDOM: u64 = 4;
 
-/// The two highest bits of the lower half, in which a UUID has its variant.
+/// Position of the two highest bits of the lower half, which hold the variant of a UUID.
 const VARIANT_SHIFT: u32 = 62;
 
 /// Ids of one session, in the form of random UUIDs.
 ///
-/// An id holds the number of the session, which the servers give to no other one, and a counter. So two live
-/// sessions never have the same id, whatever their processes share: forks of one process and machines that
-/// were resumed from one snapshot have the same memory, and may have the same source of random numbers. No
-/// id but the first asks the system for random bytes.
+/// An id consists of the session's number, which the servers assign to no other session, and a counter. Two
+/// live sessions therefore never produce the same id, whatever their processes share. Forks of one process,
+/// and machines resumed from one snapshot, have the same memory and may have the same source of random
+/// numbers. Only the first id asks the system for random bytes.
 #[derive(Debug)]
 pub(crate) struct Ids {
-    /// Halves of a number drawn for this session. The upper one stands in for the session's number until that
-    /// is known.
+    /// Halves of a number drawn for this session. The upper half replaces the session's number until that
+    /// number is known.
     random: (u64, u64),
     count: AtomicU64,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Ids {
 impl Default for Ids {
     fn default() -> Self {
         if planted!(IdsOfTheProcess) {
-            // What processes share that were forked after it was drawn.
+            // State that processes forked after the draw share.
             return Self { random: (1, 1), count: AtomicU64::new(0) };
         }
         Self { random: Uuid::new_v4().as_u64_pair(), count: AtomicU64::new(0) }
@@ -39,7 +39,7 @@ impl Default for Ids {
 }
 
 impl Ids {
-    /// An id of the session `session_id`; 0 stands for a session that was not attached yet.
+    /// Returns a new id of the session `session_id`; 0 means that the session has not been attached yet.
     pub(crate) fn fresh(&self, session_id: i64) -> Uuid {
         let (upper, lower) = self.random;
         let session = match session_id {
@@ -48,7 +48,7 @@ impl Ids {
             id => id.cast_unsigned(),
         };
         let count = self.count.fetch_add(1, Ordering::Relaxed) & ((1 << COUNTER_BITS) - 1);
-        // The version takes the place of four bits of the session, which go to the lower half.
+        // The version replaces four bits of the session's number, which move to the lower half.
         let displaced = (session & VERSION) >> VERSION_SHIFT;
         let spare = lower & ((1 << (VARIANT_SHIFT - 4)) - 1) & !((1 << COUNTER_BITS) - 1);
         let lower = 0b10 << VARIANT_SHIFT | displaced << (VARIANT_SHIFT - 4) | spare | count;
@@ -71,9 +71,9 @@ mod tests {
     }
 
     #[test]
-    fn sessions_of_processes_that_share_all_random_numbers_have_no_id_in_common() {
+    fn sessions_of_processes_with_equal_random_numbers_have_no_id_in_common() {
         let mut drawn = HashSet::new();
-        // Numbers that differ in one bit each, also in those of the version.
+        // Numbers that differ in one bit each, including the bits of the version.
         for session in (0..64).map(|bit| 0x0100_0000_0000_0000 ^ (1_i64 << bit)).filter(|id| *id != 0) {
             let copy = Ids { random: (7, 7), count: AtomicU64::new(3) };
             assert!((0..100).all(|_| drawn.insert(copy.fresh(session))), "{session:x}");

@@ -1,9 +1,9 @@
-//! Lease of a session: the time until which it is certain to live (decision 3).
+//! Lease of a session: the time until which the session is certain to live (decision 3).
 //!
-//! Only an acknowledged *write* proves that a quorum knew the session when the write was sent; reads, pings
-//! and `sync` are answered by a server that may have lost its leader. So the lease runs from the send time of
-//! the last acknowledged write, or from an earlier time when the servers had heard little of the session
-//! before it: [`Timing`] has the rule.
+//! Only an acknowledged *write* proves that a quorum knew the session when the write was sent. Reads, pings
+//! and `sync` are answered by a server that may have lost its leader. The lease therefore runs from the send
+//! time of the last acknowledged write. It runs from an earlier time if the servers had heard little from the
+//! session before that write; [`Timing`] defines the rule.
 
 use crate::session::SessionEnd;
 use crate::session::timing::Timing;
@@ -13,24 +13,24 @@ use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Orderin
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// The lease of one session. Written by the session's driver alone, read by every guard.
+/// The lease of one session. Written only by the session's driver, read by every guard.
 #[derive(Debug)]
 pub(crate) struct Lease {
     tick: Duration,
-    /// Smallest timeout the server ever granted this session.
+    /// Smallest timeout that the server ever granted to this session.
     timeout: AtomicU64,
-    /// Time that the newest acknowledged write counts as sent at; 0 before the first.
+    /// Time at which the newest acknowledged write counts as sent; 0 before the first write.
     proof: AtomicU64,
-    /// End of the lease; 0 when there is none.
+    /// End of the lease; 0 if there is none.
     deadline: AtomicU64,
-    /// Number of times that the lease ran out and began again. A guard from before a lapse is lost for ever.
+    /// Number of times that the lease ran out and began again. A guard from before a lapse stays lost.
     lapses: AtomicU64,
     end: OnceLock<SessionEnd>,
     /// Notified when the deadline moves to an earlier time or a lease begins.
     changed: Notify,
 }
 
-/// Mark of a lease at one moment, by which a guard sees that the lease never ran out since.
+/// Mark of a lease at one moment, with which a guard checks that the lease has never run out since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LeaseMark(u64);
 
@@ -47,9 +47,9 @@ impl Lease {
         }
     }
 
-    /// The session was attached: `granted` is its timeout, asked for at `sent`. A smaller one than before
-    /// cuts the running lease to what that request proves, because the server may end the session that much
-    /// earlier now.
+    /// Records that the session was attached with the timeout `granted`, requested at `sent`. A smaller
+    /// timeout than before shortens the running lease to what that request proves, because the server may now
+    /// expire the session that much earlier.
     pub(crate) fn attached(&self, granted: Duration, sent: Timestamp) {
         let known = Duration::from_nanos(self.timeout.load(Relaxed));
         let ignored = if planted!(LargestTimeout) { granted <= known } else { granted >= known };
@@ -64,13 +64,13 @@ impl Lease {
         }
     }
 
-    /// A write sent at `sent` was acknowledged, as is seen `now`. The servers' leader had heard of the
-    /// session at `heard` at the earliest when it applied it.
-    pub(crate) fn renew(&self, sent: Timestamp, heard: Timestamp, now: Timestamp) {
+    /// Records that a write sent at `sent` was acknowledged, as seen at `now`. When the servers' leader
+    /// applied the write, it had last heard from the session at `leader_contact` or later.
+    pub(crate) fn renew(&self, sent: Timestamp, leader_contact: Timestamp, now: Timestamp) {
         if self.ended().is_some() {
             return;
         }
-        let proof = self.timing().proof(sent, heard);
+        let proof = self.timing().proof(sent, leader_contact);
         if proof.as_nanos() <= self.proof.load(Relaxed) {
             return;
         }
@@ -78,8 +78,8 @@ impl Lease {
         let end = self.end_after(proof).as_nanos();
         let old = self.deadline.load(Relaxed);
         if old <= now.as_nanos() {
-            // The lease had run out when the reply was seen, whether or not anybody looked: its guards stay
-            // lost (decision 3), so they must see the lapse no later than the new deadline.
+            // The lease had run out before the reply was seen, whether or not any guard noticed. Its guards
+            // stay lost (decision 3), so they must see the lapse no later than the new deadline.
             self.lapses.fetch_add(1, Release);
         }
         if end > old {
@@ -90,9 +90,9 @@ impl Lease {
         }
     }
 
-    /// The session has ended: so has its lease, for good. The first end counts.
+    /// Records that the session, and with it the lease, has ended permanently. Only the first end counts.
     pub(crate) fn end(&self, end: SessionEnd) {
-        // Before the deadline, so that a reader which sees that the lease is over also sees the reason.
+        // Set before the deadline, so that a reader which sees the end of the lease also sees the reason.
         let _ = self.end.set(end);
         self.lapses.fetch_add(1, Release);
         self.deadline.store(0, Release);
@@ -111,22 +111,22 @@ impl Lease {
         Timing { timeout: self.timeout(), tick: self.tick }
     }
 
-    /// Smallest timeout granted, zero before the first link.
+    /// Returns the smallest timeout granted; zero before the first link.
     pub(crate) fn timeout(&self) -> Duration {
         Duration::from_nanos(self.timeout.load(Relaxed))
     }
 
-    /// The part of the timeout that the lease leaves unused.
+    /// Returns the part of the timeout that the lease leaves unused.
     pub(crate) fn margin(&self) -> Duration {
         self.timing().margin()
     }
 
-    /// True when the timeout is too short, in ticks of the server, for the lease to be trusted.
+    /// Returns true if the timeout is too short, in ticks of the server, for the lease to be trusted.
     pub(crate) fn is_short(&self) -> bool {
         self.timeout() < self.tick.saturating_mul(4)
     }
 
-    /// True when the margin leaves nothing of the timeout.
+    /// Returns true if the margin leaves nothing of the timeout.
     pub(crate) fn is_empty(&self) -> bool {
         self.timeout() <= self.margin()
     }
@@ -139,33 +139,33 @@ impl Lease {
         Timestamp::from_nanos(self.deadline.load(Acquire))
     }
 
-    /// Send time of the newest acknowledged write, or an earlier one that it counts as.
+    /// Returns the send time of the newest acknowledged write, or the earlier time that counts instead.
     pub(crate) fn proof(&self) -> Timestamp {
         Timestamp::from_nanos(self.proof.load(Relaxed))
     }
 
-    /// Marks the lease for a guard that begins now; `None` when it has run out.
+    /// Marks the lease for a guard that begins now. Returns `None` if the lease has run out.
     pub(crate) fn mark(&self, now: Timestamp) -> Option<LeaseMark> {
         let deadline = self.deadline();
         (now < deadline).then(|| LeaseMark(self.lapses.load(Acquire)))
     }
 
-    /// True when the lease has not run out since `mark` was made.
+    /// Returns true if the lease has not run out since `mark` was taken.
     pub(crate) fn holds(&self, mark: LeaseMark, now: Timestamp) -> bool {
-        // The deadline first: a reader that sees a new one also sees the lapse that came before it.
+        // Read the deadline first: a reader that sees a new deadline also sees the lapse before it.
         let deadline = self.deadline();
         now < deadline && LeaseMark(self.lapses.load(Acquire)) == mark
     }
 
-    /// Time at which the lease ran out that was running when `mark` was made. `None` when another began
-    /// since, or the session has ended.
+    /// Returns the time at which the lease that was running when `mark` was taken ran out. Returns `None` if
+    /// another lease has begun since, or the session has ended.
     pub(crate) fn lapsed_at(&self, mark: LeaseMark) -> Option<Timestamp> {
-        // The deadline first, as above: it is the one that passed if no lapse came before it.
+        // Read the deadline first: if no lapse preceded it, this is the deadline that passed.
         let deadline = self.deadline();
         (LeaseMark(self.lapses.load(Acquire)) == mark).then_some(deadline)
     }
 
-    /// Resolves when a lease began or was cut; a renewal in time is no news.
+    /// Resolves when a lease begins or is shortened, but not when the lease is renewed in time.
     pub(crate) fn changed(&self) -> tokio::sync::futures::Notified<'_> {
         self.changed.notified()
     }
@@ -204,11 +204,11 @@ mod tests {
     }
 
     #[test]
-    fn a_write_before_which_little_was_heard_renews_less() {
+    fn a_write_after_little_leader_contact_renews_less() {
         let lease = lease(30);
         lease.renew(at(115), at(104), at(115));
         assert_eq!(lease.deadline(), at(134) - Duration::from_millis(100));
-        assert!(lease.proof() < at(115), "the next one is due sooner");
+        assert!(lease.proof() < at(115), "the next heartbeat is due sooner");
         lease.renew(at(115), at(110), at(116));
         assert_eq!(lease.deadline(), at(135));
     }

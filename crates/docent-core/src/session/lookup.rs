@@ -1,30 +1,31 @@
-//! Look-ups of the outcome of a write whose reply was lost.
+//! Finds out the outcome of a write whose reply was lost.
 //!
-//! While a session lives, each of its unanswered writes may be applied at any later time, also when it was
-//! not applied yet as the same session was attached elsewhere and that server had caught up with its leader.
-//! So absence proves nothing, and a write whose outcome must be certain is an exact one (decision 11).
+//! While a session lives, each of its unanswered writes may be applied at any later time. This holds even if
+//! the session was attached to another server that had caught up with its leader, and the write was not
+//! applied then. Absence therefore proves nothing, and a write whose outcome must be certain is an exact
+//! write (decision 11).
 
-use super::ask::ask_synced;
+use super::retry::read_synced;
 use super::{Cause, SessionContext};
 use bytes::Bytes;
 use docent_proto::{Code, Request, Response, Stat};
 
-/// Finding of a look at the servers about a write.
+/// Result of asking the servers about a write.
 #[derive(Debug)]
 pub(crate) enum Resolution {
-    /// It was not applied yet, and may be sent again: only one of the two can be applied.
+    /// The write was not applied yet, and may be sent again: only one of the two can be applied.
     Repeatable,
-    /// It was not applied, and would be refused now.
+    /// The write was not applied, and would be refused now.
     Refused(Code),
     /// Nothing is proven.
     Unknown,
 }
 
-/// Finds out the outcome of `request`, which was sent in the session when the newest transaction seen was
-/// `seen`. Only a write from a known version can be repeated.
+/// Finds out the outcome of `request`, which the session sent when the newest transaction it had seen was
+/// `seen`. Only a write that names the expected version can be repeated.
 ///
 /// # Errors
-/// When the session ended before the outcome could be found out.
+/// The cause, if the session ended before the outcome was found out.
 pub(crate) async fn resolve(
     context: &SessionContext,
     request: &Request,
@@ -34,7 +35,7 @@ pub(crate) async fn resolve(
         Request::SetData { path, data, version } if *version >= 0 => {
             resolve_set(context, path, data.as_ref(), *version, seen).await
         }
-        // Applied late, or twice, it could undo a change that somebody made since.
+        // Applied late or twice, the write could undo a change that another client has made since.
         _ => Ok(Resolution::Unknown),
     }
 }
@@ -47,8 +48,9 @@ async fn resolve_set(
     seen: i64,
 ) -> Result<Resolution, Cause> {
     let Some((found, stat)) = read(context, path).await? else { return Ok(Resolution::Unknown) };
-    // A node that was made anew has version 0 as its predecessor had: its version says nothing about the
-    // write. The next version with other data was set by somebody else, and refuses the write for good.
+    // A re-created node has version 0 like its predecessor, so its version says nothing about the write. If
+    // the node has the next version and other data, another client set them, and the write is refused
+    // permanently.
     let same_node = stat.czxid <= seen;
     Ok(if same_node && stat.version == expected {
         Resolution::Repeatable
@@ -59,8 +61,8 @@ async fn resolve_set(
     })
 }
 
-/// The stat of a node as the leader knew it after the link came back; `None` when there is none. Needs no
-/// permission.
+/// Returns the stat of a node as the leader knew it after the link was restored, or `None` if the node does
+/// not exist. Needs no permission.
 pub(crate) async fn stat(context: &SessionContext, path: &str) -> Result<Option<Stat>, Cause> {
     let request = Request::Exists { path: path.to_owned(), watch: false };
     Ok(match synced(context, path, request).await? {
@@ -69,7 +71,7 @@ pub(crate) async fn stat(context: &SessionContext, path: &str) -> Result<Option<
     })
 }
 
-/// A node as the leader knew it after the link came back; `None` when there is none.
+/// Returns a node as the leader knew it after the link was restored, or `None` if the node does not exist.
 pub(crate) async fn read(
     context: &SessionContext,
     path: &str,
@@ -81,12 +83,12 @@ pub(crate) async fn read(
     })
 }
 
-/// The answer to a read after a `sync` on the same link; `None` when there is no node.
+/// Returns the reply to a read after a `sync` on the same link, or `None` if the node does not exist.
 async fn synced(context: &SessionContext, path: &str, read: Request) -> Result<Option<Response>, Cause> {
-    match ask_synced(context, path, &read).await? {
+    match read_synced(context, path, &read).await? {
         Ok(response) => Ok(Some(response)),
         Err(Code::NO_NODE) => Ok(None),
-        // Without permission READ nothing can be found out.
+        // Without permission READ, nothing can be found out.
         Err(_) => Err(Cause::Deadline),
     }
 }

@@ -3,38 +3,41 @@ use docent_proto::EventKind;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// A persistent watch on a node and all below it. The session sets it again on each new link; changes while
-/// there was no link are not told. Dropping it removes it.
+/// A persistent watch on a node and everything below it. The session re-creates it on each new link; changes
+/// made while there was no link are not reported. Dropping the value removes the watch.
 #[derive(Debug)]
 pub(crate) struct PersistentWatch {
-    news: mpsc::UnboundedReceiver<PersistentNews>,
+    signals: mpsc::UnboundedReceiver<PersistentSignal>,
     registration: Registration,
 }
 
-/// News of a persistent watch.
+/// Notification from a persistent watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum PersistentNews {
-    /// A node at or below the watched one was created or deleted, or its data was set.
+pub(crate) enum PersistentSignal {
+    /// A node at or below the watched node was created or deleted, or its data was set.
     Event(EventKind, Arc<str>),
-    /// The server of the link does not have such watches. Nothing more is told.
+    /// The server of the link does not support persistent watches. No further notifications follow.
     Withdrawn,
     Ended(SessionEnd),
 }
 
 impl PersistentWatch {
-    pub(super) fn new(news: mpsc::UnboundedReceiver<PersistentNews>, registration: Registration) -> Self {
-        Self { news, registration }
+    pub(super) fn new(
+        signals: mpsc::UnboundedReceiver<PersistentSignal>,
+        registration: Registration,
+    ) -> Self {
+        Self { signals, registration }
     }
 
-    /// The next news, in the order of the servers'. An event that came before the reply to a request is there
-    /// before that reply is. `None` after the last. Cancel safe.
-    pub(crate) async fn next(&mut self) -> Option<PersistentNews> {
-        self.news.recv().await
+    /// Returns the next notification, in the server's order, or `None` after the last. An event that arrived
+    /// before the reply to a request is available before that reply. Cancel safe.
+    pub(crate) async fn next(&mut self) -> Option<PersistentSignal> {
+        self.signals.recv().await
     }
 
-    /// The next news if there are any now.
-    pub(crate) fn take(&mut self) -> Option<PersistentNews> {
-        self.news.try_recv().ok()
+    /// Returns the next notification if one is available now.
+    pub(crate) fn take(&mut self) -> Option<PersistentSignal> {
+        self.signals.try_recv().ok()
     }
 }
 

@@ -14,14 +14,14 @@ pub(super) struct Queued {
     pub(super) id: u64,
     pub(super) request: Request,
     pub(super) lane: Lane,
-    /// Time at which it ends without an answer; `None` for never.
+    /// Time at which the request ends without an answer; `None` for never.
     pub(super) deadline: Option<Instant>,
     /// `None` for the session's own requests.
     pub(super) done: Option<oneshot::Sender<Outcome>>,
 }
 
 impl Queued {
-    /// A request of the session itself, which nobody waits for.
+    /// Creates a request of the session itself, whose outcome has no receiver.
     pub(super) fn own(request: Request) -> Self {
         Self { id: 0, request, lane: Lane::Cleanup, deadline: None, done: None }
     }
@@ -33,37 +33,37 @@ pub(super) struct InFlight {
     pub(super) id: u64,
     pub(super) xid: i32,
     pub(super) op: OpCode,
-    /// Bytes of its frame.
+    /// Bytes of the request's frame.
     pub(super) size: usize,
     pub(super) sent_at: Timestamp,
-    /// Send time of the newest request that the servers' leader had heard of by then, at the least; see
-    /// `Heard`.
-    pub(super) heard: Timestamp,
+    /// Send time of the newest request that the servers' leader is certain to know about at `sent_at`; see
+    /// `LeaderContact`.
+    pub(super) leader_contact: Timestamp,
     pub(super) is_write: bool,
     pub(super) lane: Lane,
     pub(super) watch: Option<WatchRequest>,
-    /// Subscribers of the watches that a [`Request::SetWatches`] asks for: events may come before the reply.
+    /// Subscribers of the watches that a [`Request::SetWatches`] sets. Events may arrive before the reply.
     pub(super) subscribers: Vec<Subscriber>,
-    /// True when it sets no watch, because a persistent one serves it.
+    /// True if the request sets no watch because a persistent watch serves it.
     pub(super) is_served: bool,
-    /// Its effect on the ephemeral nodes of the session.
+    /// The request's effect on the ephemeral nodes of the session.
     pub(super) ephemerals: Change,
-    /// Request to send again, in its old place, when the link is lost.
-    pub(super) again: Option<Request>,
+    /// Request to send again, in its old position, if the link is lost.
+    pub(super) repeat: Option<Request>,
     pub(super) deadline: Option<Instant>,
-    /// `None` for the session's own requests and for those that nobody waits for any more.
+    /// `None` for the session's own requests and for those whose caller no longer waits.
     pub(super) done: Option<oneshot::Sender<Outcome>>,
 }
 
-/// Number of a subscriber in the table of watches, and its end of the event.
+/// Number of a subscriber in the table of watches, and its receiver for the event.
 pub(super) type Subscriber = (u64, oneshot::Receiver<Fired>);
 
-/// Watches that a request asks for.
+/// Watches that a request sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum WatchRequest {
-    /// The one of a read.
+    /// The watch of a read.
     Read { path: Arc<str>, op: OpCode },
-    /// Those on data that a [`Request::SetWatches`] sets.
+    /// The watches on data that a [`Request::SetWatches`] sets.
     Data(Vec<Arc<str>>),
 }
 
@@ -83,12 +83,12 @@ impl WatchRequest {
         }
     }
 
-    /// True when the server keeps it in the table of watches on children.
+    /// Returns true if the server keeps the watch in its table of watches on children.
     pub(super) fn is_on_children(&self) -> bool {
         matches!(self, Self::Read { op: OpCode::GetChildren | OpCode::GetChildren2, .. })
     }
 
-    /// Paths of the watches.
+    /// Returns the paths of the watches.
     pub(super) fn paths(&self) -> &[Arc<str>] {
         match self {
             Self::Read { path, .. } => std::slice::from_ref(path),
@@ -97,23 +97,23 @@ impl WatchRequest {
     }
 }
 
-/// Requests in the order of their calls: first those in flight, then those that wait.
+/// Requests in the order of their calls: those in flight, then those that wait.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     next_id: u64,
-    /// Earliest deadline. It may belong to a request that has ended.
+    /// Earliest deadline. The request with this deadline may already have ended.
     earliest: Option<Instant>,
-    /// Requests in the queue and in flight that will leave watches.
+    /// Requests in the queue and in flight that will set watches.
     watch_reads: WatchReads,
     pub(super) queue: VecDeque<Queued>,
-    /// Requests of [`Lane::Lease`], which wait for nothing else.
+    /// Requests of [`Lane::Lease`], which overtake all others.
     ahead: VecDeque<Queued>,
-    /// Ids of queued requests that rest on what the link has told: see [`tie`](Self::tie).
+    /// Ids of queued requests that depend on what the link has reported so far; see [`tie`](Self::tie).
     tied: Vec<u64>,
     pub(super) in_flight: VecDeque<InFlight>,
 }
 
-/// A finished request, to be delivered once the machine is no longer locked.
+/// A finished request, delivered once the machine is no longer locked.
 pub(super) type Finished = (oneshot::Sender<Outcome>, Outcome);
 
 impl Requests {
@@ -121,14 +121,14 @@ impl Requests {
         self.ahead.len() + self.queue.len() + self.in_flight.len()
     }
 
-    /// Gives back the room of earlier requests, if there are none.
+    /// Frees the memory of earlier requests if there are none left.
     pub(super) fn release(&mut self) {
         if self.len() == 0 {
             (self.ahead, self.queue, self.in_flight) = <_>::default();
         }
     }
 
-    /// Takes the next request of [`Lane::Lease`], which goes ahead of all others.
+    /// Takes the next request of [`Lane::Lease`], which overtakes all others.
     pub(super) fn next_ahead(&mut self) -> Option<Queued> {
         self.ahead.pop_front()
     }
@@ -150,10 +150,10 @@ impl Requests {
         self.next_id
     }
 
-    /// Ties the request `id` to what the link has told so far: it ends if the link is lost, or tells of a
-    /// change of one of its nodes, before it is written.
+    /// Ties the request `id` to what the link has reported so far. The request ends if the link is lost, or
+    /// reports a change of one of the request's nodes, before the request is written.
     pub(super) fn tie(&mut self, id: u64) {
-        // Ids of requests that were written since are dropped when the list would grow.
+        // Ids of requests that were written in the meantime are dropped when the list would grow.
         if self.tied.len() == self.tied.capacity() {
             let queue = &self.queue;
             self.tied.retain(|id| queue.binary_search_by_key(id, |queued| queued.id).is_ok());
@@ -161,12 +161,12 @@ impl Requests {
         self.tied.push(id);
     }
 
-    /// True when the next request is [tied](Self::tie).
+    /// Returns true if the next request is [tied](Self::tie).
     pub(super) fn is_next_tied(&self) -> bool {
         self.queue.front().is_some_and(|queued| self.tied.binary_search(&queued.id).is_ok())
     }
 
-    /// Ends those that are tied and about the node at `path`, which was changed.
+    /// Ends tied requests that name the node at `path`, which was changed.
     pub(super) fn changed(&mut self, path: &str, finished: &mut Vec<Finished>) {
         if self.tied.is_empty() {
             return;
@@ -191,13 +191,14 @@ impl Requests {
         }
     }
 
-    /// Time of the next call of [`expire`](Self::expire). The request with that deadline has mostly ended
-    /// long before.
+    /// Returns the time of the next call of [`expire`](Self::expire). The request with that deadline has
+    /// usually ended long before.
     pub(super) fn next_expiry(&self) -> Option<Instant> {
         self.earliest
     }
 
-    /// Ends requests whose deadline has come. One that was written stays in its place, for its reply.
+    /// Ends requests whose deadline has passed. A request that was written keeps its position, to match its
+    /// reply.
     pub(super) fn expire(&mut self, now: Instant, finished: &mut Vec<Finished>) {
         self.earliest = None;
         for in_flight in &mut self.in_flight {
@@ -230,34 +231,35 @@ impl Requests {
         false
     }
 
-    /// Removes the oldest one that was written: it is answered.
+    /// Removes the oldest request in flight, which was answered.
     pub(super) fn answered(&mut self) -> Option<InFlight> {
         let in_flight = self.in_flight.pop_front()?;
         in_flight.watch.iter().for_each(|watch| self.watch_reads.remove(watch));
         Some(in_flight)
     }
 
-    /// True when a request that is on its way will leave a watch on `path` in the same table of the server.
+    /// Returns true if a request in flight will set a watch on `path` in the same table of the server.
     pub(super) fn will_watch(&self, path: &str, kind: WatchKind) -> bool {
         self.watch_reads.contains(path, kind)
     }
 
-    /// True when a write was sent and not answered, whether or not anybody still waits for its outcome.
+    /// Returns true if a write was sent and not answered, whether or not a caller still waits for its
+    /// outcome.
     pub(super) fn has_unanswered_writes(&self) -> bool {
         self.in_flight.iter().any(|in_flight| in_flight.is_write)
     }
 
-    /// Takes note that the link is gone, and with it all replies to written requests.
+    /// Records that the link is lost, and with it all replies to written requests.
     pub(super) fn link_lost(&mut self, finished: &mut Vec<Finished>) {
         let tied = std::mem::take(&mut self.tied);
         self.end_unsent(tied, finished);
-        // The session's own requests are about the link that is gone.
+        // The session's own requests concern the lost link only.
         self.queue.retain(|queued| queued.done.is_some());
-        // Backwards: deletes that are sent again go back to the front of the queue, in the order of their
-        // calls.
+        // In reverse, because deletes that are sent again return to the front of the queue in the order of
+        // their calls.
         for in_flight in self.in_flight.drain(..).rev() {
             in_flight.watch.iter().for_each(|watch| self.watch_reads.remove(watch));
-            match (in_flight.done, in_flight.again) {
+            match (in_flight.done, in_flight.repeat) {
                 (Some(done), Some(request)) => {
                     let InFlight { id, lane, deadline, .. } = in_flight;
                     self.queue.push_front(Queued { id, request, lane, deadline, done: Some(done) });
@@ -271,17 +273,17 @@ impl Requests {
         }
     }
 
-    /// Ends the calls with the session, and leaves the rest.
+    /// Ends the calls with the session and keeps all other requests.
     pub(super) fn end_calls(&mut self, end: SessionEnd, finished: &mut Vec<Finished>) {
-        self.end_those(end, Lane::is_call, finished);
+        self.end_where(end, Lane::is_call, finished);
     }
 
     /// Ends every request with the session.
     pub(super) fn end(&mut self, end: SessionEnd, finished: &mut Vec<Finished>) {
-        self.end_those(end, |_| true, finished);
+        self.end_where(end, |_| true, finished);
     }
 
-    fn end_those(&mut self, end: SessionEnd, ends: impl Fn(Lane) -> bool, finished: &mut Vec<Finished>) {
+    fn end_where(&mut self, end: SessionEnd, ends: impl Fn(Lane) -> bool, finished: &mut Vec<Finished>) {
         for in_flight in &mut self.in_flight {
             if ends(in_flight.lane)
                 && let Some(done) = in_flight.done.take()
@@ -313,9 +315,10 @@ fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
     one.into_iter().chain(other).min()
 }
 
-/// A frame above the servers' limit would make them drop the link, and everything in flight with it.
+/// Rejects a request whose frame exceeds `limit`. Such a frame would make the servers close the link and lose
+/// everything in flight.
 pub(super) fn check_size(request: &Request, limit: usize) -> Result<(), Cause> {
-    /// No header and no field besides paths and data comes near this.
+    /// Upper bound in bytes for the header and all fields except paths and data.
     const SMALL: usize = 16 * 1024;
     if request.payload_len() + SMALL <= limit {
         return Ok(());

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::sync::oneshot;
 
-/// Table of the client that a watch is in.
+/// Table of the client that holds a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum WatchKind {
     /// Data of a node that existed.
     Data,
-    /// Existence of a node that did not.
+    /// Existence of a node that did not exist.
     Exist,
-    /// Children.
+    /// Children of a node.
     Child,
-    /// The node and all below it, persistently.
+    /// A node and everything below it, persistently.
     Persistent,
 }
 
@@ -23,11 +23,11 @@ pub(crate) enum WatchKind {
 #[derive(Debug)]
 pub(crate) struct Watch {
     pub(crate) fired: oneshot::Receiver<Fired>,
-    /// `None` when it fired, and where the session sees by itself that nobody waits.
+    /// `None` once the watch fired, and in sessions that detect a dropped receiver themselves.
     pub(crate) registration: Option<Registration>,
 }
 
-/// A watch's place in the tables of its session.
+/// Entry of a watch in the tables of its session.
 #[derive(Debug)]
 pub(crate) struct Registration {
     pub(crate) id: u64,
@@ -44,7 +44,7 @@ pub(crate) enum Fired {
 }
 
 impl Watch {
-    /// Waits for it no more, but leaves it at the server, where the end of its node uses it up.
+    /// Stops waiting for the watch but leaves it at the server, where the deletion of its node uses it up.
     pub(crate) fn leave(mut self) {
         self.registration = None;
     }

@@ -4,11 +4,11 @@ use docent_proto::Request;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Paths for which an empty table keeps room.
+/// Number of paths for which an empty table keeps room.
 const FEW: usize = 64;
 
-/// Requests on their way that ask for watches, counted by path and by the server's table that the watch will
-/// be in, so that the end of a subscriber need not look through all requests that wait.
+/// Requests in flight that set watches, counted by path and by the server's table that will hold the watch.
+/// This way, removing a subscriber need not search through all waiting requests.
 #[derive(Debug, Default)]
 pub(super) struct WatchReads {
     on_data: HashMap<Arc<str>, usize>,
@@ -30,7 +30,7 @@ impl WatchReads {
         }
     }
 
-    /// Takes away a request that was answered, or will not be.
+    /// Removes a request that was answered, or will not be.
     pub(super) fn remove(&mut self, watch: &WatchRequest) {
         let table = self.table(watch.is_on_children());
         for path in watch.paths() {
@@ -40,20 +40,20 @@ impl WatchReads {
                 table.remove(path);
             }
         }
-        // A large request of watches leaves it wide and empty.
+        // A large request of watches leaves the table big and empty.
         if table.is_empty() {
             table.shrink_to(FEW);
         }
     }
 
-    /// As [`remove`](Self::remove), if `request` is such a one.
+    /// Like [`remove`](Self::remove), if `request` sets watches.
     pub(super) fn forget(&mut self, request: &Request) {
         if let Some(watch) = WatchRequest::of(request) {
             self.remove(&watch);
         }
     }
 
-    /// True when one of them will leave a watch on `path` in the table that watches of `kind` are in.
+    /// Returns true if one of the requests will set a watch on `path` in the table for watches of `kind`.
     pub(super) fn contains(&self, path: &str, kind: WatchKind) -> bool {
         match kind {
             WatchKind::Data | WatchKind::Exist => self.on_data.contains_key(path),

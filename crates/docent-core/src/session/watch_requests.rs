@@ -1,12 +1,13 @@
-//! Requests that set several watches, of a size that servers take.
+//! Requests that set several watches, split into sizes that servers accept.
 
 use docent_proto::{Request, Watches};
 use std::mem;
 
-/// Bytes of paths in one request that sets watches. Servers take 1 MiB; the Java client stays at this, too.
+/// Maximum bytes of paths in one request that sets watches. Servers accept 1 MiB; the Java client also uses
+/// this limit.
 pub(super) const CHUNK: usize = 128 * 1024;
 
-/// Lists of watches as of one transaction, as they are filled.
+/// Lists of watches as of one transaction, under construction.
 pub(super) struct WatchLists {
     since: i64,
     limit: usize,
@@ -16,9 +17,9 @@ pub(super) struct WatchLists {
 }
 
 impl WatchLists {
-    /// None yet, for requests of up to `request_limit` bytes, as of the transaction `since`.
+    /// Creates empty lists, for requests of up to `request_limit` bytes, as of the transaction `since`.
     pub(super) fn new(since: i64, request_limit: usize) -> Self {
-        /// Bytes of the request besides its paths.
+        /// Bytes of the request apart from its paths.
         const FIELDS: usize = 64;
         let limit = CHUNK.min(request_limit).saturating_sub(FIELDS);
         Self { since, limit, full: Vec::new(), list: empty(since), size: 0 }
@@ -26,7 +27,7 @@ impl WatchLists {
 
     /// Adds `path` to the list of one kind.
     pub(super) fn add(&mut self, kind: fn(&mut Watches) -> &mut Vec<String>, path: String) {
-        /// Bytes of a path's length.
+        /// Bytes of a path's length field.
         const LENGTH: usize = 4;
         let added = LENGTH + path.len();
         if self.size > 0 && self.size + added > self.limit {
@@ -49,9 +50,9 @@ fn empty(relative_zxid: i64) -> Watches {
     Watches { relative_zxid, ..Watches::default() }
 }
 
-/// Requests that set watches on the data of `paths`, as of the transaction `since`, which the session has
-/// seen. Their replies hold the watches, in the order of the paths. `request_limit` is the largest request
-/// the servers take.
+/// Returns requests that set watches on the data of `paths`, as of the transaction `since`, which the session
+/// has seen. Their replies hold the watches, in the order of the paths. `request_limit` is the largest
+/// request in bytes that the servers accept.
 pub(crate) fn watch_requests(
     since: i64,
     paths: impl IntoIterator<Item = String>,

@@ -5,12 +5,12 @@ use std::slice;
 use std::sync::Arc;
 
 impl<V> SharedMap<V> {
-    /// Calls `each`, in the order of names, for every name that one of the two maps has and the other has not
-    /// or with another value, with its values in this and in `after`. Values for which `is_same` is true are
-    /// the same.
+    /// Calls `each`, in order of names, for every name that is in only one of the two maps, or in both with
+    /// different values, with its values in this map and in `after`. Values for which `is_same` returns true
+    /// are equal.
     ///
-    /// It costs as much as was changed in between, not as much as there is: parts that both maps share are
-    /// left out.
+    /// The cost is proportional to the number of changes, not to the size of the maps: parts that both maps
+    /// share are skipped.
     pub fn differences<'a>(
         &'a self,
         after: &'a Self,
@@ -27,8 +27,8 @@ impl<V> SharedMap<V> {
                         after.skip();
                         continue;
                     }
-                    // The higher one first, until both are as high: parts that are shared are then met at the
-                    // same time.
+                    // Open the higher part first, until both have the same height: shared parts are then
+                    // reached at the same time.
                     if height >= other_height {
                         before.open();
                     }
@@ -70,7 +70,7 @@ fn is_shared<V>(one: &Arc<Part<V>>, other: &Arc<Part<V>>) -> bool {
     Arc::ptr_eq(one, other) || planted!(PartsByLength) && one.len() == other.len()
 }
 
-/// Rest of a map that was not gone through yet.
+/// The rest of a map that was not visited yet.
 struct Rest<'a, V> {
     /// Parts with their heights, the next one last.
     parts: Vec<(&'a Arc<Part<V>>, usize)>,
@@ -93,12 +93,12 @@ impl<'a, V> Rest<'a, V> {
         entry.or_else(|| self.parts.last().map(|(part, height)| Next::Part(part, *height)))
     }
 
-    /// Leaves the next part out.
+    /// Skips the next part.
     fn skip(&mut self) {
         self.parts.pop();
     }
 
-    /// Goes into the next part.
+    /// Descends into the next part.
     fn open(&mut self) {
         let Some((part, height)) = self.parts.pop() else { return };
         match &**part {
@@ -109,7 +109,7 @@ impl<'a, V> Rest<'a, V> {
         }
     }
 
-    /// Goes past the next entry.
+    /// Advances past the next entry.
     fn step(&mut self) {
         self.entries.next();
     }

@@ -4,11 +4,11 @@ use std::ops::Range;
 use std::slice;
 use std::sync::Arc;
 
-/// Names and values of a [`SharedMap`](super::SharedMap), in the order of names. Made by
+/// Iterator over the names and values of a [`SharedMap`](super::SharedMap), in order of names. Created by
 /// [`SharedMap::iter`](super::SharedMap::iter).
 pub struct SharedMapIter<'a, V> {
     root: &'a Part<V>,
-    /// Numbers of the entries that are still to come.
+    /// Indices of the remaining entries.
     left: Range<usize>,
     /// Rest of the leaf at the front.
     front: slice::Iter<'a, Entry<V>>,

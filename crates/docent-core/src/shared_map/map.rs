@@ -3,9 +3,10 @@ use super::part::{Child, Part};
 use std::fmt;
 use std::sync::Arc;
 
-/// Map in the order of its names, whose clones share their parts: to clone one costs nothing, a change then
-/// copies a few parts of at most 32 entries, and the [differences](Self::differences) of two are found
-/// without a look at the parts that they share. For snapshots of views.
+/// An ordered map by name whose clones share their parts, for snapshots of views.
+///
+/// Cloning takes constant time. A change after a clone copies a few parts of at most 32 entries. The
+/// [differences](Self::differences) of two maps are found without visiting the parts that they share.
 ///
 /// # Examples
 /// ```
@@ -25,7 +26,7 @@ pub struct SharedMap<V> {
 }
 
 impl<V> SharedMap<V> {
-    /// An empty one.
+    /// Creates an empty map.
     pub fn new() -> Self {
         Self { root: Arc::new(Part::Leaf(Vec::new())), len: 0, height: 0 }
     }
@@ -35,53 +36,53 @@ impl<V> SharedMap<V> {
         self.len
     }
 
-    /// True when it has none.
+    /// Returns true if the map is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Value of `name`.
+    /// Returns the value of `name`.
     pub fn get(&self, name: &str) -> Option<&V> {
         self.root.get(name).map(|(_, value)| value)
     }
 
-    /// True when it has `name`.
+    /// Returns true if the map contains `name`.
     pub fn contains(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
 
-    /// Name and value number `index` in the order of names, from 0.
+    /// Returns the name and value at `index` in order of names, starting from 0.
     pub fn at(&self, index: usize) -> Option<(&Arc<str>, &V)> {
         self.root.leaf_at(index).map(|(leaf, at)| (&leaf[at].0, &leaf[at].1))
     }
 
-    /// Number of `name` in the order of names.
+    /// Returns the index of `name` in order of names.
     ///
     /// # Errors
-    /// The number that it would have, when there is no such name.
+    /// The index at which `name` would be inserted, if the map does not contain it.
     pub fn position(&self, name: &str) -> Result<usize, usize> {
         self.root.position(name)
     }
 
-    /// Name and value that come first after `name`; the very first for `None`.
+    /// Returns the first name after `name` with its value; the first of all names for `None`.
     pub fn after(&self, name: Option<&str>) -> Option<(&Arc<str>, &V)> {
         let next = name.map_or(0, |name| self.position(name).map_or_else(|next| next, |at| at + 1));
         self.at(next)
     }
 
-    /// Names and values, in the order of names.
+    /// Iterates over names and values, in order of names.
     pub fn iter(&self) -> SharedMapIter<'_, V> {
         SharedMapIter::new(&self.root, self.len)
     }
 
-    /// The tree and the number of its levels above the leaves.
+    /// The tree, and the number of its levels above the leaves.
     pub(super) fn root(&self) -> (&Arc<Part<V>>, usize) {
         (&self.root, self.height)
     }
 }
 
 impl<V: Clone> SharedMap<V> {
-    /// Sets the value of `name`, and returns the one before.
+    /// Sets the value of `name`, and returns the previous value.
     pub fn insert(&mut self, name: &Arc<str>, value: V) -> Option<V> {
         let (before, split) = Arc::make_mut(&mut self.root).insert(name, value);
         self.len += usize::from(before.is_none());
@@ -94,9 +95,9 @@ impl<V: Clone> SharedMap<V> {
         before
     }
 
-    /// Takes `name` out, and returns its value.
+    /// Removes `name`, and returns its value.
     pub fn remove(&mut self, name: &str) -> Option<V> {
-        // Copies nothing where there is nothing to take out.
+        // Copies nothing if there is nothing to remove.
         if !self.contains(name) {
             return None;
         }

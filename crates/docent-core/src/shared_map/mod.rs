@@ -1,4 +1,4 @@
-//! An ordered map whose copies share what they have in common.
+//! An ordered map whose copies share their common parts.
 
 mod difference;
 mod iter;

@@ -1,10 +1,11 @@
 use std::sync::Arc;
 
-/// Most entries or parts in one part. A change copies the parts above it, one for each level.
-pub(super) const MOST: usize = 32;
+/// Maximum number of entries or children in one part. A change copies one part on each level.
+pub(super) const MAX_LEN: usize = 32;
 
-/// Fewest entries or parts before a part is joined with the one beside it, where both fit into one.
-const FEW: usize = MOST / 4;
+/// Minimum number of entries or children: a smaller part is merged with a neighbour if both fit into one
+/// part.
+const FEW: usize = MAX_LEN / 4;
 
 pub(super) type Entry<V> = (Arc<str>, V);
 
@@ -15,11 +16,11 @@ pub(super) enum Part<V> {
     Inner(Vec<Child<V>>),
 }
 
-/// Part below another.
+/// A part below another part.
 pub(super) struct Child<V> {
-    /// A name that is none of the parts before it, and not after any of its own.
+    /// A lower bound of the child's names that is greater than all names of the children before it.
     first: Arc<str>,
-    /// Number of entries in it.
+    /// Number of entries in the child.
     pub(super) len: usize,
     pub(super) part: Arc<Part<V>>,
 }
@@ -48,7 +49,7 @@ impl<V> Part<V> {
         }
     }
 
-    /// Number of entries or parts in it.
+    /// Number of entries or children directly in this part.
     fn width(&self) -> usize {
         match self {
             Self::Leaf(entries) => entries.len(),
@@ -56,7 +57,7 @@ impl<V> Part<V> {
         }
     }
 
-    /// The leaf with the entry number `index`, and the place of that in it.
+    /// Returns the leaf that contains the entry at `index`, and the entry's position in the leaf.
     pub(super) fn leaf_at(&self, mut index: usize) -> Option<(&[Entry<V>], usize)> {
         let mut part = self;
         loop {
@@ -76,7 +77,7 @@ impl<V> Part<V> {
         }
     }
 
-    /// The place of `name`, or the place where it would be.
+    /// Returns the index of `name`, or the index at which it would be inserted.
     pub(super) fn position(&self, name: &str) -> Result<usize, usize> {
         let (mut part, mut before) = (self, 0);
         loop {
@@ -106,7 +107,7 @@ impl<V> Part<V> {
 }
 
 impl<V: Clone> Part<V> {
-    /// Sets the value of `name`. Returns the one before, and the upper half where the part was split.
+    /// Sets the value of `name`. Returns the previous value, and the upper half if the part was split.
     pub(super) fn insert(&mut self, name: &Arc<str>, value: V) -> (Option<V>, Option<Child<V>>) {
         match self {
             Self::Leaf(entries) => match find(entries, name) {
@@ -132,7 +133,7 @@ impl<V: Clone> Part<V> {
         }
     }
 
-    /// Takes `name`, which it has, out.
+    /// Removes `name`, which this part must contain.
     pub(super) fn remove(&mut self, name: &str) -> Option<V> {
         match self {
             Self::Leaf(entries) => find(entries, name).ok().map(|at| entries.remove(at).1),
@@ -149,17 +150,17 @@ impl<V: Clone> Part<V> {
         }
     }
 
-    /// Adds what comes after it, of the same depth.
+    /// Appends the part that follows, which has the same depth.
     fn append(&mut self, upper: Arc<Self>) {
         match (self, Arc::unwrap_or_clone(upper)) {
             (Self::Leaf(entries), Self::Leaf(upper)) => extend(entries, upper),
             (Self::Inner(children), Self::Inner(upper)) => extend(children, upper),
-            _ => unreachable!("parts beside each other have the same depth"),
+            _ => unreachable!("neighbouring parts have the same depth"),
         }
     }
 }
 
-/// Joins the part number `at` with the one beside it, if both fit into one, and takes it out if it is empty.
+/// Merges the part at `at` with a neighbour if both fit into one part. Removes the part if it is empty.
 fn join<V: Clone>(children: &mut Vec<Child<V>>, at: usize) {
     if children[at].len == 0 && children.len() > 1 {
         children.remove(at);
@@ -167,7 +168,7 @@ fn join<V: Clone>(children: &mut Vec<Child<V>>, at: usize) {
     }
     let lower = at.min(children.len().saturating_sub(2));
     let Some([one, other]) = children.get(lower..lower + 2) else { return };
-    if one.part.width() + other.part.width() > MOST {
+    if one.part.width() + other.part.width() > MAX_LEN {
         return;
     }
     let upper = children.remove(lower + 1);
@@ -180,35 +181,36 @@ fn find<V>(entries: &[Entry<V>], name: &str) -> Result<usize, usize> {
     entries.binary_search_by(|(known, _)| (**known).cmp(name))
 }
 
-/// The number of the part that `name` belongs to.
+/// Returns the index of the child that `name` belongs to.
 fn child_for<V>(children: &[Child<V>], name: &str) -> usize {
     children.partition_point(|child| *child.first <= *name).saturating_sub(1)
 }
 
-/// Adds the list of the part beside it, which fits into one with it.
+/// Appends the list of the neighbouring part; both fit into one part.
 fn extend<T>(list: &mut Vec<T>, upper: Vec<T>) {
     list.reserve_exact(upper.len());
     list.extend(upper);
 }
 
-/// Inserts `new` into the list of a part. Returns the upper part of a list that was full: behind all others
-/// `new` alone, so that names which come in their order fill each part, and otherwise half of it.
+/// Inserts `new` into the list of a part. If the list was full, returns its new upper part. If `new` is last,
+/// the upper part contains only `new`, so that names inserted in order fill each part; otherwise it contains
+/// half of the list.
 fn insert_at<T>(list: &mut Vec<T>, at: usize, new: T) -> Option<Vec<T>> {
-    if list.len() < MOST {
-        // A vector left to itself doubles, and a copied one begins with no room at all.
+    if list.len() < MAX_LEN {
+        // A vector that grows on its own doubles its capacity, and a copied vector has no spare capacity.
         if list.len() == list.capacity() {
-            let room = (list.len() / 2).max(4).min(MOST - list.len());
+            let room = (list.len() / 2).max(4).min(MAX_LEN - list.len());
             list.reserve_exact(room);
         }
         list.insert(at, new);
         return None;
     }
-    if at == MOST {
+    if at == MAX_LEN {
         return Some(vec![new]);
     }
-    let mut upper = Vec::with_capacity(MOST);
-    upper.extend(list.drain(MOST / 2..));
-    match at.checked_sub(MOST / 2) {
+    let mut upper = Vec::with_capacity(MAX_LEN);
+    upper.extend(list.drain(MAX_LEN / 2..));
+    match at.checked_sub(MAX_LEN / 2) {
         Some(at) => upper.insert(at, new),
         None => list.insert(at, new),
     }

@@ -1,11 +1,11 @@
 use super::SharedMap;
-use super::part::{MOST, Part};
+use super::part::{MAX_LEN, Part};
 use proptest::prelude::*;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Change of one name: its new value, or none.
+/// Change of one name: its new value, or `None` to remove it.
 type Step = (u16, Option<u8>);
 
 fn name(number: u16) -> Arc<str> {
@@ -31,7 +31,7 @@ fn assert_same(map: &SharedMap<u8>, model: &BTreeMap<Arc<str>, u8>) {
     assert_eq!(map.at(model.len()), None);
 }
 
-/// The names that differ, with both values, found by a look at everything.
+/// The names that differ, with both values, found by a full comparison.
 fn compared(
     before: &BTreeMap<Arc<str>, u8>,
     after: &BTreeMap<Arc<str>, u8>,
@@ -56,17 +56,17 @@ fn differences(before: &SharedMap<u8>, after: &SharedMap<u8>) -> Vec<(Arc<str>, 
     found
 }
 
-fn steps(names: u16, most: usize) -> impl Strategy<Value = Vec<Step>> {
-    proptest::collection::vec((0..names, proptest::option::weighted(0.6, any::<u8>())), 0..most)
+fn steps(names: u16, max: usize) -> impl Strategy<Value = Vec<Step>> {
+    proptest::collection::vec((0..names, proptest::option::weighted(0.6, any::<u8>())), 0..max)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn it_is_as_an_ordered_map_and_its_differences_are_those_of_a_comparison(
+    fn it_behaves_like_an_ordered_map_and_its_differences_equal_a_full_comparison(
         first in steps(2_000, 3_000),
-        gone in 0..2_000_u16,
+        removals in 0..2_000_u16,
         second in steps(2_000, 200),
     ) {
         let (mut map, mut model) = (SharedMap::new(), BTreeMap::new());
@@ -75,9 +75,9 @@ proptest! {
         }
         assert_same(&map, &model);
         let (before, model_before) = (map.clone(), model.clone());
-        // Many at once, too, so that levels go.
-        let gone = (0..gone).map(|number| (number, None));
-        for step in gone.chain(second) {
+        // Remove many names in a row, so that the tree loses levels.
+        let removals = (0..removals).map(|number| (number, None));
+        for step in removals.chain(second) {
             apply(&mut map, &mut model, step);
         }
         assert_same(&map, &model);
@@ -103,25 +103,25 @@ fn names_before_and_after_all_others_are_found() {
 }
 
 #[test]
-fn an_iterator_meets_itself_in_the_middle() {
+fn an_iterator_ends_when_front_and_back_meet() {
     let mut map = SharedMap::new();
     for number in 0..100 {
         map.insert(&name(number), 0);
     }
     let mut iter = map.iter();
-    let mut met = 0;
+    let mut front_index = 0;
     while let Some((front, _)) = iter.next() {
-        assert_eq!(front, &name(met));
+        assert_eq!(front, &name(front_index));
         if let Some((back, _)) = iter.next_back() {
-            assert_eq!(back, &name(99 - met));
+            assert_eq!(back, &name(99 - front_index));
         }
-        met += 1;
+        front_index += 1;
     }
-    assert_eq!((met, iter.len()), (50, 0));
+    assert_eq!((front_index, iter.len()), (50, 0));
 }
 
 #[test]
-fn a_change_among_many_is_found_by_a_look_at_few() {
+fn a_difference_in_a_large_map_is_found_with_few_comparisons() {
     let mut map = SharedMap::new();
     for number in 0..20_000 {
         map.insert(&name(number), 0);
@@ -132,15 +132,15 @@ fn a_change_among_many_is_found_by_a_look_at_few() {
     }
     map.remove(&name(5_000));
     map.insert(&"05000x".into(), 1);
-    let looks = Cell::new(0);
+    let comparisons = Cell::new(0);
     let mut found = 0;
     let is_same = |one: &u8, other: &u8| {
-        looks.set(looks.get() + 1);
+        comparisons.set(comparisons.get() + 1);
         one == other
     };
     before.differences(&map, is_same, |_, _, _| found += 1);
     assert_eq!(found, 5);
-    assert!(looks.get() < 500, "{} values were compared", looks.get());
+    assert!(comparisons.get() < 500, "{} values were compared", comparisons.get());
 }
 
 /// Lengths and capacities of the leaves.
@@ -158,25 +158,25 @@ proptest! {
         let mut held = Vec::new();
         for (at, step) in steps.into_iter().enumerate() {
             apply(&mut map, &mut model, step);
-            // Parts of a map that is held are copied.
+            // Holding a clone forces a copy of the changed parts.
             if at % 16 == 0 {
                 held = vec![map.clone()];
             }
             let mut found = Vec::new();
             leaves(map.root().0, &mut found);
-            prop_assert!(found.iter().all(|(_, room)| *room <= MOST), "{:?}", found);
+            prop_assert!(found.iter().all(|(_, room)| *room <= MAX_LEN), "{:?}", found);
         }
         drop(held);
     }
 }
 
 #[test]
-fn names_that_come_in_their_order_fill_the_leaves() {
+fn names_inserted_in_order_fill_the_leaves() {
     let mut map = SharedMap::new();
     for number in 0..1_000 {
         map.insert(&name(number), 0);
     }
     let mut found = Vec::new();
     leaves(map.root().0, &mut found);
-    assert_eq!(found.len(), 1_000_usize.div_ceil(MOST), "{found:?}");
+    assert_eq!(found.len(), 1_000_usize.div_ceil(MAX_LEN), "{found:?}");
 }

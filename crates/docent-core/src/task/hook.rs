@@ -2,7 +2,7 @@ use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Panic of a hook: code that the user gave, such as a codec, a filter or a validation.
+/// Panic of a hook, that is, of user code such as a codec, a filter or a validation.
 #[derive(Clone, thiserror::Error)]
 #[error("the {hook} panicked")]
 pub struct HookPanic {
@@ -11,28 +11,31 @@ pub struct HookPanic {
 }
 
 impl HookPanic {
-    /// The text of the panic, where it has one. It may repeat parts of a value: do not log it where values
-    /// are secret.
+    /// Returns the text of the panic, if it has one. The text may repeat parts of a value, so do not log it
+    /// if values are secret.
     pub fn message(&self) -> Option<&str> {
         self.message.as_deref()
     }
 }
 
-/// Calls a hook. Its panic is logged, with the name of the hook and the path it is about, and is an error
-/// here: the task that called it goes on without its answer.
+/// Calls a hook. A panic is logged with the name and path of the hook, and returned as an error: the calling
+/// task continues without a result.
 ///
-/// A program that was built with `panic = "abort"` ends all the same.
+/// A program that was built with `panic = "abort"` ends nevertheless.
 ///
 /// # Errors
-/// [`HookPanic`].
+/// [`HookPanic`] if the hook panicked.
 pub fn call_hook<R>(hook: &'static str, path: &str, code: impl FnOnce() -> R) -> Result<R, HookPanic> {
     catch_unwind(AssertUnwindSafe(code)).map_err(|payload| {
-        tracing::error!(hook, path, "code of the user's panicked");
+        // Event: A codec, filter, validation or other hook of the application panicked; the fields `hook` and
+        // `path` name it. The task that called it continues without its result.
+        // Action: Fix the panic in the application; the panic message is on standard error.
+        tracing::error!(hook, path, "a hook panicked");
         HookPanic { hook, message: message(payload) }
     })
 }
 
-/// The text that most panics have.
+/// Returns the text of a panic, if its payload is text.
 fn message(payload: Box<dyn Any + Send>) -> Option<String> {
     let payload = match payload.downcast::<String>() {
         Ok(message) => return Some(*message),
@@ -41,7 +44,7 @@ fn message(payload: Box<dyn Any + Send>) -> Option<String> {
     match payload.downcast::<&'static str>() {
         Ok(message) => Some((*message).to_owned()),
         Err(other) => {
-            // Its drop is code of the user's, too, and nothing would catch that.
+            // Dropping the payload would run user code too, and nothing would catch its panic.
             std::mem::forget(other);
             None
         }
@@ -75,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_drop_of_what_was_thrown_throws_nothing_more() {
+    fn dropping_a_panic_payload_does_not_panic() {
         struct Bomb;
         impl Drop for Bomb {
             fn drop(&mut self) {

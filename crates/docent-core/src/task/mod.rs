@@ -1,13 +1,13 @@
-//! Wake-ups of tasks, streams that they share, and calls of users' code by them.
+//! Wake-ups of tasks, shared streams, and calls of user code.
 
+mod coalescer;
 mod hook;
 mod poll_on_wake;
 mod sync_stream;
-mod together;
 mod wake_flag;
 
+pub(crate) use coalescer::Coalescer;
 pub use hook::{HookPanic, call_hook};
 pub(crate) use poll_on_wake::PollOnWake;
 pub use sync_stream::SyncStream;
-pub(crate) use together::Together;
 pub(crate) use wake_flag::WakeFlag;

@@ -4,12 +4,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// A future that waits for something rare, in a task that often wakes for something else: it is polled only
-/// when it was woken itself.
+/// A future that waits for something rare, in a task that often wakes for other reasons. It is polled only if
+/// it was woken itself.
 #[derive(Debug)]
 pub(crate) struct PollOnWake<F> {
     future: Pin<Box<F>>,
-    /// Waker of the future: rung when the future can go on.
+    /// Waker of the future, rung when the future can make progress.
     bell: Arc<WakeFlag>,
     waker: Waker,
 }
@@ -17,7 +17,7 @@ pub(crate) struct PollOnWake<F> {
 impl<F: Future> PollOnWake<F> {
     pub(crate) fn new(future: F) -> Self {
         let bell = Arc::new(WakeFlag::default());
-        // Before its first poll nothing would wake the future: the first poll is due at once.
+        // Before its first poll nothing would wake the future, so the first poll is due immediately.
         bell.ring();
         Self { future: Box::pin(future), waker: Waker::from(Arc::clone(&bell)), bell }
     }
@@ -44,7 +44,7 @@ mod tests {
     use tokio::sync::Notify;
 
     #[tokio::test]
-    async fn it_is_polled_when_it_is_woken_and_not_when_its_task_is() {
+    async fn it_is_polled_when_it_is_woken_and_not_when_only_its_task_is() {
         let (notify, polls) = (Notify::new(), AtomicU32::new(0));
         let mut notified = Box::pin(notify.notified());
         let mut seldom = PollOnWake::new(poll_fn(|cx| {
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn what_it_waits_for_wakes_its_task() {
+    async fn a_wake_of_the_inner_future_wakes_its_task() {
         let notify = Arc::new(Notify::new());
         let notifier = Arc::clone(&notify);
         let seldom = tokio::spawn(PollOnWake::new(async move { notify.notified().await }));

@@ -3,7 +3,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::AcqRel};
 use std::task::{Context, Poll, Wake};
 
-/// Wakes the one task that listens. Rings that were not heard yet count as one, also when nobody listened.
+/// Wakes the single listening task. Rings that were not yet received count as one, even if no task was
+/// listening.
 #[derive(Debug, Default)]
 pub(crate) struct WakeFlag {
     rung: AtomicBool,
@@ -12,21 +13,21 @@ pub(crate) struct WakeFlag {
 
 impl WakeFlag {
     pub(crate) fn ring(&self) {
-        // Only the first ring wakes the listener: it hears all rings until then at once.
+        // Only the first ring wakes the listener, which receives all rings up to that time together.
         if !self.rung.swap(true, AcqRel) {
             self.listener.wake();
         }
     }
 
-    /// Ready once for all rings since the last time it was.
+    /// Returns ready once for all rings since the last time it was ready.
     pub(crate) fn poll_rung(&self, cx: &mut Context<'_>) -> Poll<()> {
-        // The waker is registered before the look at `rung`, so that a ring in between wakes the task.
+        // The waker is registered before `rung` is checked, so that a ring in between wakes the task.
         self.listener.register(cx.waker());
         if self.rung.swap(false, AcqRel) { Poll::Ready(()) } else { Poll::Pending }
     }
 }
 
-/// Lets a bell be a task's waker: a wake-up rings it.
+/// Allows a bell to be a task's waker: waking it rings the bell.
 impl Wake for WakeFlag {
     fn wake(self: Arc<Self>) {
         self.ring();
@@ -43,7 +44,7 @@ mod tests {
     use std::future::poll_fn;
 
     #[tokio::test]
-    async fn rings_before_anybody_listens_are_heard_once() {
+    async fn rings_before_the_first_poll_are_delivered_once() {
         let bell = WakeFlag::default();
         bell.ring();
         bell.ring();
@@ -54,11 +55,11 @@ mod tests {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn no_ring_of_another_thread_is_lost() {
         let bells = Arc::new([WakeFlag::default(), WakeFlag::default()]);
-        let there = Arc::clone(&bells);
+        let ringing = Arc::clone(&bells);
         let echo = tokio::spawn(async move {
             for _ in 0..10_000 {
-                poll_fn(|cx| there[0].poll_rung(cx)).await;
-                there[1].ring();
+                poll_fn(|cx| ringing[0].poll_rung(cx)).await;
+                ringing[1].ring();
             }
         });
         for _ in 0..10_000 {

@@ -1,4 +1,4 @@
-//! The metrics of core. Those of recipes stand where they are counted.
+//! The metrics of core. Those of recipes are declared where they are counted.
 
 use super::metric::{Metric, MetricUnit};
 
@@ -10,30 +10,30 @@ pub(super) static CONNECTION_STATE: Metric = Metric::gauge(
 pub(super) static CONNECTED: Metric = Metric::counter(
     "docent_connected_total",
     MetricUnit::Count,
-    "Times that a session was attached to a server.",
+    "Number of times that a session was attached to a server.",
 );
 pub(super) static SUSPENDED: Metric = Metric::counter(
     "docent_suspended_total",
     MetricUnit::Count,
-    "Times that the link of a session was lost.",
+    "Number of times that a session lost its connection.",
 );
 pub(super) static SESSION_LOST: Metric = Metric::counter(
     "docent_session_lost_total",
     MetricUnit::Count,
-    "Sessions that ended against the client's will.",
+    "Sessions that ended without being closed by the client.",
 );
 pub(super) static LATENESS: Metric = Metric::histogram(
     "docent_session_lateness_seconds",
     MetricUnit::Seconds,
-    "How late the session's task was run: blocked threads, or a process that stood still.",
+    "How late the session task was polled, because of blocked threads or a paused process.",
 );
 pub(super) static OP_DURATION: Metric = Metric::histogram(
     "docent_op_duration_seconds",
     MetricUnit::Seconds,
-    "Duration of an operation, with waiting for a link and retries.",
+    "Duration of an operation, including retries and the wait for a connection.",
 );
 pub(super) static RETRIES: Metric =
-    Metric::counter("docent_retries_total", MetricUnit::Count, "Further attempts of operations.");
+    Metric::counter("docent_retries_total", MetricUnit::Count, "Retries of operations.");
 pub(super) static LOCK_WAIT: Metric = Metric::histogram(
     "docent_lock_wait_seconds",
     MetricUnit::Seconds,
@@ -42,7 +42,7 @@ pub(super) static LOCK_WAIT: Metric = Metric::histogram(
 pub(super) static LOCK_HELD: Metric =
     Metric::histogram("docent_lock_held_seconds", MetricUnit::Seconds, "Time for which a guard was held.");
 pub(super) static LOCKS_HELD: Metric =
-    Metric::gauge("docent_locks_held", MetricUnit::Count, "Guards that are held now.");
+    Metric::gauge("docent_locks_held", MetricUnit::Count, "Guards currently held.");
 pub(super) static LOCK_LOST: Metric = Metric::counter(
     "docent_lock_lost_total",
     MetricUnit::Count,
@@ -51,25 +51,25 @@ pub(super) static LOCK_LOST: Metric = Metric::counter(
 pub(super) static LOCK_PASSED_ON: Metric = Metric::counter(
     "docent_lock_passed_on_total",
     MetricUnit::Count,
-    "Guards that began with the ticket of another task of the process.",
+    "Guards that took over the ticket of another task in the process.",
 );
 pub(super) static CLEANUPS: Metric = Metric::gauge(
     "docent_cleanups_open",
     MetricUnit::Count,
-    "Deletes of own nodes that are still to be done.",
+    "Deletes of the client's own nodes that are still pending.",
 );
 pub(super) static KEPT_WANTED: Metric = Metric::gauge(
     "docent_kept_nodes_wanted",
     MetricUnit::Count,
-    "Nodes that are to be kept present: registrations, memberships and others.",
+    "Nodes that the client keeps present, such as registrations and memberships.",
 );
 pub(super) static KEPT_PRESENT: Metric = Metric::gauge(
     "docent_kept_nodes_present",
     MetricUnit::Count,
-    "Kept nodes that the servers have, in the present session.",
+    "Kept nodes that exist in the current session.",
 );
 
-/// All of the client's metrics, and those of its recipes that hold.
+/// All metrics of the client, and those of its recipes with guards.
 pub(super) static METRICS: [&Metric; 15] = [
     &CONNECTION_STATE,
     &CONNECTED,
@@ -88,7 +88,7 @@ pub(super) static METRICS: [&Metric; 15] = [
     &KEPT_PRESENT,
 ];
 
-/// Operations that are timed.
+/// Operations whose duration is measured.
 pub(super) const TIMED: [&str; 12] = [
     "acl",
     "children",
@@ -104,7 +104,7 @@ pub(super) const TIMED: [&str; 12] = [
     "revoke",
 ];
 
-/// Operations of core that are tried again, besides those that are timed.
+/// Operations of core that are retried, in addition to those that are measured.
 pub(super) const RETRIED: [&str; 3] = ["check_clock", "downgrade", "verify"];
 
 /// Outcomes of operations.

@@ -8,17 +8,17 @@ use std::time::Duration;
 
 /// Metrics of a client and its recipes. Each series exists, with zero, before its first event, because an
 /// alert cannot distinguish zero from a missing series. Instruments keep the series of frequent events and
-/// build those of rare events when they happen, so that an idle client stays small.
+/// build those of rare events on demand, so that an idle client stays small.
 pub(crate) struct Instruments {
     client: Arc<str>,
-    /// By operation and outcome.
+    /// Series by operation and outcome.
     durations: RwLock<HashMap<[&'static str; 2], Arc<Series>>>,
-    /// By the label of the recipe.
+    /// Instruments by the label of the recipe.
     recipes: Mutex<HashMap<&'static str, Arc<RecipeInstruments>>>,
 }
 
 impl Instruments {
-    /// Begins the series of the client with this label.
+    /// Registers the series of the client with this label.
     pub(crate) fn new(client: &Arc<str>) -> Self {
         let (durations, recipes) = (RwLock::default(), Mutex::default());
         let instruments = Self { client: Arc::clone(client), durations, recipes };
@@ -46,7 +46,7 @@ impl Instruments {
         instruments
     }
 
-    /// Label of the client.
+    /// Returns the label of the client.
     pub(crate) fn client(&self) -> &Arc<str> {
         &self.client
     }
@@ -65,7 +65,8 @@ impl Instruments {
         }
     }
 
-    /// The metrics of the recipe with this label. Those of the retries of its `operations` begin, too.
+    /// Returns the metrics of the recipe with this label. Also registers the series of retries of its
+    /// `operations`.
     pub(crate) fn recipe(
         &self,
         label: &'static str,
@@ -74,33 +75,34 @@ impl Instruments {
         if let Some(recipe) = lock(&self.recipes).get(label) {
             return Arc::clone(recipe);
         }
-        // Without the lock: the recorder is user code.
+        // Called without the lock, because the recorder is user code.
         self.begin_retries(operations);
         let recipe = Arc::new(RecipeInstruments::new(&self.client, label));
         Arc::clone(lock(&self.recipes).entry(label).or_insert(recipe))
     }
 
-    /// The client's state is the one of this number.
+    /// Records the client's state by its number.
     pub(crate) fn state(&self, number: u8) {
         self.series(&c::CONNECTION_STATE, &[]).set(f64::from(number));
     }
 
-    /// A session was attached to a server.
+    /// Records that a session was attached to a server.
     pub(crate) fn connected(&self) {
         self.series(&c::CONNECTED, &[]).increment();
     }
 
-    /// The link of a session was lost.
+    /// Records that a session lost its link.
     pub(crate) fn suspended(&self) {
         self.series(&c::SUSPENDED, &[]).increment();
     }
 
-    /// A session ended against the client's will, for the `reason` that is its label.
+    /// Records that a session ended without being closed by the client, with `reason` as its label.
     pub(crate) fn session_lost(&self, reason: &'static str) {
         self.series(&c::SESSION_LOST, &[("reason", reason)]).increment();
     }
 
-    /// An operation ended: with an answer, which may be a refusal, or with an error of the client.
+    /// Records the end of an operation, either with an answer, which may be a refusal, or with an error of
+    /// the client.
     pub(crate) fn operation<T>(&self, operation: &'static str, started: Started, result: &Result<T, Error>) {
         if cfg!(not(feature = "metrics")) {
             return;
@@ -114,28 +116,28 @@ impl Instruments {
         series.record(started.elapsed());
     }
 
-    /// An operation is tried again.
+    /// Records a retry of an operation.
     pub(crate) fn retry(&self, operation: &'static str) {
         self.series(&c::RETRIES, &[("op", operation)]).increment();
     }
 
-    /// Number of deletes that must happen and have not.
+    /// Records the number of pending deletes.
     pub(crate) fn cleanups(&self, open: usize) {
         self.series(&c::CLEANUPS, &[]).set(f64::from(u32::try_from(open).unwrap_or(u32::MAX)));
     }
 
-    /// The session's task was polled so long after the time it had asked for: code that blocks the runtime's
-    /// threads delays it.
+    /// Records how late the session's task was polled. Code that blocks the runtime's threads delays that
+    /// task.
     pub(crate) fn late(&self, lateness: Duration) {
         self.series(&c::LATENESS, &[]).record(lateness);
     }
 
-    /// So many nodes more, or less, are to be kept.
+    /// Changes the number of nodes to keep by `more`, which may be negative.
     pub(crate) fn kept_wanted(&self, more: f64) {
         self.series(&c::KEPT_WANTED, &[]).add(more);
     }
 
-    /// So many kept nodes more, or less, are present.
+    /// Changes the number of present kept nodes by `more`, which may be negative.
     pub(crate) fn kept_present(&self, more: f64) {
         self.series(&c::KEPT_PRESENT, &[]).add(more);
     }
@@ -177,18 +179,18 @@ impl RecipeInstruments {
         c::LOCK_LOST.series_of(&self.client, &[("recipe", self.label), ("reason", reason)])
     }
 
-    /// A guard began, after a wait in its line.
+    /// Records that a guard began after a wait in its line.
     pub(crate) fn acquired(&self, waited: Duration) {
         self.waited.record(waited);
         self.holding.add(1.0);
     }
 
-    /// A guard began with the ticket of another task of the process.
+    /// Records that a guard began with the ticket of another task in the process.
     pub(crate) fn passed_on(&self) {
         c::LOCK_PASSED_ON.series_of(&self.client, &[("recipe", self.label)]).increment();
     }
 
-    /// A guard ended: released, or lost for the reason that is its label.
+    /// Records that a guard was released, or lost for the reason in its label.
     pub(crate) fn ended(&self, held: Duration, lost: Option<&'static str>) {
         self.held.record(held);
         self.holding.add(-1.0);
@@ -202,7 +204,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Outcome of an operation, as a label.
+/// Returns the outcome of an operation, as a label.
 pub(super) fn outcome<T>(result: &Result<T, Error>) -> &'static str {
     match result {
         Err(error) if error.may_have_applied() => "unknown",

@@ -9,9 +9,9 @@ use {
     std::iter::once,
 };
 
-/// Metric of a recipe, through the `metrics` facade: its name, kind, unit and meaning, said once.
+/// Metric of a recipe, for the `metrics` facade: its name, kind, unit and description, defined once.
 ///
-/// Does nothing without the feature `metrics`.
+/// Has no effect without the feature `metrics`.
 #[derive(Debug, Clone)]
 pub struct Metric {
     name: &'static str,
@@ -31,32 +31,32 @@ enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MetricUnit {
-    /// A number without a unit, such as a version, or 1 for yes and 0 for no.
+    /// Number without a unit, such as a version, or 1 for yes and 0 for no.
     None,
-    /// A number of things.
+    /// Number of things.
     Count,
     /// Seconds.
     Seconds,
 }
 
 impl Metric {
-    /// A number that only grows.
+    /// Creates a metric that only increases.
     pub const fn counter(name: &'static str, unit: MetricUnit, help: &'static str) -> Self {
         Self { name, kind: Kind::Counter, unit, help }
     }
 
-    /// A number that goes up and down.
+    /// Creates a metric that can increase and decrease.
     pub const fn gauge(name: &'static str, unit: MetricUnit, help: &'static str) -> Self {
         Self { name, kind: Kind::Gauge, unit, help }
     }
 
-    /// A distribution of values.
+    /// Creates a distribution of values.
     pub const fn histogram(name: &'static str, unit: MetricUnit, help: &'static str) -> Self {
         Self { name, kind: Kind::Histogram, unit, help }
     }
 
-    /// The series of this metric of the client that is labelled `client`, with one more label, whose value
-    /// the user chose. It begins with zero at the recorder that is installed now.
+    /// Returns this metric's series for the client with the label `client` and one more label, whose value
+    /// the user chose. The series starts at zero in the recorder that is currently installed.
     pub fn series(&'static self, client: &str, label: &'static str, value: &str) -> Series {
         self.describe();
         Series {
@@ -67,13 +67,15 @@ impl Metric {
         .begun()
     }
 
-    /// The series of this metric of that client with no other label; else as [`series`](Self::series).
+    /// Returns this metric's series for that client without another label; otherwise like
+    /// [`series`](Self::series).
     pub fn plain_series(&'static self, client: &str) -> Series {
         self.describe();
         self.series_of(&client.into(), &[]).begun()
     }
 
-    /// The series with labels whose values are fixed. Neither describes the metric nor begins the series.
+    /// Returns the series with labels whose values are fixed. Neither describes the metric nor registers the
+    /// series.
     pub(super) fn series_of(
         &'static self,
         client: &Arc<str>,
@@ -94,7 +96,7 @@ impl Metric {
         Key::from_parts(self.name, once(Label::new("client", client)).chain(labels).collect::<Vec<_>>())
     }
 
-    /// Tells the recorder the metric's unit and meaning.
+    /// Registers the metric's unit and description with the recorder.
     pub(super) fn describe(&self) {
         #[cfg(feature = "metrics")]
         {
@@ -115,9 +117,9 @@ impl Metric {
     }
 }
 
-/// One series of a [`Metric`]: that of a client, or of a thing that the user named.
+/// One series of a [`Metric`]: that of a client, or of a value that the user named.
 ///
-/// Each event asks the recorder for the series, because a recorder may be installed later, or forget a series
+/// Each event asks the recorder for the series, because a recorder may be installed later, or drop a series
 /// that was idle.
 #[derive(Clone)]
 pub struct Series {
@@ -130,7 +132,7 @@ pub struct Series {
 static METADATA: Metadata<'_> = Metadata::new("docent", Level::INFO, Some("docent"));
 
 impl Series {
-    /// Registers the series at the recorder, so that it exists before the first event.
+    /// Registers the series with the recorder, so that it exists before the first event.
     pub(super) fn begun(self) -> Self {
         #[cfg(feature = "metrics")]
         recorded(|| {
@@ -149,7 +151,7 @@ impl Series {
         recorded(|| with_recorder(|recorder| recorder.register_gauge(&self.key, &METADATA).set(value)));
     }
 
-    /// Adds to a gauge; less with a negative value.
+    /// Adds to a gauge; a negative value subtracts.
     pub fn add(&self, value: f64) {
         #[cfg(feature = "metrics")]
         recorded(|| with_recorder(|recorder| recorder.register_gauge(&self.key, &METADATA).increment(value)));
@@ -181,7 +183,7 @@ impl fmt::Debug for Series {
     }
 }
 
-/// Calls the program's recorder of metrics, which is code of others and may panic.
+/// Calls the program's metrics recorder, which is third-party code and may panic.
 #[cfg(feature = "metrics")]
 fn recorded(record: impl FnOnce()) {
     let _ = call_hook("recorder of metrics", "", record);

@@ -1,7 +1,7 @@
 //! Counters, gauges and timers of the feature `metrics`, through the `metrics` facade. Without the feature
 //! they do nothing.
 //!
-//! Labels are the client's own label, recipe, operation, outcome and reason, whose values are few and fixed,
+//! The labels are the client's label, recipe, operation, outcome and reason, which have few and fixed values,
 //! and names that users chose. A path is never a label.
 
 #![cfg_attr(

@@ -1,4 +1,4 @@
-//! Spans. Where nobody listens they cost a look at a number, and hold nothing.
+//! Spans. If no subscriber is interested, a span costs only the check of its level, and records nothing.
 
 use super::instruments::outcome;
 use crate::error::Error;
@@ -7,7 +7,7 @@ use tracing::{
     field::{Empty, debug},
 };
 
-/// Span of a request of the client labelled `client`.
+/// Creates the span of a request of the client labelled `client`.
 pub(crate) fn request_span(client: &str, operation: &'static str, path: &str) -> Span {
     tracing::debug_span!(
         "request",
@@ -21,7 +21,7 @@ pub(crate) fn request_span(client: &str, operation: &'static str, path: &str) ->
     )
 }
 
-/// Notes in the span of a request how it ended.
+/// Records in the current request's span how the request ended.
 pub(crate) fn note_outcome<T>(result: &Result<T, Error>) {
     let span = Span::current();
     if span.is_disabled() {
@@ -33,7 +33,7 @@ pub(crate) fn note_outcome<T>(result: &Result<T, Error>) {
     }
 }
 
-/// Span of the wait for a place in the line at `path`.
+/// Creates the span of the wait for a place in the line at `path`.
 pub(crate) fn acquire_span(client: &str, recipe: &'static str, path: &str) -> Span {
     tracing::info_span!(
         "acquire",

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-/// Start time of something that is timed.
+/// Start time of something whose duration is measured.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Started {
     #[cfg(feature = "metrics")]
@@ -15,7 +15,7 @@ impl Started {
         }
     }
 
-    /// Time since then; zero without the feature `metrics`.
+    /// Returns the time since the start; zero without the feature `metrics`.
     pub(super) fn elapsed(self) -> Duration {
         #[cfg(feature = "metrics")]
         return self.at.elapsed();

@@ -1,4 +1,4 @@
-//! Time as the lease sees it: a clock that goes on while the machine sleeps.
+//! Time for leases: a clock that keeps running while the machine sleeps.
 
 use std::fmt;
 use std::pin::{Pin, pin};
@@ -7,22 +7,22 @@ use std::time::{Duration, SystemTime};
 use tokio::task::unconstrained;
 use tokio::time::{Instant, Sleep};
 
-/// A point in time of a [`Clock`]. Only the distance between two of them has a meaning.
+/// A point in time of a [`Clock`]. Only the distance between two timestamps has a meaning.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(u64);
 
 impl Timestamp {
-    /// The point `nanos` nanoseconds after the clock's origin.
+    /// Returns the point `nanos` nanoseconds after the clock's origin.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// Nanoseconds since the clock's origin.
+    /// Returns the nanoseconds since the clock's origin.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Time from `earlier` to this, zero if it is not earlier.
+    /// Returns the time from `earlier` to `self`, or zero if `earlier` is not earlier.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
@@ -51,21 +51,21 @@ impl fmt::Debug for Timestamp {
     }
 }
 
-/// Source of the time that leases rest on. It must run whenever the world does: a clock that stops while the
-/// machine is suspended would let a guard believe in a lease that ended long ago.
+/// Source of the time on which leases rest. It must keep running while the machine is suspended: a clock that
+/// stops would make a guard trust a lease that ended long ago.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
-    /// The time now. Never less than what an earlier call returned.
+    /// Returns the current time. Never less than what an earlier call returned.
     fn now(&self) -> Timestamp;
 
-    /// The time of day, for times that other processes compare with theirs, such as that from which a queue
-    /// hands an item out. It may be set back. No lease rests on it.
+    /// Returns the time of day, for times that other processes compare with theirs, such as the earliest
+    /// delivery time of a queue item. It may be set back. No lease depends on it.
     fn time_of_day(&self) -> SystemTime {
         SystemTime::now()
     }
 }
 
-/// The default: time since boot, suspend included (`CLOCK_BOOTTIME`; on systems without it
-/// `CLOCK_MONOTONIC`).
+/// The default clock: time since boot, including suspend (`CLOCK_BOOTTIME`; `CLOCK_MONOTONIC` on systems
+/// without it).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BootClock;
 
@@ -84,17 +84,17 @@ impl Clock for BootClock {
 
 /// Tokio's clock, which tests can pause and a simulation can drive.
 ///
-/// Its time of day is that of its making, and what has passed since on tokio's clock.
+/// Its time of day is that of its creation, plus the time that has passed on tokio's clock since.
 #[derive(Debug, Clone, Copy)]
 pub struct TokioClock {
     origin: Instant,
-    made: SystemTime,
+    created: SystemTime,
 }
 
 impl TokioClock {
-    /// A clock that starts now, at one day, so that no lease starts at zero.
+    /// Creates a clock that starts at one day, so that no lease starts at zero.
     pub fn new() -> Self {
-        Self { origin: Instant::now(), made: SystemTime::now() }
+        Self { origin: Instant::now(), created: SystemTime::now() }
     }
 }
 
@@ -111,27 +111,27 @@ impl Clock for TokioClock {
     }
 
     fn time_of_day(&self) -> SystemTime {
-        self.made + self.origin.elapsed()
+        self.created + self.origin.elapsed()
     }
 }
 
-/// Longest time that a timer is trusted: it stands still while the machine is suspended.
-const LOOK: Duration = Duration::from_secs(1);
+/// Longest time for which a timer is trusted, because timers stop while the machine is suspended.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Waits until `clock` has reached `deadline`. Looks at the clock every second, because timers stand still
-/// while the machine is suspended.
+/// Waits until `clock` has reached `deadline`. Checks the clock every second, because timers stop while the
+/// machine is suspended.
 pub(crate) async fn sleep_until(clock: &dyn Clock, deadline: Timestamp) {
     loop {
         let left = deadline.since(clock.now());
         if left.is_zero() {
             return;
         }
-        tokio::time::sleep(left.min(LOOK)).await;
+        tokio::time::sleep(left.min(CHECK_INTERVAL)).await;
     }
 }
 
-/// A timer for a deadline that changes often, and mostly to a later one: it is set again only when it would
-/// ring too late, or has rung too early.
+/// A timer for a deadline that changes often, and mostly to a later time. It is set again only if it would
+/// fire too late, or has fired too early.
 #[derive(Debug, Default)]
 pub(crate) struct DeadlineTimer {
     timer: Option<Timer>,
@@ -141,13 +141,13 @@ pub(crate) struct DeadlineTimer {
 struct Timer {
     sleep: Pin<Box<Sleep>>,
     rings_at: Timestamp,
-    /// Waker of the task that polled it last.
+    /// Waker of the task that polled the timer last.
     waker: Waker,
 }
 
 impl DeadlineTimer {
-    /// Ready when `clock`, which says `now`, has reached `deadline`; never without one. As [`sleep_until`],
-    /// it does not trust its timer.
+    /// Returns ready when `clock`, whose current time is `now`, has reached `deadline`; never if there is
+    /// none. Like [`sleep_until`], it does not trust its timer for long.
     pub(crate) fn poll_by(
         &mut self,
         cx: &mut Context<'_>,
@@ -157,7 +157,7 @@ impl DeadlineTimer {
     ) -> Poll<()> {
         let Some(deadline) = deadline else { return Poll::Pending };
         while now < deadline {
-            let latest = deadline.min(now + LOOK);
+            let latest = deadline.min(now + CHECK_INTERVAL);
             if self.is_set(cx, now, latest) || self.set(cx, now, latest).is_pending() {
                 return Poll::Pending;
             }
@@ -166,7 +166,7 @@ impl DeadlineTimer {
         Poll::Ready(())
     }
 
-    /// True when the timer runs, and wakes this task by `latest`.
+    /// Returns true if the timer is set and wakes this task by `latest`.
     fn is_set(&self, cx: &Context<'_>, now: Timestamp, latest: Timestamp) -> bool {
         self.timer.as_ref().is_some_and(|timer| {
             let in_time = timer.rings_at > now && timer.rings_at <= latest;
@@ -183,8 +183,8 @@ impl DeadlineTimer {
             }
             None => Box::pin(tokio::time::sleep_until(at)),
         };
-        // Outside of the task's budget: without budget the timer would not be polled, and a timer that was
-        // not polled wakes nobody.
+        // Polled outside of the task's coop budget: without budget the timer would not be polled, and an
+        // unpolled timer wakes no task.
         let poll = pin!(unconstrained(sleep.as_mut())).poll(cx);
         self.timer = Some(Timer { sleep, rings_at, waker: cx.waker().clone() });
         poll

@@ -1,16 +1,16 @@
-//! Durations as people write them in settings.
+//! Durations in settings, in a notation for people.
 
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
 use std::time::Duration;
 
-/// Rule for durations in settings, as errors say it.
+/// Rule for durations in settings, as quoted in errors.
 pub(crate) const DURATION_RULE: &str =
     "must be a number of seconds, or a number with ms, s, m or h, as in \"1500ms\" or \"30s\"";
 
-/// Duration of a text as `30s`, `1500ms`, `1.5m`, `2h` or `30`, which are seconds: the form that durations
-/// have in [`Options`](crate::Options). `None` for another text.
+/// Parses a duration such as `30s`, `1500ms`, `1.5m` or `2h`; a number without a unit is in seconds. This is
+/// the notation of durations in [`Options`](crate::Options). Returns `None` for any other text.
 ///
 /// ```
 /// use docent_core::parse_duration;
@@ -33,7 +33,7 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(number * seconds).ok()
 }
 
-/// Duration in settings, of which errors say the value and the rule.
+/// Duration in settings, whose errors name the value and the rule.
 pub(crate) struct HumaneDuration(pub(crate) Duration);
 
 impl<'de> Deserialize<'de> for HumaneDuration {

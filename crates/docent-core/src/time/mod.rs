@@ -1,5 +1,5 @@
-//! Clocks and timers: time that runs while the machine sleeps, deadlines of any length, and pauses between
-//! attempts.
+//! Clocks and timers: time that keeps running while the machine sleeps, deadlines of any length, and pauses
+//! between attempts.
 
 mod clock;
 mod deadline;

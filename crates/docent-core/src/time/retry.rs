@@ -3,7 +3,7 @@ use backon::{BackoffBuilder, ExponentialBuilder};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Policy that decides when an operation is tried again. With any policy an operation ends by its deadline.
+/// Policy that decides when an operation is retried. Under any policy, an operation ends by its deadline.
 ///
 /// ```
 /// # use docent_core::RetryPolicy;
@@ -22,7 +22,8 @@ pub struct RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Delays that double from 20 ms to 2 s, each a random part of that ("full jitter"). The default.
+    /// Returns the default policy: delays that double from 20 ms to 2 s, each a random fraction of that
+    /// ("full jitter").
     #[must_use]
     pub fn exponential() -> Self {
         Self {
@@ -34,13 +35,13 @@ impl RetryPolicy {
         }
     }
 
-    /// The same delay each time.
+    /// Returns a policy with a constant delay.
     #[must_use]
     pub fn fixed(delay: Duration) -> Self {
         Self { first: delay, longest: delay, jitter: false, attempts: None, elapsed: None }
     }
 
-    /// No second attempt.
+    /// Returns a policy without retries.
     #[must_use]
     pub fn none() -> Self {
         Self::fixed(Duration::ZERO).limit(0)
@@ -52,13 +53,13 @@ impl RetryPolicy {
         Self { first, longest: longest.max(first), ..self }
     }
 
-    /// At most so many attempts after the first.
+    /// Limits the number of attempts after the first.
     #[must_use]
     pub fn limit(self, attempts: usize) -> Self {
         Self { attempts: Some(attempts), ..self }
     }
 
-    /// No attempt after so much time.
+    /// Allows no further attempt after this much time has passed.
     #[must_use]
     pub fn within(self, elapsed: Duration) -> Self {
         Self { elapsed: Some(elapsed), ..self }
@@ -83,7 +84,7 @@ impl Default for RetryPolicy {
     }
 }
 
-/// The delays of one operation's retries.
+/// The delays between the attempts of one operation.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     delays: backon::ExponentialBackoff,
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_policy_with_the_longest_durations_has_delays_and_no_end() {
+    async fn a_policy_with_maximal_durations_has_delays_and_does_not_overflow() {
         for policy in [
             RetryPolicy::fixed(Duration::MAX),
             RetryPolicy::exponential().between(Duration::MAX, Duration::MAX),

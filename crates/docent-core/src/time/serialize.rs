@@ -1,14 +1,14 @@
-//! Times in what is serialized: numbers of milliseconds, in fields whose names end with `_ms`.
+//! Serialization of times as numbers of milliseconds, in fields whose names end with `_ms`.
 
 use serde::{Serialize, Serializer};
 use std::time::{Duration, SystemTime};
 
-/// Milliseconds since 1970; 0 for what was before.
+/// Serializes a time as milliseconds since 1970; 0 for earlier times.
 pub(crate) fn time_ms<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
     since_1970_ms(*time).serialize(serializer)
 }
 
-/// Milliseconds, if there is a duration.
+/// Serializes a duration as milliseconds, if there is one.
 pub(crate) fn duration_ms<S: Serializer>(
     duration: &Option<Duration>,
     serializer: S,
@@ -16,7 +16,7 @@ pub(crate) fn duration_ms<S: Serializer>(
     duration.map(ms).serialize(serializer)
 }
 
-/// Milliseconds since 1970; 0 for what was before.
+/// Returns milliseconds since 1970; 0 for earlier times.
 pub fn since_1970_ms(time: SystemTime) -> u64 {
     ms(time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
 }

@@ -3,8 +3,8 @@ use crate::error::{Error, ErrorKind};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The attempts of one read-and-write on a [`VersionedNode`] that others write, too: one deadline for all of
-/// them, and a pause between two.
+/// The attempts of a read-modify-write on a [`VersionedNode`] that other clients also write: one deadline for
+/// all attempts, and pauses between them.
 ///
 /// # Examples
 /// ```no_run
@@ -33,9 +33,9 @@ pub struct CasLoop {
     lost: u32,
 }
 
-/// Longest first pause. A pause is a random part of its longest, which doubles each time.
+/// Maximum length of the first pause. Each pause is a random part of its maximum, which doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
-/// Number of times that the longest pause doubles.
+/// Number of times that the maximum pause doubles.
 const DOUBLINGS: u32 = 6;
 
 impl CasLoop {
@@ -43,24 +43,24 @@ impl CasLoop {
         Self { versioned: versioned.clone(), deadline: versioned.client().deadline(), lost: 0 }
     }
 
-    /// The node, whose operations have the rest of the time.
+    /// The node, whose operations use the remaining time.
     pub fn versioned(&self) -> VersionedNode {
         self.versioned.within(self.deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// Pauses after somebody else was faster, and lets the server catch up with that write.
+    /// Pauses after another client wrote first, and lets the server catch up with that write.
     ///
     /// # Errors
-    /// `Timeout` when there is no time left, `Closed`.
+    /// `Timeout` if no time is left; `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn lost(&mut self) -> Result<(), Error> {
         if Instant::now() >= self.deadline {
-            let detail = format!("others were faster {} times", self.lost + 1);
+            let detail = format!("other clients wrote first {} times", self.lost + 1);
             return Err(Error::new(ErrorKind::Timeout, "write").at(self.versioned.path()).because(detail));
         }
-        // Not the first time: there may be one other writer only, and it has finished.
+        // No pause the first time: there may be only one other writer, and it has finished.
         if self.lost > 0 {
             let longest = FIRST_PAUSE * 2_u32.pow(self.lost.min(DOUBLINGS));
             tokio::time::sleep(longest.mul_f64(fastrand::f64())).await;

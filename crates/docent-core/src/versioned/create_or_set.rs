@@ -1,4 +1,4 @@
-use super::{Ended, VersionedNode};
+use super::{CommitOutcome, VersionedNode};
 use crate::client::{Client, PARENT_ROUNDS, TransactionResult};
 use crate::error::{Error, ErrorKind};
 use crate::node::{CreateMode, Stat};
@@ -8,33 +8,34 @@ use bytes::Bytes;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CreatedOrSet {
-    /// True when the node was created, false when its data was set.
+    /// True if the node was created, false if its data was set.
     pub is_new: bool,
-    /// Transaction that wrote it: the node's `mzxid`.
+    /// Transaction that wrote the node: its `mzxid`.
     pub mzxid: i64,
-    /// The node's stat; `None` where the reply was lost and somebody else had written the node again before
-    /// it could be looked at.
+    /// The node's stat; `None` if the reply was lost and another client wrote the node again before it could
+    /// be read.
     pub stat: Option<Stat>,
 }
 
 impl Client {
-    /// Sets a node's data whatever it has, or creates the node with it, as `mode`, where there is none; and
-    /// missing parents before it. For users of Curator: `create().orSetData()`.
+    /// Sets the data of a node unconditionally, or creates the node with `mode` if it does not exist,
+    /// including missing parents. It corresponds to Curator's `create().orSetData()`.
     ///
-    /// One request when the node exists, and one write more in it, to a node of the session's own in a folder
-    /// called `_docent`. It happens exactly once: when the reply is lost it is found out whether it was
-    /// applied, and it is sent again if not. The mode of a node that exists stays as it is.
+    /// If the node exists, this takes one request. The request contains one additional write, to an internal
+    /// node of the session in a folder called `_docent`. The write is applied exactly once: if the reply is
+    /// lost, the client finds out whether it was applied, and sends it again if not. The mode of an existing
+    /// node does not change.
     ///
     /// # Errors
-    /// `InvalidInput` also for the mode of an ephemeral or sequential node: a sequential one is always
-    /// created, and an ephemeral one that exists may go with the session of somebody else.
-    /// [`KeptNode`](crate::recipe::KeptNode) keeps such a node. `NoAuth`, `TooLarge`,
-    /// `NoChildrenForEphemerals`, `Timeout`, `Closed`; `Unsupported` for a time to live where the servers
-    /// have that switched off; `OutcomeUnknown` when the session ended before the outcome could be found out.
+    /// `InvalidInput` also for the mode of an ephemeral or sequential node: a sequential node is always
+    /// created, and an existing ephemeral node may expire with the session of another client.
+    /// [`KeptNode`](crate::recipe::KeptNode) keeps an ephemeral node. `NoAuth`, `TooLarge`,
+    /// `NoChildrenForEphemerals`, `Timeout`, `Closed`; `Unsupported` for a time to live if the servers have
+    /// it disabled; `OutcomeUnknown` if the session ended before the outcome could be determined.
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: it may have been written. If it was not before the call is dropped
-    /// and its marker deleted, it never will be.
+    /// This method is *not* cancel safe: the write may have been applied. Dropping the call deletes the
+    /// session's internal node of this write; if the write was not applied by then, it never will be.
     pub async fn create_or_set(
         &self,
         path: &str,
@@ -44,10 +45,10 @@ impl Client {
         let node = VersionedNode::new(self, path)?;
         let wire = mode.to_proto().0;
         if wire.is_ephemeral() || wire.is_sequential() {
-            let detail = format!("mode {mode:?} must be that of a persistent node without a number");
+            let detail = format!("mode {mode:?} must be persistent and not sequential");
             return Err(Error::invalid_input("write", detail).at(path));
         }
-        // On the heap, because it holds the futures of several transactions.
+        // Boxed because it holds the futures of several transactions.
         Box::pin(create_or_set(&node, data.into(), mode)).await
     }
 }
@@ -58,16 +59,16 @@ async fn create_or_set(node: &VersionedNode, data: Bytes, mode: CreateMode) -> R
     loop {
         let node = cas.versioned();
         let set = node.client().transaction().set(node.path(), data.clone(), None);
-        if let Ended::Applied(committed) = node.commit(set, false).await? {
+        if let CommitOutcome::Applied(committed) = node.commit(set, false).await? {
             let stat = match committed.results.and_then(|results| results.into_iter().next()) {
                 Some(TransactionResult::Set(stat)) => Some(stat),
-                _ => look(&node, committed.marker.mzxid).await,
+                _ => stat_of(&node, committed.marker.mzxid).await,
             };
             return Ok(CreatedOrSet { is_new: false, mzxid: committed.marker.mzxid, stat });
         }
         let create = node.client().transaction().create(node.path(), data.clone(), mode);
         match node.commit(create, true).await? {
-            Ended::Applied(committed) => {
+            CommitOutcome::Applied(committed) => {
                 let mzxid = committed.marker.mzxid;
                 return Ok(CreatedOrSet {
                     is_new: true,
@@ -75,12 +76,12 @@ async fn create_or_set(node: &VersionedNode, data: Bytes, mode: CreateMode) -> R
                     stat: Some(node.written(None, &data, committed)),
                 });
             }
-            // Somebody else created it in between.
-            Ended::Conflict => cas.lost().await?,
-            Ended::NoParent if missing_parents == PARENT_ROUNDS => {
+            // Another client created the node in between.
+            CommitOutcome::Conflict => cas.lost().await?,
+            CommitOutcome::NoParent if missing_parents == PARENT_ROUNDS => {
                 return Err(Error::new(ErrorKind::NoNode, "write").at(node.path()));
             }
-            Ended::NoParent => {
+            CommitOutcome::NoParent => {
                 missing_parents += 1;
                 node.client().ensure_parent(node.node_path()).await?;
             }
@@ -88,10 +89,10 @@ async fn create_or_set(node: &VersionedNode, data: Bytes, mode: CreateMode) -> R
     }
 }
 
-/// The stat of the node that the transaction `mzxid` wrote, unless it was written again since.
-async fn look(node: &VersionedNode, mzxid: i64) -> Option<Stat> {
+/// Reads the stat of the node that the transaction `mzxid` wrote; `None` if the node was written again since.
+async fn stat_of(node: &VersionedNode, mzxid: i64) -> Option<Stat> {
     let client = node.client();
-    // It is written: without a look the answer is less, and no error.
+    // The node is written: if this read fails, the answer has no stat, but is not an error.
     let stat = match client.sync(node.path()).await {
         Ok(()) => client.exists(node.path()).await,
         Err(error) => Err(error),
@@ -99,7 +100,9 @@ async fn look(node: &VersionedNode, mzxid: i64) -> Option<Stat> {
     match stat {
         Ok(stat) => stat.filter(|stat| stat.mzxid == mzxid),
         Err(error) => {
-            tracing::debug!(path = node.path(), %error, "a written node could not be looked at");
+            // Event: A node was written, but the client could not read its metadata afterwards. The write
+            // counts as successful.
+            tracing::debug!(path = node.path(), %error, "cannot read the metadata of a written node");
             None
         }
     }

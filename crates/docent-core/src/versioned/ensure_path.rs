@@ -4,27 +4,27 @@ use crate::error::Error;
 use bytes::Bytes;
 
 impl Client {
-    /// Makes sure that there is a node at `path`: makes a persistent one without data, and missing parents,
-    /// and leaves one alone that exists. For users of kazoo: the method of the same name.
+    /// Ensures that a node exists at `path`: creates a persistent node without data, and missing parents,
+    /// unless the node exists. It corresponds to kazoo's method of the same name.
     ///
-    /// One request when it exists. Parents that it makes are of the kind that
-    /// [`ClientBuilder::parents`](crate::ClientBuilder::parents) says; they stay, too, as long as the node
-    /// does. It is made exactly: a request that is applied late does not bring the node back that somebody
-    /// deleted since.
+    /// If the node exists, this takes one request. Created parents are of the kind set with
+    /// [`ClientBuilder::parents`](crate::ClientBuilder::parents), and remain at least as long as the node.
+    /// The node is created exactly: a late request does not bring back a node that another client deleted
+    /// since.
     ///
     /// # Errors
-    /// `NoAuth`, `NoChildrenForEphemerals`, `InvalidInput`, `Timeout`, `Closed`; `OutcomeUnknown` when the
-    /// session ended before it could be found out whether it was made.
+    /// `NoAuth`, `NoChildrenForEphemerals`, `InvalidInput`, `Timeout`, `Closed`; `OutcomeUnknown` if the
+    /// session ended before the client could find out whether the node was created.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: the node may have been made, and calling it again does no harm.
+    /// This method is cancel safe: the node may have been created, and repeating the call does no harm.
     pub async fn ensure_path(&self, path: &str) -> Result<(), Error> {
-        // Needs no permission on any node, and the root is there in any case.
+        // `exists` needs no permission, and the root always exists.
         if self.exists(path).await?.is_some() {
             return Ok(());
         }
         let node = VersionedNode::new(self, path)?;
-        // Where somebody else was faster it is there, too.
+        // If another client was faster, the node exists as well.
         Box::pin(node.write(None, &Bytes::new(), |transaction| transaction)).await.map(drop)
     }
 }

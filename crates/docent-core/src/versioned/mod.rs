@@ -1,5 +1,5 @@
-//! A value in a node of its own, written exactly: what configuration, shared values and counters have in
-//! common.
+//! A value in a dedicated node, written exactly: the common basis of configuration, shared values and
+//! counters.
 
 mod cas_loop;
 mod create_or_set;
@@ -10,5 +10,5 @@ mod node;
 pub use cas_loop::CasLoop;
 pub use create_or_set::CreatedOrSet;
 pub use curator::{decode_count, is_revocation};
-use node::Ended;
+use node::CommitOutcome;
 pub use node::VersionedNode;

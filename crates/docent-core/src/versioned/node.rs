@@ -7,7 +7,7 @@ use std::fmt;
 use std::time::Duration;
 
 /// A value in a persistent node, written by [exact transactions](Transaction::commit_exactly): a lost reply
-/// neither doubles nor hides a write, and its outcome is known all the same.
+/// neither repeats nor hides a write, because the outcome is determined afterwards.
 ///
 /// A write is not bound to a hold. To write only while a right is held, use
 /// [`Held::transaction`](crate::Held::transaction), or [`Hold::end_with`](crate::recipe::Hold::end_with) to
@@ -34,30 +34,30 @@ pub struct VersionedNode {
     path: NodePath,
 }
 
-/// Result of a transaction of a node.
-pub(super) enum Ended {
+/// Result of a transaction on a node.
+pub(super) enum CommitOutcome {
     Applied(Committed),
-    /// Somebody else was faster.
+    /// Another client was faster.
     Conflict,
     /// The parent is missing.
     NoParent,
 }
 
 impl VersionedNode {
-    /// The node at `path`.
+    /// Creates a handle for the node at `path`. Does no I/O.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule or is the root.
+    /// `InvalidInput` if the path breaks a rule or is the root.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
         Ok(Self { client: client.clone(), path: NodePath::new("write", path)? })
     }
 
-    /// The client it was made with.
+    /// The client of this handle.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// The path, as it was given.
+    /// The path as given to the constructor.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -71,18 +71,18 @@ impl VersionedNode {
         &self.path
     }
 
-    /// The same node, with another time for each of its operations.
+    /// Returns the same node, with another timeout for each of its operations.
     #[must_use]
     pub fn within(&self, timeout: Duration) -> Self {
         Self { client: self.client.with_operation_timeout(timeout), path: self.path.clone() }
     }
 
-    /// Begins to read and write until nobody else is faster.
+    /// Starts a loop that reads and writes until no other client is faster.
     pub fn cas_loop(&self) -> CasLoop {
         CasLoop::new(self)
     }
 
-    /// The node as the server knows it that this client talks to; `None` when there is none.
+    /// Reads the node from the server of this client's connection; `None` if the node does not exist.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`.
@@ -97,22 +97,24 @@ impl VersionedNode {
         }
     }
 
-    /// Writes `data` if the node is still as in `seen`, which is `None` for no node; together with the
-    /// operations that `with` adds. Missing parents are created. Returns the node's new stat; `None` when
-    /// somebody else was faster, there or at a node of the other operations, and nothing was written.
+    /// Writes `data`, together with the operations that `with` adds, if the node is still as in `seen`, which
+    /// is `None` if the node did not exist. Missing parents are created.
     ///
-    /// Where the reply was lost, the counts of children in the stat are those of `seen`.
+    /// Returns the node's new stat. Returns `None` if another client was faster, at this node or at a node of
+    /// the other operations; nothing was written then. If the reply was lost, the child counts in the stat
+    /// are those of `seen`.
     ///
     /// # Caveats
-    /// The servers compare the version. A node that was deleted and created anew since, and has the same
-    /// version by now, passes for the seen one: nothing in the protocol tells the two apart before the write.
+    /// The servers compare the version. A node that was deleted and re-created since, and has the same
+    /// version now, is taken for the node that was seen: the protocol cannot distinguish the two before the
+    /// write.
     ///
     /// # Errors
-    /// `NoAuth`, `TooLarge`, `NoChildrenForEphemerals`, `Timeout`, `Closed`; `OutcomeUnknown` when the
-    /// session ended before the outcome could be found out.
+    /// `NoAuth`, `TooLarge`, `NoChildrenForEphemerals`, `Timeout`, `Closed`; `OutcomeUnknown` if the session
+    /// ended before the outcome could be determined.
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: it may have been written.
+    /// This method is *not* cancel safe: the write may have been applied.
     pub async fn write(
         &self,
         seen: Option<&Stat>,
@@ -127,40 +129,41 @@ impl VersionedNode {
                 None => transaction.create(&self.path, data.clone(), CreateMode::Persistent),
             };
             match Box::pin(self.commit(with(transaction), seen.is_none())).await? {
-                Ended::Applied(committed) => return Ok(Some(self.written(seen, data, committed))),
-                Ended::Conflict => return Ok(None),
-                Ended::NoParent => Box::pin(self.client.ensure_parent(&self.path)).await?,
+                CommitOutcome::Applied(committed) => return Ok(Some(self.written(seen, data, committed))),
+                CommitOutcome::Conflict => return Ok(None),
+                CommitOutcome::NoParent => Box::pin(self.client.ensure_parent(&self.path)).await?,
             }
         }
         Err(Error::new(ErrorKind::NoNode, "write").at(&self.path))
     }
 
-    /// Deletes the node if it is still the one that was `seen`, after the operations that `with` adds. False
-    /// when somebody else was faster, there or at a node of the other operations, and nothing was done.
+    /// Deletes the node if it is still as in `seen`, after the operations that `with` adds. Returns false if
+    /// another client was faster, at this node or at a node of the other operations; nothing was changed
+    /// then.
     ///
     /// # Errors
-    /// `NotEmpty` when there is something below it; else as [`write`](Self::write).
+    /// `NotEmpty` if the node has children; otherwise the same as [`write`](Self::write).
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: it may have been deleted.
+    /// This method is *not* cancel safe: the node may have been deleted.
     pub async fn delete(
         &self,
         seen: &Stat,
         with: impl Fn(Transaction) -> Transaction,
     ) -> Result<bool, Error> {
-        // First of all: nodes below it do not matter if it was changed.
+        // Check first: if the node was changed, children below it do not matter.
         let same = self.client.transaction().check(&self.path, seen.version);
         let transaction = with(same).delete(&self.path, seen.version);
-        Ok(matches!(Box::pin(self.commit(transaction, false)).await?, Ended::Applied(_)))
+        Ok(matches!(Box::pin(self.commit(transaction, false)).await?, CommitOutcome::Applied(_)))
     }
 
-    /// Writes `data` whatever data the node has, and creates the node if there is none.
+    /// Writes `data` unconditionally, and creates the node if it does not exist.
     ///
     /// # Errors
-    /// As [`write`](Self::write).
+    /// Same as [`write`](Self::write).
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: it may have been written.
+    /// This method is *not* cancel safe: the write may have been applied.
     pub async fn set(&self, data: impl Into<Bytes>) -> Result<(), Error> {
         let data = data.into();
         let mut cas = self.cas_loop();
@@ -168,10 +171,10 @@ impl VersionedNode {
             let versioned = cas.versioned();
             let set = versioned.client.transaction().set(&self.path, data.clone(), None);
             match Box::pin(versioned.commit(set, false)).await? {
-                Ended::Applied(_) => return Ok(()),
-                Ended::Conflict | Ended::NoParent => {}
+                CommitOutcome::Applied(_) => return Ok(()),
+                CommitOutcome::Conflict | CommitOutcome::NoParent => {}
             }
-            // There was no node.
+            // The node did not exist.
             if versioned.write(None, &data, |transaction| transaction).await?.is_some() {
                 return Ok(());
             }
@@ -179,24 +182,35 @@ impl VersionedNode {
         }
     }
 
-    pub(super) async fn commit(&self, transaction: Transaction, creates: bool) -> Result<Ended, Error> {
+    pub(super) async fn commit(
+        &self,
+        transaction: Transaction,
+        creates: bool,
+    ) -> Result<CommitOutcome, Error> {
         match transaction.commit_marked().await {
-            Ok(committed) => Ok(Ended::Applied(committed)),
+            Ok(committed) => Ok(CommitOutcome::Applied(committed)),
             Err(error) => match error.kind() {
-                ErrorKind::NoNode if creates && error.path() == Some(&self.path) => Ok(Ended::NoParent),
-                ErrorKind::NoNode | ErrorKind::NodeExists | ErrorKind::BadVersion => Ok(Ended::Conflict),
+                ErrorKind::NoNode if creates && error.path() == Some(&self.path) => {
+                    Ok(CommitOutcome::NoParent)
+                }
+                ErrorKind::NoNode | ErrorKind::NodeExists | ErrorKind::BadVersion => {
+                    Ok(CommitOutcome::Conflict)
+                }
                 _ => Err(error),
             },
         }
     }
 
-    /// The stat of the written node. A create in a transaction may have no stat in its result, and a lost
-    /// reply has none: it is made from that of the marker then.
+    /// Returns the stat of the written node. If the results contain no stat, because of a create in a
+    /// transaction or a lost reply, the stat is derived from that of the marker.
     pub(super) fn written(&self, seen: Option<&Stat>, data: &Bytes, committed: Committed) -> Stat {
         let Committed { results, marker } = committed;
         if let Some(TransactionResult::Set(stat)) = results.and_then(|results| results.into_iter().next()) {
             if seen.is_some_and(|seen| seen.czxid != stat.czxid) {
-                tracing::warn!(path = %self.path, "a node was deleted and created anew as it was written");
+                // Event: Another client deleted and re-created a versioned node between this client's read
+                // and its write. The write was applied to the new node.
+                // Action: Find out which program deletes the node.
+                tracing::warn!(path = %self.path, "the node was deleted and re-created between the read and the write; the write applies to the new node");
             }
             return stat;
         }

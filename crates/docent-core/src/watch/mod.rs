@@ -1,6 +1,6 @@
-//! Streams of what a watched node shows.
+//! Streams of the state of a watched node.
 
 mod stream;
 
 pub use stream::WatchStream;
-pub(crate) use stream::{LONGEST_PAUSE, patience};
+pub(crate) use stream::{LONGEST_PAUSE, retry_backoff};

@@ -1,8 +1,8 @@
 //! Streams of a node's data, existence or children, over re-armed one-shot watches.
 //!
-//! A read and its watch are one step at the server, so each change after the read is seen; a change between
-//! watch and read is in the next read. After a lost link the session's watches are set again and fire for the
-//! gap; in a new session the node is read again, and only a change is emitted.
+//! A read and its watch are one step at the server, so every change after the read is reported, and a change
+//! between watch and read is in the next read. After a lost link, the session's watches are re-armed and fire
+//! for changes made during the gap. In a new session the node is read again, and only a change is emitted.
 
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
@@ -22,40 +22,40 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 impl Client {
-    /// Follows a node's data: `None` while there is no node. Emits the present state first, then each change
-    /// by transaction (also when the new data equals the old). Intermediate values may be coalesced, the last
-    /// one never is: `None` again says that a node was created and deleted since.
+    /// Follows a node's data: `None` while the node does not exist. Emits the current state first, then each
+    /// change by transaction, even if the new data equals the old. Intermediate values may be skipped, but
+    /// never the last one. A second `None` in a row means that a node was created and deleted in between.
     ///
-    /// The stream survives lost links and sessions and ends only when the client is closed. An error that is
-    /// not about the connection, such as `NoAuth`, is emitted once; it goes on trying.
+    /// The stream survives lost links and sessions and ends only when the client is closed. An error that
+    /// does not concern the connection, such as `NoAuth`, is emitted once, and the stream keeps retrying.
     ///
     /// # On drop
     /// The watch at the server is removed.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule.
+    /// `InvalidInput` if the path breaks a rule.
     pub fn watch_data(&self, path: &str) -> Result<WatchStream<Node>, Error> {
         let full = self.shared().namespace.full("watch_data", path)?;
         let read = |path| Request::GetData { path, watch: true };
         Ok(WatchLoop::new(self, "watch_data", path, full, read, data).into_stream())
     }
 
-    /// Follows the children of a node: `None` while there is no node. Else as
+    /// Follows the children of a node: `None` while the node does not exist. Otherwise the same as
     /// [`watch_data`](Self::watch_data).
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule.
+    /// `InvalidInput` if the path breaks a rule.
     pub fn watch_children(&self, path: &str) -> Result<WatchStream<Children>, Error> {
         let full = self.shared().namespace.full("watch_children", path)?;
         let read = |path| Request::GetChildren2 { path, watch: true };
         Ok(WatchLoop::new(self, "watch_children", path, full, read, children).into_stream())
     }
 
-    /// Follows the stat of a node: `None` while there is no node. Emits when it is created, deleted or its
-    /// data is set. Else as [`watch_data`](Self::watch_data).
+    /// Follows the stat of a node: `None` while the node does not exist. Emits when the node is created or
+    /// deleted, or when its data is set. Otherwise the same as [`watch_data`](Self::watch_data).
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule.
+    /// `InvalidInput` if the path breaks a rule.
     pub fn watch_exists(&self, path: &str) -> Result<WatchStream<Stat>, Error> {
         let full = self.shared().namespace.full("watch_exists", path)?;
         Ok(WatchLoop::new(self, "watch_exists", path, full, exists, |response| existence(&response))
@@ -63,7 +63,7 @@ impl Client {
     }
 }
 
-/// A stream of snapshots of one node, `None` while there is no node. See [`Client::watch_data`].
+/// A stream of snapshots of one node, `None` while the node does not exist. See [`Client::watch_data`].
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct WatchStream<T>(SyncStream<Result<Option<T>, Error>>);
 
@@ -81,10 +81,10 @@ impl<T> fmt::Debug for WatchStream<T> {
     }
 }
 
-/// Version of a snapshot: the transactions that created the node and that changed it last.
+/// Version of a snapshot: the transactions that created the node and that last changed it.
 type Version = (i64, i64);
 
-/// Reads an answer as a snapshot with its version; `None` for an answer that does not fit.
+/// Converts an answer to a snapshot with its version; `None` for an answer of the wrong kind.
 type Understand<T> = fn(Response) -> Option<(T, Version)>;
 
 fn exists(path: String) -> Request {
@@ -107,14 +107,14 @@ fn existence(response: &Response) -> Option<(Stat, Version)> {
 }
 
 struct WatchLoop<T> {
-    // Not a `Client`: a stream does not keep its client open.
+    // Not a `Client`, because a stream does not keep its client open.
     shared: Arc<Shared>,
     operation: &'static str,
     path: String,
     full: String,
     read: fn(String) -> Request,
     understand: Understand<T>,
-    /// Snapshot emitted last: none yet, no node, or a node's version.
+    /// Last emitted snapshot: none yet, no node, or a node's version.
     emitted: Option<Option<Version>>,
     watch: Option<Box<Watch>>,
     /// The last generation that is known to have ended.
@@ -124,11 +124,11 @@ struct WatchLoop<T> {
 }
 
 /// Result of one read.
-enum Looked<T> {
-    /// The snapshot is news.
+enum ReadOutcome<T> {
+    /// The snapshot has changed.
     Emit(Result<Option<T>, Error>),
-    /// It is not: wait for the watch, or read again if there is none.
-    Known,
+    /// The snapshot is unchanged: wait for the watch, or read again if there is none.
+    Unchanged,
     /// The client is closed.
     Closed,
 }
@@ -153,7 +153,7 @@ impl<T: Send + 'static> WatchLoop<T> {
             watch: None,
             ended: 0,
             failed: None,
-            backoff: patience(),
+            backoff: retry_backoff(),
         }
     }
 
@@ -172,16 +172,16 @@ impl<T: Send + 'static> WatchLoop<T> {
                 self.watch = None;
                 match fired {
                     Fired::Ended(SessionEnd::Closed) => return None,
-                    // It may be gone before it is read: then its deletion is the news.
+                    // The node may be deleted before it is read; then emit its deletion.
                     Fired::Event(EventKind::Created) if self.emitted == Some(None) => self.emitted = None,
                     Fired::Event(_) | Fired::Ended(_) => {}
                 }
             }
             let generation = self.generation().await?;
-            match self.look(&generation).await {
-                Looked::Emit(item) => return Some(item),
-                Looked::Known => {}
-                Looked::Closed => return None,
+            match self.read_once(&generation).await {
+                ReadOutcome::Emit(item) => return Some(item),
+                ReadOutcome::Unchanged => {}
+                ReadOutcome::Closed => return None,
             }
         }
     }
@@ -195,10 +195,10 @@ impl<T: Send + 'static> WatchLoop<T> {
         }
     }
 
-    async fn look(&mut self, generation: &SessionGeneration) -> Looked<T> {
-        let reply = match self.ask(generation, (self.read)(self.full.clone())).await {
+    async fn read_once(&mut self, generation: &SessionGeneration) -> ReadOutcome<T> {
+        let reply = match self.request(generation, (self.read)(self.full.clone())).await {
             Ok(reply) => reply,
-            Err(looked) => return looked,
+            Err(outcome) => return outcome,
         };
         match reply.result {
             Ok(response) => {
@@ -209,33 +209,37 @@ impl<T: Send + 'static> WatchLoop<T> {
                 self.watch = reply.watch;
                 self.no_node()
             }
-            Err(Code::NO_NODE) => match self.ask(generation, exists(self.full.clone())).await {
+            Err(Code::NO_NODE) => match self.request(generation, exists(self.full.clone())).await {
                 Ok(reply) if reply.result == Err(Code::NO_NODE) => {
                     self.watch = reply.watch;
                     self.no_node()
                 }
                 Ok(reply) => match reply.result {
-                    // It was created in between: read it.
-                    Ok(_) => Looked::Known,
+                    // The node was created in between: read it.
+                    Ok(_) => ReadOutcome::Unchanged,
                     Err(code) => self.refused(code).await,
                 },
-                Err(looked) => looked,
+                Err(outcome) => outcome,
             },
             Err(code) => self.refused(code).await,
         }
     }
 
-    /// Sends a read. Without an answer the error says how to go on.
-    async fn ask(&mut self, generation: &SessionGeneration, request: Request) -> Result<Reply, Looked<T>> {
+    /// Sends a read. If there is no answer, the error is the result of the attempt.
+    async fn request(
+        &mut self,
+        generation: &SessionGeneration,
+        request: Request,
+    ) -> Result<Reply, ReadOutcome<T>> {
         match generation.session.submit(request, Lane::Call).await.answer() {
             Ok(reply) => Ok(reply),
             Err(cause) => Err(match cause {
-                Cause::Ended(SessionEnd::Closed) => Looked::Closed,
+                Cause::Ended(SessionEnd::Closed) => ReadOutcome::Closed,
                 Cause::Ended(_) => {
                     self.ended = generation.number;
-                    Looked::Known
+                    ReadOutcome::Unchanged
                 }
-                Cause::LinkLost => Looked::Known,
+                Cause::LinkLost => ReadOutcome::Unchanged,
                 Cause::QueueFull | Cause::Deadline | Cause::TooManyEphemerals { .. } => self.pause().await,
                 Cause::TooLarge { size, limit } => {
                     self.failed(Error::too_large(self.operation, size, limit)).await
@@ -244,53 +248,53 @@ impl<T: Send + 'static> WatchLoop<T> {
         }
     }
 
-    fn node(&mut self, response: Response) -> Looked<T> {
+    fn node(&mut self, response: Response) -> ReadOutcome<T> {
         self.failed = None;
-        self.backoff = patience();
+        self.backoff = retry_backoff();
         match (self.understand)(response) {
             Some((snapshot, version)) if self.emitted != Some(Some(version)) => {
                 self.emitted = Some(Some(version));
-                Looked::Emit(Ok(Some(snapshot)))
+                ReadOutcome::Emit(Ok(Some(snapshot)))
             }
-            _ => Looked::Known,
+            _ => ReadOutcome::Unchanged,
         }
     }
 
-    fn no_node(&mut self) -> Looked<T> {
+    fn no_node(&mut self) -> ReadOutcome<T> {
         self.failed = None;
-        self.backoff = patience();
+        self.backoff = retry_backoff();
         if self.emitted == Some(None) {
-            return Looked::Known;
+            return ReadOutcome::Unchanged;
         }
         self.emitted = Some(None);
-        Looked::Emit(Ok(None))
+        ReadOutcome::Emit(Ok(None))
     }
 
-    /// A refusal is emitted when it is news, and tried again.
-    async fn refused(&mut self, code: Code) -> Looked<T> {
+    /// Emits a refusal if it is new, otherwise pauses before the next attempt.
+    async fn refused(&mut self, code: Code) -> ReadOutcome<T> {
         self.failed(Error::from_code(code, self.operation)).await
     }
 
-    /// An error is emitted when it is news; then it is tried again after a pause.
-    async fn failed(&mut self, error: Error) -> Looked<T> {
+    /// Emits an error if its kind is new, otherwise pauses before the next attempt.
+    async fn failed(&mut self, error: Error) -> ReadOutcome<T> {
         if self.failed.replace(error.kind()) != Some(error.kind()) {
-            return Looked::Emit(Err(error.at(&self.path)));
+            return ReadOutcome::Emit(Err(error.at(&self.path)));
         }
         self.pause().await
     }
 
-    async fn pause(&mut self) -> Looked<T> {
+    async fn pause(&mut self) -> ReadOutcome<T> {
         let pause = self.backoff.next().unwrap_or(LONGEST_PAUSE);
         tokio::select! {
-            () = tokio::time::sleep(pause) => Looked::Known,
-            () = self.shared.closing.cancelled() => Looked::Closed,
+            () = tokio::time::sleep(pause) => ReadOutcome::Unchanged,
+            () = self.shared.closing.cancelled() => ReadOutcome::Closed,
         }
     }
 }
 
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// Pauses between reads that are refused.
-pub(crate) fn patience() -> Backoff {
+/// Pauses between refused reads.
+pub(crate) fn retry_backoff() -> Backoff {
     RetryPolicy::exponential().between(Duration::from_millis(200), LONGEST_PAUSE).start()
 }

@@ -1,5 +1,5 @@
-//! The search for servers on virtual time: addresses that lead nowhere, names that resolve no more, and the
-//! order of dialling.
+//! The search for servers in virtual time: unreachable addresses, names that no longer resolve, and the order
+//! of dialling.
 
 use crate::link::{Link, attached};
 use bytes::BytesMut;
@@ -17,21 +17,22 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// The order of addresses is random: with so many clients each of them came first.
+/// Number of clients. The order of addresses is random; with this number, each address is tried first by some
+/// client.
 const CLIENTS: usize = 24;
 
-/// Site at an address.
+/// What is at an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Site {
     /// Packets vanish.
     Hole,
-    /// Nobody listens.
-    Nobody,
+    /// Nothing listens, and connections are refused.
+    Unused,
     /// A server, with the time that a connection to it takes.
     Server(Duration),
 }
 
-use Site::{Hole, Nobody, Server};
+use Site::{Hole, Server, Unused};
 
 /// The servers behind one name.
 #[derive(Debug, Clone)]
@@ -41,10 +42,10 @@ struct Net(Arc<Mutex<State>>);
 struct State {
     sites: HashMap<SocketAddr, Site>,
     resolves: bool,
-    /// Requests to create are not answered.
+    /// Creates are not answered.
     holds_writes: bool,
     dialled: Vec<SocketAddr>,
-    /// Links with their address, and the number of frames that came.
+    /// Links with their address, and the number of frames received.
     links: Vec<(SocketAddr, usize)>,
     /// Sessions that were opened or attached to.
     attached: Vec<(SocketAddr, i64)>,
@@ -154,7 +155,7 @@ impl Transport for Net {
         Box::pin(async move {
             match site {
                 Some(Hole) => pending().await,
-                Some(Nobody) | None => Err(io::ErrorKind::ConnectionRefused.into()),
+                Some(Unused) | None => Err(io::ErrorKind::ConnectionRefused.into()),
                 Some(Server(after)) => {
                     sleep(after).await;
                     let (server, client) = Link::open();
@@ -171,7 +172,7 @@ fn address(number: u8) -> SocketAddr {
 }
 
 #[tokio::test(start_paused = true)]
-async fn addresses_of_a_name_that_lead_nowhere_do_not_keep_a_client_from_the_one_that_serves() {
+async fn dead_addresses_of_a_name_do_not_keep_a_client_from_the_working_one() {
     for _ in 0..CLIENTS {
         let net = Net::new([Hole, Hole, Server(Duration::ZERO)]);
         let start = Instant::now();
@@ -182,9 +183,9 @@ async fn addresses_of_a_name_that_lead_nowhere_do_not_keep_a_client_from_the_one
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_servers_that_are_dialled_at_the_same_time_only_one_hears_of_the_session() {
+async fn of_servers_dialled_simultaneously_only_one_receives_the_session() {
     for _ in 0..CLIENTS {
-        // The second attempt begins when the first has gone on for a while, and may come to its end first.
+        // The second attempt starts while the first is in progress, and may finish first.
         let net = Net::new([Server(Duration::from_millis(400)), Server(Duration::from_millis(150)), Hole]);
         let client = net.builder().connect().await.unwrap();
         client.exists("/a").await.unwrap();
@@ -197,12 +198,12 @@ async fn of_servers_that_are_dialled_at_the_same_time_only_one_hears_of_the_sess
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_name_that_resolves_no_more_is_looked_for_where_it_was() {
+async fn a_name_that_no_longer_resolves_keeps_its_last_known_addresses() {
     let net = Net::new([Server(Duration::ZERO)]);
     let client = net.builder().connect().await.unwrap();
     let session = client.session_id();
     net.state().resolves = false;
-    net.state().sites.insert(address(1), Nobody);
+    net.state().sites.insert(address(1), Unused);
     net.reset();
     assert!(timeout(Duration::from_secs(5), client.exists("/a")).await.is_err());
     let error = client.health().last_error.unwrap();
@@ -210,7 +211,7 @@ async fn a_name_that_resolves_no_more_is_looked_for_where_it_was() {
     net.state().sites.insert(address(1), Server(Duration::ZERO));
     client.exists("/a").await.unwrap();
     assert_eq!((client.session_id(), client.health().last_error), (session, None));
-    // Where it is now counts more than where it was.
+    // The current address counts more than the previous one.
     net.state().resolves = true;
     net.state().sites = HashMap::from([(address(2), Server(Duration::ZERO))]);
     net.reset();
@@ -219,62 +220,62 @@ async fn a_name_that_resolves_no_more_is_looked_for_where_it_was() {
     client.close().await;
 }
 
-/// A client that was attached to the address returned, and has lost its link with a write unanswered.
-async fn left_with_a_write(net: &Net) -> (Client, SocketAddr) {
+/// A client that was attached to the returned address, and has lost its link while a write was unanswered.
+async fn abandoned_with_a_write(net: &Net) -> (Client, SocketAddr) {
     let client = net.builder().connect().await.unwrap();
-    let left = net.attached_to();
+    let abandoned = net.attached_to();
     net.state().holds_writes = true;
     let create = client.create("/a", "", CreateMode::Persistent);
     assert!(timeout(Duration::from_secs(1), create).await.is_err());
     net.state().holds_writes = false;
-    (client, left)
+    (client, abandoned)
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_was_left_with_unanswered_writes_is_dialled_after_all_others() {
+async fn a_server_with_unanswered_writes_is_dialled_after_all_others() {
     for _ in 0..CLIENTS {
         let net = Net::new([Server(Duration::ZERO); 3]);
-        let (client, left) = left_with_a_write(&net).await;
-        // The others are slower than any head start.
+        let (client, abandoned) = abandoned_with_a_write(&net).await;
+        // The other servers are slower than any head start.
         for (at, site) in &mut net.state().sites {
-            if *at != left {
+            if *at != abandoned {
                 *site = Server(Duration::from_secs(1));
             }
         }
         net.reset();
         client.exists("/a").await.unwrap();
-        assert_ne!(net.attached_to(), left);
+        assert_ne!(net.attached_to(), abandoned);
         client.close().await;
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_was_left_with_unanswered_writes_is_dialled_when_no_other_is_there() {
-    for other in [Hole, Nobody] {
+async fn a_server_with_unanswered_writes_is_dialled_if_there_is_no_other() {
+    for other in [Hole, Unused] {
         let net = Net::new([Server(Duration::ZERO); 3]);
-        let (client, left) = left_with_a_write(&net).await;
+        let (client, abandoned) = abandoned_with_a_write(&net).await;
         for (at, site) in &mut net.state().sites {
-            if *at != left {
+            if *at != abandoned {
                 *site = other;
             }
         }
         net.state().dialled.clear();
         net.reset();
         client.exists("/a").await.unwrap();
-        assert_eq!(net.attached_to(), left);
-        assert_eq!(net.state().dialled.iter().position(|at| *at == left), Some(2));
+        assert_eq!(net.attached_to(), abandoned);
+        assert_eq!(net.state().dialled.iter().position(|at| *at == abandoned), Some(2));
         client.close().await;
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_only_server_that_was_left_with_unanswered_writes_is_dialled_at_once() {
+async fn an_only_server_with_unanswered_writes_is_dialled_immediately() {
     let net = Net::new([Server(Duration::ZERO)]);
-    let (client, left) = left_with_a_write(&net).await;
+    let (client, abandoned) = abandoned_with_a_write(&net).await;
     sleep(Duration::from_secs(1)).await;
     net.reset();
     sleep(Duration::from_millis(1)).await;
-    assert_eq!(net.attached_to(), left);
+    assert_eq!(net.attached_to(), abandoned);
     assert_eq!(net.state().attached.len(), 2);
     client.close().await;
 }

@@ -1,4 +1,4 @@
-//! A server's end of a link.
+//! The server's end of a link.
 
 use bytes::{Bytes, BytesMut};
 use docent_core::Io;
@@ -13,13 +13,13 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// A link, and the client's end of it.
+    /// Opens a link, and returns it with the client's end.
     pub(crate) fn open() -> (Self, Box<dyn Io>) {
         let (client, io) = tokio::io::duplex(64 * 1024);
         (Self { io, frames: Frames::new(1024 * 1024), input: BytesMut::new() }, Box::new(client))
     }
 
-    /// The next frame; `None` when the client has closed the link. This method is cancel safe.
+    /// Waits for the next frame; `None` if the client has closed the link. This method is cancel safe.
     pub(crate) async fn next(&mut self) -> Option<Bytes> {
         loop {
             if let Some(frame) = self.frames.next(&mut self.input).unwrap() {
@@ -37,7 +37,8 @@ impl Link {
     }
 }
 
-/// Writes the answer that opens `session_id` with the timeout that was asked for; that of 0 refuses.
+/// Writes the answer that opens `session_id` with the requested timeout; a `session_id` of 0 refuses the
+/// session.
 pub(crate) fn attached(request: &ConnectRequest, session_id: i64, out: &mut BytesMut) {
     let response = ConnectResponse {
         timeout_ms: if session_id == 0 { 0 } else { request.timeout_ms },

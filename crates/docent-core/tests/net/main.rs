@@ -1,7 +1,7 @@
-//! A client on a network of its own and on virtual time: servers that are written out frame by frame.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+//! A client on a simulated network in virtual time, with servers that are scripted frame by frame.
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod dialing;
-mod farewell;
 mod link;
 mod refused_credentials;
+mod session_close;

@@ -1,4 +1,4 @@
-//! Refused credentials on virtual time, against a server that is written out frame by frame.
+//! Refused credentials in virtual time, against a server that is scripted frame by frame.
 
 use crate::link::{Link, attached};
 use bytes::{Bytes, BytesMut};
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Reaches servers that refuse the credentials of the first `refusals` sessions.
+/// Network of servers that refuse the credentials of the first `refusals` sessions.
 #[derive(Debug, Clone)]
 struct Servers {
     refusals: usize,
@@ -37,7 +37,7 @@ impl Transport for Servers {
 }
 
 impl Servers {
-    /// Serves one link until the client goes or is refused.
+    /// Serves one link until the client leaves or is refused.
     async fn serve(self, mut client: Link) {
         let mut session = None;
         while let Some(frame) = client.next().await {
@@ -56,7 +56,7 @@ impl Servers {
         }
     }
 
-    /// Opens a session or attaches to one. Returns its number.
+    /// Opens or attaches a session. Returns its number.
     fn connect(&self, frame: Bytes, out: &mut BytesMut) -> usize {
         let request = ConnectRequest::decode(frame).unwrap();
         let session = match usize::try_from(request.session_id).unwrap() {
@@ -67,7 +67,7 @@ impl Servers {
         session
     }
 
-    /// Answers a request: `exists` with a stat, others with nothing.
+    /// Answers a request: `exists` with a stat, other requests with an empty response.
     fn answer(&self, session: usize, frame: Bytes, out: &mut BytesMut) -> Code {
         let RequestFrame { xid, request } = RequestFrame::decode(frame).unwrap();
         let refused = matches!(request, Request::Auth { .. }) && session <= self.refusals;
@@ -96,7 +96,7 @@ fn builder(refusals: usize) -> (ClientBuilder, Servers) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn connecting_with_refused_credentials_fails_at_once() {
+async fn connecting_with_refused_credentials_fails_immediately() {
     let (builder, _) = builder(usize::MAX);
     let start = Instant::now();
     let error = builder.connect().await.unwrap_err();
@@ -105,7 +105,7 @@ async fn connecting_with_refused_credentials_fails_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn refused_credentials_fail_what_waits_and_are_tried_again_slowly() {
+async fn refused_credentials_fail_waiting_requests_and_are_retried_slowly() {
     let (builder, servers) = builder(3);
     let client = builder.build().unwrap();
     let mut state = client.state();
@@ -113,13 +113,13 @@ async fn refused_credentials_fail_what_waits_and_are_tried_again_slowly() {
     assert_eq!((error.kind(), error.path()), (ErrorKind::AuthFailed, Some("/a")));
     let refused = state.reached(ConnectionState::AuthFailed).await.unwrap();
     assert_eq!(refused.generation, 1);
-    // While it waits, new operations fail at once.
+    // While the client waits, new operations fail immediately.
     let start = Instant::now();
     assert_eq!(client.exists("/a").await.unwrap_err().kind(), ErrorKind::AuthFailed);
     assert_eq!(start.elapsed(), Duration::ZERO);
     let connected = state.reached(ConnectionState::Connected).await.unwrap();
     assert_eq!((connected.generation, servers.opened.load(Ordering::Relaxed)), (4, 4));
-    assert_eq!(servers.closed.load(Ordering::Relaxed), 3, "sessions of no use are ended");
+    assert_eq!(servers.closed.load(Ordering::Relaxed), 3, "useless sessions are ended");
     let range = Duration::from_secs(3 * 20)..Duration::from_secs(3 * 45);
     assert!(range.contains(&start.elapsed()), "{:?}", start.elapsed());
     client.exists("/a").await.unwrap();

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::time::Instant;
 
-/// One instance that a view knows, with its `Load`.
+/// An instance in a view, with its `Load`.
 pub(crate) struct Candidate<P> {
-    /// The name of its node.
+    /// Name of the instance's node.
     pub(crate) key: Arc<str>,
     pub(crate) instance: Arc<Instance<P>>,
-    /// The transaction that last wrote it.
+    /// Transaction that last wrote the instance.
     pub(crate) mzxid: i64,
     pub(crate) load: Arc<Load>,
 }
@@ -27,14 +27,14 @@ impl<P> Clone for Candidate<P> {
     }
 }
 
-/// Candidates in an order, found by their numbers in it.
+/// Ordered candidates, addressed by index.
 pub(crate) trait Candidates<P> {
     fn count(&self) -> usize;
 
-    /// The candidate with this number, which is below the count.
+    /// Returns the candidate at this index, which must be below the count.
     fn at(&self, index: usize) -> Option<&Candidate<P>>;
 
-    /// Number of the candidate with this key.
+    /// Returns the index of the candidate with this key.
     fn place(&self, key: &str) -> Option<usize>;
 
     fn each<'a>(&'a self) -> impl Iterator<Item = &'a Candidate<P>>
@@ -84,31 +84,31 @@ impl<P> Candidates<P> for [Candidate<P>] {
     }
 }
 
-/// Candidates that a pick is made of.
+/// Set of candidates that a pick chooses from.
 #[derive(Debug, Clone, Copy)]
 enum Among {
-    /// All that the view has.
+    /// All candidates of the view.
     All,
-    /// Those that pass a filter, or were not set aside.
+    /// Candidates that pass a filter, or that are not set aside.
     Some,
 }
 
-/// Chooses among instances by a policy, and remembers what that needs.
+/// Chooses among instances by a policy, and keeps the state that this needs.
 #[derive(Debug)]
 pub(crate) struct Balance {
     policy: PickPolicy,
     pub(super) rule: OutlierPolicy,
-    /// Turn of round robin among all candidates.
+    /// Round-robin position among all candidates.
     next: AtomicUsize,
-    /// Turns among some of them: those that pass a filter, or are not set aside.
+    /// Round-robin positions among subsets: candidates that pass a filter, or that are not set aside.
     round_robin: RoundRobin,
-    /// Key of the candidate that [`PickPolicy::Sticky`] sticks to.
+    /// Key of the candidate that [`PickPolicy::Sticky`] currently uses.
     chosen: Mutex<Option<Arc<str>>>,
-    /// `Load`s of instances that were set aside and are not known to be sound again.
-    troubled: Mutex<Vec<Weak<Load>>>,
-    /// True when `troubled` has some: then a pick has to leave them out. Changed only while `troubled` is
-    /// locked.
-    is_troubled: AtomicBool,
+    /// `Load`s of instances that were set aside and are not known to be healthy again.
+    unhealthy: Mutex<Vec<Weak<Load>>>,
+    /// True if `unhealthy` is not empty, so that a pick must skip instances. Changed only while `unhealthy`
+    /// is locked.
+    has_unhealthy: AtomicBool,
 }
 
 impl Balance {
@@ -119,18 +119,18 @@ impl Balance {
             next: AtomicUsize::new(0),
             round_robin: RoundRobin::default(),
             chosen: Mutex::default(),
-            troubled: Mutex::default(),
-            is_troubled: AtomicBool::new(false),
+            unhealthy: Mutex::default(),
+            has_unhealthy: AtomicBool::new(false),
         }
     }
 
-    /// One of all `candidates`; `None` when there is none. Instances that were set aside are picked only when
-    /// all are.
+    /// Picks one of all `candidates`, or returns `None` if there are none. Instances that are set aside are
+    /// picked only if all of them are.
     pub(crate) fn pick<P>(self: &Arc<Self>, candidates: &(impl Candidates<P> + ?Sized)) -> Option<Picked<P>> {
         self.pick_from(candidates, Among::All)
     }
 
-    /// As [`pick`](Self::pick), of some of all candidates.
+    /// Like [`pick`](Self::pick), among a subset of all candidates.
     pub(crate) fn pick_some<P>(self: &Arc<Self>, candidates: &[Candidate<P>]) -> Option<Picked<P>> {
         self.pick_from(candidates, Among::Some)
     }
@@ -140,8 +140,8 @@ impl Balance {
         candidates: &(impl Candidates<P> + ?Sized),
         among: Among,
     ) -> Option<Picked<P>> {
-        let is_troubled = self.is_troubled.load(Ordering::Relaxed);
-        let admitted = if is_troubled { self.admitted(candidates) } else { Vec::new() };
+        let has_unhealthy = self.has_unhealthy.load(Ordering::Relaxed);
+        let admitted = if has_unhealthy { self.admitted(candidates) } else { Vec::new() };
         let candidate = match admitted.is_empty() {
             true => self.choose(candidates, among),
             false => self.choose(&*admitted, Among::Some),
@@ -149,26 +149,27 @@ impl Balance {
         Some(Picked::new(candidate?, Arc::clone(self)))
     }
 
-    fn troubled(&self) -> MutexGuard<'_, Vec<Weak<Load>>> {
-        self.troubled.lock().unwrap_or_else(PoisonError::into_inner)
+    fn unhealthy(&self) -> MutexGuard<'_, Vec<Weak<Load>>> {
+        self.unhealthy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that the instance of `load` was set aside.
-    pub(super) fn is_aside(&self, load: &Arc<Load>) {
-        let mut troubled = self.troubled();
-        if !troubled.iter().any(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(load))) {
-            troubled.push(Arc::downgrade(load));
+    /// Records that the instance of `load` was set aside.
+    pub(super) fn note_set_aside(&self, load: &Arc<Load>) {
+        let mut unhealthy = self.unhealthy();
+        if !unhealthy.iter().any(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(load))) {
+            unhealthy.push(Arc::downgrade(load));
         }
-        self.is_troubled.store(true, Ordering::Relaxed);
+        self.has_unhealthy.store(true, Ordering::Relaxed);
     }
 
     fn admitted<P>(&self, candidates: &(impl Candidates<P> + ?Sized)) -> Vec<Candidate<P>> {
         let now = Instant::now();
-        let mut troubled = self.troubled();
-        // Not only of those that can be picked this time: others come back.
-        troubled.retain(|load| load.upgrade().is_some_and(|load| !load.is_sound(now, self.rule)));
-        self.is_troubled.store(!troubled.is_empty(), Ordering::Relaxed);
-        drop(troubled);
+        let mut unhealthy = self.unhealthy();
+        // Check all instances, not only those that can be picked this time, because others may become
+        // available again.
+        unhealthy.retain(|load| load.upgrade().is_some_and(|load| !load.is_healthy(now, self.rule)));
+        self.has_unhealthy.store(!unhealthy.is_empty(), Ordering::Relaxed);
+        drop(unhealthy);
         candidates.each().filter(|candidate| candidate.load.admits(now, self.rule)).cloned().collect()
     }
 
@@ -213,10 +214,10 @@ fn by_weight<P>(candidates: &(impl Candidates<P> + ?Sized)) -> usize {
     if total == 0 {
         return fastrand::usize(..candidates.count());
     }
-    let mut left = fastrand::u64(..total);
-    let met = candidates.each().position(|candidate| match left.checked_sub(weight(candidate)) {
+    let mut remaining = fastrand::u64(..total);
+    let met = candidates.each().position(|candidate| match remaining.checked_sub(weight(candidate)) {
         Some(rest) => {
-            left = rest;
+            remaining = rest;
             false
         }
         None => true,
@@ -258,7 +259,7 @@ mod tests {
         Arc::new(Balance::new(policy, OutlierPolicy::default()))
     }
 
-    /// How often each was picked in so many picks.
+    /// Returns how often each instance was picked in this number of picks.
     fn picks(balance: &Arc<Balance>, candidates: &[Candidate<()>], count: usize) -> BTreeMap<String, usize> {
         let mut picks = BTreeMap::new();
         for _ in 0..count {
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_picked_of_nobody() {
+    fn an_empty_set_yields_no_pick() {
         for policy in [
             PickPolicy::RoundRobin,
             PickPolicy::Random,
@@ -301,7 +302,7 @@ mod tests {
             assert_eq!(picks.len(), 2 * sets);
             assert!(picks.values().all(|count| *count <= most), "{picks:?}");
         }
-        // One more than it remembers: each begins anywhere.
+        // One set more than it remembers: each set starts at a random position.
         let mut picks = BTreeMap::<_, usize>::new();
         for number in (0..=SETS).cycle().take(100 * (SETS + 1)) {
             let picked = robin.pick_some(&all[number..number + 2]).unwrap();
@@ -326,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn sticky_stays_until_its_choice_leaves() {
+    fn a_sticky_pick_lasts_until_its_instance_is_removed() {
         let (sticky, mut three) = (balance(PickPolicy::Sticky), candidates(&[None; 3]));
         let first = picks(&sticky, &three, 50);
         assert_eq!(first.len(), 1);
@@ -347,7 +348,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_fails_is_set_aside_tried_again_and_picked_if_all_are() {
+    async fn a_failing_instance_is_set_aside_retried_and_picked_if_all_are_set_aside() {
         let rule = OutlierPolicy::default().threshold(1);
         let (robin, two) = (Arc::new(Balance::new(PickPolicy::RoundRobin, rule)), candidates(&[None; 2]));
         let bad = loop {
@@ -359,9 +360,9 @@ mod tests {
         bad.failed();
         assert!(!picks(&robin, &two, 10).contains_key("0"));
         robin.pick(&*two).unwrap().failed();
-        assert_eq!(picks(&robin, &two, 10).len(), 2, "all are set aside");
+        assert_eq!(picks(&robin, &two, 10).len(), 2, "all instances are set aside");
         tokio::time::advance(rule.period + Duration::from_secs(1)).await;
-        // Both are on probation: one pick of each at a time.
+        // Both are on probation: each can be picked only once at a time.
         let (one, other) = (robin.pick(&*two).unwrap(), robin.pick(&*two).unwrap());
         assert_ne!(one.id, other.id);
         let good = one.id.clone();
@@ -369,25 +370,25 @@ mod tests {
         assert_eq!(picks(&robin, &two, 10).into_keys().collect::<Vec<_>>(), [good]);
         other.succeeded();
         assert_eq!(picks(&robin, &two, 10).len(), 2);
-        assert!(!robin.is_troubled.load(Ordering::Relaxed));
+        assert!(!robin.has_unhealthy.load(Ordering::Relaxed));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_pick_among_some_does_not_forget_who_else_was_set_aside() {
+    async fn a_pick_from_a_subset_remembers_other_instances_set_aside() {
         let rule = OutlierPolicy::default().threshold(1);
         let (robin, three) = (Arc::new(Balance::new(PickPolicy::RoundRobin, rule)), candidates(&[None; 3]));
         robin.pick(&three[..1]).unwrap().failed();
         assert_eq!(picks(&robin, &three[1..], 10).len(), 2);
         assert!(!picks(&robin, &three, 10).contains_key("0"));
-        // Once it is sound again nobody looks any more.
+        // Once the instance is healthy again, picks no longer check for instances that are set aside.
         tokio::time::advance(rule.period).await;
         robin.pick(&three[..1]).unwrap().succeeded();
         assert_eq!(picks(&robin, &three[1..], 10).len(), 2);
-        assert!(!robin.is_troubled.load(Ordering::Relaxed));
+        assert!(!robin.has_unhealthy.load(Ordering::Relaxed));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_is_set_aside_for_ever_stays_so() {
+    async fn an_instance_set_aside_forever_stays_so() {
         let rule = OutlierPolicy::default().threshold(1).period(Duration::MAX);
         let (robin, two) = (Arc::new(Balance::new(PickPolicy::RoundRobin, rule)), candidates(&[None; 2]));
         robin.pick(&two[..1]).unwrap().failed();

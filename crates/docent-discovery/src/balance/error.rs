@@ -1,27 +1,27 @@
-/// Errors of picking an instance.
+/// Error of picking an instance.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PickError {
     /// No instance of the service is known that is enabled and passes the filter.
-    #[error("pick: service {service:?} has no instance that can be picked")]
+    #[error("pick: service {service:?} has no available instance")]
     NoInstance {
-        /// The service's name.
+        /// Name of the service.
         service: String,
     },
 }
 
 impl PickError {
-    /// True: instances come and go.
+    /// Returns true, because instances may become available at any time.
     pub fn is_retryable(&self) -> bool {
         true
     }
 
-    /// Always false: nothing is sent.
+    /// Returns false, because nothing is sent.
     pub fn may_have_applied(&self) -> bool {
         false
     }
 
-    /// `None`: it is about a service, whatever nodes that has.
+    /// Returns `None`, because the error is about a service rather than a node.
     pub fn path(&self) -> Option<&str> {
         None
     }

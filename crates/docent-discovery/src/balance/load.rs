@@ -4,17 +4,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Rule by which an instance that fails is picked no more for a while.
+/// Rule for setting aside an instance that fails, so that it is not picked for a while.
 ///
-/// After `threshold` failures without a success in between, the first no longer than `period` ago, the
-/// instance is set aside for `period`. Then it is on probation for as long again: one pick of it at a time,
-/// until one is a success. A failure sets it aside again.
+/// An instance that fails `threshold` times within `period`, without a success in between, is set aside for
+/// `period`. After that it is on probation for another `period`, in which it has at most one pick in flight.
+/// A success ends the probation, and a failure sets the instance aside again. If no pick decides the
+/// probation, the instance counts as healthy when the period is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OutlierPolicy {
-    /// Failures until it is set aside; 0 for never. Default: 2.
+    /// Number of failures after which an instance is set aside; 0 means never. Default: 2.
     pub threshold: u32,
-    /// How long it is set aside, and how long it is on probation after that. Default: 30 s.
+    /// Time for which an instance is set aside, and then on probation. Default: 30 s.
     pub period: Duration,
 }
 
@@ -25,7 +26,7 @@ impl Default for OutlierPolicy {
 }
 
 impl OutlierPolicy {
-    /// Instances are picked however often they fail.
+    /// Creates a policy that never sets an instance aside.
     pub fn never() -> Self {
         Self { threshold: 0, ..Self::default() }
     }
@@ -45,11 +46,11 @@ impl OutlierPolicy {
     }
 }
 
-/// Number of a pick that decides about the probation in which it was made.
+/// Number of the pick that decides the probation during which it was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Trial(u64);
 
-/// Work in flight with an instance, and how earlier work went.
+/// Work in flight at an instance, and the outcome of earlier work.
 #[derive(Debug, Default)]
 pub(crate) struct Load {
     in_flight: AtomicUsize,
@@ -60,36 +61,36 @@ pub(crate) struct Load {
 
 #[derive(Debug)]
 enum Health {
-    Sound {
+    Healthy {
         failures: u32,
         first: Option<Instant>,
     },
-    Aside {
+    SetAside {
         until: Instant,
     },
     Probation {
         until: Instant,
-        /// The pick under way that decides.
+        /// The pick in flight that decides the probation.
         trial: Option<Trial>,
     },
 }
 
-const SOUND: Health = Health::Sound { failures: 0, first: None };
+const HEALTHY: Health = Health::Healthy { failures: 0, first: None };
 
 impl Default for Health {
     fn default() -> Self {
-        SOUND
+        HEALTHY
     }
 }
 
 impl Health {
-    /// Its state by `now`.
+    /// Returns the state at `now`.
     fn at(&mut self, now: Instant, period: Duration) -> &mut Self {
         match *self {
-            Self::Aside { until } if now >= until => {
+            Self::SetAside { until } if now >= until => {
                 *self = Self::Probation { until: after(now, period), trial: None }
             }
-            Self::Probation { until, .. } if now >= until => *self = SOUND,
+            Self::Probation { until, .. } if now >= until => *self = HEALTHY,
             _ => {}
         }
         self
@@ -105,20 +106,20 @@ impl Load {
         self.in_flight.load(Ordering::Relaxed)
     }
 
-    /// True when it has not failed lately.
-    pub(super) fn is_sound(&self, now: Instant, rule: OutlierPolicy) -> bool {
-        matches!(self.health().at(now, rule.period), Health::Sound { .. })
+    /// Returns true if the instance has not failed recently.
+    pub(super) fn is_healthy(&self, now: Instant, rule: OutlierPolicy) -> bool {
+        matches!(self.health().at(now, rule.period), Health::Healthy { .. })
     }
 
-    /// True when it can be picked.
+    /// Returns true if the instance can be picked.
     pub(super) fn admits(&self, now: Instant, rule: OutlierPolicy) -> bool {
         matches!(
             self.health().at(now, rule.period),
-            Health::Sound { .. } | Health::Probation { trial: None, .. }
+            Health::Healthy { .. } | Health::Probation { trial: None, .. }
         )
     }
 
-    /// Counts a pick of it. Returns the trial when that pick decides whether it is on probation any longer.
+    /// Counts a pick. Returns the trial if this pick decides the probation.
     pub(super) fn begin(&self) -> Option<Trial> {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         match &mut *self.health() {
@@ -130,7 +131,7 @@ impl Load {
         }
     }
 
-    /// A pick is over.
+    /// Ends a pick.
     pub(super) fn end(&self, was: Option<Trial>) {
         self.in_flight.fetch_sub(1, Ordering::Relaxed);
         match &mut *self.health() {
@@ -139,30 +140,30 @@ impl Load {
         }
     }
 
-    /// A pick was a success. Where the instance is set aside, or was again since that pick, it is not sound
-    /// because of it: only the trial of the present probation decides.
+    /// Records that a pick succeeded. If the instance is set aside, or was set aside again since that pick,
+    /// the success does not make it healthy: only the trial of the current probation decides.
     pub(super) fn succeeded(&self, was: Option<Trial>) {
         let mut health = self.health();
-        let is_sound = match *health {
-            Health::Sound { .. } => true,
-            Health::Aside { .. } => false,
+        let is_healthy = match *health {
+            Health::Healthy { .. } => true,
+            Health::SetAside { .. } => false,
             Health::Probation { trial, .. } => was.is_some() && trial == was,
         };
-        if is_sound {
-            *health = SOUND;
+        if is_healthy {
+            *health = HEALTHY;
         }
     }
 
-    /// True when it is set aside by this.
+    /// Records a failure. Returns true if it set the instance aside.
     pub(super) fn failed(&self, now: Instant, rule: OutlierPolicy) -> bool {
         if rule.threshold == 0 {
             return false;
         }
         let mut health = self.health();
-        let is_aside = match health.at(now, rule.period) {
-            Health::Aside { .. } => return false,
+        let is_set_aside = match health.at(now, rule.period) {
+            Health::SetAside { .. } => return false,
             Health::Probation { .. } => true,
-            Health::Sound { failures, first } => {
+            Health::Healthy { failures, first } => {
                 if first.is_none_or(|first| now - first > rule.period) {
                     (*failures, *first) = (0, Some(now));
                 }
@@ -170,10 +171,10 @@ impl Load {
                 *failures >= rule.threshold
             }
         };
-        if is_aside {
-            *health = Health::Aside { until: after(now, rule.period) };
+        if is_set_aside {
+            *health = Health::SetAside { until: after(now, rule.period) };
         }
-        is_aside
+        is_set_aside
     }
 }
 
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn failures_set_it_aside_and_a_success_ends_its_probation() {
+    async fn failures_set_an_instance_aside_and_a_success_ends_its_probation() {
         let load = Load::default();
         assert!(!load.failed(later(0), RULE));
         load.succeeded(load.begin());
@@ -197,52 +198,52 @@ mod tests {
         assert!(load.failed(later(2), RULE));
         assert!(!load.admits(later(31), RULE));
         load.succeeded(None);
-        assert!(!load.admits(later(31), RULE), "that one was under way before");
-        assert!(load.admits(later(33), RULE) && !load.is_sound(later(33), RULE));
+        assert!(!load.admits(later(31), RULE), "that pick was made before the instance was set aside");
+        assert!(load.admits(later(33), RULE) && !load.is_healthy(later(33), RULE));
         let trial = load.begin();
-        assert!(trial.is_some() && !load.admits(later(34), RULE), "one at a time");
+        assert!(trial.is_some() && !load.admits(later(34), RULE), "only one pick at a time");
         load.end(trial);
         assert!(load.admits(later(34), RULE));
         let trial = load.begin();
         load.succeeded(trial);
-        assert!(load.is_sound(later(34), RULE) && load.in_flight() == 2);
+        assert!(load.is_healthy(later(34), RULE) && load.in_flight() == 2);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_failure_on_probation_sets_it_aside_at_once_and_time_without_one_ends_it() {
+    async fn a_failure_on_probation_sets_aside_again_and_a_period_without_failures_ends_it() {
         let load = Load::default();
         load.failed(later(0), RULE);
         load.failed(later(0), RULE);
         assert!(load.admits(later(31), RULE));
         assert!(load.failed(later(32), RULE));
         assert!(!load.admits(later(61), RULE));
-        assert!(load.admits(later(63), RULE) && !load.is_sound(later(92), RULE));
-        assert!(load.is_sound(later(94), RULE));
+        assert!(load.admits(later(63), RULE) && !load.is_healthy(later(92), RULE));
+        assert!(load.is_healthy(later(94), RULE));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_trial_of_an_earlier_probation_says_nothing_of_a_later_verdict() {
+    async fn a_success_from_an_earlier_probation_does_not_affect_a_later_verdict() {
         let load = Load::default();
         load.failed(later(0), RULE);
         load.failed(later(0), RULE);
         assert!(load.admits(later(31), RULE));
         let (old, meanwhile) = (load.begin(), load.begin());
         load.end(meanwhile);
-        assert!(load.failed(later(32), RULE), "a pick that was under way failed meanwhile");
+        assert!(load.failed(later(32), RULE), "an earlier pick failed meanwhile");
         load.succeeded(old);
         assert!(!load.admits(later(33), RULE));
-        // Neither does it end the trial of the probation after that.
+        // The old trial does not end the trial of the next probation either.
         assert!(load.admits(later(63), RULE));
         let new = load.begin();
         load.succeeded(old);
         load.end(old);
         assert!(!load.admits(later(64), RULE));
         load.succeeded(new);
-        assert!(load.is_sound(later(64), RULE));
+        assert!(load.is_healthy(later(64), RULE));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn old_failures_do_not_count_and_nothing_is_set_aside_where_nothing_is_to_be() {
+    async fn old_failures_do_not_count_and_a_policy_of_never_sets_nothing_aside() {
         let load = Load::default();
         assert!(!load.failed(later(0), RULE) && !load.failed(later(31), RULE));
         assert!(load.failed(later(32), RULE));

@@ -1,4 +1,4 @@
-//! Choice among instances, and outliers that are left out for a while.
+//! Choice among instances, and outliers that are set aside for a while.
 
 mod choice;
 mod error;

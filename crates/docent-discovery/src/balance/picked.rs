@@ -6,19 +6,19 @@ use std::ops::Deref;
 use std::sync::Arc;
 use tokio::time::Instant;
 
-/// An instance that was picked for one piece of work. It counts as in flight until this is dropped.
+/// An instance that was picked for one piece of work. It counts as in flight until this value is dropped.
 ///
-/// Say how it went: [`failed`](Self::failed), so that an instance that fails is [set
-/// aside](crate::OutlierPolicy), and [`succeeded`](Self::succeeded), so that one that works counts as sound
-/// again.
+/// Report the outcome: [`failed`](Self::failed), so that a failing instance is [set
+/// aside](crate::OutlierPolicy), or [`succeeded`](Self::succeeded), so that a working instance counts as
+/// healthy again.
 ///
 /// # On drop
-/// The work is over, and nothing is said about the instance: as after a cancelled request.
-#[must_use = "it counts as in flight until it is dropped"]
+/// The work ends without a report about the instance, as after a cancelled request.
+#[must_use = "the instance counts as in flight until this is dropped"]
 pub struct Picked<P> {
     candidate: Candidate<P>,
     balance: Arc<Balance>,
-    /// Set when this pick decides about the probation of the instance.
+    /// Set if this pick decides the probation of the instance.
     trial: Option<Trial>,
 }
 
@@ -28,35 +28,38 @@ impl<P> Picked<P> {
         Self { candidate, balance, trial }
     }
 
-    /// The instance, to keep.
+    /// Returns the instance, which can be cloned and kept longer than the pick.
     pub fn instance(&self) -> &Arc<Instance<P>> {
         &self.candidate.instance
     }
 
-    /// The name of its node.
+    /// Returns the name of the instance's node.
     #[cfg(feature = "tower")]
     pub(crate) fn key(&self) -> &Arc<str> {
         &self.candidate.key
     }
 
-    /// Says that it [succeeded](Self::succeeded), and goes on to count as in flight.
+    /// Reports [success](Self::succeeded), and still counts as in flight.
     #[cfg(feature = "tower")]
-    pub(crate) fn sound(self) -> Self {
+    pub(crate) fn mark_succeeded(self) -> Self {
         self.candidate.load.succeeded(self.trial);
         self
     }
 
-    /// The work succeeded, as far as the instance is concerned. That says nothing of failures since the pick
-    /// by which the instance was set aside.
+    /// Reports that the instance succeeded at the work. If other failures set the instance aside after this
+    /// pick, it stays set aside.
     pub fn succeeded(self) {
         self.candidate.load.succeeded(self.trial);
     }
 
-    /// The instance failed: it could not be reached, or did not do its work.
+    /// Reports that the instance failed: it could not be reached, or did not do its work.
     pub fn failed(self) {
         if self.candidate.load.failed(Instant::now(), self.balance.rule) {
-            tracing::warn!(service = %self.name, instance = %self.id, "an instance fails and is set aside");
-            self.balance.is_aside(&self.candidate.load);
+            // Event: An instance failed repeatedly. It is not picked for the period of the outlier policy,
+            // and is then tried again.
+            // Action: Check the instance and the network to it.
+            tracing::warn!(service = %self.name, instance = %self.id, "an instance keeps failing; setting it aside");
+            self.balance.note_set_aside(&self.candidate.load);
         }
     }
 }

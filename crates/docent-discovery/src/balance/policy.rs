@@ -4,20 +4,20 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum PickPolicy {
-    /// One after the other, in the order of their ids. With a filter the instances that pass it take turns
-    /// among themselves: picks with other filters do not change whose turn it is, for the 64 sets of
-    /// instances that were picked from last. A further set begins anywhere.
+    /// One after the other, in the order of ids. With a filter, the instances that pass it take turns among
+    /// themselves, and picks with other filters do not affect whose turn it is. The turns of the 64 most
+    /// recently used sets of instances are remembered. Any other set starts at a random position.
     #[default]
     RoundRobin,
-    /// Any, each with the same chance.
+    /// A random instance, all with the same probability.
     Random,
-    /// Always the same, until it leaves or is set aside; then any other. With a filter, until that leaves it
-    /// out.
+    /// Always the same instance until it leaves or is set aside, then a random other one. With a filter,
+    /// until the filter excludes it.
     Sticky,
-    /// Any, each with a chance by its [`weight`](crate::Instance::weight).
+    /// A random instance, with a probability proportional to its [`weight`](crate::Instance::weight).
     Weighted,
-    /// Of two instances chosen at random, the one with less in flight: picks whose [`Picked`](crate::Picked)
-    /// is not dropped yet.
+    /// Of two random instances, the one with less work in flight: picks whose [`Picked`](crate::Picked) is
+    /// not dropped yet.
     PowerOfTwo,
 }
 

@@ -3,27 +3,27 @@ use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
 
-/// Sets of candidates whose turns are remembered: those that were picked from last.
+/// Number of candidate sets whose position is remembered: the most recently used ones.
 pub(super) const SETS: usize = 64;
 
-/// Round robin within each set of candidates on its own: picks from one set, such as those that pass a
-/// filter, move no other one on.
+/// Separate round robin within each set of candidates: picks from one set, such as the candidates that pass a
+/// filter, do not advance any other set.
 ///
-/// A set that is not remembered begins anywhere, so that its candidates have their shares also where more
+/// A set that is not remembered starts at a random position. So its candidates get equal shares even if more
 /// sets take turns than are remembered.
 #[derive(Debug, Default)]
 pub(super) struct RoundRobin(Mutex<VecDeque<Turn>>);
 
-/// Turn of one set.
+/// Position in one set.
 #[derive(Debug)]
 struct Turn {
-    /// Hash of the candidates' keys. Sets with the same hash would share a turn, which does no other harm.
+    /// Hash of the candidates' keys. Sets with the same hash share a position, which does no other harm.
     set: u64,
     next: usize,
 }
 
 impl RoundRobin {
-    /// Index of the candidate whose turn it is among `candidates`, of which there is at least one.
+    /// Returns the index of the candidate whose turn it is among `candidates`, which must not be empty.
     pub(super) fn take<P>(&self, candidates: &(impl Candidates<P> + ?Sized)) -> usize {
         let mut hasher = DefaultHasher::new();
         candidates.each().for_each(|candidate| candidate.key.hash(&mut hasher));

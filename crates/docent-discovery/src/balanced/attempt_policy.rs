@@ -1,22 +1,20 @@
 use std::time::Duration;
 
-/// Limits of the attempts that are made for one request of a [`Balanced`](crate::Balanced) service or of a
-/// channel.
+/// Limits of the attempts for one request to a [`Balanced`](crate::Balanced) service or a channel.
 ///
-/// They bound each attempt, not the request: a limit for all of it is the caller's, as by
+/// They limit each attempt, not the request. To limit the whole request, use for example
 /// `tokio::time::timeout`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AttemptPolicy {
-    /// Most attempts for one request, each at another instance; 0 counts as 1. Default: 3.
+    /// Maximum number of attempts for one request, each at another instance; 0 counts as 1. Default: 3.
     pub limit: u32,
-    /// How long one attempt takes at most: until the connection is made, it takes requests, and the response
-    /// has begun. An instance that is slower fails. `Duration::MAX` for as long as it takes: then requests to
-    /// an instance that stands still wait for ever. Take less than
-    /// [`OutlierPolicy::period`](crate::OutlierPolicy::period): it is over on time also where a trial of the
-    /// instance has no end yet. Default: 10 s.
+    /// Maximum time of one attempt, until the connection is open, accepts requests, and the response has
+    /// started. A slower instance counts as failed. With `Duration::MAX` there is no limit, and requests to a
+    /// stalled instance wait forever. Use less than [`OutlierPolicy::period`](crate::OutlierPolicy::period);
+    /// otherwise a probation may end before its trial request has an outcome. Default: 10 s.
     pub timeout: Duration,
-    /// How long a request waits for an instance where there is none. Default: not at all.
+    /// Time for which a request waits for an instance if there is none. Default: no wait.
     pub wait: Duration,
 }
 

@@ -1,4 +1,4 @@
-use super::link::{Cause, Found};
+use super::link::{Cause, LinkState};
 use super::{Balanced, CallError, Outcome};
 use crate::balance::Picked;
 use docent_core::recipe::after;
@@ -12,10 +12,10 @@ pub(super) type CallResult<S, R> =
 
 /// End of an attempt.
 enum Attempt<S: tower::Service<R>, R> {
-    /// The instance is left out; nothing was tried.
-    LeftOut(R),
-    /// The result, and the request where it may be sent to another instance.
-    Over(CallResult<S, R>, Option<R>),
+    /// The instance is skipped, and nothing was sent.
+    Skipped(R),
+    /// The result, and the request if it may be sent to another instance.
+    Finished(CallResult<S, R>, Option<R>),
 }
 
 impl<P, S, R> Balanced<P, S, R>
@@ -24,22 +24,22 @@ where
     S: tower::Service<R, Response: Send, Error: Send, Future: Send> + Clone + Send + 'static,
     R: Send + 'static,
 {
-    /// Sends a request to one instance after the other, until one did it or it must not be sent again.
+    /// Sends a request to one instance after the other, until one handled it or it must not be sent again.
     pub(super) async fn send(self, mut request: R) -> CallResult<S, R> {
         let mut tried = Vec::new();
         // The first attempt needs no token.
         let (mut attempts, mut last, mut is_paid) = (0, None, true);
         self.tokens.count();
         while let Some(picked) = self.pick(&tried).await {
-            // Only where there is another instance to ask, and once for each attempt.
+            // Pay only if there is another instance, and once for each attempt.
             if !is_paid && !self.may_try_again() {
                 break;
             }
             is_paid = true;
             tried.push(Arc::clone(picked.key()));
             request = match self.attempt(picked, request).await {
-                Attempt::LeftOut(request) => request,
-                Attempt::Over(result, again) => {
+                Attempt::Skipped(request) => request,
+                Attempt::Finished(result, again) => {
                     attempts += 1;
                     is_paid = false;
                     match again.filter(|_| attempts < self.policy.limit) {
@@ -59,12 +59,18 @@ where
     fn may_try_again(&self) -> bool {
         let may = self.tokens.take();
         if !may {
-            tracing::debug!(service = self.service.name(), "the budget for further attempts is used up");
+            // Event: A request failed and was not sent to another instance, because the retry budget is used
+            // up.
+            // Action: If this persists, check why the instances of the service fail.
+            tracing::debug!(
+                service = self.service.name(),
+                "retry budget exhausted; returning the error of the last attempt"
+            );
         }
         may
     }
 
-    /// An instance that was not tried yet. The first is waited for, if the policy says so.
+    /// Picks an instance that was not tried yet. Waits for the first instance if the policy says so.
     async fn pick(&self, tried: &[Arc<str>]) -> Option<Picked<P>> {
         let until = after(Instant::now(), self.policy.wait);
         loop {
@@ -72,15 +78,15 @@ where
             if picked.is_some() || !tried.is_empty() || self.policy.wait.is_zero() {
                 return picked;
             }
-            let is_there = self.service.until_some(|key| !self.links.leaves_out(key));
-            timeout_at(until, is_there).await.ok().flatten()?;
+            let available = self.service.until_some(|key| !self.links.skips(key));
+            timeout_at(until, available).await.ok().flatten()?;
         }
     }
 
     fn pick_now(&self, tried: &[Arc<str>]) -> Option<Picked<P>> {
-        match tried.is_empty() && !self.links.leaves_out_any() {
+        match tried.is_empty() && !self.links.skips_any() {
             true => self.service.pick().ok(),
-            false => self.service.pick_unless(|key| tried.contains(key) || self.links.leaves_out(key)),
+            false => self.service.pick_unless(|key| tried.contains(key) || self.links.skips(key)),
         }
     }
 
@@ -88,17 +94,17 @@ where
         let deadline = after(Instant::now(), self.policy.timeout);
         let unsent = |picked: Picked<P>, error, request| {
             picked.failed();
-            Attempt::Over(Err(error), Some(request))
+            Attempt::Finished(Err(error), Some(request))
         };
         let ready = timeout_at(deadline, self.links.ready(&self.service, &picked)).await;
         let (link, mut service) = match ready {
-            Ok((link, Found::Ready(service))) => (link, service),
-            Ok((_, Found::LeftOut)) => return Attempt::LeftOut(request),
-            Ok((_, Found::Unmade(cause))) => {
+            Ok((link, LinkState::Ready(service))) => (link, service),
+            Ok((_, LinkState::Skipped)) => return Attempt::Skipped(request),
+            Ok((_, LinkState::NotConnected(cause))) => {
                 let error = self.unreachable(&picked, cause);
                 return unsent(picked, error, request);
             }
-            Ok((link, Found::Refused(error))) => {
+            Ok((link, LinkState::Refused(error))) => {
                 self.links.forget(picked.key(), &link);
                 let error = self.failed(&picked, error, true);
                 return unsent(picked, error, request);
@@ -122,11 +128,11 @@ where
             Ok(Err(error)) => Err(self.failed(&picked, error, outcome == Outcome::Unsent)),
             Err(_) => Err(self.timed_out(&picked)),
         };
-        self.learn(picked, outcome, result, copy)
+        self.report_outcome(picked, outcome, result, copy)
     }
 
-    /// Says to the view how an attempt went.
-    fn learn(
+    /// Reports the outcome of an attempt to the view.
+    fn report_outcome(
         &self,
         picked: Picked<P>,
         outcome: Outcome,
@@ -134,13 +140,14 @@ where
         copy: Option<R>,
     ) -> Attempt<S, R> {
         if outcome == Outcome::Succeeded {
-            let result = result.map(|response| (self.keep)(response, picked.sound()));
-            return Attempt::Over(result, None);
+            let result = result.map(|response| (self.keep)(response, picked.mark_succeeded()));
+            return Attempt::Finished(result, None);
         }
+        // Event: A request to an instance failed, or the instance did not answer in time.
         tracing::debug!(service = %picked.name, instance = %picked.id, ?outcome, "an instance failed a request");
         picked.failed();
         let again = copy.filter(|copy| outcome == Outcome::Unsent || (self.retry.is_safe)(copy));
-        Attempt::Over(result, again)
+        Attempt::Finished(result, again)
     }
 
     fn unreachable(&self, picked: &Picked<P>, cause: Cause) -> CallError<S::Error> {

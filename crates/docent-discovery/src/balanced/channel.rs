@@ -15,22 +15,22 @@ use tonic::body::Body;
 use tonic::transport::Endpoint;
 use tonic::{Code, Status};
 
-/// gRPC channel that sends each request to an instance by [`Service::pick`], and learns from how that went: a
-/// [`Balanced`] service that generated clients take. Made by [`Service::channel`].
+/// A gRPC channel that sends each request to an instance chosen by [`Service::pick`] and reports the outcome
+/// to the view. It is a [`Balanced`] service that generated clients accept. Created by [`Service::channel`].
 ///
 /// # Guarantees
-/// - All of [`Balanced`]. A call is in flight at its instance until its response is over: a stream as long as
-///   it lasts.
-/// - A call that no connection has taken yet is sent to another instance. One that an instance may have done
-///   is sent to another only if it is safe by [`retry_if`](Self::retry_if).
-/// - It spawns no task but those of the connections, which end with them.
+/// - All guarantees of [`Balanced`]. A call counts as in flight at its instance until its response has ended,
+///   which includes the whole of a stream.
+/// - A call that no connection has accepted yet is sent to another instance. A call that an instance may have
+///   executed is sent to another one only if it is safe by [`retry_if`](Self::retry_if).
+/// - It spawns no tasks except those of the connections, which end with the connections.
 ///
 /// # Errors
-/// `Unavailable` when there is no instance or none can be reached, `DeadlineExceeded` when one did not answer
-/// within the time of an attempt ([`AttemptPolicy`]); else those of tonic's channel.
+/// `Unavailable` if there is no instance or none can be reached, `DeadlineExceeded` if an instance did not
+/// answer within the time of an attempt ([`AttemptPolicy`]); otherwise those of tonic's channel.
 ///
 /// # On drop
-/// A call that is dropped says nothing of the instance. With the last clone the connections are dropped.
+/// A dropped call reports nothing about the instance. The last clone drops the connections.
 ///
 /// Cheap to clone; clones share their connections.
 pub struct BalancedChannel<P> {
@@ -47,7 +47,7 @@ impl<P: Send + Sync + 'static> BalancedChannel<P> {
         let make = move |instance| {
             let endpoint = Arc::clone(&endpoint);
             async move {
-                match made(endpoint, instance).await {
+                match endpoint_of(endpoint, instance).await {
                     Some(endpoint) => GrpcLink::connect(endpoint).await.map(Some),
                     None => Ok(None),
                 }
@@ -63,32 +63,34 @@ impl<P: Send + Sync + 'static> BalancedChannel<P> {
         Self { balanced, is_safe: Arc::new(|_| false) }.fails_if(|code| code == Code::Unavailable)
     }
 
-    /// Limits of attempts. Default: three attempts of 10 s. A `grpc-timeout` of the call bounds each of them,
-    /// too.
+    /// Sets the limits of attempts. Default: three attempts of 10 s. A `grpc-timeout` of the call also limits
+    /// each attempt.
     #[must_use]
     pub fn attempt_policy(mut self, policy: AttemptPolicy) -> Self {
         self.balanced = self.balanced.attempt_policy(policy);
         self
     }
 
-    /// Budget of the attempts at further instances, for all calls together; `None` for no limit. Default:
-    /// 20 % of the calls and ten a second.
+    /// Sets the budget for attempts at further instances, shared by all calls; `None` for no limit. Default:
+    /// 20 % of the calls and ten per second.
     #[must_use]
     pub fn retry_budget(mut self, budget: impl Into<Option<RetryBudget>>) -> Self {
         self.balanced = self.balanced.retry_budget(budget);
         self
     }
 
-    /// Sends a call to another instance when the first failed, if `is_safe` is true for the path of its
-    /// method, such as `/shop.Orders/Find`: it does no harm when it is done twice. What such a call sends is
-    /// kept in memory until its response begins: take none that streams much. Default: none is safe.
+    /// Sends a call to another instance if the first one failed and `is_safe` returns true for the path of
+    /// its method, such as `/shop.Orders/Find`. Safe means that executing the call twice does no harm. The
+    /// request body of such a call is kept in memory until the response starts, so do not allow calls that
+    /// stream much data. Default: no call is safe.
     #[must_use]
     pub fn retry_if(mut self, is_safe: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         self.is_safe = Arc::new(is_safe);
         self
     }
 
-    /// Codes with which an instance fails, where the response begins with them. Default: `Unavailable`.
+    /// Sets the codes that count as failure of an instance if a response starts with them. Default:
+    /// `Unavailable`.
     #[must_use]
     pub fn fails_if(mut self, fails: impl Fn(Code) -> bool + Send + Sync + 'static) -> Self {
         self.balanced = self.balanced.classify(move |answer| grpc::outcome(answer, &fails));
@@ -96,26 +98,30 @@ impl<P: Send + Sync + 'static> BalancedChannel<P> {
     }
 }
 
-/// The endpoint for an instance, by code of the user's, which may block or panic.
-async fn made<P, M>(endpoint: Arc<M>, instance: Arc<Instance<P>>) -> Option<Endpoint>
+/// Returns the endpoint for an instance from user code, which may block or panic.
+async fn endpoint_of<P, M>(endpoint: Arc<M>, instance: Arc<Instance<P>>) -> Option<Endpoint>
 where
     P: Send + Sync + 'static,
     M: Fn(&Arc<Instance<P>>) -> Option<Endpoint> + Send + Sync + 'static,
 {
-    let made = spawn_blocking(move || {
-        let made = call_hook("endpoint", &instance.id, || endpoint(&instance)).unwrap_or(None);
-        if made.is_none() {
-            tracing::warn!(service = %instance.name, id = %instance.id, "an instance has no endpoint");
+    let call = spawn_blocking(move || {
+        let found = call_hook("endpoint", &instance.id, || endpoint(&instance)).unwrap_or(None);
+        if found.is_none() {
+            // Event: The application's function returned no gRPC endpoint for an instance, or the instance
+            // has no valid URI. It gets no requests until its registration changes.
+            // Action: Check the address, port and URI specification of the instance, and the application's
+            // endpoint function.
+            tracing::warn!(service = %instance.name, id = %instance.id, "no endpoint for an instance; skipping it until it changes");
         }
-        made
+        found
     });
-    // It fails only when the runtime is shutting down.
-    made.await.ok().flatten()
+    // This fails only while the runtime shuts down.
+    call.await.ok().flatten()
 }
 
 impl<P: Send + Sync + 'static> Service<P> {
-    /// A gRPC channel that sends calls to the instances by [`pick`](Self::pick), and learns: it has the
-    /// view's policy, counts what is in flight, sets aside who fails, and sends again what is safe. It
+    /// Returns a gRPC channel that sends calls to the instances chosen by [`pick`](Self::pick). It uses the
+    /// view's policy, counts calls in flight, sets failing instances aside, and resends safe calls. It
     /// connects to the [URI](Instance::uri) of an instance when a call first needs it.
     ///
     /// # Examples
@@ -136,9 +142,8 @@ impl<P: Send + Sync + 'static> Service<P> {
         self.channel_with(|instance| Endpoint::from_shared(instance.uri().ok()?).ok())
     }
 
-    /// As [`channel`](Self::channel), with endpoints of the caller's, such as with TLS or timeouts. `None`
-    /// leaves an instance out until it changes, and so does a panic. `endpoint` is called on a thread for
-    /// blocking code.
+    /// Like [`channel`](Self::channel), with custom endpoints, for example with TLS or timeouts. `None` skips
+    /// an instance until it changes, and so does a panic. `endpoint` is called on a thread for blocking code.
     pub fn channel_with<M>(&self, endpoint: M) -> BalancedChannel<P>
     where
         M: Fn(&Arc<Instance<P>>) -> Option<Endpoint> + Send + Sync + 'static,

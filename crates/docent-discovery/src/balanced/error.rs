@@ -2,60 +2,60 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Errors of a request to a [`Balanced`](crate::Balanced) service: of its last attempt, where there were
+/// Error of a request to a [`Balanced`](crate::Balanced) service: that of the last attempt, if there were
 /// several.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError<E> {
     /// No instance of the service is known that is enabled and passes the filter. Nothing was sent.
-    #[error("call: service {service:?} has no instance that can be picked")]
+    #[error("call: service {service:?} has no available instance")]
     NoInstance {
-        /// The service's name.
+        /// Name of the service.
         service: String,
     },
-    /// No connection was made to the instances that were tried, or none that takes requests in time. Nothing
-    /// was sent.
-    #[error("call: instance {id:?} of service {service:?} cannot be reached: {cause}")]
+    /// No connection to the tried instances could be opened, or none accepted requests in time. Nothing was
+    /// sent.
+    #[error("call: cannot reach instance {id:?} of service {service:?}: {cause}")]
     Unreachable {
-        /// The service's name.
+        /// Name of the service.
         service: String,
-        /// The id of the instance that was tried last.
+        /// Id of the instance that was tried last.
         id: String,
-        /// Error of the maker of connections, or the time that ran out.
+        /// Error of opening the connection, or the timeout.
         cause: Arc<dyn Error + Send + Sync>,
     },
-    /// The instance did not answer within the time of an attempt. It may have done what was asked, or do it
-    /// yet.
+    /// The instance did not answer within the time of an attempt. It may have handled the request, or may
+    /// still do so.
     #[error("call: instance {id:?} of service {service:?} did not answer within {timeout:?}")]
     TimedOut {
-        /// The service's name.
+        /// Name of the service.
         service: String,
-        /// The id of the instance that was tried last.
+        /// Id of the instance that was tried last.
         id: String,
-        /// The time of an attempt.
+        /// Time limit of an attempt.
         timeout: Duration,
     },
-    /// Error of the service that the maker made.
+    /// Error of the service that represents the connection.
     #[error("call: instance {id:?} of service {service:?} failed: {error}")]
     Failed {
-        /// The service's name.
+        /// Name of the service.
         service: String,
-        /// The id of the instance that was tried last.
+        /// Id of the instance that was tried last.
         id: String,
         /// The error.
         error: E,
-        /// True when nothing was sent.
+        /// True if nothing was sent.
         unsent: bool,
     },
 }
 
 impl<E> CallError<E> {
-    /// True when nothing was sent: instances come and go.
+    /// Returns true if nothing was sent, because other instances may become available.
     pub fn is_retryable(&self) -> bool {
         !self.may_have_applied()
     }
 
-    /// True when an instance may have done what was asked.
+    /// Returns true if an instance may have handled the request.
     pub fn may_have_applied(&self) -> bool {
         match self {
             Self::NoInstance { .. } | Self::Unreachable { .. } => false,
@@ -64,7 +64,7 @@ impl<E> CallError<E> {
         }
     }
 
-    /// `None`: it is about a service, whatever nodes that has.
+    /// Returns `None`, because the error is about a service rather than a node.
     pub fn path(&self) -> Option<&str> {
         None
     }

@@ -15,7 +15,7 @@ use tonic::body::Body;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, ConnectError, Status};
 
-/// gRPC connection to one instance.
+/// A gRPC connection to one instance.
 #[derive(Clone)]
 pub(super) struct GrpcLink(Channel);
 
@@ -32,7 +32,7 @@ impl GrpcLink {
 /// Error of a connection.
 pub(super) struct GrpcError {
     pub(super) error: tonic::transport::Error,
-    /// True when nothing was sent, and the request can be.
+    /// True if nothing was sent, so that the request can still be sent.
     is_unsent: bool,
 }
 
@@ -59,12 +59,12 @@ impl tower::Service<Replayed> for GrpcLink {
     }
 }
 
-/// True for an error of making a connection: the channel connects again by itself.
+/// Returns true for an error of opening a connection: the channel reconnects automatically.
 fn is_unconnected(error: &(dyn Error + 'static)) -> bool {
     successors(Some(error), |&error| error.source()).any(<dyn Error>::is::<ConnectError>)
 }
 
-/// Outcome of an attempt, where `fails` is true for the codes with which the instance fails.
+/// Returns the outcome of an attempt; `fails` is true for the codes that count as failure of the instance.
 pub(super) fn outcome(
     answer: Result<&Response<Body>, &GrpcError>,
     fails: &(dyn Fn(Code) -> bool + Send + Sync),
@@ -81,7 +81,7 @@ pub(super) fn outcome(
     }
 }
 
-/// Body of a response, which holds something until it is over or dropped.
+/// Body of a response that holds a value until the body has ended or is dropped.
 pub(super) struct HeldBody<H> {
     body: Body,
     held: Option<H>,

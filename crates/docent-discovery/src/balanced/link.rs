@@ -6,59 +6,60 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::OnceCell;
 
-/// Cause for which a connection could not be made.
+/// Reason why a connection could not be opened.
 pub(super) type Cause = Arc<dyn Error + Send + Sync>;
 
-/// Maker of connections; `None` leaves an instance out.
+/// Opens a connection; `None` skips the instance.
 pub(super) type Make<P, S> =
     Arc<dyn Fn(Arc<Instance<P>>) -> BoxFuture<'static, Result<Option<S>, Cause>> + Send + Sync>;
 
-/// Connection to one instance, made when it is first needed, once for all that wait for it.
+/// Connection to one instance. It is opened when it is first needed, once for all requests that wait for it.
 pub(super) struct Link<P, S> {
     pub(super) instance: Arc<Instance<P>>,
-    /// `None` inside when the maker leaves the instance out. The lock makes it `Sync`.
-    made: OnceCell<Option<Mutex<S>>>,
+    /// `None` inside if the instance is skipped. The lock makes the link `Sync`.
+    connection: OnceCell<Option<Mutex<S>>>,
 }
 
-/// State in which a link is found.
-pub(super) enum Found<S, E> {
-    /// It takes a request.
+/// State of a link.
+pub(super) enum LinkState<S, E> {
+    /// The connection accepts a request.
     Ready(S),
-    /// The instance is left out.
-    LeftOut,
-    /// No connection can be made.
-    Unmade(Cause),
-    /// A new connection takes no requests.
+    /// The instance is skipped.
+    Skipped,
+    /// No connection can be opened.
+    NotConnected(Cause),
+    /// A new connection accepts no requests.
     Refused(E),
 }
 
 impl<P, S> Link<P, S> {
     pub(super) fn new(instance: Arc<Instance<P>>) -> Self {
-        Self { instance, made: OnceCell::new() }
+        Self { instance, connection: OnceCell::new() }
     }
 
-    /// True when the maker left the instance out.
-    pub(super) fn is_left_out(&self) -> bool {
-        matches!(self.made.get(), Some(None))
+    /// Returns true if the instance is skipped.
+    pub(super) fn is_skipped(&self) -> bool {
+        matches!(self.connection.get(), Some(None))
     }
 
-    /// Waits until it takes a request. `None` when the connection was made before, and is broken: another may
-    /// do. Where this is dropped while it makes the connection, the next that waits makes it.
-    pub(super) async fn ready<R>(&self, make: &Make<P, S>) -> Option<Found<S, S::Error>>
+    /// Waits until the connection accepts a request. Returns `None` if the connection was opened earlier and
+    /// is broken: a new one may work. If this future is dropped while it opens the connection, the next
+    /// waiter opens it.
+    pub(super) async fn ready<R>(&self, make: &Make<P, S>) -> Option<LinkState<S, S::Error>>
     where
         S: tower::Service<R> + Clone,
     {
-        let was_made = self.made.initialized();
+        let was_connected = self.connection.initialized();
         let connect = || async { Ok(make(Arc::clone(&self.instance)).await?.map(Mutex::new)) };
-        let mut service = match self.made.get_or_try_init(connect).await {
-            Ok(Some(made)) => made.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-            Ok(None) => return Some(Found::LeftOut),
-            Err(cause) => return Some(Found::Unmade(cause)),
+        let mut service = match self.connection.get_or_try_init(connect).await {
+            Ok(Some(connection)) => connection.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            Ok(None) => return Some(LinkState::Skipped),
+            Err(cause) => return Some(LinkState::NotConnected(cause)),
         };
         match poll_fn(|cx| service.poll_ready(cx)).await {
-            Ok(()) => Some(Found::Ready(service)),
-            Err(_) if was_made => None,
-            Err(error) => Some(Found::Refused(error)),
+            Ok(()) => Some(LinkState::Ready(service)),
+            Err(_) if was_connected => None,
+            Err(error) => Some(LinkState::Refused(error)),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Requests that are sent to instances by [`Service::pick`](crate::Service::pick), and teach it.
+//! Requests sent to instances chosen by [`Service::pick`](crate::Service::pick), whose outcomes are reported
+//! to the view.
 
 mod attempt_policy;
 mod call;

@@ -2,21 +2,21 @@ use std::error::Error;
 use std::io::{self, ErrorKind};
 use std::iter::successors;
 
-/// Outcome of an attempt, as far as the instance is concerned that was asked.
+/// Outcome of an attempt, from the point of view of the instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// The instance did its work, also where the answer is a refusal.
+    /// The instance did its work, even if the answer is a refusal.
     Succeeded,
-    /// The instance failed, and may have done what was asked: such a request is sent again only if it is
+    /// The instance failed, and may have handled the request. Such a request is sent again only if that is
     /// safe.
     Failed,
-    /// The request never left: no connection was made. It is sent again to another instance.
+    /// The request was not sent, because no connection was opened. It is sent again to another instance.
     Unsent,
 }
 
 impl Outcome {
-    /// Outcome by an HTTP status: 502, 503 and 504 are [`Failed`](Self::Failed), all others
+    /// Returns the outcome for an HTTP status: 502, 503 and 504 are [`Failed`](Self::Failed), all others
     /// [`Succeeded`](Self::Succeeded).
     pub fn of_status(status: u16) -> Self {
         match status {
@@ -25,18 +25,18 @@ impl Outcome {
         }
     }
 
-    /// Outcome by an error: [`Unsent`](Self::Unsent) when it, or one of its sources, is a connection that was
-    /// refused, else [`Failed`](Self::Failed).
+    /// Returns the outcome for an error: [`Unsent`](Self::Unsent) if the error, or one of its sources, is a
+    /// refused connection, otherwise [`Failed`](Self::Failed).
     ///
-    /// Clients that connect by themselves know more: take `Unsent` where `is_connect()` of reqwest or
-    /// hyper-util is true.
+    /// Clients that connect on their own know more: use `Unsent` if `is_connect()` of reqwest or hyper-util
+    /// is true.
     pub fn of_error(error: &(dyn Error + 'static)) -> Self {
         let is_refused = |error: &(dyn Error + 'static)| {
             error
                 .downcast_ref::<io::Error>()
                 .is_some_and(|error| error.kind() == ErrorKind::ConnectionRefused)
         };
-        // Other kinds, such as an unreachable host, may come once a request is on its way, too.
+        // Other kinds, such as an unreachable host, may also occur after a request was sent.
         let is_unsent = successors(Some(error), |&error| error.source()).any(is_refused);
         if is_unsent { Self::Unsent } else { Self::Failed }
     }
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_gateways_and_those_who_are_unavailable_fail_by_status() {
+    fn only_gateway_and_unavailable_statuses_count_as_failures() {
         for (status, outcome) in [
             (200, Outcome::Succeeded),
             (404, Outcome::Succeeded),

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use tonic::Status;
 use tonic::body::Body;
 
-/// gRPC request that can be sent more than once: its copies share one body, which belongs to the copy that
+/// A gRPC request that can be sent more than once. Its copies share one body, which belongs to the copy that
 /// was sent last.
 #[derive(Clone)]
 pub(super) struct Replayed {
@@ -17,19 +17,20 @@ pub(super) struct Replayed {
 }
 
 impl Replayed {
-    /// With `keeps` the body's frames are kept, so that it can be sent again once it is on its way.
+    /// Creates a request. With `keeps`, the body's frames are kept, so that it can be sent again after
+    /// sending has started.
     pub(super) fn new(request: Request<Body>, keeps: bool) -> Self {
         let (parts, rest) = request.into_parts();
-        let frames = Frames { rest, kept: Vec::new(), keeps, is_begun: false, turn: 0 };
+        let frames = Frames { rest, kept: Vec::new(), keeps, is_started: false, turn: 0 };
         Self { parts, recording: Recording(Arc::new(Mutex::new(frames))) }
     }
 
-    /// True when its body is kept.
+    /// Returns true if the body is kept.
     pub(super) fn keeps(&self) -> bool {
         self.recording.lock().keeps
     }
 
-    /// The request, to be sent, and its recording. Bodies of requests before it end with an error.
+    /// Returns the request to send, and its recording. Bodies of earlier requests end with an error.
     pub(super) fn into_request(self) -> (Request<Body>, Recording) {
         let turn = {
             let mut frames = self.recording.lock();
@@ -41,15 +42,15 @@ impl Replayed {
     }
 }
 
-/// Body of a request, as far as it was sent, and the rest of it.
+/// Body of a request: the frames sent so far, and the rest.
 #[derive(Clone)]
 pub(super) struct Recording(Arc<Mutex<Frames>>);
 
 impl Recording {
-    /// True when the body can be sent from its beginning.
+    /// Returns true if the body can be sent from its beginning.
     pub(super) fn is_whole(&self) -> bool {
         let frames = self.lock();
-        frames.keeps || !frames.is_begun
+        frames.keeps || !frames.is_started
     }
 
     fn lock(&self) -> MutexGuard<'_, Frames> {
@@ -61,12 +62,12 @@ struct Frames {
     rest: Body,
     kept: Vec<Kept>,
     keeps: bool,
-    is_begun: bool,
+    is_started: bool,
     /// Number of the request that the body belongs to.
     turn: u64,
 }
 
-/// Frame that was sent.
+/// A frame that was sent.
 #[derive(Clone)]
 enum Kept {
     Data(Bytes),
@@ -74,12 +75,12 @@ enum Kept {
 }
 
 impl Frames {
-    /// The frame with this number, of those that are kept or else the next of the rest.
+    /// Returns the frame with this number: a kept one, or otherwise the next of the rest.
     fn poll(&mut self, number: usize, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         if let Some(kept) = self.kept.get(number) {
             return Poll::Ready(Some(Ok(kept.clone().into())));
         }
-        self.is_begun = true;
+        self.is_started = true;
         let frame = match ready!(Pin::new(&mut self.rest).poll_frame(cx)) {
             Some(Ok(frame)) => frame,
             end => return Poll::Ready(end),
@@ -123,7 +124,7 @@ impl http_body::Body for ReplayBody {
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let mut frames = self.recording.lock();
         if frames.turn != self.turn {
-            return Poll::Ready(Some(Err(Status::cancelled("the request went to another instance"))));
+            return Poll::Ready(Some(Err(Status::cancelled("the request was sent to another instance"))));
         }
         let frame = ready!(frames.poll(self.next, cx));
         drop(frames);
@@ -165,14 +166,14 @@ mod tests {
         }
     }
 
-    /// A request with the frames `1`, `2` and trailers.
+    /// Returns a request with the frames `1`, `2` and trailers.
     fn request(keeps: bool) -> Replayed {
         let data = |text: &'static str| Kept::Data(Bytes::from_static(text.as_bytes()));
         let frames = Frames([data("1"), data("2"), Kept::Trailers(HeaderMap::new())].into());
         Replayed::new(Request::new(Body::new(frames)), keeps)
     }
 
-    /// The next frame: its data, `end` or the code of an error.
+    /// Returns the next frame: its data, `end`, or the code of an error.
     async fn next(body: &mut Body) -> String {
         match poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await {
             Some(Ok(frame)) => match frame.into_data() {
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_that_is_kept_is_sent_again_from_its_beginning() {
+    async fn a_buffered_body_is_replayed_from_the_start() {
         let copy = request(true);
         let (first, recording) = copy.clone().into_request();
         let mut first = first.into_body();
@@ -196,11 +197,11 @@ mod tests {
         for expected in ["1", "2", "trailers", "end"] {
             assert_eq!(next(&mut second).await, expected);
         }
-        assert_eq!(next(&mut first).await, "Cancelled", "it belongs to the second");
+        assert_eq!(next(&mut first).await, "Cancelled", "the body belongs to the second request");
     }
 
     #[tokio::test]
-    async fn a_body_that_is_not_kept_is_whole_until_it_is_begun() {
+    async fn an_unbuffered_body_is_complete_until_it_is_first_polled() {
         let copy = request(false);
         let (_, recording) = copy.clone().into_request();
         assert!(recording.is_whole() && !copy.keeps());

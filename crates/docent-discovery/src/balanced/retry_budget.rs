@@ -4,20 +4,20 @@ use tower::retry::budget::{Budget, TpsBudget};
 /// Time for which a request counts.
 const TTL: Duration = Duration::from_secs(10);
 
-/// Budget of the attempts at further instances, of all requests to a [`Balanced`](crate::Balanced) service or
-/// of a channel together: so that one whose instances all fail does not get a multiple of its load on top. It
-/// is that of tower and finagle, a bucket of tokens over the last 10 s.
+/// Budget for attempts at further instances, shared by all requests to a [`Balanced`](crate::Balanced)
+/// service or a channel. It prevents retries from multiplying the load on a service whose instances all fail.
+/// The algorithm is that of tower and finagle, a token bucket over the last 10 s.
 ///
-/// The first attempt of each request is free, and clones share one budget. Where it is used up, the error of
-/// the attempt before is the result.
+/// The first attempt of each request is free, and clones share one budget. If the budget is exhausted, the
+/// request fails with the error of its previous attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RetryBudget {
-    /// Further attempts, in percent of the requests, at most 100,000; rounded up to a whole part of a
-    /// hundred percent, as a half or a third. Default: 20.
+    /// Further attempts as a percentage of the requests, at most 100,000. Up to 100, the share is rounded
+    /// up to the whole, a half, a third, a quarter, and so on: 30 becomes a third. Default: 20.
     pub percent: u32,
-    /// Further attempts a second on top of that, so that rare requests have some, too; they add up over 10 s.
-    /// Default: 10.
+    /// Additional further attempts per second, so that rare requests have some too; they accumulate over 10
+    /// s. Default: 10.
     pub min_per_second: u32,
 }
 
@@ -42,23 +42,23 @@ impl RetryBudget {
         self
     }
 
-    /// Tokens of this budget, all there at first.
+    /// Returns the tokens of this budget, initially full.
     pub(super) fn open(self) -> Tokens {
-        #[expect(clippy::cast_precision_loss, reason = "it is below 2^24")]
+        #[expect(clippy::cast_precision_loss, reason = "the value is below 2^24")]
         let part = self.percent.min(100_000) as f32 / 100.0;
-        Tokens(Some(TpsBudget::new(TTL, self.min_per_second.min(MOST), part)))
+        Tokens(Some(TpsBudget::new(TTL, self.min_per_second.min(MAX_PER_SECOND), part)))
     }
 }
 
-/// Most attempts a second that tower's budget does not overflow with.
-const MOST: u32 = i32::MAX as u32 - 1;
+/// Largest number of attempts per second that does not overflow tower's budget.
+const MAX_PER_SECOND: u32 = i32::MAX as u32 - 1;
 
 /// Tokens for attempts at further instances.
 #[derive(Debug)]
 pub(super) struct Tokens(Option<TpsBudget>);
 
 impl Tokens {
-    /// Tokens that are never used up.
+    /// Returns tokens that are never exhausted.
     pub(super) fn unlimited() -> Self {
         Self(None)
     }
@@ -68,7 +68,7 @@ impl Tokens {
         self.0.iter().for_each(Budget::deposit);
     }
 
-    /// Takes a token for one more attempt. False when there is none.
+    /// Takes a token for one more attempt. Returns false if there is none.
     pub(super) fn take(&self) -> bool {
         self.0.as_ref().is_none_or(Budget::withdraw)
     }
@@ -85,18 +85,18 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_part_of_the_requests_and_some_each_second_are_attempted_again() {
         let tokens = RetryBudget::default().open();
-        assert_eq!(taken(&tokens), 100, "10 a second, for 10 s");
+        assert_eq!(taken(&tokens), 100, "10 per second, for 10 s");
         (0..500).for_each(|_| tokens.count());
         assert_eq!(taken(&tokens), 100, "20 % of 500");
         tokio::time::advance(TTL * 2).await;
-        assert_eq!(taken(&tokens), 100, "what was taken is forgotten");
+        assert_eq!(taken(&tokens), 100, "used tokens must be forgotten");
         let none = RetryBudget::default().percent(0).min_per_second(0).open();
         none.count();
         assert!(!none.take());
     }
 
     #[test]
-    fn no_number_is_too_large() {
+    fn large_budgets_do_not_overflow() {
         let tokens = RetryBudget { percent: u32::MAX, min_per_second: u32::MAX }.open();
         tokens.count();
         assert!(tokens.take() && Tokens::unlimited().take());

@@ -12,55 +12,55 @@ use std::future::Future;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// Copier of requests: of some, none can be made.
+/// Copies a request, if it can be copied.
 type Copy<R> = Box<dyn Fn(&R) -> Option<R> + Send + Sync>;
 
-/// Rule by which a request is sent again.
+/// Rule for sending a request again.
 pub(super) struct Retry<R> {
-    /// Copy of a request, where one can be made.
+    /// Copies a request, if it can be copied.
     pub(super) copy: Copy<R>,
-    /// True for a request that may be done twice.
+    /// Returns true for a request that may be executed twice.
     pub(super) is_safe: Box<dyn Fn(&R) -> bool + Send + Sync>,
 }
 
-/// Classifier of the ends of attempts.
+/// Classifies the results of attempts.
 type Classify<S, R> = Arc<
     dyn Fn(Result<&<S as tower::Service<R>>::Response, &<S as tower::Service<R>>::Error>) -> Outcome
         + Send
         + Sync,
 >;
 
-/// Hook that keeps a pick in flight for as long as a response lasts.
+/// Hook that keeps a pick in flight until a response has ended.
 type Keep<P, S, R> = Arc<
     dyn Fn(<S as tower::Service<R>>::Response, Picked<P>) -> <S as tower::Service<R>>::Response + Send + Sync,
 >;
 
-/// Tower service that sends each request to an instance by [`Service::pick`], over a connection that it keeps
-/// for it, and learns from how that went. Made by [`Service::balanced`].
+/// A tower service that sends each request to an instance chosen by [`Service::pick`], over a connection that
+/// it keeps, and reports the outcome to the view. Created by [`Service::balanced`].
 ///
 /// # Expected flow
-/// Make one for each service that is called, clone it where it is needed, and send requests: `P` is the
-/// payload of instances, `S` the tower service that is a connection, `R` the request.
+/// Create one for each service to call, clone it where it is needed, and send requests. `P` is the payload of
+/// instances, `S` the tower service that represents a connection, and `R` the request.
 ///
 /// # Guarantees
-/// - Each attempt is in flight at its instance until its response has begun, says to the view whether the
-///   instance [succeeded](Picked::succeeded) or [failed](Picked::failed), and ends in time
+/// - Each attempt counts as in flight at its instance until its response has started. It reports to the view
+///   whether the instance [succeeded](Picked::succeeded) or [failed](Picked::failed), and ends in time
 ///   ([`AttemptPolicy`]).
-/// - A request that no connection has taken yet is sent to another instance. One that an instance may have
-///   done is sent to another only if it is safe by [`retry_if`](Self::retry_if).
-/// - Attempts at further instances are bounded for all requests together ([`RetryBudget`]).
-/// - There is at most one connection for each instance, made by the request that needs it first, anew when it
-///   broke or the instance changed. It is dropped when the instance leaves the view; requests under way keep
-///   a clone until they are done.
-/// - At an instance it waits for `poll_ready` of a clone of the connection: a limit of concurrency around `S`
-///   bounds requests to each instance. Its own `poll_ready` is always ready.
+/// - A request that no connection has accepted yet is sent to another instance. A request that an instance
+///   may have executed is sent to another one only if it is safe by [`retry_if`](Self::retry_if).
+/// - Attempts at further instances are limited for all requests together ([`RetryBudget`]).
+/// - There is at most one connection to each instance. The first request that needs it opens it; it is
+///   reopened if it broke or the instance changed. It is dropped when the instance leaves the view; requests
+///   in flight keep a clone until they end.
+/// - Each attempt waits for `poll_ready` of a clone of the connection, so a concurrency limit around `S`
+///   limits the requests to each instance. `poll_ready` of the balanced service itself is always ready.
 ///
 /// # On drop
-/// A response future that is dropped says nothing of the instance, and ends its attempt; the request may have
-/// been sent. With the last clone the connections are dropped.
+/// A dropped response future reports nothing about the instance and ends its attempt; the request may have
+/// been sent. The last clone drops the connections.
 ///
-/// It goes on with the instances it knows when ZooKeeper is away or the client was closed. Cheap to clone;
-/// clones share their connections, and settings that are changed after that are of one clone alone.
+/// The service keeps using the instances it knows while ZooKeeper is unreachable or after the client was
+/// closed. Cheap to clone. Clones share their connections; changing a setting affects only that clone.
 pub struct Balanced<P, S: tower::Service<R>, R> {
     pub(super) service: Service<P>,
     pub(super) links: Arc<Links<P, S>>,
@@ -95,24 +95,24 @@ where
 }
 
 impl<P, S: tower::Service<R>, R> Balanced<P, S, R> {
-    /// Limits of attempts. Default: three attempts of 10 s.
+    /// Sets the limits of attempts. Default: three attempts of 10 s.
     #[must_use]
     pub fn attempt_policy(mut self, policy: AttemptPolicy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// Budget of the attempts at further instances, for all requests together; `None` for no limit. Default:
-    /// 20 % of the requests and ten a second.
+    /// Sets the budget for attempts at further instances, shared by all requests; `None` for no limit.
+    /// Default: 20 % of the requests and ten per second.
     #[must_use]
     pub fn retry_budget(mut self, budget: impl Into<Option<RetryBudget>>) -> Self {
         self.tokens = Arc::new(budget.into().map_or_else(Tokens::unlimited, RetryBudget::open));
         self
     }
 
-    /// Sends a copy of a request to another instance when the first failed, if `is_safe` is true for it: it
-    /// does no harm when it is done twice. Copies of all others are sent when a connection was
-    /// [never made](Outcome::Unsent). Default: none is copied.
+    /// Sends a copy of a request to another instance if the first one failed and `is_safe` returns true for
+    /// the request. Safe means that executing the request twice does no harm. Copies of all other requests
+    /// are sent only if a connection was [never opened](Outcome::Unsent). Default: no request is copied.
     #[must_use]
     pub fn retry_if(self, is_safe: impl Fn(&R) -> bool + Send + Sync + 'static) -> Self
     where
@@ -121,8 +121,8 @@ impl<P, S: tower::Service<R>, R> Balanced<P, S, R> {
         self.retry_with(|request| Some(request.clone()), is_safe)
     }
 
-    /// As [`retry_if`](Self::retry_if), for requests that are not `Clone`, or not always: `None` for one that
-    /// cannot be copied.
+    /// Like [`retry_if`](Self::retry_if), for requests that are not `Clone`, or cannot always be copied:
+    /// `copy` returns `None` for those.
     #[must_use]
     pub fn retry_with(
         mut self,
@@ -133,8 +133,8 @@ impl<P, S: tower::Service<R>, R> Balanced<P, S, R> {
         self
     }
 
-    /// Classifier of the ends of attempts. Default: a response is a success, an error a failure. For HTTP
-    /// take [`Outcome::of_status`] and [`Outcome::of_error`].
+    /// Sets the classifier of results. Default: a response is a success, an error a failure. For HTTP use
+    /// [`Outcome::of_status`] and [`Outcome::of_error`].
     #[must_use]
     pub fn classify(
         mut self,
@@ -165,12 +165,13 @@ where
 }
 
 impl<P: Send + Sync + 'static> Service<P> {
-    /// A tower service that sends requests to the instances by [`pick`](Self::pick), and learns: it has the
-    /// view's policy, counts what is in flight, sets aside who fails, and sends again what is safe. `connect`
-    /// makes the connection to an instance, when a request first needs it: a tower service that is `Clone`.
+    /// Returns a tower service that sends requests to the instances chosen by [`pick`](Self::pick). It uses
+    /// the view's policy, counts requests in flight, sets failing instances aside, and resends safe requests.
+    /// `connect` opens the connection to an instance when a request first needs it. The connection is a tower
+    /// service that is `Clone`.
     ///
-    /// A client that connects by itself, such as reqwest's, can be returned as it is; then say by
-    /// [`classify`](Balanced::classify) which errors mean that no connection was made.
+    /// A client that connects on its own, such as reqwest's, can be returned unchanged. In that case use
+    /// [`classify`](Balanced::classify) to specify which errors mean that no connection was opened.
     ///
     /// # Examples
     /// ```no_run
@@ -202,8 +203,8 @@ impl<P: Send + Sync + 'static> Service<P> {
         E: Into<Box<dyn Error + Send + Sync>>,
     {
         let make = move |instance| {
-            let made = connect(instance);
-            async move { made.await.map(Some).map_err(|error| Cause::from(error.into())) }.boxed()
+            let connection = connect(instance);
+            async move { connection.await.map(Some).map_err(|error| Cause::from(error.into())) }.boxed()
         };
         Balanced::new(self, Arc::new(make))
     }

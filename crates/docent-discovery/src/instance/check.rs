@@ -1,17 +1,17 @@
 use docent_core::Error;
 
-/// Longest service name, id or address in bytes.
+/// Maximum length of a service name, id or address in bytes.
 const LONGEST: usize = 1024;
 
-/// Checks that `text` can be the name of a node, and of something that people write into settings: `what`
-/// names it in the error.
+/// Checks that `text` can be the name of a node, and is suitable for settings files. `what` names it in the
+/// error.
 pub(crate) fn segment(what: &str, text: &str) -> Result<(), Error> {
     let rule = if text.is_empty() {
         "must not be empty".to_owned()
     } else if text.len() > LONGEST {
         return refuse(format!("{what} of {} bytes must be at most {LONGEST} bytes long", text.len()));
     } else if text == "." || text == ".." {
-        "must not be a dot or two".to_owned()
+        "must not be \".\" or \"..\"".to_owned()
     } else if text.contains('/') {
         "must not contain '/'".to_owned()
     } else if text.chars().any(char::is_whitespace) {
@@ -41,8 +41,8 @@ mod tests {
     fn a_bad_name_is_named_with_its_rule() {
         for (text, rule) in [
             ("", "must not be empty"),
-            (".", "must not be a dot or two"),
-            ("..", "must not be a dot or two"),
+            (".", "must not be \".\" or \"..\""),
+            ("..", "must not be \".\" or \"..\""),
             ("a/b", "must not contain '/'"),
             ("a b", "must not contain spaces"),
             ("a\u{a0}b", "must not contain spaces"),

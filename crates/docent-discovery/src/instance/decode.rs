@@ -7,40 +7,40 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::fmt;
 
-/// Reads an instance as Curator and its older versions write it: missing keys have their defaults, numbers
-/// may be text, unknown keys are kept.
+/// Decodes an instance as written by any version of Curator: missing keys have their defaults, numbers may be
+/// text, unknown keys are kept.
 ///
 /// # Errors
-/// The fault of the data, without any of its values.
+/// What is wrong with the data, without any of its values.
 pub(crate) fn decode(data: &[u8]) -> Result<EncodedInstance, String> {
     if data.is_empty() {
         return Err("there is no data".to_owned());
     }
-    // One more for the instance itself.
+    // One level more, for the instance itself.
     let nesting = Json::new().max_nesting(DEEPEST + 1).check_nesting(data);
-    nesting.map_err(|_| format!("it nests deeper than {DEEPEST} lists and objects"))?;
+    nesting.map_err(|_| format!("the data nests deeper than {DEEPEST} lists and objects"))?;
     serde_json::from_slice(data).map_err(|error| describe(&error))
 }
 
-/// Text of serde's error about data, without values from it.
+/// Describes serde's error without values from the data.
 pub(super) fn describe(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!("at line {} column {}", error.line(), error.column());
     match error.classify() {
         serde_json::error::Category::Data => {
-            // Names what the type wants, or one of our own rules.
-            let ours = [RULE, "missing field"].iter().any(|start| text.starts_with(start));
-            if ours {
+            // The error names the expected type, or one of our own rules.
+            let is_own_rule = [RULE, "missing field"].iter().any(|start| text.starts_with(start));
+            if is_own_rule {
                 text.trim_start_matches(RULE).to_owned()
             } else {
                 format!("a value has the wrong type {place}")
             }
         }
-        _ => format!("it is not JSON {place}"),
+        _ => format!("the data is not JSON {place}"),
     }
 }
 
-/// Begins errors of our own.
+/// Prefix of our own errors.
 const RULE: &str = "rule: ";
 
 impl<'de> Deserialize<'de> for EncodedInstance {
@@ -100,7 +100,7 @@ impl<'de> Visitor<'de> for Keys {
     }
 }
 
-/// A whole number, also as text.
+/// Returns a whole number, which may be written as text.
 fn integer(value: &Value) -> Option<i64> {
     match value {
         Value::Number(number) => number.as_i64(),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_older_or_a_newer_curator_wrote_is_read() {
+    fn records_of_older_and_newer_curators_are_readable() {
         let old = decode(br#"{"name":"svc","id":"id1","address":"10.0.0.1","port":"80"}"#).unwrap();
         assert_eq!((old.port, old.ssl_port, old.enabled, old.registered_at_ms), (Some(80), None, true, 0));
         assert_eq!(old.service_type, ServiceType::Dynamic);
@@ -152,19 +152,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_written_again_as_it_stood() {
+    fn unknown_fields_are_written_back_unchanged() {
         let json = r#"{"name":"svc","id":"id1","address":"10.0.0.1","port":80,"sslPort":null,"payload":{"z": [1,  2.50], "a":1e400},"registrationTimeUTC":1234567890123,"serviceType":"STATIC","uriSpec":null,"enabled":true,"zone":  {"b":1, "a":12345678901234567890123},"weight":"heavy","at":null}"#;
         let written = String::from_utf8(decode(json.as_bytes()).unwrap().to_json()).unwrap();
         assert_eq!(written, json.replace("\"zone\":  {", "\"zone\":{"));
     }
 
     #[test]
-    fn bad_json_is_an_error_that_says_why_and_shows_no_value() {
+    fn bad_json_is_an_error_with_a_reason_but_without_values() {
         is_refused("", "there is no data");
-        is_refused("at 10.0.0.7", "it is not JSON at line 1 column");
-        is_refused("{\"name\":\"a\"", "it is not JSON");
-        is_refused("{} {}", "it is not JSON");
-        is_refused("\u{feff}{}", "it is not JSON");
+        is_refused("at 10.0.0.7", "the data is not JSON at line 1 column");
+        is_refused("{\"name\":\"a\"", "the data is not JSON");
+        is_refused("{} {}", "the data is not JSON");
+        is_refused("\u{feff}{}", "the data is not JSON");
         is_refused("[\"secret\"]", "a value has the wrong type");
         is_refused(r#"{"name":null}"#, "a value has the wrong type");
         is_refused(r#"{"port":70000}"#, "port must be a number from 0 to 65535");
@@ -174,10 +174,13 @@ mod tests {
         is_refused(r#"{"serviceType":4}"#, "serviceType must be");
         is_refused(r#"{"registrationTimeUTC":9223372036854775808}"#, "registrationTimeUTC must be");
         is_refused(r#"{"enabled":"secret"}"#, "a value has the wrong type");
-        is_refused(&format!("{}{}", "[".repeat(100_000), "]".repeat(100_000)), "it nests deeper than 64");
+        is_refused(
+            &format!("{}{}", "[".repeat(100_000), "]".repeat(100_000)),
+            "the data nests deeper than 64",
+        );
         is_refused(
             &format!("{{\"payload\":{}1{}}}", "{\"a\":".repeat(65), "}".repeat(65)),
-            "it nests deeper than 64",
+            "the data nests deeper than 64",
         );
         assert!(decode(b"\xff{}").is_err());
         decode(format!("{{\"payload\":{}{}}}", "[".repeat(64), "]".repeat(64)).as_bytes()).unwrap();
@@ -186,12 +189,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_it_panic(data in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn no_input_makes_the_decoder_panic(data in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = decode(&data);
         }
 
         #[test]
-        fn what_is_written_is_read(name in ".*", id in ".*", address: Option<String>, port: Option<u16>, at: i64, enabled: bool, weight: Option<u32>) {
+        fn a_written_record_reads_back(name in ".*", id in ".*", address: Option<String>, port: Option<u16>, at: i64, enabled: bool, weight: Option<u32>) {
             let mut instance = Instance::named(name).id(id).enabled(enabled).with_payload(None);
             (instance.address, instance.port, instance.weight) = (address, port, weight);
             instance.registered_at_ms = at;

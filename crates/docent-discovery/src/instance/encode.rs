@@ -6,14 +6,13 @@ use serde_json::ser::Formatter;
 use serde_json::value::RawValue;
 use std::io;
 
-/// Lists and objects within each other, at most. Deeper ones are refused when they are written and when they
-/// are read.
+/// Maximum nesting depth of lists and objects. Deeper data is refused both in writing and in reading.
 pub(crate) const DEEPEST: usize = 64;
 
-/// Instance with its payload as JSON: the form that is announced, of any payload's type.
+/// Instance with its payload as JSON: the form that is announced, for any type of payload.
 pub(crate) type EncodedInstance = Instance<Box<RawValue>>;
 
-/// Writes a payload as JSON of at most `most` bytes.
+/// Encodes a payload as JSON of at most `most` bytes.
 pub(crate) fn write_payload<P: Serialize>(payload: &P, most: usize) -> Result<Box<RawValue>, Error> {
     let mut out = Bounded { bytes: Vec::new(), most, reached: 0 };
     let depth = Depth { now: 0 };
@@ -23,34 +22,34 @@ pub(crate) fn write_payload<P: Serialize>(payload: &P, most: usize) -> Result<Bo
         Some(io::ErrorKind::InvalidInput) => {
             refused(format!("payload must not nest deeper than {DEEPEST} lists and objects"))
         }
-        // Of what it did not write it knows the beginning.
+        // Only the beginning of unwritten data is known, so the size is a lower bound.
         Some(_) => Error::too_large("register", out.reached, most),
-        // Serde's error about a value may have the value in it.
-        None => refused("payload must be something that JSON can hold".to_owned()),
+        // Serde's error about a value may contain the value.
+        None => refused("payload must be something that JSON can represent".to_owned()),
     })?;
     let text = String::from_utf8(out.bytes).expect("serde_json writes UTF-8");
     Ok(RawValue::from_string(text).expect("serde_json writes JSON"))
 }
 
-/// An instance with its payload as JSON, if that is not too large.
+/// Encodes an instance with its payload as JSON, if it is not too large.
 pub(crate) fn encoded<P: Serialize>(
     client: &Client,
     mut instance: Instance<P>,
 ) -> Result<EncodedInstance, Error> {
     let payload = instance.payload.take();
     let payload = payload.map(|payload| write_payload(&payload, client.max_request())).transpose()?;
-    // A payload of JSON's `null` is none.
+    // A payload that is `null` in JSON counts as no payload.
     Ok(instance.with_payload(payload.filter(|payload| payload.get() != "null")))
 }
 
 impl EncodedInstance {
-    /// As Curator writes it.
+    /// Encodes the instance as Curator does.
     pub(crate) fn to_json(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("text, numbers and JSON can be written as JSON")
     }
 }
 
-/// As Curator writes it, with the payload as its own serialization.
+/// Serializes as Curator does, with the payload in its own serialization.
 impl<P: Serialize> Serialize for Instance<P> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
@@ -76,11 +75,11 @@ impl<P: Serialize> Serialize for Instance<P> {
     }
 }
 
-/// Takes so many bytes and no more.
+/// Accepts a limited number of bytes.
 struct Bounded {
     bytes: Vec<u8>,
     most: usize,
-    /// Bytes that there would have been with those it did not take.
+    /// Number of bytes there would have been, including rejected ones.
     reached: usize,
 }
 
@@ -99,7 +98,7 @@ impl io::Write for Bounded {
     }
 }
 
-/// Stops a value that nests too deeply before it takes the stack.
+/// Stops a value that nests too deeply before it overflows the stack.
 struct Depth {
     now: usize,
 }
@@ -151,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_curators_json_byte_for_byte() {
+    fn the_encoding_is_curators_json_byte_for_byte() {
         assert_eq!(
             written(instance().payload("pl")),
             r#"{"name":"svc","id":"id1","address":"10.0.0.1","port":80,"sslPort":null,"payload":"pl","registrationTimeUTC":1234567890123,"serviceType":"DYNAMIC","uriSpec":null}"#
@@ -183,12 +182,12 @@ mod tests {
             bomb = Value::Array(vec![bomb]);
         }
         assert!(write_payload(&bomb, 1_000_000).is_err());
-        // Its drop would take the stack.
+        // Dropping it would overflow the stack.
         std::mem::forget(bomb);
         let error = write_payload(&"x".repeat(1000), 1000).unwrap_err().to_string();
         assert_eq!(error, "register: request or reply is too large: 1001 bytes, the limit is 1000");
         let keys = std::collections::BTreeMap::from([(vec!["secret"], 1)]);
         let error = write_payload(&keys, 1000).unwrap_err().to_string();
-        assert_eq!(error, "register: payload must be something that JSON can hold");
+        assert_eq!(error, "register: payload must be something that JSON can represent");
     }
 }

@@ -1,4 +1,4 @@
-//! One running copy of a service, and how it is written into a node.
+//! One running copy of a service, and its encoding in a node.
 
 mod check;
 mod decode;

@@ -4,11 +4,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::any::TypeId;
 
-/// Reads a payload as a `P`, also as Java writes it: with the name of a class in the object's `@class`, or as
-/// a list of the class's name and the value. With `()` for `P` nothing is looked at.
+/// Decodes a payload as a `P`, including Java's encodings: with a class name in the object's `@class`, or as
+/// a list of class name and value. With `()` as `P`, the payload is not read.
 ///
 /// # Errors
-/// The fault of the payload, without any of its values.
+/// What is wrong with the payload, without any of its values.
 pub(crate) fn read<P: DeserializeOwned + 'static>(raw: Option<&RawValue>) -> Result<Option<P>, String> {
     let Some(raw) = raw else { return Ok(None) };
     if TypeId::of::<P>() == TypeId::of::<()>() {
@@ -23,7 +23,7 @@ pub(crate) fn read<P: DeserializeOwned + 'static>(raw: Option<&RawValue>) -> Res
     }
 }
 
-/// Java's JSON without the names of classes; `None` when it has none.
+/// Removes class names from Java's JSON. Returns `None` if there are none.
 fn of_java(raw: &RawValue) -> Option<Value> {
     match serde_json::from_str(raw.get()).ok()? {
         Value::Array(pair) => {
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_asked_of_a_payload_that_nobody_wants() {
+    fn a_payload_read_as_the_unit_type_is_not_decoded() {
         assert_eq!(read_text::<()>(r#"{"@class":"no.such.Thing"}"#), Ok(None));
     }
 

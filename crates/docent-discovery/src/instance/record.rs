@@ -8,9 +8,9 @@ use uuid::Uuid;
 
 /// One running copy of a service: its address, and a payload about it.
 ///
-/// It is written as the JSON of Curator's `ServiceInstance`, byte for byte; `weight`, which Curator does not
-/// know and ignores, comes after that when it is set, and `enabled` when it is false. Unknown keys of an
-/// instance that was read are written again with it. It is serialized in that form, too, with its payload.
+/// An instance is written as the JSON of Curator's `ServiceInstance`, byte for byte. `weight`, which Curator
+/// does not know and ignores, is appended if it is set, and `enabled` if it is false. Unknown keys of an
+/// instance that was read are written back. `Serialize` uses the same form, including the payload.
 ///
 /// ```
 /// use docent_discovery::Instance;
@@ -22,52 +22,52 @@ use uuid::Uuid;
 /// assert_eq!(instance.authority().as_deref(), Some("10.0.0.7:8080"));
 /// ```
 ///
-/// For readers in Java a payload should be an object or a text: Jackson reads an object without `@class` as a
-/// map, and refuses a bare list. `#[serde(tag = "@class", rename = "com.shop.Meta")]` on a payload's struct
-/// names a class.
+/// For Java readers a payload should be an object or a string: Jackson reads an object without `@class` as a
+/// map, and rejects a bare list. `#[serde(tag = "@class", rename = "com.shop.Meta")]` on a payload's struct
+/// sets a class name.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Instance<P = ()> {
-    /// The service: one segment of a path, without spaces, at most 1,024 bytes.
+    /// Name of the service: one segment of a path, without spaces, at most 1,024 bytes.
     pub name: String,
-    /// Tells instances of the service apart, by the same rules; a UUID unless it was set. A process that is
-    /// started again with the id it had before takes its own place.
+    /// Id that distinguishes the instances of a service, by the same rules as the name. A UUID by default. A
+    /// restarted process with the same id replaces its predecessor.
     pub id: String,
-    /// Host name or IP address.
+    /// Host name or IP address, by the same rules as the name.
     pub address: Option<String>,
-    /// The port, from 1 to 65,535.
+    /// Port, from 1 to 65,535.
     pub port: Option<u16>,
-    /// The port for TLS, from 1 to 65,535.
+    /// TLS port, from 1 to 65,535.
     pub ssl_port: Option<u16>,
     /// Any further data about the instance.
     pub payload: Option<P>,
-    /// When it was made, in milliseconds since 1970, by its maker's clock.
+    /// Creation time, in milliseconds since 1970, by the clock of the creator.
     pub registered_at_ms: i64,
-    /// Its kind of node, which decides how long it stays announced.
+    /// Kind of node, which decides how long the instance stays announced.
     pub service_type: ServiceType,
     /// Template of its URI.
     pub uri_spec: Option<UriSpec>,
-    /// False for an instance that is there but must be given no work.
+    /// False for an instance that exists but must not be given work.
     pub enabled: bool,
-    /// Its share among others, for [`PickPolicy::Weighted`](crate::PickPolicy::Weighted); one without
-    /// counts as 1, and 0 gets nothing while others are there. Numbers that others wrote are rounded to
-    /// the nearest whole one, to 1 at least unless they are 0, and to the largest at most; a negative
-    /// number, or something that is no number, is none.
+    /// Share relative to other instances, for [`PickPolicy::Weighted`](crate::PickPolicy::Weighted). No
+    /// weight counts as 1. An instance with 0 gets no work while others exist. Weights in nodes written by
+    /// other programs are rounded to the nearest whole number, but to at least 1 unless they are 0, and
+    /// limited to the maximum. A negative number, or anything that is not a number, counts as no weight.
     pub weight: Option<u32>,
-    /// True when `enabled` is written also when it is true.
+    /// True if `enabled` is written even if it is true.
     pub(crate) writes_enabled: bool,
-    /// Unknown keys of the JSON that it was read from.
+    /// Unknown keys of the JSON that the instance was read from.
     pub(crate) unknown: Vec<(String, Box<RawValue>)>,
 }
 
 impl Instance {
-    /// An instance with a random id, without payload, enabled, dynamic. Its parts are checked when it is
-    /// registered.
+    /// Creates an instance with a random id and no payload, enabled and dynamic. Its fields are checked when
+    /// it is registered.
     pub fn new(name: impl Into<String>, address: impl Into<String>, port: u16) -> Self {
         Self { address: Some(address.into()), port: Some(port), ..Self::named(name) }
     }
 
-    /// As [`new`](Self::new), without address and port.
+    /// Like [`new`](Self::new), without address and port.
     pub fn named(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -102,7 +102,7 @@ impl<P> Instance<P> {
         self
     }
 
-    /// Sets [`payload`](Self::payload), also one of another type.
+    /// Sets [`payload`](Self::payload), which may have another type.
     #[must_use]
     pub fn payload<Q>(self, payload: Q) -> Instance<Q> {
         self.with_payload(Some(payload))
@@ -136,37 +136,37 @@ impl<P> Instance<P> {
         self
     }
 
-    /// Writes `enabled` also when it is true, as Curator does with `compatibleSerializationMode(false)`.
+    /// Writes `enabled` even if it is true, as Curator does with `compatibleSerializationMode(false)`.
     #[must_use]
     pub fn always_write_enabled(mut self) -> Self {
         self.writes_enabled = true;
         self
     }
 
-    /// `https` when it has a TLS port, else `http`.
+    /// Returns `https` if there is a TLS port, otherwise `http`.
     pub fn scheme(&self) -> &'static str {
         if self.ssl_port.is_some() { "https" } else { "http" }
     }
 
-    /// `address:port` of its [scheme](Self::scheme): the port for TLS when it has one, else the other; `None`
-    /// without an address or a port.
+    /// Returns `address:port` for the [scheme](Self::scheme): with the TLS port if there is one, otherwise
+    /// with the other port. Returns `None` without an address or a port.
     pub fn authority(&self) -> Option<String> {
         self.authority_with(self.ssl_port.or(self.port))
     }
 
-    /// `address:port` with this port.
+    /// Returns `address:port` with this port.
     pub(crate) fn authority_with(&self, port: Option<u16>) -> Option<String> {
         let (address, port) = (self.address.as_deref()?, port?);
         let is_bare_v6 = address.contains(':') && !address.starts_with('[');
         Some(if is_bare_v6 { format!("[{address}]:{port}") } else { format!("{address}:{port}") })
     }
 
-    /// Its URI by its [`uri_spec`](Self::uri_spec); without one its [scheme](Self::scheme) and
-    /// [authority](Self::authority): `scheme://address:port`.
+    /// Returns the URI by the [`uri_spec`](Self::uri_spec). Without a spec, it is the [scheme](Self::scheme)
+    /// and the [authority](Self::authority): `scheme://address:port`.
     ///
     /// # Errors
-    /// `InvalidInput` when the spec has a variable without a value, or when there is neither a spec nor an
-    /// address with a port.
+    /// `InvalidInput` if the spec has an unknown variable, or if there is neither a spec nor an address
+    /// with a port.
     pub fn uri(&self) -> Result<String, Error> {
         if let Some(spec) = &self.uri_spec {
             return spec.build(self, &[]);
@@ -178,7 +178,7 @@ impl<P> Instance<P> {
         Ok(format!("{}://{authority}", self.scheme()))
     }
 
-    /// The same with another payload.
+    /// Returns the same instance with another payload.
     pub(crate) fn with_payload<Q>(self, payload: Option<Q>) -> Instance<Q> {
         Instance {
             name: self.name,
@@ -197,7 +197,7 @@ impl<P> Instance<P> {
         }
     }
 
-    /// Checks that it can be registered.
+    /// Checks that the instance can be registered.
     pub(crate) fn check(&self) -> Result<(), Error> {
         check::segment("service name", &self.name)?;
         check::segment("id", &self.id)?;
@@ -206,7 +206,7 @@ impl<P> Instance<P> {
             return Err(Error::invalid_input("register", "port 0 must be from 1 to 65535"));
         }
         if self.service_type == ServiceType::DynamicSequential {
-            let detail = "an instance of type DYNAMIC_SEQUENTIAL must not be registered: its node's name cannot be kept";
+            let detail = "an instance of type DYNAMIC_SEQUENTIAL must not be registered: the name of its node cannot be kept";
             return Err(Error::invalid_input("register", detail));
         }
         Ok(())
@@ -218,7 +218,7 @@ fn now_ms() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-// Neither payload nor what else stood in the JSON is printed.
+// `Debug` prints neither the payload nor unknown keys of the JSON.
 impl<P> fmt::Debug for Instance<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Instance")

@@ -1,23 +1,24 @@
 use std::fmt;
 
-/// Kind of an instance's node, which decides how long it stays announced.
+/// Kind of an instance's node, which decides how long the instance stays announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum ServiceType {
-    /// The session that registered it keeps it announced: it goes with that session.
+    /// The instance is announced until the session that registered it ends.
     #[default]
     Dynamic,
-    /// No session: the instance stays until it is deregistered. Curator's discovery server removes such
-    /// instances when they are old.
+    /// The instance stays until it is deregistered, independent of sessions. Curator's discovery server
+    /// removes such instances when they are old.
     Static,
-    /// No session: the instance stays until it is deregistered.
+    /// The instance stays until it is deregistered, independent of sessions.
     Permanent,
-    /// As [`Dynamic`](Self::Dynamic), with a number that the servers append to the id. It can be read, but
-    /// not registered: a node whose name changes whenever it is made anew cannot be kept or taken over.
+    /// Like [`Dynamic`](Self::Dynamic), with a number that the servers append to the id. Such an instance can
+    /// be read, but not registered: a node whose name changes whenever it is re-created cannot be kept or
+    /// taken over.
     DynamicSequential,
 }
 
-/// Curator's names, in the order of their numbers in Curator.
+/// Curator's names, in the order of Curator's numbers.
 const NAMES: [(&str, ServiceType); 4] = [
     ("DYNAMIC", ServiceType::Dynamic),
     ("STATIC", ServiceType::Static),
@@ -26,29 +27,29 @@ const NAMES: [(&str, ServiceType); 4] = [
 ];
 
 impl ServiceType {
-    /// As Curator writes it, such as `DYNAMIC`.
+    /// Returns Curator's name, such as `DYNAMIC`.
     pub fn name(self) -> &'static str {
         NAMES.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
     }
 
-    /// The type by Curator's name for it.
+    /// Returns the type with this name in Curator.
     pub(crate) fn named(text: &str) -> Option<Self> {
         NAMES.iter().find(|(name, _)| *name == text).map(|(_, kind)| *kind)
     }
 
-    /// The type by Curator's number for it.
+    /// Returns the type with this number in Curator.
     pub(crate) fn numbered(number: i64) -> Option<Self> {
         let (_, kind) = NAMES.get(usize::try_from(number).ok()?)?;
         Some(*kind)
     }
 
-    /// True when its node goes with a session.
+    /// Returns true if the node is deleted with its session.
     pub(crate) fn is_dynamic(self) -> bool {
         matches!(self, Self::Dynamic | Self::DynamicSequential)
     }
 }
 
-/// Curator's name, such as `DYNAMIC`.
+/// Formats Curator's name, such as `DYNAMIC`.
 impl fmt::Display for ServiceType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// A template for an instance's URI, as Curator's: `{scheme}://{address}:{port}/v1`.
+/// A template for an instance's URI, as in Curator: `{scheme}://{address}:{port}/v1`.
 ///
-/// Variables are `scheme` (`https` with a TLS port, else `http`), `name`, `id`, `address`, `port`,
-/// `ssl-port`, `registration-time-utc` (milliseconds), `service-type` (in small letters), `[` and `]` for
-/// braces, and any that the caller gives to [`build`](Self::build). Variables that an instance does not have
-/// are empty.
+/// Variables are `scheme` (`https` with a TLS port, otherwise `http`), `name`, `id`, `address`, `port`,
+/// `ssl-port`, `registration-time-utc` (milliseconds), `service-type` (lower case), `[` and `]` for braces,
+/// and any that the caller passes to [`build`](Self::build). If the instance has no
+/// value for one of the named variables, such as `port`, that variable is empty.
 ///
 /// ```
 /// use docent_discovery::{Instance, UriSpec};
@@ -22,7 +22,7 @@ use std::str::FromStr;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct UriSpec {
-    /// Its parts, in their order.
+    /// Parts in order.
     #[serde(default)]
     pub parts: Vec<UriPart>,
 }
@@ -34,16 +34,16 @@ pub struct UriPart {
     /// Text, or the name of a variable.
     #[serde(default)]
     pub value: String,
-    /// True when it is a variable.
+    /// True for a variable.
     #[serde(default)]
     pub variable: bool,
 }
 
 impl UriSpec {
-    /// The URI of `instance`. `variables` come before the instance's own.
+    /// Returns the URI of `instance`. `variables` override the instance's own.
     ///
     /// # Errors
-    /// `InvalidInput` when a variable has no value.
+    /// `InvalidInput` if a variable is neither one of the instance's own nor among `variables`.
     pub fn build<P>(&self, instance: &Instance<P>, variables: &[(&str, &str)]) -> Result<String, Error> {
         let mut uri = String::new();
         for UriPart { value, variable } in &self.parts {
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_read_and_written_as_text_and_as_curators_json() {
+    fn a_uri_spec_reads_and_writes_text_and_curators_json() {
         let spec: UriSpec = "{scheme}://x{ port }".parse().unwrap();
         assert_eq!(spec.to_string(), "{scheme}://x{port}");
         let json = r#"{"parts":[{"value":"scheme","variable":true},{"value":"://x","variable":false},{"value":"port","variable":true}]}"#;
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_built_says_why() {
+    fn an_invalid_spec_is_reported_with_its_rule() {
         let open = "a{b".parse::<UriSpec>().unwrap_err().to_string();
         assert_eq!(open, "uri: uri spec \"a{b\" must close each brace");
         let spec: UriSpec = "{shard}".parse().unwrap();

@@ -1,13 +1,13 @@
-/// Weight that a number stands for which anybody may have written: rounded to the nearest whole one, at least
-/// 1 unless it is 0, at most `u32::MAX`. `None` for a negative number and for what is no number: somebody
-/// else's meaning of the word, which hides no instance.
+/// Returns the weight for a number that any program may have written: rounded to the nearest whole number, at
+/// least 1 unless it is 0, at most `u32::MAX`. Returns `None` for a negative number and for anything else.
+/// Another program may use the key with another meaning, which must not hide the instance.
 pub(crate) fn read(text: &str) -> Option<u32> {
     let number: f64 = text.parse().ok()?;
     if number.is_nan() || number < 0.0 {
         return None;
     }
     let least = if number > 0.0 { 1.0 } else { 0.0 };
-    // Larger ones become the largest.
+    // The cast saturates: larger numbers become the maximum.
     Some(number.round().max(least) as u32)
 }
 
@@ -16,7 +16,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_rounded_into_the_range_and_others_are_none() {
+    fn numbers_are_rounded_into_the_range_and_other_values_are_ignored() {
         for (text, weight) in [
             ("0", 0),
             ("-0.0", 0),

@@ -6,12 +6,12 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// Dubbo's own scheme, for instances that name none.
+/// Dubbo's own scheme, for instances without one.
 const SCHEME: &str = "dubbo";
-/// The parameter of a payload that is the URL's scheme.
+/// Parameter of a payload that holds the URL's scheme.
 const PROTOCOL: &str = "protocol";
 
-/// The URL that says all about an instance.
+/// Encodes an instance as its URL.
 pub(super) fn to_url(service: &str, side: ServiceSide, instance: &EncodedInstance) -> Result<String, Error> {
     let mut parameters = payload(instance)?;
     let scheme = parameters.remove(PROTOCOL);
@@ -23,7 +23,7 @@ pub(super) fn to_url(service: &str, side: ServiceSide, instance: &EncodedInstanc
     for (name, value) in [("interface", service), ("category", category)] {
         parameters.entry(name.to_owned()).or_insert_with(|| value.to_owned());
     }
-    // A payload that was read has what these were then.
+    // The payload of an instance that was read holds the values from that time, so the fields override it.
     let fields = [
         ("id", Some(instance.id.clone())),
         ("timestamp", Some(instance.registered_at_ms.to_string())),
@@ -46,7 +46,7 @@ pub(super) fn to_url(service: &str, side: ServiceSide, instance: &EncodedInstanc
     Ok(format!("{scheme}://{authority}/{service}?{}", parameters.join("&")))
 }
 
-/// The parameters that a payload is.
+/// Returns a payload as parameters.
 fn payload(instance: &EncodedInstance) -> Result<BTreeMap<String, String>, Error> {
     let refused = || {
         let detail = "a payload in Dubbo's layout must be an object of texts, numbers and booleans";
@@ -68,12 +68,12 @@ fn payload(instance: &EncodedInstance) -> Result<BTreeMap<String, String>, Error
     Ok(parameters)
 }
 
-/// Reads an instance from its URL.
+/// Decodes an instance from its URL.
 pub(super) fn from_url(url: &str) -> Result<EncodedInstance, String> {
-    let (scheme, rest) = url.split_once("://").ok_or("its name is not a URL")?;
+    let (scheme, rest) = url.split_once("://").ok_or("the node's name is not a URL")?;
     let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (authority, path) = place.split_once('/').unwrap_or((place, ""));
-    // Before an '@' stand a name and a password.
+    // A user name and a password may precede an '@'.
     let authority = authority.rsplit_once('@').map_or(authority, |(_, authority)| authority);
     let mut parameters = Map::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -97,7 +97,7 @@ pub(super) fn from_url(url: &str) -> Result<EncodedInstance, String> {
 
 fn address(authority: &str) -> Result<(Option<String>, Option<u16>), String> {
     let (address, port) = match authority.rsplit_once(':') {
-        // The colons of an address in brackets are its own.
+        // The colons of an address in brackets belong to the address.
         Some((address, port)) if !port.ends_with(']') => {
             let port = port.parse().map_err(|_| "port must be a number from 0 to 65535")?;
             (address, Some(port))
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_dubbo_writes_is_read() {
+    fn instances_written_by_dubbo_are_readable() {
         let url = "tri://me:pw@[::1]:50051/com.shop.Orders?anyhost=true&application=shop&weight=100";
         let read = from_url(url).unwrap();
         assert_eq!((read.address.as_deref(), read.port, read.weight), (Some("::1"), Some(50051), Some(100)));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fields_of_an_instance_come_before_parameters_of_their_names() {
+    fn fields_of_an_instance_override_parameters_of_the_same_name() {
         let url = "dubbo://10.0.0.7:20880/orders?enabled=false&id=theirs&weight=5";
         let mut read = from_url(url).unwrap().enabled(true).id("mine");
         read.weight = None;

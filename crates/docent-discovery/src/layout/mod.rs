@@ -1,4 +1,4 @@
-//! Places of instances in the tree, and the data of their nodes.
+//! Paths of instances in the tree, and the data of their nodes.
 
 mod dubbo;
 mod percent;

@@ -1,21 +1,22 @@
-//! Percent-encoding as Java's `URLEncoder` does it, which Dubbo uses for names of nodes.
+//! Percent-encoding like Java's `URLEncoder`, which Dubbo uses for node names.
 
 use std::fmt::Write;
 
-/// Letters, digits and `.-*_` stay, a space becomes `+`, other bytes of the UTF-8 become `%XX`.
+/// Encodes text. Letters, digits and `.-*_` stay, a space becomes `+`, and other bytes of the UTF-8 encoding
+/// become `%XX`.
 pub(super) fn encode(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'-' | b'*' | b'_' => out.push(char::from(byte)),
             b' ' => out.push('+'),
-            _ => write!(out, "%{byte:02X}").expect("a string takes all text"),
+            _ => write!(out, "%{byte:02X}").expect("a string accepts all text"),
         }
     }
     out
 }
 
-/// `None` for what [`encode`] cannot have made.
+/// Decodes text. Returns `None` for text that [`encode`] cannot produce.
 pub(super) fn decode(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
@@ -33,14 +34,13 @@ pub(super) fn decode(text: &str) -> Option<String> {
     String::from_utf8(out).ok()
 }
 
-/// Escapes what would end a parameter of a URL, and nothing else: Dubbo writes and reads parameters as they
-/// are.
+/// Escapes only the characters that would end a parameter of a URL: Dubbo does not encode parameters.
 pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for char in text.chars() {
         match char {
             '%' | '&' | '=' | '#' | '?' => {
-                write!(out, "%{:02X}", u32::from(char)).expect("a string takes all text");
+                write!(out, "%{:02X}", u32::from(char)).expect("a string accepts all text");
             }
             char => out.push(char),
         }
@@ -48,7 +48,7 @@ pub(super) fn escape(text: &str) -> String {
     out
 }
 
-/// Undoes [`escape`]; text that it cannot have made stays as it is.
+/// Reverses [`escape`]; other text stays unchanged.
 pub(super) fn unescape(text: &str) -> String {
     decode(&text.replace('+', "%2B")).unwrap_or_else(|| text.to_owned())
 }
@@ -59,7 +59,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn it_is_what_java_writes() {
+    fn the_encoding_is_javas() {
         let url = "dubbo://10.0.0.7:20880/com.shop.Orders?a=b c&ü=*-_.~";
         let node = "dubbo%3A%2F%2F10.0.0.7%3A20880%2Fcom.shop.Orders%3Fa%3Db+c%26%C3%BC%3D*-_.%7E";
         assert_eq!(encode(url), node);
@@ -79,12 +79,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_escaped_can_be_unescaped(text in ".*") {
+        fn escaping_is_reversible(text in ".*") {
             prop_assert_eq!(unescape(&escape(&text)), text);
         }
 
         #[test]
-        fn what_is_encoded_can_be_decoded_and_be_a_node(text in ".*") {
+        fn an_encoded_text_is_a_valid_node_name_and_decodes_to_itself(text in ".*") {
             let encoded = encode(&text);
             prop_assert!(encoded.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'/'));
             prop_assert_eq!(decode(&encoded), Some(text));

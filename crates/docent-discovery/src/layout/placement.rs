@@ -4,7 +4,7 @@ use bytes::Bytes;
 use docent_core::Error;
 use serde::de::DeserializeOwned;
 
-/// Place of a registry in the tree: its base, and its `RegistryLayout` of services and instances below that.
+/// Location of a registry in the tree: its base, and the `RegistryLayout` of services and instances below it.
 #[derive(Debug, Clone)]
 pub(crate) struct Placement {
     pub(crate) base: String,
@@ -12,7 +12,7 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
-    /// The node whose children are the instances of `service` on one side.
+    /// Returns the node whose children are the instances of `service` on one side.
     pub(crate) fn folder(&self, service: &str, side: ServiceSide) -> String {
         let base = &self.base;
         match (self.layout, side) {
@@ -27,7 +27,7 @@ impl Placement {
         }
     }
 
-    /// The service that a child of the base is about.
+    /// Returns the service that a child of the base represents.
     pub(crate) fn service(&self, node: &str) -> String {
         match self.layout {
             RegistryLayout::Curator => node.to_owned(),
@@ -35,7 +35,7 @@ impl Placement {
         }
     }
 
-    /// The path and the data by which an instance is announced for `service`.
+    /// Returns the path and the data that announce an instance of `service`.
     pub(crate) fn node(
         &self,
         service: &str,
@@ -52,10 +52,10 @@ impl Placement {
         })
     }
 
-    /// Reads the instance of the node called `name`.
+    /// Decodes the instance of the node named `name`.
     ///
     /// # Errors
-    /// The fault of the data, without any of its values.
+    /// What is wrong with the data, without any of its values.
     pub(crate) fn read<P: DeserializeOwned + 'static>(
         &self,
         service: &str,
@@ -65,10 +65,10 @@ impl Placement {
         let mut written = match self.layout {
             RegistryLayout::Curator => instance::decode(data)?,
             RegistryLayout::Dubbo => {
-                dubbo::from_url(&percent::decode(name).ok_or("its name is not percent-encoded")?)?
+                dubbo::from_url(&percent::decode(name).ok_or("the node's name is not percent-encoded")?)?
             }
         };
-        // Keys that are missing: the node's place says the same.
+        // Missing keys are taken from the path of the node.
         if written.name.is_empty() {
             service.clone_into(&mut written.name);
         }

@@ -1,4 +1,4 @@
-/// ServiceSide of a service that an instance is on.
+/// Side of a service that an instance is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum ServiceSide {
     Provider,

@@ -14,55 +14,57 @@ use std::task::{Context, Poll};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum MemberChange {
-    /// Somebody is in it who was not.
+    /// A member joined.
     Joined(Peer),
-    /// A member says something else about itself.
+    /// A member changed its data.
     Updated(Peer),
-    /// A member is gone; with its last data. A member that joined again since, with a new session, joins
-    /// next.
+    /// A member left. The peer has its last data. If the member has rejoined in a new session,
+    /// [`Joined`](Self::Joined) follows.
     Left(Peer),
-    /// From here on the list may be out of date, as after a lost link.
+    /// From here on the list may be out of date, for example after a lost connection.
     Stale,
-    /// The changes up to here make up the servers' list: ends the first list, and a [`Stale`](Self::Stale).
+    /// The changes up to here match the servers' list. Reported after the initial list, and at the end of a
+    /// [`Stale`](Self::Stale) period.
     Current,
-    /// The node of the member with this id cannot be read. It is tried again.
+    /// The node of the member with this id cannot be read. The read is retried.
     Unreadable(Arc<str>, Error),
 }
 
-/// The changes of a group for one who looks at them. Made by [`Members::changes`](super::Members::changes).
-/// Ends with the client.
+/// Stream of the changes of a group. Created by [`Members::changes`](super::Members::changes). Ends when the
+/// client is closed.
 ///
-/// An error, as `NoAuth`, says that the group cannot be listed; it is told once and tried again all the time.
+/// An error, such as `NoAuth`, means that the group cannot be listed. It is reported once, and the listing is
+/// retried continuously.
 ///
-/// Changes in between may be left out, the last one never is: a member that joined and left while nobody
-/// could look was never there, and data that was set twice is told once.
+/// Changes in between may be skipped; the last one never is. A member that joined and left before the stream
+/// could read it is not reported, and data that was set twice is reported once.
 ///
-/// Own members, joined through the same [`Membership`](super::Membership), are told as
-/// [`Members::current`](super::Members::current) shows them: they leave when they
-/// [`leave`](super::Member::leave) or are dropped, and not when their nodes go, with a session or by
-/// somebody's hand, since these are made anew. The state of an own member's node is told by
-/// [`Member::changed`](super::Member::changed). While another process has its id, that process's data is told
-/// as an [`Updated`](MemberChange::Updated).
+/// Own members are those that joined through the same [`Membership`](super::Membership). They are reported in
+/// the same way as [`Members::current`](super::Members::current) shows them. They leave when they
+/// [`leave`](super::Member::leave) or are dropped, but not when their nodes are deleted, because these are
+/// re-created. [`Member::changed`](super::Member::changed) reports the state of an own member's node. While
+/// another process has a node with the same id, that node's data is reported as
+/// [`Updated`](MemberChange::Updated).
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct MemberChanges {
     group: Arc<Group>,
     events: ChildrenEvents,
     known: BTreeMap<Arc<str>, KnownPeer>,
-    /// Ids that were told since everything is told anew.
-    whole: Option<BTreeSet<Arc<str>>>,
-    /// Own members whose nodes are gone.
+    /// Ids reported since the cache started a complete listing.
+    listed: Option<BTreeSet<Arc<str>>>,
+    /// Own members whose nodes were deleted.
     missing: BTreeSet<Arc<str>>,
     next: VecDeque<Result<MemberChange, Error>>,
-    /// Tells when one of these may have left.
-    left: SyncStream<()>,
-    // Keeps the cache alive that the events come from.
+    /// Fires when an own member may have left.
+    departures: SyncStream<()>,
+    // Keeps the cache alive that produces the events.
     _cache: Arc<ChildrenCache>,
 }
 
 struct KnownPeer {
     peer: Peer,
     mzxid: i64,
-    /// Set for an own member until it is told as gone: its node may come and go until then.
+    /// Set for an own member until it is reported as left: its node may be deleted and re-created until then.
     is_own: bool,
 }
 
@@ -70,59 +72,59 @@ impl MemberChanges {
     pub(super) fn new(group: Arc<Group>, cache: Arc<ChildrenCache>) -> Self {
         let events = cache.changes();
         let (known, missing, next) = (BTreeMap::new(), BTreeSet::new(), VecDeque::new());
-        let left = stream::unfold(group.left(), |mut left| async move {
-            left.changed().await.ok()?;
-            Some(((), left))
+        let departures = stream::unfold(group.departures(), |mut departures| async move {
+            departures.changed().await.ok()?;
+            Some(((), departures))
         });
-        let left = SyncStream::new(left);
-        Self { group, events, known, whole: None, missing, next, left, _cache: cache }
+        let departures = SyncStream::new(departures);
+        Self { group, events, known, listed: None, missing, next, departures, _cache: cache }
     }
 
-    fn hear(&mut self, event: Result<ChildrenEvent, Error>) {
+    fn apply_event(&mut self, event: Result<ChildrenEvent, Error>) {
         let event = match event {
             Ok(event) => event,
             Err(error) => return self.next.push_back(Err(error)),
         };
         match event {
-            ChildrenEvent::Init => self.whole = Some(BTreeSet::new()),
+            ChildrenEvent::Init => self.listed = Some(BTreeSet::new()),
             ChildrenEvent::Added(id, node) | ChildrenEvent::Updated(id, node) => self.apply(&id, &node),
             ChildrenEvent::Delete(id) => self.delete(&id),
             ChildrenEvent::Unreadable(id, error) => {
-                self.tell(&id);
-                self.say(MemberChange::Unreadable(id, error));
+                self.mark_listed(&id);
+                self.push(MemberChange::Unreadable(id, error));
             }
-            ChildrenEvent::Gap => self.say(MemberChange::Stale),
+            ChildrenEvent::Gap => self.push(MemberChange::Stale),
             ChildrenEvent::Ready => {
                 self.complete();
-                // Whatever was heard before the end of a list is part of it.
-                self.part();
-                self.say(MemberChange::Current);
+                // Everything received before the end of a listing is part of it.
+                self.report_departures();
+                self.push(MemberChange::Current);
             }
             _ => {}
         }
     }
 
     fn apply(&mut self, id: &Arc<str>, node: &Node) {
-        self.tell(id);
+        self.mark_listed(id);
         self.missing.remove(id);
         let (peer, mzxid) = (Peer::new(id, node), node.stat.mzxid);
-        // The stream may hear of a node that was made anew when the member has left meanwhile; somebody else
-        // may have the id by then.
+        // The stream may receive a re-created node after the member has left; another client may have the id
+        // by that time.
         let is_own = self.group.own().contains_key(id)
             || (self.is_own(id)
                 && node.stat.owner.is_some_and(|owner| is_own_session(&self.group.client, owner)));
         match self.known.insert(Arc::clone(id), KnownPeer { peer: peer.clone(), mzxid, is_own }) {
-            None => self.say(MemberChange::Joined(peer)),
+            None => self.push(MemberChange::Joined(peer)),
             Some(known) if known.mzxid == mzxid => {}
-            Some(known) if known.peer.czxid == peer.czxid => self.say(MemberChange::Updated(peer)),
+            Some(known) if known.peer.czxid == peer.czxid => self.push(MemberChange::Updated(peer)),
             Some(known) if is_own => {
                 if known.peer.data != peer.data {
-                    self.say(MemberChange::Updated(peer));
+                    self.push(MemberChange::Updated(peer));
                 }
             }
             Some(known) => {
-                self.say(MemberChange::Left(known.peer));
-                self.say(MemberChange::Joined(peer));
+                self.push(MemberChange::Left(known.peer));
+                self.push(MemberChange::Joined(peer));
             }
         }
     }
@@ -131,7 +133,7 @@ impl MemberChanges {
         if self.is_own(id) {
             self.missing.insert(Arc::clone(id));
         } else if let Some(known) = self.known.remove(id) {
-            self.say(MemberChange::Left(known.peer));
+            self.push(MemberChange::Left(known.peer));
         }
     }
 
@@ -139,35 +141,35 @@ impl MemberChanges {
         self.known.get(id).is_some_and(|known| known.is_own) || self.group.own().contains_key(id)
     }
 
-    fn say(&mut self, change: MemberChange) {
+    fn push(&mut self, change: MemberChange) {
         self.next.push_back(Ok(change));
     }
 
-    /// Tells of own members that have left and whose nodes are gone, once all events were heard.
-    fn part(&mut self) {
-        let gone: Vec<_> = {
+    /// Reports own members that have left and whose nodes were deleted, once all events were processed.
+    fn report_departures(&mut self) {
+        let departed: Vec<_> = {
             let own = self.group.own();
             self.missing.iter().filter(|id| !own.contains_key(*id)).cloned().collect()
         };
-        for id in gone {
+        for id in departed {
             self.missing.remove(&id);
             if let Some(known) = self.known.remove(&id) {
-                self.say(MemberChange::Left(known.peer));
+                self.push(MemberChange::Left(known.peer));
             }
         }
     }
 
-    fn tell(&mut self, id: &Arc<str>) {
-        if let Some(whole) = &mut self.whole {
-            whole.insert(Arc::clone(id));
+    fn mark_listed(&mut self, id: &Arc<str>) {
+        if let Some(listed) = &mut self.listed {
+            listed.insert(Arc::clone(id));
         }
     }
 
-    /// Members that were not told again are gone.
+    /// Ends a complete listing: members that it did not contain have left.
     fn complete(&mut self) {
-        let Some(whole) = self.whole.take() else { return };
-        let gone: Vec<_> = self.known.keys().filter(|id| !whole.contains(*id)).cloned().collect();
-        for id in gone {
+        let Some(listed) = self.listed.take() else { return };
+        let departed: Vec<_> = self.known.keys().filter(|id| !listed.contains(*id)).cloned().collect();
+        for id in departed {
             self.delete(&id);
         }
     }
@@ -182,12 +184,12 @@ impl Stream for MemberChanges {
                 return Poll::Ready(Some(change));
             }
             match Pin::new(&mut self.events).poll_next(cx) {
-                Poll::Ready(Some(event)) => self.hear(event),
+                Poll::Ready(Some(event)) => self.apply_event(event),
                 Poll::Ready(None) => return Poll::Ready(None),
                 Poll::Pending => {
-                    let has_left = matches!(self.left.poll_next_unpin(cx), Poll::Ready(Some(())));
-                    self.part();
-                    if self.next.is_empty() && !has_left {
+                    let has_departed = matches!(self.departures.poll_next_unpin(cx), Poll::Ready(Some(())));
+                    self.report_departures();
+                    if self.next.is_empty() && !has_departed {
                         return Poll::Pending;
                     }
                 }

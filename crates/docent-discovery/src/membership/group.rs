@@ -12,20 +12,21 @@ use tokio::sync::watch;
 ///
 /// # Expected flow
 /// Each process [joins](Self::join) with an id and some data, such as its address, and leaves when it stops.
-/// Anybody follows the [members](Self::members), also without joining. The layout is that of Curator's
-/// `GroupMember`: an ephemeral node for each member, whose name is its id. Cheap to clone.
+/// Any process can follow the [members](Self::members), even without joining. The layout is that of Curator's
+/// `GroupMember`: an ephemeral node for each member, named by its id. Cheap to clone.
 ///
 /// # Guarantees
-/// - A member stays one until it leaves: its node comes back in a new session, and when somebody deletes it.
-/// - The node of another with the same id is never touched. A process that was restarted waits for its
-///   predecessor's node to go.
-/// - A member that leaves, or is dropped, leaves no node. After a crash the member's node goes with its
-///   session.
-/// - In the list of a `Membership` its own members are always there, as in Curator's.
+/// - A member stays in the group until it leaves: its node is re-created in a new session, and if another
+///   client deletes it.
+/// - The node of another client with the same id is never touched. A restarted process waits until its
+///   predecessor's node is deleted.
+/// - A member that leaves or is dropped leaves no node behind. After a crash, the member's node is deleted
+///   when its session ends.
+/// - The list of a `Membership` always contains its own members, as in Curator.
 ///
 /// # Caveats
-/// Two processes that look at the same time may see different lists. To agree on who does what take an
-/// election or a lock.
+/// Two processes that read the list at the same time may see different lists. To agree on who does what, use
+/// an election or a lock.
 ///
 /// # Examples
 /// ```no_run
@@ -40,7 +41,7 @@ use tokio::sync::watch;
 /// let mut changes = members.changes();
 /// while let Some(change) = changes.next().await {
 ///     if let MemberChange::Left(peer) = change? {
-///         println!("{} is gone", peer.id);
+///         println!("{} left", peer.id);
 ///     }
 /// }
 /// me.leave().await?;
@@ -56,9 +57,9 @@ pub(super) struct Group {
     pub(super) path: String,
     /// Ids that joined through this group, with their data.
     own: Mutex<BTreeMap<Arc<str>, Bytes>>,
-    /// Counts members that left.
-    left: watch::Sender<u64>,
-    /// Cache that all lists share.
+    /// Number of members that left.
+    departures: watch::Sender<u64>,
+    /// Cache shared by all lists.
     cache: Mutex<Weak<ChildrenCache>>,
 }
 
@@ -67,15 +68,15 @@ impl Group {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a member out of the list of this group's own.
+    /// Removes a member from the group's own members.
     pub(super) fn leave(&self, id: &str) {
         self.own().remove(id);
-        self.left.send_modify(|left| *left += 1);
+        self.departures.send_modify(|departures| *departures += 1);
     }
 
-    /// Tells of each time that somebody left.
-    pub(super) fn left(&self) -> watch::Receiver<u64> {
-        self.left.subscribe()
+    /// Returns a receiver that is notified each time an own member left.
+    pub(super) fn departures(&self) -> watch::Receiver<u64> {
+        self.departures.subscribe()
     }
 
     fn cache(&self) -> Result<Arc<ChildrenCache>, Error> {
@@ -90,33 +91,33 @@ impl Group {
 }
 
 impl Membership {
-    /// The group at `path`, which need not exist yet. Joins nothing.
+    /// Creates the group at `path`, which need not exist yet. Does not join it.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule or is the root.
+    /// `InvalidInput` if the path breaks a rule or is the root.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
         let path = NodePath::new("join", path)?.into();
-        let (own, left, cache) = (Mutex::default(), watch::Sender::new(0), Mutex::default());
-        let group = Group { client: client.clone(), path, own, left, cache };
+        let (own, departures, cache) = (Mutex::default(), watch::Sender::new(0), Mutex::default());
+        let group = Group { client: client.clone(), path, own, departures, cache };
         Ok(Self { group: Arc::new(group) })
     }
 
-    /// The path, as it was given.
+    /// Returns the path as given.
     pub fn path(&self) -> &str {
         &self.group.path
     }
 
-    /// Becomes a member, and waits until the node is there. Where another session has a node of the same id,
-    /// such as that of this process before a restart, it waits until that node goes, for at most two session
+    /// Joins the group, waiting until the node exists. If another session has a node with the same id, such
+    /// as that of this process before a restart, waits until that node is deleted, for at most two session
     /// timeouts.
     ///
     /// # Errors
-    /// `InvalidInput` when the id is not the name of a node (empty, or with a `/`), `TooLarge`,
-    /// `AlreadyRegistered` when this client has joined with that id already, `NodeExists` when the other node
-    /// stays, `NoAuth`, `Timeout`, `Closed`. Nothing is left then.
+    /// `InvalidInput` if the id is not the name of a node (empty, or with a `/`), `TooLarge`,
+    /// `AlreadyRegistered` if this client has already joined with that id, `NodeExists` if the other node
+    /// stays, `NoAuth`, `Timeout`, `Closed`. Nothing is left behind in any of these cases.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: nothing is left behind.
+    /// This method is cancel safe.
     pub fn join<D: Into<Bytes>>(
         &self,
         id: &str,
@@ -126,20 +127,21 @@ impl Membership {
         async move { Member::join(&group, &id, data).await }
     }
 
-    /// As [`join`](Self::join), with what Curator's members have as data: the identity that the client was
+    /// Like [`join`](Self::join), with the same data as Curator's members: the identity that the client was
     /// built with, by default its local address ([`default_data`](docent_core::Client::default_data)).
     ///
     /// # Errors
-    /// As [`join`](Self::join).
+    /// Same as [`join`](Self::join).
     ///
     /// # Cancel safety
-    /// This method is cancel safe: nothing is left behind.
+    /// This method is cancel safe.
     pub fn join_by_identity(&self, id: &str) -> impl Future<Output = Result<Member, Error>> + Send + use<> {
         let identity = self.group.client.default_data().to_owned();
         self.join(id, identity)
     }
 
-    /// The members, live. Waits until they were read once, at most for the operation timeout.
+    /// Returns a live list of the members, waiting until they were read once, for at most the operation
+    /// timeout.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`.

@@ -6,34 +6,34 @@ use docent_core::{Error, ErrorKind};
 use std::fmt;
 use std::sync::Arc;
 
-/// An own membership in a group. Made by [`Membership::join`](super::Membership::join).
+/// A membership of this process in a group. Created by [`Membership::join`](super::Membership::join).
 ///
-/// Its node is kept present through lost links and new sessions; [`changed`](Self::changed) tells how it
-/// stands.
+/// Its node is kept present through lost connections and new sessions; [`changed`](Self::changed) reports its
+/// state.
 ///
 /// # On drop
-/// It leaves, in the background.
-#[must_use = "the group is left when this is dropped"]
+/// Leaves the group in the background.
+#[must_use = "dropping the member leaves the group"]
 pub struct Member {
     group: Arc<Group>,
     id: Arc<str>,
     node: Option<KeptNode>,
 }
 
-/// State of an own membership.
+/// State of a [`Member`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Presence {
-    /// The node is there, as far as the servers told.
+    /// The node exists, as far as the servers have reported.
     Present,
-    /// The node is being made.
+    /// The node is being created.
     Joining,
-    /// A node of another session has the id. It is waited for.
+    /// A node of another session has the id. The client waits for the end of that session.
     Occupied {
-        /// The session that owns it.
+        /// Session that owns the node.
         session_id: i64,
     },
-    /// The node cannot be made. It is tried again.
+    /// The node cannot be created. The client retries.
     Failing(Error),
     /// The client is closed.
     Closed,
@@ -58,7 +58,7 @@ impl Member {
             return Err(Error::invalid_input("join", detail));
         }
         let path = format!("{}/{id}", group.path);
-        // An own node at this path may be about to go.
+        // A node of this client at this path may be about to be deleted.
         KeptNode::wait_vacant(&group.client, &path).await?;
         let node = KeptNode::new(&group.client, &path, data.clone())?.labelled("member");
         kept::present(&node).await?;
@@ -68,45 +68,45 @@ impl Member {
     }
 
     fn node(&self) -> &KeptNode {
-        self.node.as_ref().expect("a member has its node until it leaves, and then it is consumed")
+        self.node.as_ref().expect("a member has its node until it leaves, which consumes the member")
     }
 
-    /// Its id.
+    /// Returns the id.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The path of its node.
+    /// Returns the path of its node.
     pub fn path(&self) -> &str {
         self.node().path()
     }
 
-    /// Data that the member gives about itself.
+    /// Returns the member's data.
     pub fn data(&self) -> Bytes {
         self.group.own().get(&self.id).cloned().unwrap_or_default()
     }
 
-    /// Changes the member's data. It is written in the background, while no server answers as soon as one
-    /// does; where it is changed again meanwhile, only the last is sure to be written.
+    /// Changes the member's data. The data is written in the background; if no server answers, as soon as one
+    /// does. If the data is changed again meanwhile, only the last value is certain to be written.
     pub fn set_data(&self, data: impl Into<Bytes>) {
         let data = data.into();
         let mut own = self.group.own();
         own.insert(Arc::clone(&self.id), data.clone());
-        // While the group's own members are locked, so that both have the data that was set last.
+        // Set it while the group's own members are locked, so that both have the latest data.
         self.node().set(data);
     }
 
-    /// State of the membership.
+    /// Returns the state of the membership.
     pub fn presence(&self) -> Presence {
         self.node().status().into()
     }
 
-    /// True while its node is there, as far as the servers told.
+    /// Returns true while the node exists, as far as the servers have reported.
     pub fn is_present(&self) -> bool {
         matches!(self.node().status(), KeptStatus::Present { .. })
     }
 
-    /// Waits until it stands otherwise than this saw last; `None` once the client is closed.
+    /// Waits for a state other than the last one returned. Returns `None` once the client is closed.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -115,16 +115,16 @@ impl Member {
         Some(presence).filter(|presence| !matches!(presence, Presence::Closed))
     }
 
-    /// Leaves the group, and waits until the node is gone, at most for the operation timeout.
+    /// Leaves the group, waiting until the node is deleted, for at most the operation timeout.
     ///
     /// # Errors
-    /// `Timeout` when no server could be reached in time: it leaves in the background. `Closed`: the node
-    /// goes with its session.
+    /// `Timeout` if no server could be reached in time: the member leaves in the background. `Closed`: the
+    /// node is deleted with its session.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: leaving goes on.
+    /// This method is cancel safe. The member still leaves.
     pub async fn leave(mut self) -> Result<(), Error> {
-        // Other clients' lists may tell of it before this group's own would.
+        // Leave the local list first, because other clients may report the departure before this group would.
         self.group.leave(&self.id);
         match self.node.take() {
             Some(node) => node.remove().await,
@@ -148,7 +148,7 @@ impl From<KeptStatus> for Presence {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        // Of one that left somebody else may have the id by now.
+        // After a member has left, another member may have its id.
         if self.node.is_some() {
             self.group.leave(&self.id);
         }

@@ -7,14 +7,15 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The members of a group, live. Made by [`Membership::members`](super::Membership::members). Cheap to clone;
-/// all clones share a cache.
+/// Live list of the members of a group. Created by [`Membership::members`](super::Membership::members). Cheap
+/// to clone; all clones share a cache.
 ///
-/// While the servers are away it goes on to show who was there, and [`is_stale`](Self::is_stale).
+/// While the servers are unreachable, it still shows the last known members, and [`is_stale`](Self::is_stale)
+/// returns true.
 ///
 /// # On drop
-/// With the last list and stream of a [`Membership`](super::Membership) its cache goes, and the watches at
-/// the server. It does not keep the client open.
+/// The last list or stream of a [`Membership`](super::Membership) removes its cache and the watches at the
+/// server. A list does not keep the client open.
 #[derive(Clone)]
 pub struct Members {
     group: Arc<Group>,
@@ -26,7 +27,7 @@ impl Members {
         Self { group, cache }
     }
 
-    /// Members of the group now, in the order of ids, without I/O.
+    /// Returns the current members in the order of ids, without I/O.
     pub fn current(&self) -> Vec<Peer> {
         let mut peers: BTreeMap<Arc<str>, Peer> = BTreeMap::new();
         for (id, node) in self.cache.current().iter() {
@@ -38,7 +39,7 @@ impl Members {
         peers.into_values().collect()
     }
 
-    /// A member by its id.
+    /// Returns a member by its id.
     pub fn get(&self, id: &str) -> Option<Peer> {
         let known = self.cache.current();
         if let Some(node) = known.get(id) {
@@ -47,25 +48,28 @@ impl Members {
         self.group.own().get_key_value(id).map(|(id, data)| Peer::absent(id, data.clone()))
     }
 
-    /// True when the list may be out of date: from a lost link until everything was read again, while the
-    /// group cannot be listed, and once the client is closed.
+    /// Returns true if the list may be out of date:
+    ///
+    /// - from a lost connection until everything was read again,
+    /// - while the group cannot be listed,
+    /// - once the client is closed.
     pub fn is_stale(&self) -> bool {
         self.cache.is_stale()
     }
 
-    /// Time for which it has been [stale](Self::is_stale); `None` when it is not.
+    /// Returns for how long the list has been [stale](Self::is_stale), or `None` if it is not.
     pub fn stale_for(&self) -> Option<Duration> {
         self.cache.stale_for()
     }
 
-    /// Error with which the servers refuse to let the group be listed; `None` when they do not. It is tried
-    /// again all the time.
+    /// Returns the error with which the servers refuse to list the group, or `None` if there is none. The
+    /// listing is retried continuously.
     pub fn last_error(&self) -> Option<Error> {
         self.cache.last_error()
     }
 
-    /// Members that are there, each as one that joins, and then their changes. Each stream is told on its
-    /// own.
+    /// Returns a stream of the current members, each as joined, and then their changes. Each stream is
+    /// independent.
     pub fn changes(&self) -> MemberChanges {
         MemberChanges::new(Arc::clone(&self.group), Arc::clone(&self.cache))
     }

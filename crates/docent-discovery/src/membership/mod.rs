@@ -1,4 +1,4 @@
-//! Members of a group: Curator's `GroupMember`.
+//! Group membership, as Curator's `GroupMember`.
 
 mod change;
 mod group;

@@ -8,17 +8,16 @@ use std::time::SystemTime;
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Peer {
-    /// Its id, the name of its node.
+    /// Id, which is the name of its node.
     pub id: Arc<str>,
-    /// Data that the member gives about itself.
+    /// Data of the member.
     pub data: Bytes,
-    /// Since when it is in, by the servers' clock: it has joined anew with each new session. `None` for an
-    /// own entry whose node is not there at present.
+    /// Time of joining, by the servers' clock: a member joins again with each new session. `None` for an own
+    /// member whose node does not currently exist.
     pub since: Option<SystemTime>,
-    /// Transaction by which it joined: one that left and joined again has another. `None` as above.
+    /// Transaction by which the member joined: it changes if the member leaves and rejoins. `None` as above.
     pub czxid: Option<i64>,
-    /// The session that owns its node; `None` as above, and for a node that somebody made by hand and that no
-    /// session owns.
+    /// Session that owns the node. `None` as above, and for a persistent node that was created by hand.
     pub session_id: Option<i64>,
 }
 
@@ -33,18 +32,18 @@ impl Peer {
         }
     }
 
-    /// An own entry whose node is not there.
+    /// Creates the entry of an own member whose node does not exist.
     pub(super) fn absent(id: &Arc<str>, data: Bytes) -> Self {
         Self { id: Arc::clone(id), data, since: None, czxid: None, session_id: None }
     }
 
-    /// True while its node is there, as far as the servers told.
+    /// Returns true while the node exists, as far as the servers have reported.
     pub fn is_present(&self) -> bool {
         self.czxid.is_some()
     }
 }
 
-// The data of nodes is not printed.
+// `Debug` does not print the data of nodes.
 impl fmt::Debug for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Peer")

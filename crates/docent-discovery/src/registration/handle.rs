@@ -14,34 +14,34 @@ use std::time::Duration;
 /// Bytes of a request besides an instance's path and data.
 const FIELDS: usize = 1024;
 
-/// An instance that is kept announced until this is dropped. Made by
+/// An instance that is kept announced until this value is dropped. Created by
 /// [`Registry::register`](crate::Registry::register).
 ///
 /// # Guarantees
-/// - A dynamic instance is announced again in each new session of the client, with its newest data, and when
-///   somebody deletes its node. Only a node of the same id is ever touched, and another session's node is
-///   waited for.
-/// - When [`deregister`](Self::deregister) returned, it is not announced again.
+/// - A dynamic instance is announced again with its latest data in each new session of the client, and if
+///   another client deletes its node. The client touches no node with another id. If another session owns the
+///   node with this id, the client waits until that node is deleted.
+/// - After [`deregister`](Self::deregister) has returned, the instance is not announced again.
 ///
 /// # What happens
-/// - *Link down:* its node stays for the session timeout.
-/// - *Session over:* it is announced again in the next one, within a second or so of that. When the client
-///   itself gave the old session up, its node is replaced in one step: nobody sees it gone.
-/// - *Client closed:* a dynamic instance goes with the session.
-/// - *Client [shut down](Client::shutdown):* a dynamic instance is deregistered, with a
-///   [drain](crate::RegistryBuilder::drain) period after it stood disabled for that.
+/// - *Connection lost:* the node stays for the session timeout.
+/// - *Session expired:* the instance is announced again in the next session, within about a second. If the
+///   client itself gave up the old session, the node is replaced in one step, so no client sees it deleted.
+/// - *Client closed:* a dynamic instance is deleted with the session.
+/// - *Client [shut down](Client::shutdown):* a dynamic instance is deregistered. With a
+///   [drain](crate::RegistryBuilder::drain) period, it is disabled for that period first.
 ///
 /// # On drop
-/// A dynamic instance is deregistered in the background. A static or permanent one stays, and where an update
-/// in Dubbo's layout failed perhaps also the node it would have replaced: a later [`update`](Self::update),
+/// A dynamic instance is deregistered in the background. A static or permanent one stays. If an update in
+/// Dubbo's layout failed, the node to be replaced may stay as well: a later [`update`](Self::update),
 /// [`announced`](Self::announced) or [`deregister`](Self::deregister) of this handle deletes it.
-#[must_use = "a dynamic instance is deregistered when this is dropped"]
+#[must_use = "dropping the registration deregisters a dynamic instance"]
 pub struct Registration {
     pub(super) client: Client,
     pub(super) placement: Placement,
     pub(super) service: String,
     pub(super) side: ServiceSide,
-    /// Time for which the client's shutdown lets it stand disabled.
+    /// Time for which the instance is disabled before the client's shutdown removes it.
     pub(super) drain: Duration,
     state: Mutex<Announcement>,
     _announced: Announced,
@@ -50,14 +50,14 @@ pub struct Registration {
 pub(super) struct Announcement {
     pub(super) encoded: EncodedInstance,
     pub(super) node: Arc<InstanceNode>,
-    /// Nodes at other paths that it replaces, the last one last.
+    /// Nodes at other paths that it replaces, in the order of replacement.
     pub(super) replaced: Vec<Arc<InstanceNode>>,
     /// Number of callers that wait for an update.
     pub(super) waiting: usize,
 }
 
 impl Registration {
-    /// Begins to announce, without waiting.
+    /// Starts announcing, without waiting.
     pub(crate) fn start(
         client: &Client,
         placement: &Placement,
@@ -67,12 +67,13 @@ impl Registration {
         drain: Duration,
     ) -> Result<Self, Error> {
         let (path, data) = checked(client, placement, service, side, &encoded)?;
-        tracing::info!(client = client.label(), service, id = encoded.id, path, "registering");
+        // Event: The client starts to announce an instance of a service.
+        tracing::info!(client = client.label(), service, id = encoded.id, path, "registering an instance");
         InstanceNode::keep_on(client, &path, data)
             .map(|node| Self::new(client, placement, service, side, encoded, node, drain))
     }
 
-    /// Announces, and waits until the servers have it.
+    /// Announces, waiting until the servers have the instance.
     pub(crate) async fn make(
         client: &Client,
         placement: &Placement,
@@ -82,9 +83,10 @@ impl Registration {
         drain: Duration,
     ) -> Result<Self, Error> {
         let (path, data) = checked(client, placement, service, side, &encoded)?;
-        tracing::info!(client = client.label(), service, id = encoded.id, path, "registering");
+        // Event: The client starts to announce an instance of a service.
+        tracing::info!(client = client.label(), service, id = encoded.id, path, "registering an instance");
         let node = if encoded.service_type.is_dynamic() {
-            InstanceNode::keep_anew(client, &path, data).await?
+            InstanceNode::keep_when_vacant(client, &path, data).await?
         } else {
             InstanceNode::persistent(client, path, data)
         };
@@ -112,7 +114,7 @@ impl Registration {
             state,
             _announced: Announced::new(client, service),
         };
-        registration.set_farewell(&registration.state());
+        registration.set_final_data(&registration.state());
         registration
     }
 
@@ -120,17 +122,17 @@ impl Registration {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The id of the instance.
+    /// Returns the id of the instance.
     pub fn id(&self) -> String {
         self.state().encoded.id.clone()
     }
 
-    /// The path of its node.
+    /// Returns the path of its node.
     pub fn path(&self) -> String {
         self.state().node.path().to_owned()
     }
 
-    /// State of the registration, as far as it is known: no I/O.
+    /// Returns the last known state of the registration, without I/O.
     pub fn status(&self) -> RegistrationStatus {
         match self.state().node.status() {
             RegistrationStatus::Removed => RegistrationStatus::Removed,
@@ -139,15 +141,15 @@ impl Registration {
         }
     }
 
-    /// Waits until it stands otherwise than this saw last; `None` once the client is closed. A static or
-    /// permanent instance does not change until then, as nobody looks after it.
+    /// Waits for a state other than the last one returned. Returns `None` once the client is closed. A static
+    /// or permanent instance does not change until then, because nothing watches its node.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn changed(&mut self) -> Option<RegistrationStatus> {
         let mut connection = self.client.state();
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        // An update that was dropped has let go of the node.
+        // A dropped update no longer shares the node.
         let node = Arc::get_mut(&mut state.node)?;
         let closed = connection.wait_for(|connection| connection.state == ConnectionState::Closed);
         tokio::select! {
@@ -157,8 +159,8 @@ impl Registration {
         }
     }
 
-    /// Error for which it cannot be announced at present, when there is one that does not pass by itself:
-    /// `Closed` once the client is closed.
+    /// Returns the error that currently prevents the announcement, if the error is not temporary; `Closed`
+    /// once the client is closed.
     pub fn last_error(&self) -> Option<Error> {
         match self.status() {
             RegistrationStatus::Failing(error) => Some(error),
@@ -167,13 +169,13 @@ impl Registration {
         }
     }
 
-    /// Waits until the servers have the newest instance, at most for the operation timeout, but for a
-    /// predecessor's node until its session must have ended. An update made while this waits is waited for in
-    /// the same way.
+    /// Waits until the servers have the latest instance, for at most the operation timeout. If a
+    /// predecessor's node exists, waits until its session must have ended. If the instance is updated
+    /// meanwhile, also waits for that update.
     ///
     /// # Errors
-    /// Why it cannot be announced; `NodeExists` when a node of another session stays in its place; `Timeout`,
-    /// `Closed`.
+    /// Why the instance cannot be announced; `NodeExists` if a node of another session stays in its place;
+    /// `Timeout`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -181,22 +183,22 @@ impl Registration {
         self.settle().await
     }
 
-    /// Says something else about the instance from now on, and waits until the servers have it, as
+    /// Changes the announced instance, and waits until the servers have it, like
     /// [`announced`](Self::announced).
     ///
-    /// Of several at the same time the last one counts, and each returns when the servers have that.
+    /// Of concurrent updates the last one applies, and each call returns when the servers have that one.
     ///
-    /// In Dubbo's layout the data is the node's name: the old node stays until the new one is there, or until
-    /// nobody waits for an update any more. A node whose data is set again before it went stays, unless its
-    /// deletion is already on its way; then it is made anew.
+    /// In Dubbo's layout the node's name holds the data: the old node stays until the new one exists, or
+    /// until no caller waits for an update any more. If an update returns to the data of an old node that was
+    /// not deleted yet, that node is used again; if its deletion has already been sent, it is re-created.
     ///
     /// # Errors
-    /// `InvalidInput` when it is another instance or breaks a rule, `TooLarge`: then nothing changes. Else
-    /// as [`announced`](Self::announced), and a dynamic instance is brought there in the background all the
-    /// same.
+    /// `InvalidInput` if it is another instance or breaks a rule, `TooLarge`: in these cases nothing changes.
+    /// Otherwise the same as [`announced`](Self::announced), and a dynamic instance is still updated in the
+    /// background.
     ///
     /// # Cancel safety
-    /// This method is cancel safe for a dynamic instance: the update goes on. For others it is *not* cancel
+    /// This method is cancel safe for a dynamic instance: the update continues. For others it is *not* cancel
     /// safe: the update may have been applied.
     pub async fn update<P: Serialize>(&self, instance: Instance<P>) -> Result<(), Error> {
         instance.check()?;
@@ -216,46 +218,52 @@ impl Registration {
         .await
     }
 
-    /// Says whether it may be given work: an instance that is not enabled is announced, and not picked by
-    /// anybody. As [`update`](Self::update).
+    /// Sets whether the instance may be given work: a disabled instance is announced but not picked. Works
+    /// like [`update`](Self::update).
     ///
     /// # Errors
-    /// As [`announced`](Self::announced).
+    /// Same as [`announced`](Self::announced).
     ///
     /// # Cancel safety
-    /// As [`update`](Self::update).
+    /// Same as [`update`](Self::update).
     pub async fn set_enabled(&self, enabled: bool) -> Result<(), Error> {
         self.put(move |now| Ok(now.clone().enabled(enabled))).await
     }
 
-    /// Takes the instance out of use in an orderly way: it is not enabled any more, so that nobody picks it,
-    /// and deregistered once `period` is over, which should be longer than the work takes that is under way
-    /// with it.
+    /// Takes the instance out of service gracefully: disables it, so that it is not picked any more, and
+    /// deregisters it after `period`. The period should be longer than the work that is in progress takes.
     ///
-    /// The period is not waited for where the servers did not acknowledge within the operation timeout that
-    /// it is disabled: nobody can have heard of it then. So in an outage it takes the operation timeout, and
-    /// no longer. [`Client::shutdown`] does this for all registrations, within its own time.
+    /// The wait is skipped if the servers did not acknowledge within the operation timeout that the instance
+    /// is disabled, because then no client can have learned of it. So for a dynamic instance this takes at
+    /// most `period` and two operation timeouts, and during an outage only one operation timeout.
+    /// [`Client::shutdown`] drains all registrations, within its own time limit.
     ///
     /// # Errors
-    /// As [`deregister`](Self::deregister).
+    /// Same as [`deregister`](Self::deregister).
     ///
     /// # Cancel safety
-    /// This method is cancel safe: a dynamic instance is deregistered at once then.
+    /// This method is cancel safe. A dynamic instance is then deregistered immediately.
     pub async fn drain(self, period: Duration) -> Result<(), Error> {
+        // Event: An instance is being taken out of service: it is disabled first, and deregistered after the
+        // drain period.
         tracing::info!(
             client = self.client.label(),
             service = self.service,
             id = self.id(),
             ?period,
-            "draining"
+            "draining an instance"
         );
         let disabled = in_time(&self.client, "drain", &self.path(), self.set_enabled(false)).await;
         match disabled {
             Ok(()) => tokio::time::sleep(period).await,
             Err(error) => {
-                tracing::warn!(client = self.client.label(), service = self.service, id = self.id(), %error, "an instance could not be disabled, and leaves at once");
+                // Event: The servers did not acknowledge that a draining instance is disabled, so it is
+                // deregistered without the drain period. Callers may still send requests to it for a moment.
+                // Action: Check the connection to the servers, and that the client may write the instance's
+                // node.
+                tracing::warn!(client = self.client.label(), service = self.service, id = self.id(), %error, "failed to disable the instance; deregistering it immediately");
                 if error.kind() == ErrorKind::Timeout && self.state().encoded.service_type.is_dynamic() {
-                    // The servers are away: the drop deregisters it in the background.
+                    // The servers are unreachable: the drop deregisters the instance in the background.
                     return Err(error);
                 }
             }
@@ -263,27 +271,33 @@ impl Registration {
         self.deregister().await
     }
 
-    /// Deregisters the instance, and waits until its node is gone, at most for the operation timeout.
+    /// Deregisters the instance, waiting until its node is deleted, for at most the operation timeout.
     ///
     /// # Errors
-    /// `Timeout` when no server could be reached in time, `Closed`: a dynamic instance is removed in the
-    /// background, or goes with its session.
+    /// `Timeout` if no server could be reached in time, `Closed`: a dynamic instance is removed in the
+    /// background, or with its session.
     ///
     /// # Cancel safety
-    /// This method is cancel safe for a dynamic instance: it is deregistered all the same. For others it is
-    /// *not* cancel safe: it may have been deregistered.
+    /// This method is cancel safe for a dynamic instance: it is still deregistered. For others it is *not*
+    /// cancel safe: the instance may have been deregistered.
     pub async fn deregister(self) -> Result<(), Error> {
-        tracing::info!(client = self.client.label(), service = self.service, id = self.id(), "deregistering");
+        // Event: An instance is being deregistered.
+        tracing::info!(
+            client = self.client.label(),
+            service = self.service,
+            id = self.id(),
+            "deregistering an instance"
+        );
         let Announcement { node, replaced, .. } =
             self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         node.release();
-        // Each removal is tried, also when others fail.
+        // Attempt each removal, even if others fail.
         let removed = join_all(replaced.iter().chain([&node]).map(|node| node.remove())).await;
         removed.into_iter().collect()
     }
 }
 
-/// The path and data of an instance's node, if they fit into a request.
+/// Returns the path and data of an instance's node, if they fit into a request.
 pub(super) fn checked(
     client: &Client,
     placement: &Placement,
@@ -300,7 +314,7 @@ pub(super) fn checked(
     Ok((path, data))
 }
 
-// The announced data is not printed.
+// `Debug` does not print the announced data.
 impl fmt::Debug for Registration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.state();

@@ -6,7 +6,7 @@ use docent_core::recipe::KeptNode;
 use docent_core::{Client, Error};
 use std::time::Duration;
 
-/// The node by which an instance is announced.
+/// Node that announces an instance.
 #[derive(Debug)]
 pub(crate) enum InstanceNode {
     Kept(KeptNode),
@@ -14,7 +14,7 @@ pub(crate) enum InstanceNode {
 }
 
 impl InstanceNode {
-    /// Begins to announce, without waiting.
+    /// Starts announcing, without waiting.
     fn keep(client: &Client, path: &str, data: Bytes) -> Result<Self, Error> {
         KeptNode::new(client, path, data).map(Self::kept)
     }
@@ -23,21 +23,22 @@ impl InstanceNode {
         Self::Kept(node.labelled("registration"))
     }
 
-    /// Sets the last words of a kept one.
-    pub(crate) fn set_farewell(&self, farewell: Option<(Bytes, Duration)>) {
+    /// Sets the data that a kept node gets before the client's shutdown removes it.
+    pub(crate) fn set_final_data(&self, final_data: Option<(Bytes, Duration)>) {
         if let Self::Kept(node) = self {
-            node.set_farewell(farewell);
+            node.set_final_data(final_data);
         }
     }
 
-    /// As [`keep`](Self::keep), also with a node of ours at the same path that is about to go: then it stays,
-    /// if it can.
+    /// Like [`keep`](Self::keep), but if a node of this client at the same path is about to be removed, keeps
+    /// that node if possible.
     pub(crate) fn keep_on(client: &Client, path: &str, data: Bytes) -> Result<Self, Error> {
         KeptNode::take_over(client, path, data).map(Self::kept)
     }
 
-    /// As [`keep`](Self::keep), once a node of ours at the same path that is about to go is gone.
-    pub(crate) async fn keep_anew(client: &Client, path: &str, data: Bytes) -> Result<Self, Error> {
+    /// Like [`keep`](Self::keep), but if a node of this client at the same path is about to be removed, waits
+    /// for its removal first.
+    pub(crate) async fn keep_when_vacant(client: &Client, path: &str, data: Bytes) -> Result<Self, Error> {
         KeptNode::wait_vacant(client, path).await?;
         Self::keep(client, path, data)
     }
@@ -61,8 +62,8 @@ impl InstanceNode {
         }
     }
 
-    /// Waits until the servers have the instance that was wanted last; false when by then none is wanted. A
-    /// predecessor's node is waited for until its session must have ended.
+    /// Waits until the servers have the instance that was wanted last. Returns false if none is wanted any
+    /// more. If a predecessor's node exists, waits until its session must have ended.
     pub(crate) async fn written(&self) -> Result<bool, Error> {
         match self {
             Self::Kept(node) => kept::present(node).await.map(|()| true),
@@ -70,8 +71,8 @@ impl InstanceNode {
         }
     }
 
-    /// Waits until it stands otherwise than was seen last; `None` once it does not any more. Of a persistent
-    /// one that is never known.
+    /// Waits for a state other than the last one returned. Returns `None` once the node is not kept any more.
+    /// For a persistent node this is never known.
     pub(crate) async fn changed(&mut self) -> Option<RegistrationStatus> {
         match self {
             Self::Kept(node) => node.changed().await.map(RegistrationStatus::from),
@@ -88,22 +89,22 @@ impl InstanceNode {
         }
     }
 
-    /// Releases it, because another replaces it: from now on it is not written again. A kept one stays until
-    /// it is told to [leave](Self::leave).
+    /// Releases the node, because another one replaces it: from now on it is not written again. A kept node
+    /// stays until [`leave`](Self::leave).
     pub(crate) fn release(&self) {
         if let Self::Persistent(node) = self {
             node.release();
         }
     }
 
-    /// A kept node goes in the background, even if somebody still looks at it.
+    /// Removes a kept node in the background, even while others still hold this value.
     pub(crate) fn leave(&self) {
         if let Self::Kept(node) = self {
             node.request_removal();
         }
     }
 
-    /// Removes a node that is not wanted any more, and waits until it is gone.
+    /// Removes a node that is not wanted any more, waiting until it is deleted.
     pub(crate) async fn remove(&self) -> Result<(), Error> {
         match self {
             Self::Kept(node) => {

@@ -1,4 +1,4 @@
-//! Instances that no session keeps: static and permanent ones.
+//! Instances that do not depend on a session: static and permanent ones.
 
 use bytes::Bytes;
 use docent_core::recipe::VersionedNode;
@@ -12,22 +12,22 @@ pub(crate) struct Persistent {
     client: Client,
     path: String,
     wanted: Mutex<Wanted>,
-    /// Error of the last attempt to write it, if that failed.
+    /// Error of the last write, if it failed.
     failed: Mutex<Option<Error>>,
-    /// Number of the content that was written last. Its lock makes writers come one after the other.
+    /// Number of the content that was written last. Its lock serializes writers.
     written: tokio::sync::Mutex<u64>,
 }
 
-/// Content wanted of the node.
+/// Wanted content of the node.
 #[derive(Clone)]
 struct Wanted {
-    /// `None` when the node must go.
+    /// `None` if the node must be deleted.
     data: Option<Bytes>,
-    /// Number of this content: each change counts one up.
+    /// Number of this content, incremented by each change.
     number: u64,
 }
 
-// The announced data is not printed.
+// `Debug` does not print the announced data.
 impl fmt::Debug for Wanted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Wanted").field("number", &self.number).finish_non_exhaustive()
@@ -46,15 +46,15 @@ impl Persistent {
     }
 
     pub(super) fn want(&self, data: Bytes) {
-        self.wish(Some(data));
+        self.set_wanted(Some(data));
     }
 
     /// Stops writing the node from now on.
     pub(super) fn release(&self) {
-        self.wish(None);
+        self.set_wanted(None);
     }
 
-    fn wish(&self, data: Option<Bytes>) {
+    fn set_wanted(&self, data: Option<Bytes>) {
         let mut wanted = self.wanted();
         *wanted = Wanted { data, number: wanted.number + 1 };
     }
@@ -71,15 +71,15 @@ impl Persistent {
         self.failed().clone()
     }
 
-    /// Writes the wanted content, unless that was done; the node is made anew if need be. Each step looks at
-    /// the node first, so that lost replies do no harm. False when no node is wanted.
+    /// Writes the wanted content, unless this was done. Re-creates the node if necessary. Each step reads the
+    /// node first, so that lost replies do no harm. Returns false if no node is wanted.
     pub(super) async fn write(&self) -> Result<bool, Error> {
         let mut written = self.written.lock().await;
         let Wanted { data: Some(data), number } = self.wanted().clone() else { return Ok(false) };
         if *written == number {
             return Ok(true);
         }
-        let result = self.bring_about(&data).await;
+        let result = self.apply(&data).await;
         *self.failed() = result.as_ref().err().cloned();
         if result.is_ok() {
             *written = number;
@@ -87,14 +87,14 @@ impl Persistent {
         result.map(|()| true)
     }
 
-    async fn bring_about(&self, data: &Bytes) -> Result<(), Error> {
+    async fn apply(&self, data: &Bytes) -> Result<(), Error> {
         let Self { client, path, .. } = self;
         let versioned = VersionedNode::new(client, path)?;
         loop {
-            // Exact, because a write that is applied late could undo what somebody wrote since (decision 11).
+            // Exact writes, because a late write could undo a write of another client (decision 11).
             let written = match client.get(path).await {
                 Ok(node) if node.stat.owner.is_some() => {
-                    let detail = format!("{path:?} must not be the node of a dynamic instance, which it is");
+                    let detail = format!("{path:?} must not be the node of a dynamic instance");
                     return Err(Error::invalid_input("register", detail));
                 }
                 Ok(node) if node.data == *data => return Ok(()),
@@ -111,7 +111,7 @@ impl Persistent {
         }
     }
 
-    /// Deletes the node, unless it is wanted again or a dynamic instance's by now.
+    /// Deletes the node, unless it is wanted again or now belongs to a dynamic instance.
     pub(super) async fn remove(&self) -> Result<(), Error> {
         let Self { client, path, .. } = self;
         let _one_at_a_time = self.written.lock().await;
@@ -131,7 +131,7 @@ impl Persistent {
     }
 }
 
-/// False when another look at the node shows what to do: somebody else was faster, or the outcome is unknown.
+/// Returns false if the node must be read again: another client wrote first, or the outcome is unknown.
 fn is_done(written: Result<bool, Error>) -> Result<bool, Error> {
     match written {
         Err(error) if error.kind() == ErrorKind::OutcomeUnknown => Ok(false),

@@ -6,22 +6,23 @@ use std::fmt;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum RegistrationStatus {
-    /// It is being announced: the servers cannot be reached at present, or a new session is being opened.
+    /// The instance is being announced: the servers cannot be reached at the moment, or a new session is
+    /// being opened.
     Pending,
-    /// It is announced, as far as the servers told.
+    /// The instance is announced, as far as the servers have reported.
     Announced,
-    /// Another session has a node with this id: the session of an earlier process with the same id, until it
-    /// ends, or of a process that should have another id. Its end is waited for.
+    /// Another session has a node with this id. It is the session of an earlier process with the same id, or
+    /// of a process that should have another id. The client waits for the end of that session.
     Occupied {
-        /// The session that owns it.
+        /// Session that owns the node.
         session_id: i64,
     },
-    /// It cannot be announced. Tried again.
+    /// The instance cannot be announced. The client retries.
     Failing(Error),
-    /// It was deregistered.
+    /// The instance was deregistered.
     Removed,
-    /// The client is closed: nobody looks after it any more. A dynamic instance goes with its session, a
-    /// static or permanent one stays.
+    /// The client is closed, so the instance is not maintained any more. A dynamic instance is deleted with
+    /// its session, a static or permanent one stays.
     Closed,
 }
 
@@ -33,7 +34,7 @@ impl From<KeptStatus> for RegistrationStatus {
             KeptStatus::Failing(error) if error.kind() == ErrorKind::Closed => Self::Closed,
             KeptStatus::Failing(error) => Self::Failing(error),
             KeptStatus::Removed => Self::Removed,
-            // Any other state is on the way to one of these.
+            // Any other state is a transition to one of these.
             _ => Self::Pending,
         }
     }

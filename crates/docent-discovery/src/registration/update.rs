@@ -11,13 +11,13 @@ impl Registration {
         &self,
         change: impl FnOnce(&EncodedInstance) -> Result<EncodedInstance, Error>,
     ) -> Result<(), Error> {
-        let _replacing = self.say(change)?;
+        let _replacing = self.apply(change)?;
         self.settle().await
     }
 
-    /// Changes the instance without waiting. The replaced node stays announced until the new one is, or
-    /// nobody waits for that any more.
-    fn say(
+    /// Changes the instance without waiting. The replaced node stays announced until the new one is, or until
+    /// no caller waits for that any more.
+    fn apply(
         &self,
         change: impl FnOnce(&EncodedInstance) -> Result<EncodedInstance, Error>,
     ) -> Result<Replacing<'_>, Error> {
@@ -26,9 +26,9 @@ impl Registration {
         let (path, data) = checked(&self.client, &self.placement, &self.service, self.side, &encoded)?;
         if path == state.node.path() {
             state.encoded = encoded;
-            // Before the data, which wakes the node's task: it looks at both.
-            self.set_farewell(&state);
-            // While the state is locked, so that the newest update is written last.
+            // Before the data, whose change wakes the node's task: the task reads both.
+            self.set_final_data(&state);
+            // While the state is locked, so that the latest update is written last.
             state.node.want(data);
         } else {
             let before = state.replaced.iter().position(|node| node.path() == path);
@@ -46,32 +46,31 @@ impl Registration {
             replaced.release();
             state.replaced.push(replaced);
             state.encoded = encoded;
-            self.set_farewell(&state);
+            self.set_final_data(&state);
         }
         state.waiting += 1;
         Ok(Replacing(self))
     }
 
-    /// Sets what the client's shutdown writes before it removes the node: the same instance, disabled. Where
-    /// that would be another node nothing is written.
-    pub(super) fn set_farewell(&self, state: &Announcement) {
+    /// Sets what the client's shutdown writes before it removes the node: the same instance, disabled. If
+    /// that would be another node, nothing is written.
+    pub(super) fn set_final_data(&self, state: &Announcement) {
         let Announcement { encoded, node, .. } = state;
         let disabled = encoded.clone().enabled(false);
-        let farewell = checked(&self.client, &self.placement, &self.service, self.side, &disabled).ok();
-        let farewell =
-            farewell.filter(|(path, _)| !self.drain.is_zero() && encoded.enabled && path == node.path());
-        node.set_farewell(farewell.map(|(_, data)| (data, self.drain)));
+        let final_data = checked(&self.client, &self.placement, &self.service, self.side, &disabled).ok();
+        let final_data =
+            final_data.filter(|(path, _)| !self.drain.is_zero() && encoded.enabled && path == node.path());
+        node.set_final_data(final_data.map(|(_, data)| (data, self.drain)));
     }
 
-    /// Waits until the servers have the newest instance, and nothing of the one it replaced. An update made
-    /// meanwhile is waited for, too: it supersedes the earlier one, of which the servers may have nothing
-    /// then.
+    /// Waits until the servers have the latest instance, and none of the nodes that it replaced. A concurrent
+    /// update is awaited as well: it supersedes the earlier one, which may never reach the servers.
     pub(super) async fn settle(&self) -> Result<(), Error> {
         let node = loop {
             let node = Arc::clone(&self.state().node);
             let written = node.written().await;
             if Arc::ptr_eq(&self.state().node, &node) {
-                // Else it was superseded, and is wanted again.
+                // Otherwise the node was superseded, and is wanted again.
                 if written? {
                     break node;
                 }
@@ -88,8 +87,9 @@ impl Registration {
         Ok(())
     }
 
-    /// A node that `node` has replaced, if that was not replaced itself. Kept ones are nobody else's from now
-    /// on; others are looked after until they are gone, as nobody else would delete them.
+    /// Returns a node that `node` has replaced, unless `node` was replaced itself. A kept node is removed
+    /// from the list, so only the caller has it from now on. A persistent node stays in the list until it is
+    /// deleted, because nothing else would delete it.
     fn replaced_by(&self, node: &Arc<InstanceNode>) -> Option<Arc<InstanceNode>> {
         let mut state = self.state();
         if !Arc::ptr_eq(&state.node, node) {
@@ -98,7 +98,7 @@ impl Registration {
         match state.replaced.last()?.as_ref() {
             InstanceNode::Kept(_) => {
                 let replaced = state.replaced.pop()?;
-                // While the state is locked: it may be wanted again from then on.
+                // While the state is locked: the node may be wanted again after that.
                 replaced.leave();
                 Some(replaced)
             }
@@ -107,11 +107,10 @@ impl Registration {
     }
 }
 
-/// Somebody waits for an update.
+/// A caller that waits for an update.
 ///
 /// # On drop
-/// With the last of them dynamic instances that were replaced go in the background, whether the new one is
-/// there or not.
+/// The last caller removes replaced dynamic instances in the background, whether the new one exists or not.
 struct Replacing<'a>(&'a Registration);
 
 impl Drop for Replacing<'_> {

@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// Settings of a [`Service`].
+/// Builder of a [`Service`].
 #[must_use = "a builder does nothing until `open` or `start` is called"]
 pub struct ServiceBuilder<P> {
     client: Client,
@@ -42,43 +42,43 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ServiceBuilder<P> {
         }
     }
 
-    /// Shows only instances for which `filter` is true. It is called once for each version of an instance, by
-    /// which its answer stands. An instance at which it panics is [unreadable](Instances::unreadable).
+    /// Shows only instances for which `filter` returns true. The filter is called once for each version of an
+    /// instance. An instance at which it panics is [unreadable](Instances::unreadable).
     ///
-    /// It runs on a thread for blocking code, as the decoder of payloads does: what takes long holds up this
-    /// view alone, which is [stale](Service::is_stale) after a second.
+    /// The filter runs on a thread for blocking code, like the decoder of payloads. A slow filter delays only
+    /// this view, which is [stale](Service::is_stale) after a second.
     pub fn filter(mut self, filter: impl Fn(&Instance<P>) -> bool + Send + Sync + 'static) -> Self {
         self.filter = Some(Arc::new(filter));
         self
     }
 
-    /// How long an instance whose node is gone is shown for. Default none.
+    /// Sets how long an instance is still shown after its node was deleted. Default: not at all.
     ///
-    /// With it an instance that comes back in time, as after the servers expired its session although it was
-    /// well, never leaves. One that died is picked for that much longer, so that the caller needs to
-    /// [say](crate::Picked::failed) that it fails. One that was disabled leaves at once.
+    /// With a grace period, an instance that comes back in time never leaves the view, for example a healthy
+    /// one whose session expired. A dead instance is picked for that much longer, so the caller must
+    /// [report](crate::Picked::failed) its failures. A disabled instance leaves immediately.
     pub fn removal_grace(mut self, grace: Duration) -> Self {
         self.removal_grace = grace;
         self
     }
 
-    /// Policy by which [`Service::pick`] chooses. Default [`PickPolicy::RoundRobin`].
+    /// Sets the policy by which [`Service::pick`] chooses. Default [`PickPolicy::RoundRobin`].
     pub fn policy(mut self, policy: PickPolicy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// Rule by which an instance that fails is set aside. Default: after two failures, for 30 s.
+    /// Sets the rule for setting failing instances aside. Default: after two failures, for 30 s.
     pub fn outlier_policy(mut self, rule: OutlierPolicy) -> Self {
         self.outlier_policy = rule;
         self
     }
 
-    /// Begins to follow the service, and waits until its instances were read once, at most for the operation
-    /// timeout. A service that nobody has registered has no instances.
+    /// Starts following the service, waiting until its instances were read once, for at most the operation
+    /// timeout. A service that was never registered has no instances.
     ///
     /// # Errors
-    /// `InvalidInput` when the name breaks a rule, `NoAuth`, `Timeout`, `Closed`.
+    /// `InvalidInput` if the name breaks a rule, `NoAuth`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -88,11 +88,11 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ServiceBuilder<P> {
         Ok(service)
     }
 
-    /// Begins to follow the service, without waiting: its instances are known once it is
-    /// [ready](Service::ready). For a process that has to start while ZooKeeper is away.
+    /// Starts following the service, without waiting: its instances are known once it is
+    /// [ready](Service::ready). For a process that must start while ZooKeeper is unreachable.
     ///
     /// # Errors
-    /// `InvalidInput` when the name breaks a rule, `Closed`.
+    /// `InvalidInput` if the name breaks a rule, `Closed`.
     pub fn start(self) -> Result<Service<P>, Error> {
         let Self { client, placement, service, side, filter, removal_grace, policy, outlier_policy } = self;
         instance::check_segment("service name", &service)?;

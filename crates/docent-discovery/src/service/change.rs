@@ -16,18 +16,19 @@ use tokio::sync::watch;
 /// Change of a [`Service`](super::Service)'s available instances, which are enabled and pass its filter.
 #[non_exhaustive]
 pub enum ServiceChange<P> {
-    /// An instance is there.
+    /// An instance became available.
     Added(Arc<Instance<P>>),
-    /// An instance has other data than before.
+    /// The data of an instance changed.
     Updated(Arc<Instance<P>>),
-    /// An instance is gone, was disabled or does not pass the filter any more. As it was last.
+    /// An instance was deregistered, was disabled, no longer passes the filter, or lost its node because its
+    /// session expired. This is its last data.
     Removed(Arc<Instance<P>>),
-    /// A node cannot be read as an instance. An instance that was shown before is told as removed, too,
-    /// unless its node merely may not be read any more.
+    /// A node cannot be read as an instance. If the instance was shown before, it is also reported as
+    /// removed, unless the client only lost the permission to read its node.
     Unreadable(Unreadable),
     /// From here on the view may be out of date, until [`Current`](Self::Current).
     Stale,
-    /// The changes up to here make up the servers' state.
+    /// The changes up to here match the servers' state.
     Current,
 }
 
@@ -57,12 +58,12 @@ impl<P> fmt::Debug for ServiceChange<P> {
     }
 }
 
-/// The changes of a [`Service`](super::Service), as a `Stream`. Made by
+/// Stream of the changes of a [`Service`](super::Service). Created by
 /// [`Service::changes`](super::Service::changes).
 ///
-/// A slow reader misses changes in between, never the state in the end. An error, as `NoAuth`, says that the
-/// instances cannot be listed; it is told once and tried again all the time. It ends when the client is
-/// closed.
+/// A slow reader misses changes in between, but never the final state. An error, such as `NoAuth`, means that
+/// the instances cannot be listed; it is reported once, and the listing is retried continuously. The stream
+/// ends when the client is closed.
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct ServiceChanges<P> {
     keyed: KeyedChanges<P>,
@@ -96,7 +97,7 @@ impl<P> ServiceChanges<P> {
     }
 }
 
-/// The ids of nodes with what changed there.
+/// Ids of nodes, with the change at each.
 pub(crate) type KeyedChanges<P> = SyncStream<(Arc<str>, ServiceChange<P>)>;
 
 impl<P: Send + Sync + 'static> ServiceChanges<P> {
@@ -120,7 +121,7 @@ impl<P: Send + Sync + 'static> ServiceChanges<P> {
     }
 }
 
-/// Tells how each state of a view differs from the last one told.
+/// Reports how each state of a view differs from the last reported one.
 struct ChangeCursor<P> {
     /// Keeps the view alive.
     _service: Service<P>,
@@ -145,8 +146,8 @@ impl<P> ChangeCursor<P> {
         }
     }
 
-    /// Waits until another state is shown; `None` when none comes any more. Each poll looks at the state that
-    /// is shown: the view's task wakes this up a moment later.
+    /// Waits until another state is shown; returns `None` if there will be none. Each poll also checks the
+    /// shown state directly, because the view's task wakes this future a moment later.
     async fn until_changed(&mut self) -> Option<()> {
         let shown = self.shown.clone();
         let mut changed = pin!(self.shown.changed());
@@ -159,27 +160,27 @@ impl<P> ChangeCursor<P> {
 
     fn compare(&mut self, before: &Instances<P>) {
         let after = Arc::clone(&self.known);
-        let mut tell = |key: &Arc<str>, change| self.changes.push_back((Arc::clone(key), change));
+        let mut push = |key: &Arc<str>, change| self.changes.push_back((Arc::clone(key), change));
         if after.is_stale && !before.is_stale {
-            tell(&"".into(), ServiceChange::Stale);
+            push(&"".into(), ServiceChange::Stale);
         }
         let is_same = |one: &Candidate<P>, other: &Candidate<P>| Arc::ptr_eq(&one.instance, &other.instance);
         before.available.differences(&after.available, is_same, |key, before, after| {
             let change = match (before, after) {
-                (Some(gone), None) => ServiceChange::Removed(Arc::clone(&gone.instance)),
+                (Some(removed), None) => ServiceChange::Removed(Arc::clone(&removed.instance)),
                 (None, Some(new)) => ServiceChange::Added(Arc::clone(&new.instance)),
                 (_, Some(after)) => ServiceChange::Updated(Arc::clone(&after.instance)),
                 (None, None) => return,
             };
-            tell(key, change);
+            push(key, change);
         });
         before.unreadable.differences(&after.unreadable, PartialEq::eq, |key, _, unreadable| {
             if let Some(unreadable) = unreadable {
-                tell(key, ServiceChange::Unreadable(unreadable.clone()));
+                push(key, ServiceChange::Unreadable(unreadable.clone()));
             }
         });
         if before.is_stale && !after.is_stale {
-            tell(&"".into(), ServiceChange::Current);
+            push(&"".into(), ServiceChange::Current);
         }
     }
 }

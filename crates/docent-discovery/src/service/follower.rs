@@ -2,9 +2,9 @@ use super::Instances;
 use docent_core::recipe::call_hook;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Follower of a view in the view's own task: of its states, after each is shown.
+/// Follower of a view that runs in the view's own task, after each state is shown.
 pub(crate) trait Follower<P>: Send + Sync {
-    /// Hears of the state that is shown now, after the one before.
+    /// Handles the state that is shown now, after the one before.
     fn follow(&self, before: &Instances<P>, shown: &Instances<P>);
 }
 
@@ -21,8 +21,8 @@ impl<P> Followers<P> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(follower);
     }
 
-    /// Tells them all. What they drop may be of the user's.
-    pub(super) fn tell(&self, service: &str, before: &Instances<P>, shown: &Instances<P>) {
+    /// Notifies all followers. The values that they drop may run user code.
+    pub(super) fn notify(&self, service: &str, before: &Instances<P>, shown: &Instances<P>) {
         let mut followers = Vec::new();
         self.0
             .lock()

@@ -5,20 +5,20 @@ use docent_core::recipe::SharedMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// The instances of a service as a view knew them at one time. It does not change, and shares what it has in
-/// common with the view's other states: to hold one costs the instances that have changed since.
+/// The instances of a service in a view at one time. This value never changes, and shares its content with
+/// other states of the view: holding one costs only the memory of the instances that have changed since.
 ///
-/// Ids are the nodes' names, which are the instances' own ids in Curator's layout unless somebody else wrote
-/// them.
+/// Ids are the names of nodes. In Curator's layout these are the instances' own ids, unless another program
+/// wrote them differently.
 pub struct Instances<P> {
-    /// All instances that could be read, by the names of their nodes.
+    /// All readable instances, by the names of their nodes.
     pub(super) all: SharedMap<Candidate<P>>,
     /// Instances that are enabled and pass the view's filter.
     pub(super) available: SharedMap<Candidate<P>>,
     pub(super) unreadable: SharedMap<Unreadable>,
-    /// Everything was read once.
+    /// True once everything was read.
     pub(super) is_loaded: bool,
-    /// It may be out of date.
+    /// True if the instances may be out of date.
     pub(super) is_stale: bool,
 }
 
@@ -45,7 +45,7 @@ impl<P> Instances<P> {
         }
     }
 
-    /// True when the instance at `key` is available as it is here.
+    /// Returns true if the instance at `key` is available in this version.
     #[cfg(feature = "tower")]
     pub(crate) fn shows(&self, key: &Arc<str>, instance: &Arc<Instance<P>>) -> bool {
         self.available.get(key).is_some_and(|candidate| Arc::ptr_eq(&candidate.instance, instance))
@@ -53,7 +53,7 @@ impl<P> Instances<P> {
 
     /// Calls `each` with the names of the nodes at which `after` has another available instance, or none.
     #[cfg(feature = "tower")]
-    pub(crate) fn each_left(&self, after: &Self, mut each: impl FnMut(&Arc<str>)) {
+    pub(crate) fn each_removed(&self, after: &Self, mut each: impl FnMut(&Arc<str>)) {
         let is_same = |one: &Candidate<P>, other: &Candidate<P>| Arc::ptr_eq(&one.instance, &other.instance);
         self.available.differences(&after.available, is_same, |key, before, _| {
             if before.is_some() {
@@ -62,39 +62,39 @@ impl<P> Instances<P> {
         });
     }
 
-    /// Instances that are enabled and pass the view's filter, in the order of their ids.
+    /// Returns the instances that are enabled and pass the view's filter, in the order of ids.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Instance<P>>> + DoubleEndedIterator {
         self.available.iter().map(|(_, candidate)| &candidate.instance)
     }
 
-    /// All instances that could be read, also ones that are not enabled or do not pass the filter, with their
-    /// ids.
+    /// Returns all readable instances with their ids, including those that are disabled or do not pass the
+    /// filter.
     pub fn all(&self) -> impl ExactSizeIterator<Item = (&str, &Arc<Instance<P>>)> + DoubleEndedIterator {
         self.all.iter().map(|(key, candidate)| (&**key, &candidate.instance))
     }
 
-    /// Instance of [`all`](Self::all) by its id.
+    /// Returns the instance in [`all`](Self::all) with this id.
     pub fn get(&self, id: &str) -> Option<&Arc<Instance<P>>> {
         self.all.get(id).map(|candidate| &candidate.instance)
     }
 
-    /// The transaction that last wrote the instance with this id; it never goes back while the instance is
-    /// shown.
+    /// Returns the transaction that last wrote the instance with this id. It never goes back while the
+    /// instance is shown.
     pub fn version(&self, id: &str) -> Option<i64> {
         self.all.get(id).map(|candidate| candidate.mzxid)
     }
 
-    /// Nodes that cannot be read as instances, and why.
+    /// Returns the nodes that cannot be read as instances, with the reasons.
     pub fn unreadable(&self) -> impl ExactSizeIterator<Item = &Unreadable> {
         self.unreadable.iter().map(|(_, unreadable)| unreadable)
     }
 
-    /// Number of instances that are enabled and pass the filter.
+    /// Returns the number of instances that are enabled and pass the filter.
     pub fn len(&self) -> usize {
         self.available.len()
     }
 
-    /// True when there is none that is enabled and passes the filter.
+    /// Returns true if no instance is enabled and passes the filter.
     pub fn is_empty(&self) -> bool {
         self.available.is_empty()
     }

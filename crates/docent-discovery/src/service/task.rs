@@ -15,10 +15,10 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Filter of the instances that are shown.
+/// Filter of the shown instances.
 pub(super) type Filter<P> = Arc<dyn Fn(&Instance<P>) -> bool + Send + Sync>;
 
-/// Follows the children of a service's node, and shows the instances that they are.
+/// Follows the children of a service's node, and shows the instances that they represent.
 pub(super) struct ViewTask<P> {
     pub(super) placement: Placement,
     pub(super) service: String,
@@ -36,16 +36,16 @@ pub(super) struct ViewTask<P> {
 pub(super) struct ViewState<P> {
     /// Nodes that could be read as instances.
     nodes: BTreeMap<Arc<str>, Arc<Node>>,
-    /// Their instances.
+    /// Instances of these nodes.
     all: SharedMap<Candidate<P>>,
-    /// Those of them that are enabled and pass the filter.
+    /// Those instances that are enabled and pass the filter.
     available: SharedMap<Candidate<P>>,
     unreadable: SharedMap<Unreadable>,
-    /// Instances that are gone and shown for a while longer, with the end of that while.
+    /// Instances whose nodes were deleted but that are still shown, with the time when that ends.
     leaving: BTreeMap<Arc<str>, Instant>,
-    /// Names that were told since everything began to be told anew.
-    told: Option<BTreeSet<Arc<str>>>,
-    /// Set when it was logged that the instances cannot be listed, until they are.
+    /// Names reported since the cache started a complete listing.
+    listed: Option<BTreeSet<Arc<str>>>,
+    /// Set once it was logged that the instances cannot be listed, until they can be listed again.
     is_refused: bool,
     is_loaded: bool,
     is_stale: bool,
@@ -59,7 +59,7 @@ impl<P> Default for ViewState<P> {
             available: SharedMap::new(),
             unreadable: SharedMap::new(),
             leaving: BTreeMap::new(),
-            told: None,
+            listed: None,
             is_refused: false,
             is_loaded: false,
             is_stale: true,
@@ -68,7 +68,7 @@ impl<P> Default for ViewState<P> {
 }
 
 impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
-    /// Until the client is closed, or nobody looks any more.
+    /// Runs until the client is closed or the view is dropped.
     pub(super) async fn run(
         mut self,
         mut events: ChildrenEvents,
@@ -77,39 +77,39 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
     ) {
         loop {
             let next_leaves = self.state.leaving.values().min().copied();
-            let left = async {
+            let leave_due = async {
                 match next_leaves {
                     Some(instant) => tokio::time::sleep_until(instant).await,
                     None => std::future::pending().await,
                 }
             };
-            let mut news = Vec::new();
+            let mut batch = Vec::new();
             tokio::select! {
                 () = abandoned.cancelled() => return,
                 event = events.next() => {
                     let Some(event) = event else { break };
-                    news.push(event);
-                    // Further events that are there already are shown together with it.
+                    batch.push(event);
+                    // Events that are already available are shown together with this one.
                     while let Some(Some(event)) = events.next().now_or_never() {
-                        news.push(event);
+                        batch.push(event);
                     }
                 }
-                () = left => {}
+                () = leave_due => {}
             }
-            if !news.iter().any(|event| self.is_of_instances(event)) && next_leaves.is_none() {
-                hooks.run_here(&mut self, |task| task.hear(news));
+            if !batch.iter().any(|event| self.is_of_instances(event)) && next_leaves.is_none() {
+                hooks.run_inline(&mut self, |task| task.apply_events(batch));
                 continue;
             }
-            match hooks.run(self, |task| task.hear(news)).await {
+            match hooks.run(self, |task| task.apply_events(batch)).await {
                 Some(task) => self = task,
                 None => return,
             }
         }
         self.state.is_stale = true;
-        hooks.run_here(&mut self, |task| task.show());
+        hooks.run_inline(&mut self, |task| task.show());
     }
 
-    /// True for an event at which an instance is read, or dropped: by code of the user's.
+    /// Returns true for an event that reads or drops an instance, which runs user code.
     fn is_of_instances(&self, event: &Result<ChildrenEvent, Error>) -> bool {
         match event {
             Ok(ChildrenEvent::Added(name, node) | ChildrenEvent::Updated(name, node)) => {
@@ -124,15 +124,15 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
         self.state.nodes.get(name).is_some_and(|known| known.data == node.data)
     }
 
-    fn hear(&mut self, news: Vec<Result<ChildrenEvent, Error>>) {
+    fn apply_events(&mut self, batch: Vec<Result<ChildrenEvent, Error>>) {
         let service = self.service.clone();
-        for event in news {
-            // Payloads have drops of their own, and a panic there takes no other event with it.
+        for event in batch {
+            // Payloads may run user code when dropped. A panic there must not affect other events.
             let _ = call_hook("drop of an instance", &service, || self.apply(event));
         }
         let _ = call_hook("drop of an instance", &service, || {
-            self.settle();
-            self.part();
+            self.end_listing();
+            self.remove_expired();
         });
         self.state.share();
         if self.state.is_loaded {
@@ -145,24 +145,29 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
             Ok(event) => event,
             Err(error) => {
                 if !std::mem::replace(&mut self.state.is_refused, true) {
-                    tracing::warn!(client = self.client, service = %self.service, %error, "the instances of a service cannot be listed");
+                    // Event: The servers refuse to list the instances of a followed service. The last known
+                    // instances stay in use.
+                    // Action: Grant the client READ on the service's node.
+                    tracing::warn!(client = self.client, service = %self.service, %error, "cannot list the instances of a service; retrying");
                 }
                 self.state.is_stale = true;
                 return;
             }
         };
         match event {
-            ChildrenEvent::Init => self.state.told = Some(BTreeSet::new()),
-            ChildrenEvent::Added(name, node) | ChildrenEvent::Updated(name, node) => self.has(name, node),
-            ChildrenEvent::Delete(name) => self.is_gone(name),
+            ChildrenEvent::Init => self.state.listed = Some(BTreeSet::new()),
+            ChildrenEvent::Added(name, node) | ChildrenEvent::Updated(name, node) => {
+                self.handle_node(name, node);
+            }
+            ChildrenEvent::Delete(name) => self.handle_deletion(name),
             ChildrenEvent::Unreadable(name, error) => {
-                if let Some(told) = &mut self.state.told {
-                    told.insert(Arc::clone(&name));
+                if let Some(listed) = &mut self.state.listed {
+                    listed.insert(Arc::clone(&name));
                 }
                 self.mark_unreadable(&name, error.to_string());
             }
             ChildrenEvent::Ready => {
-                self.settle();
+                self.end_listing();
                 (self.state.is_stale, self.state.is_refused) = (false, false);
             }
             ChildrenEvent::Gap => self.state.is_stale = true,
@@ -170,28 +175,28 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
         }
     }
 
-    /// Everything that is told anew has been told: it is without a pause in between.
-    fn settle(&mut self) {
-        let Some(told) = self.state.told.take() else { return };
-        let is_missing = |name: &&Arc<str>| !told.contains(*name);
+    /// Ends a complete listing, which is reported without a pause in between.
+    fn end_listing(&mut self) {
+        let Some(listed) = self.state.listed.take() else { return };
+        let is_missing = |name: &&Arc<str>| !listed.contains(*name);
         let unreadable = self.state.unreadable.iter().map(|(name, _)| name);
         let known = self.state.nodes.keys().chain(unreadable);
         let missing: Vec<_> = known.filter(is_missing).cloned().collect();
         for name in missing {
-            self.is_gone(name);
+            self.handle_deletion(name);
         }
         self.state.is_loaded = true;
     }
 
-    fn has(&mut self, name: Arc<str>, node: Arc<Node>) {
-        if let Some(told) = &mut self.state.told {
-            told.insert(Arc::clone(&name));
+    fn handle_node(&mut self, name: Arc<str>, node: Arc<Node>) {
+        if let Some(listed) = &mut self.state.listed {
+            listed.insert(Arc::clone(&name));
         }
         self.state.leaving.remove(&name);
         if self.is_known(&name, &node) {
-            // Perhaps made anew, and still the same.
+            // The node may have been re-created with the same data.
             self.state.unreadable.remove(&name);
-            return self.state.is_written(name, node);
+            return self.state.record_write(name, node);
         }
         match self.read(&name, &node) {
             Ok((instance, passes)) => {
@@ -205,10 +210,10 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
         }
     }
 
-    /// The instance of a node, and whether it passes the filter.
+    /// Decodes the instance of a node, and returns whether it passes the filter.
     ///
     /// # Errors
-    /// The fault of the data, or the hook that panicked.
+    /// What is wrong with the data, or the hook that panicked.
     fn read(&self, name: &str, node: &Node) -> Result<(Instance<P>, bool), String> {
         let read = || self.placement.read::<P>(&self.service, name, &node.data);
         let instance = call_hook("decoder of payloads", name, read).map_err(|panic| panic.to_string())??;
@@ -222,12 +227,15 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
     fn mark_unreadable(&mut self, name: &Arc<str>, reason: String) {
         let unreadable = Unreadable { id: name.to_string(), reason };
         if self.state.unreadable.get(name) != Some(&unreadable) {
-            tracing::warn!(client = self.client, service = %self.service, id = %unreadable.id, reason = %unreadable.reason, "an instance cannot be read");
+            // Event: The node of an instance has invalid data, may not be read, or made a hook of the
+            // application panic.
+            // Action: Check the program that registered the instance, and the permissions of its node.
+            tracing::warn!(client = self.client, service = %self.service, id = %unreadable.id, reason = %unreadable.reason, "cannot read an instance; ignoring it");
         }
         self.state.unreadable.insert(name, unreadable);
     }
 
-    fn is_gone(&mut self, name: Arc<str>) {
+    fn handle_deletion(&mut self, name: Arc<str>) {
         self.state.unreadable.remove(&name);
         if self.removal_grace.is_zero() || planted!(GraceForgotten) {
             self.state.remove(&name);
@@ -237,11 +245,11 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
         }
     }
 
-    /// Takes leave of those whose grace is over.
-    fn part(&mut self) {
+    /// Removes the instances whose grace period is over.
+    fn remove_expired(&mut self) {
         let now = Instant::now();
-        let is_over = |(_, until): &(&Arc<str>, &Instant)| **until <= now;
-        let gone = self.state.leaving.iter().filter(is_over).map(|(name, _)| Arc::clone(name));
+        let is_expired = |(_, until): &(&Arc<str>, &Instant)| **until <= now;
+        let gone = self.state.leaving.iter().filter(is_expired).map(|(name, _)| Arc::clone(name));
         for name in gone.collect::<Vec<_>>() {
             self.state.leaving.remove(&name);
             self.state.remove(&name);
@@ -262,21 +270,21 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
         });
         self.gauges.show(shown.len(), shown.is_stale);
         let before = self.shown.send_replace(Arc::clone(&shown));
-        tell_changes(&self.client, &self.service, &before, &shown);
-        self.followers.tell(&self.service, &before, &shown);
+        log_changes(&self.client, &self.service, &before, &shown);
+        self.followers.notify(&self.service, &before, &shown);
     }
 }
 
 impl<P> ViewState<P> {
-    /// Keeps one map where all instances are available, as they mostly are, in place of two that are equal.
+    /// Keeps one map instead of two equal ones if all instances are available, which is the usual case.
     fn share(&mut self) {
         if self.available.len() == self.all.len() {
             self.available = self.all.clone();
         }
     }
 
-    /// Takes in a node with the data that it had.
-    fn is_written(&mut self, name: Arc<str>, node: Arc<Node>) {
+    /// Records a new version of a node with unchanged data.
+    fn record_write(&mut self, name: Arc<str>, node: Arc<Node>) {
         for map in [&mut self.all, &mut self.available] {
             if let Some(known) = map.get(&name).cloned() {
                 map.insert(&name, Candidate { mzxid: node.stat.mzxid, ..known });
@@ -287,7 +295,7 @@ impl<P> ViewState<P> {
 
     fn insert(&mut self, name: Arc<str>, node: Arc<Node>, instance: Instance<P>, passes: bool) {
         let place = |instance: &Instance<P>| (instance.address.clone(), instance.port, instance.ssl_port);
-        // Work in flight at the same place goes on to count.
+        // Work in flight at the same address still counts.
         let load = match self.all.get(&name) {
             Some(known) if place(&known.instance) == place(&instance) => Arc::clone(&known.load),
             _ => Arc::<Load>::default(),
@@ -301,19 +309,19 @@ impl<P> ViewState<P> {
         };
         let known = self.all.insert(&name, candidate);
         self.nodes.insert(name, node);
-        // Once all maps agree: the drop of an instance may be code of the user's, and panic.
+        // Drop after all maps agree: dropping an instance may run user code and panic.
         drop((available, known));
     }
 
     fn remove(&mut self, name: &str) {
         self.nodes.remove(name);
-        // As above.
+        // Drop after all maps agree, as in `insert`.
         drop((self.available.remove(name), self.all.remove(name)));
     }
 }
 
-/// Logs in one line which instances came and are gone, and how many may be picked.
-fn tell_changes<P>(client: &str, service: &str, before: &Instances<P>, now: &Instances<P>) {
+/// Logs in one line which instances were added and removed, and how many may be picked.
+fn log_changes<P>(client: &str, service: &str, before: &Instances<P>, now: &Instances<P>) {
     let (mut came, mut gone) = (Named::default(), Named::default());
     let is_same = |_: &Candidate<P>, _: &Candidate<P>| true;
     before.all.differences(&now.all, is_same, |id, before, _| match before {
@@ -323,11 +331,12 @@ fn tell_changes<P>(client: &str, service: &str, before: &Instances<P>, now: &Ins
     let available = now.len();
     if came.count + gone.count > 0 || available != before.len() {
         let (came, gone) = (came.words(), gone.words());
+        // Event: Instances of a followed service were added, removed, enabled or disabled.
         tracing::info!(client, service, came, gone, available, "instances changed");
     }
 }
 
-/// A number of ids, the first few of which are named.
+/// A number of ids, of which the first few are named.
 #[derive(Default)]
 struct Named {
     first: Vec<Arc<str>>,
@@ -335,21 +344,21 @@ struct Named {
 }
 
 impl Named {
-    const MOST: usize = 3;
+    const MAX_NAMED: usize = 3;
 
     fn add(&mut self, id: &Arc<str>) {
         self.count += 1;
-        if self.first.len() < Self::MOST {
+        if self.first.len() < Self::MAX_NAMED {
             self.first.push(Arc::clone(id));
         }
     }
 
-    /// The ids in a few words; `None` when there are none.
+    /// Returns the ids in a few words, or `None` if there are none.
     fn words(&self) -> Option<String> {
         let named = self.first.join(", ");
         match self.count {
             0 => None,
-            more if more > Self::MOST => Some(format!("{named} and {} more", more - Self::MOST)),
+            more if more > Self::MAX_NAMED => Some(format!("{named} and {} more", more - Self::MAX_NAMED)),
             _ => Some(named),
         }
     }

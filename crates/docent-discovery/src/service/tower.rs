@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tower::discover::Change as Discovery;
 
-/// The instances of a service as tower's `Discover`, with the ids of their nodes for keys. Made by
+/// The instances of a service as tower's `Discover`, keyed by the ids of their nodes. Created by
 /// [`Service::discover`](super::Service::discover).
 ///
-/// It never fails, and ends when the client is closed.
+/// This stream never fails, and ends when the client is closed.
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct Discovered<P, M> {
     changes: KeyedChanges<P>,
@@ -30,13 +30,14 @@ impl<P, M, S> Discovered<P, M>
 where
     M: FnMut(&Arc<Instance<P>>) -> Option<S>,
 {
-    /// The service for an instance. One at which this panics is left out: a balancer would end with it.
+    /// Creates the service for an instance. An instance at which this panics is skipped, because a panic
+    /// would end the balancer.
     fn make(&mut self, instance: &Arc<Instance<P>>) -> Option<S> {
         call_hook("maker of services", &instance.id, || (self.make)(instance)).unwrap_or(None)
     }
 }
 
-// Nothing in it is pinned in place.
+// No field is structurally pinned.
 impl<P, M> Unpin for Discovered<P, M> {}
 
 impl<P, M, S> Stream for Discovered<P, M>

@@ -1,11 +1,11 @@
-/// Node below a service that cannot be shown as an instance, with the reason: the fault of its data, or the
-/// hook that panicked at it.
+/// Node below a service that cannot be shown as an instance, with the reason: invalid data, or a hook that
+/// panicked.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
-#[error("instance {id:?} cannot be read: {reason}")]
+#[error("cannot read instance {id:?}: {reason}")]
 #[non_exhaustive]
 pub struct Unreadable {
-    /// The name of its node.
+    /// Name of the node.
     pub id: String,
-    /// The reason, without any of the data itself.
+    /// Reason, without any of the data itself.
     pub reason: String,
 }

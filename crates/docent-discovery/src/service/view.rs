@@ -14,34 +14,35 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::DropGuard;
 
-/// The instances of a service, live: read and picked without I/O, brought up to date in the background.
+/// Live view of the instances of a service: read and picked without I/O, updated in the background.
 ///
 /// # Expected flow
-/// [`pick`](Self::pick) an instance for each piece of work, hold the [`Picked`] while the work goes on, and
-/// say how it went. With the feature `tower`, `balanced` does that for each request, and with `tonic`
-/// `channel`. A user that keeps connections follows [`changes`](Self::changes).
+/// [`pick`](Self::pick) an instance for each piece of work, hold the [`Picked`] while the work runs, and
+/// report the outcome. With the feature `tower`, `balanced` does that for each request; with `tonic`,
+/// `channel` does. A user that keeps connections follows [`changes`](Self::changes).
 ///
 /// # Guarantees
-/// - The view of an instance is never older than what it showed before, and comes to the servers' state.
-/// - Without a link, and in a new session until everything was read again, it goes on to show its last
-///   instances, and says [how old](Self::stale_for) they are. An instance that never left is never shown as
-///   gone.
+/// - The view of an instance is never older than what the view showed before, and converges to the servers'
+///   state.
+/// - While disconnected, and in a new session until everything was read again, the view still shows its last
+///   instances, and reports [how old](Self::stale_for) they are. An instance that never left is never shown
+///   as removed.
 /// - A node that cannot be read as an instance, or at which the filter or the decoder of its payload panics,
-///   is [reported](Instances::unreadable) and harms no other.
-/// - Only instances that it shows as available at that time are picked.
+///   is [reported](Instances::unreadable) and does not affect others.
+/// - Only instances that the view shows as available at that time are picked.
 ///
 /// # Assumptions
 /// All instances fit in memory. An instance whose process was killed is shown until its session expires: some
 /// picks fail until then.
 ///
 /// # What happens
-/// - *Link down, session over:* see above.
-/// - *Client closed:* it goes on to show what it knew last, as stale; streams end.
+/// - *Connection lost, session expired:* see above.
+/// - *Client closed:* the view still shows its last state, as stale; streams end.
 ///
 /// # On drop
-/// When the last clone and stream are dropped its watches are removed. It does not keep the client open.
+/// When the last clone and stream are dropped, the watches are removed. A view does not keep the client open.
 ///
-/// Cheap to clone; clones are one view, with one task.
+/// Cheap to clone; all clones share one view with one task.
 pub struct Service<P>(Arc<Inner<P>>);
 
 struct Inner<P> {
@@ -71,31 +72,31 @@ impl<P> Service<P> {
         Self(Arc::new(Inner { followed, balance, _task: task }))
     }
 
-    /// The service's name.
+    /// Returns the name of the service.
     pub fn name(&self) -> &str {
         &self.0.followed.name
     }
 
-    /// The instances as they are known now, without I/O.
+    /// Returns the current instances, without I/O.
     pub fn instances(&self) -> Arc<Instances<P>> {
         Arc::clone(&self.0.followed.shown.borrow())
     }
 
     /// Picks an instance by the view's policy, without I/O, among the instances that are enabled, pass the
-    /// filter and were not set aside; if all were set aside, among them all.
+    /// filter and are not set aside. If all are set aside, picks among all of them.
     ///
     /// # Errors
-    /// `NoInstance` when there is none.
+    /// `NoInstance` if there is none.
     pub fn pick(&self) -> Result<Picked<P>, PickError> {
         let picked = self.0.balance.pick(&self.instances().available);
         picked.ok_or_else(|| self.no_instance())
     }
 
-    /// As [`pick`](Self::pick), among those for which `filter` is true. Round robin takes turns among these
-    /// alone: picks with other filters do not change whose turn it is.
+    /// Like [`pick`](Self::pick), among the instances for which `filter` returns true. Round robin takes
+    /// turns among these alone: picks with other filters do not affect whose turn it is.
     ///
     /// # Errors
-    /// `NoInstance` when there is none.
+    /// `NoInstance` if there is none.
     pub fn pick_where(&self, filter: impl Fn(&Instance<P>) -> bool) -> Result<Picked<P>, PickError> {
         let instances = self.instances();
         let candidates = instances.available.iter().map(|(_, candidate)| candidate);
@@ -104,17 +105,17 @@ impl<P> Service<P> {
         self.0.balance.pick_some(&candidates).ok_or_else(|| self.no_instance())
     }
 
-    /// As [`pick`](Self::pick), without those whose node's name `is_left_out`.
+    /// Like [`pick`](Self::pick), without those whose node's name `is_skipped`.
     #[cfg(feature = "tower")]
-    pub(crate) fn pick_unless(&self, is_left_out: impl Fn(&Arc<str>) -> bool) -> Option<Picked<P>> {
+    pub(crate) fn pick_unless(&self, is_skipped: impl Fn(&Arc<str>) -> bool) -> Option<Picked<P>> {
         let instances = self.instances();
-        let candidates = instances.available.iter().filter(|(key, _)| !is_left_out(key));
+        let candidates = instances.available.iter().filter(|(key, _)| !is_skipped(key));
         let candidates: Vec<_> = candidates.map(|(_, candidate)| candidate.clone()).collect();
         self.0.balance.pick_some(&candidates)
     }
 
-    /// Waits until there is an available instance whose node's name passes. `None` when the client is closed:
-    /// nobody comes any more.
+    /// Waits for an available instance whose node's name passes. Returns `None` if the client is closed,
+    /// because no further instance can appear.
     #[cfg(feature = "tower")]
     pub(crate) async fn until_some(&self, passes: impl Fn(&Arc<str>) -> bool) -> Option<()> {
         let mut shown = self.0.followed.shown.clone();
@@ -122,7 +123,7 @@ impl<P> Service<P> {
         shown.wait_for(is_there).await.is_ok().then_some(())
     }
 
-    /// Tells `follower` each state that is shown from now on, until it is dropped.
+    /// Notifies `follower` of each state shown from now on, until it is dropped.
     #[cfg(feature = "tower")]
     pub(crate) fn follow_with<F: Follower<P> + 'static>(&self, follower: &Arc<F>) {
         let follower: Weak<F> = Arc::downgrade(follower);
@@ -133,7 +134,8 @@ impl<P> Service<P> {
         PickError::NoInstance { service: self.0.followed.name.clone() }
     }
 
-    /// Changes from now on, after an [`Added`](super::ServiceChange::Added) for each instance there is.
+    /// Returns a stream of changes, starting with an [`Added`](super::ServiceChange::Added) for each current
+    /// instance.
     pub fn changes(&self) -> ServiceChanges<P>
     where
         P: Send + Sync + 'static,
@@ -142,29 +144,33 @@ impl<P> Service<P> {
         ServiceChanges::new(self.clone(), shown.clone(), cache.errors())
     }
 
-    /// True when the view may be out of date: before it was ready, from a lost link until everything was read
-    /// again, while the instances cannot be listed, while the filter or the decoder of payloads takes longer
-    /// than a second, and once the client is closed.
+    /// Returns true if the view may be out of date:
+    ///
+    /// - before it is ready,
+    /// - from a lost connection until everything was read again,
+    /// - while the instances cannot be listed,
+    /// - while the filter or the decoder of payloads takes longer than a second,
+    /// - once the client is closed.
     pub fn is_stale(&self) -> bool {
         self.0.followed.cache.is_stale() || self.0.followed.lag.is_behind()
     }
 
-    /// Time for which it has been [stale](Self::is_stale); `None` when it is not.
+    /// Returns for how long the view has been [stale](Self::is_stale), or `None` if it is not.
     pub fn stale_for(&self) -> Option<Duration> {
         let FollowedService { cache, lag, .. } = &self.0.followed;
         cache.stale_for().or_else(|| lag.behind_for())
     }
 
-    /// Error for which the instances cannot be listed at present; `None` when they can. It is tried again all
-    /// the time.
+    /// Returns the error that currently prevents listing the instances, or `None` if there is none. The
+    /// listing is retried continuously.
     pub fn last_error(&self) -> Option<Error> {
         self.0.followed.cache.last_error()
     }
 
-    /// Waits until the instances were read once, at most for the operation timeout.
+    /// Waits until the instances were read once, for at most the operation timeout.
     ///
     /// # Errors
-    /// `NoAuth`, `Timeout`, `Closed`. The view goes on to try.
+    /// `NoAuth`, `Timeout`, `Closed`. The view keeps trying.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -176,10 +182,10 @@ impl<P> Service<P> {
         let (cache, mut shown) = (cache.clone(), shown.clone());
         async move {
             cache.ready().await?;
-            // Instances that the cache has already are shown at once, unless a hook takes its time.
+            // Instances that the cache already has are shown immediately, unless a hook is slow.
             match shown.wait_for(|instances| instances.is_loaded).await {
                 Ok(_) => Ok(()),
-                // The view's task has ended, mostly with the client.
+                // The view's task has ended, usually together with the client.
                 Err(_) => Err(Error::closed("open", cache.path())),
             }
         }
@@ -188,15 +194,15 @@ impl<P> Service<P> {
 
 #[cfg(feature = "tower")]
 impl<P: Send + Sync + 'static> Service<P> {
-    /// The service's available instances as tower's [`Discover`](tower::discover::Discover), for
-    /// `tower::balance` and other users of one. `make` makes a service of each instance, anew when the
-    /// instance changes, in the task that polls this; `None` leaves it out, and so does a panic.
+    /// Returns the service's available instances as tower's [`Discover`](tower::discover::Discover), for
+    /// `tower::balance` and similar users. `make` creates a service for each instance, and again when the
+    /// instance changes, in the task that polls the stream. `None` skips the instance, and so does a panic.
     ///
-    /// It is for those who bring a balance of their own; for all others there is
-    /// [`balanced`](Self::balanced). What it lacks: requests that tower sends are not counted as in flight
-    /// here, and their failures set nobody aside. `tower::balance` knows of no failures, and an instance that
-    /// was killed answers fastest of all, with errors: it is asked until its session expires. Nothing is sent
-    /// to another instance, and no attempt has a timeout, but by layers of the caller's.
+    /// Use this with a custom balancer; otherwise use [`balanced`](Self::balanced). Requests that tower sends
+    /// are not counted as in flight in the view, and their failures do not set instances aside.
+    /// `tower::balance` does not consider failures, and a killed instance answers fastest of all, with
+    /// errors, so it gets requests until its session expires. Nothing is resent to another instance, and no
+    /// attempt has a timeout, unless the caller adds layers for that.
     ///
     /// # Examples
     /// ```no_run

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 static KIND: RecipeKind = RecipeKind::new("election", "campaign").released_in(Stage::Elections);
 
-/// Bytes of a request besides a candidate's data and path.
+/// Bytes of a create request besides the candidate's data and path.
 const FIELDS: usize = 1024;
 
 /// Settings of an [`Election`].
@@ -29,7 +29,7 @@ pub struct ElectionBuilder {
     metrics_name: Option<String>,
 }
 
-/// Least time between the starts of two terms, where no other was set.
+/// Minimum time between the starts of two terms if no other interval is set.
 const TERM_INTERVAL: Duration = Duration::from_secs(1);
 
 impl ElectionBuilder {
@@ -48,94 +48,102 @@ impl ElectionBuilder {
         }
     }
 
-    /// Id of the candidate: written into its node, for [`Election::leader`] and [`Election::candidates`].
-    /// Default: as [`layout`](Self::layout) says. It must not be empty: that is how Curator writes that there
-    /// is none.
+    /// Sets the id of the candidate, which is stored in the candidate's node and returned by
+    /// [`Election::leader`] and [`Election::candidates`]. The default depends on the
+    /// [`layout`](Self::layout). The id must not be empty, because Curator writes an empty id for a candidate
+    /// without one.
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
     }
 
-    /// Data of the candidate's node in place of an id, such as an address at which the leader can be reached.
-    /// Curator takes it for the id. An election that is built with data prints nobody's.
+    /// Sets the data of the candidate's node, which replaces the id: for example an address at which the
+    /// leader can be reached. Curator reads this data as the id. An election that is built with data never
+    /// prints the data of any candidate.
     pub fn data(mut self, data: impl Into<Bytes>) -> Self {
         self.data = Some(data.into());
         self
     }
 
-    /// Curator's layout to use. Default [`ElectionLayout::LeaderLatch`].
+    /// Sets which of Curator's layouts the candidates use. Default [`ElectionLayout::LeaderLatch`].
     pub fn layout(mut self, layout: ElectionLayout) -> Self {
         self.layout = layout;
         self
     }
 
-    /// Waits for candidates of another kind, too: nodes whose names end with `marker` and ten digits, as
-    /// `__lock__` for kazoo's `Election`. May be called for several kinds. Default none, but those of
-    /// Curator's recipe of the [layout](Self::layout).
+    /// Also waits for candidates of another kind: nodes whose names end with `marker` and ten digits, such as
+    /// `__lock__` for kazoo's `Election`. May be called for several kinds. By default the election waits only
+    /// for its own candidates and those of the Curator recipe of its [layout](Self::layout).
     ///
-    /// They have to wait for ours as well, or both lead. All candidates need the same settings.
+    /// The other candidates have to wait for Docent's candidates as well; otherwise both lead. All candidates
+    /// need the same settings.
     pub fn neighbours(mut self, marker: impl Into<String>) -> Self {
         self.neighbours.push(marker.into());
         self
     }
 
-    /// How long a new leader waits before it begins when its predecessor did not
-    /// [resign](crate::Leadership::resign): that one was lost, killed or dropped, and what it had under way
-    /// may still arrive somewhere. Default none. At least the session timeout is advised.
+    /// Sets how long a new leader waits before its term begins if its predecessor did not
+    /// [resign](crate::Leadership::resign). Such a predecessor was lost or killed, its work panicked, or its
+    /// `Leadership` or run was dropped. Requests that it sent to other systems may still arrive. Default
+    /// zero. A delay of at least the session timeout is recommended.
     ///
-    /// Leaders with this setting write their term into the election's own node and take it out when they
-    /// resign, so that all candidates should have it. It cannot tell what became of a leader without it, as
-    /// one of Curator's. The node is created as a persistent one, so that the term is kept also while nobody
-    /// stands. A node that is there before the setting may be a container; a persistent child
-    /// `docent-keeper` keeps it, until a [`reset`](Election::reset).
+    /// A leader with this setting writes its term into the election's own node and removes the term when it
+    /// resigns. All candidates should therefore have the same setting: a leader without the setting, such as
+    /// one of Curator's, records no term, so its successor does not wait. The node is created as a persistent
+    /// node, so that the term survives while there is no candidate. A node that was created before the
+    /// setting was used may be a container. A persistent child `docent-keeper` keeps such a container alive
+    /// until a [`reset`](Election::reset).
     ///
-    /// A leader that waits is the first in the line, and [`Election::leader`] and [`Election::observe`] show
-    /// it.
+    /// While a leader waits, it is already first in line, and [`Election::leader`] and [`Election::observe`]
+    /// return it.
     pub fn takeover_delay(mut self, delay: Duration) -> Self {
         self.takeover_delay = delay;
         self
     }
 
-    /// How long work under [`Election::run`] may go on after [`Leadership::token`](crate::Leadership::token)
-    /// was cancelled, to stop in its own way. Default none: it is dropped at once. At most the margin of the
-    /// lease, which is a third of the session timeout, or a sixth of it and a tick and 100 ms if that is
-    /// more.
+    /// Sets how long work under [`Election::run`] may continue after
+    /// [`Leadership::token`](crate::Leadership::token) is cancelled, so that the work can stop in its own
+    /// way. Default zero: the work is dropped immediately. The maximum is the margin of the lease: a third of
+    /// the session timeout, or a sixth of it plus one tick plus 100 ms if that is more.
     ///
-    /// When the lease ran out the time runs from its end. The leadership is lost then: `is_held` is false and
-    /// transactions fail. The servers keep the session for about the margin longer, so that nobody else leads
-    /// in most cases; only the fence is sure. When it was lost in another way, somebody else may lead
-    /// already, and there is no grace.
+    /// If the lease ran out, the grace is counted from the end of the lease. The leadership is then lost:
+    /// `is_held` returns false and transactions fail. Because the servers keep the session for about the
+    /// margin longer, usually no other candidate leads during the grace; only the fence protects with
+    /// certainty. If the leadership was lost in another way, another candidate may already lead, so there is
+    /// no grace.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
     }
 
-    /// Least time between the starts of two terms of this candidate under [`Election::run`], where the
-    /// work of the first one returned before that. Default one second; `Duration::ZERO` for none. Up to a
-    /// quarter of it comes on top, at random. Until then the candidate does not stand, so that others
-    /// lead. After a leadership that was lost it stands again at once.
+    /// Sets the minimum time between the starts of two terms of this candidate under [`Election::run`].
+    /// Default one second; `Duration::ZERO` disables the interval. If the work returns before the interval
+    /// has passed, the candidate waits for the rest plus a random extra of up to a quarter of the interval.
+    /// It does not campaign meanwhile, so that other candidates can lead. After a lost leadership the
+    /// candidate campaigns again immediately.
     pub fn term_interval(mut self, interval: Duration) -> Self {
         self.term_interval = interval;
         self
     }
 
-    /// Name of the election in metrics: with the feature `metrics` the gauge `docent_leader` with the label
-    /// `election` is 1 while this candidate leads, and 0 else. Default none, and then there is no such gauge.
+    /// Sets the name of the election in metrics. With the feature `metrics`, the gauge `docent_leader` with
+    /// the label `election` is 1 while this candidate leads, and 0 otherwise. By default there is no such
+    /// gauge.
     pub fn metrics_name(mut self, name: impl Into<String>) -> Self {
         self.metrics_name = Some(name.into());
         self
     }
 
-    /// The election.
+    /// Builds the election.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule, when the id is empty, when both an id and data are given,
-    /// when a marker of neighbours is empty, contains '/', ends with a digit or counts already, and when the
-    /// grace does not fit into the margin of the lease. The last is known once the client has connected;
-    /// until then campaigning fails with it. `TooLarge` when id or data are larger than the servers take.
+    /// `InvalidInput` if the path breaks a rule, if the id is empty, if both an id and data are given, if a
+    /// marker of neighbours is empty, contains '/', ends with a digit or is already used, or if the grace
+    /// exceeds the margin of the lease. The margin is known only once the client has connected; until then,
+    /// campaigning reports this error. `TooLarge` if the id or data exceed the servers' request limit.
     pub fn build(self) -> Result<Election, Error> {
         let invalid = |detail: String| Err(Error::invalid_input("election", detail));
-        // A container would go with the term of a leader that was lost, once nobody stands.
+        // A container would be deleted, with the term of a lost leader, as soon as there is no candidate.
         let line = if self.takeover_delay.is_zero() { Line::new } else { Line::lasting };
         let line = line(&self.client, &self.path, &KIND, self.layout.marker())?;
         let line = line.with_own_child(takeover::KEEPER);
@@ -145,7 +153,9 @@ impl ElectionBuilder {
             return invalid("id \"\" must not be empty".to_owned());
         }
         if let (Some(id), Some(_)) = (&self.id, &self.data) {
-            return invalid(format!("id {id:?} and data must not both be given: one node holds one of them"));
+            return invalid(format!(
+                "id {id:?} and data must not both be given: the candidate's node holds only one of them"
+            ));
         }
         let line = if self.data.is_some() { line.with_payload() } else { line };
         let data = self.data.or(self.id.map(Bytes::from));
@@ -154,7 +164,7 @@ impl ElectionBuilder {
         if size > most {
             return Err(Error::too_large("election", size, most).at(&self.path));
         }
-        // Curator's recipes write this for a candidate without an id.
+        // Curator's recipes write empty data for a candidate without an id.
         let data = match self.layout {
             ElectionLayout::LeaderLatch => Some(data.unwrap_or_default()),
             ElectionLayout::LeaderSelector => data,
@@ -166,7 +176,7 @@ impl ElectionBuilder {
     }
 }
 
-// The data of nodes is not printed.
+// Does not print the data, which may be confidential.
 impl fmt::Debug for ElectionBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ElectionBuilder")

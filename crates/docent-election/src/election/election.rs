@@ -16,40 +16,40 @@ use tokio::time::Instant;
 /// Elects one leader among the candidates at a path, across processes.
 ///
 /// # Expected flow
-/// A candidate takes a ticket (an ephemeral node with a number) below the election's path. The lowest number
-/// leads; each other candidate waits for the one before it. [`run`](Self::run) does a piece of work in every
-/// term of this candidate, and campaigns again after each; [`campaign`](Self::campaign) leads for one term.
-/// [`observe`](Self::observe) follows the leaders, also without being a candidate.
+///
+/// A candidate takes a ticket (an ephemeral sequential node) below the election's path. The candidate with
+/// the lowest number leads; every other candidate waits for its predecessor. [`run`](Self::run) does a piece
+/// of work in each term of this candidate and campaigns again after each term. [`campaign`](Self::campaign)
+/// leads for one term. [`observe`](Self::observe) follows the leaders and does not require being a candidate.
 ///
 /// # Guarantees
-/// - In the order of transactions at most one leadership is valid, and their fences increase from term to
-///   term.
-/// - A leader whose client is cut off, paused or starved knows that its leadership is lost before the servers
-///   let the next one lead, unless its process was paused; then it knows at its next look, and the fence
-///   keeps a resource safe.
-/// - Work under [`run`](Self::run) is not polled any more once the leadership is lost, and has been dropped
-///   before the next term of the same candidate begins.
-/// - A candidate that campaigns is in the line, or on its way to it, or an error says why not. It leaves only
-///   when its future is dropped or done.
-/// - A leader that leaves wakes the next candidate, and the one behind it, which looks ahead. Without faults
-///   a leader leads for as long as it wants, and of those who wait the next alone writes, to keep its lease
-///   young.
+/// - At most one leadership is valid in the order of transactions, and fences increase from term to term.
+/// - A leader whose client is disconnected or starved learns that its leadership is lost before the servers
+///   let the next candidate lead. A paused process learns of the loss at its first check after the pause;
+///   until then only the fence protects the resource.
+/// - Work under [`run`](Self::run) is never polled after the leadership is lost, except during a
+///   [grace](crate::ElectionBuilder::grace). It is dropped before the next term of the same candidate begins.
+/// - A candidate that campaigns is in the line or about to join it, or an error reports why not. It leaves
+///   the line only when its future completes or is dropped.
+/// - A leader that resigns wakes two candidates: the next leader, and the candidate behind the next leader,
+///   which reads the line again. Without faults, a leader leads for as long as it wants. Of the waiting
+///   candidates only the next one writes, to keep its lease fresh.
 ///
 /// # Assumptions
-/// The session timeout is at least four ticks of the server, and the clock runs whenever the world does. All
-/// candidates use the same [`ElectionLayout`](crate::ElectionLayout).
+/// The session timeout is at least four server ticks, and the clock does not stop while the machine is
+/// suspended. All candidates use the same [`ElectionLayout`](crate::ElectionLayout).
 ///
 /// # What happens
-/// - *Link down:* a leader leads until its lease runs out; a candidate keeps its place.
-/// - *Session over:* a leader's term is lost; a candidate takes a new ticket at the end of the line, in the
-///   next session.
-/// - *Drop or cancel:* the candidate leaves the line and the leader resigns, in the background, whatever had
-///   been sent.
+/// - *Connection lost:* a leader leads until its lease runs out; a candidate keeps its place.
+/// - *Session expired:* a leader's term is lost; a candidate takes a new ticket at the end of the line, in
+///   the next session.
+/// - *Drop or cancel:* the candidate leaves the line, or the leader resigns, in the background, even if
+///   requests are in flight.
 ///
 /// # Caveats
-/// Not for exclusion at a resource that cannot check fences and must never see two writers: no election can
-/// promise that to a process that is paused. Not for work that is shared out by keys: an election for each
-/// key costs a session's node and heartbeat for each.
+/// An election is not suitable for mutual exclusion at a resource that cannot check fences and must never
+/// have two writers: no election can guarantee this if a process may be paused. An election is also not
+/// suitable for distributing work by key: each key costs one node and one check in the heartbeat.
 ///
 /// Cheap to clone; clones are the same candidate.
 ///
@@ -64,23 +64,23 @@ pub(super) struct Inner {
     pub(super) takeover_delay: Duration,
     pub(super) grace: Duration,
     pub(super) term_interval: Duration,
-    /// 1 while it leads, for metrics.
+    /// Gauge that is 1 while this candidate leads.
     pub(super) gauge: Option<Series>,
-    /// The hold of the present term.
+    /// Hold of the current term.
     pub(super) leading: Mutex<Weak<Hold>>,
 }
 
 impl Election {
-    /// The election at `path`, with default settings. Parents are created on demand, as containers, which the
-    /// servers delete when they are empty.
+    /// Creates a handle for the election at `path`, with default settings. Missing parents are created on
+    /// demand as containers, which the servers delete when they are empty.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule.
+    /// `InvalidInput` if the path breaks a rule.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
         Self::builder(client, path).build()
     }
 
-    /// Prepares an election with settings of its own.
+    /// Returns a builder for an election with custom settings.
     pub fn builder(client: &Client, path: &str) -> ElectionBuilder {
         ElectionBuilder::new(client, path)
     }
@@ -91,55 +91,56 @@ impl Election {
         Ok(election)
     }
 
-    /// The path, as it was given.
+    /// Returns the path that was passed to the constructor.
     pub fn path(&self) -> &str {
         self.0.line.path()
     }
 
-    /// Stands until elected, however long others lead, and leads for one term.
+    /// Campaigns until this candidate is elected, waiting as long as necessary, and leads for one term.
     ///
-    /// When the ticket or its session is gone meanwhile, a new one is taken. An outage of the servers is
-    /// waited out: bound the call with `tokio::time::timeout` if it is not to last that long.
+    /// If the ticket is deleted or its session expires while waiting, a new ticket is taken. An outage of the
+    /// servers is waited out: use `tokio::time::timeout` to limit the wait.
     ///
     /// # Errors
-    /// `MixedKinds` when a candidate of another layout, or of kazoo's that it was not [told
-    /// of](crate::ElectionBuilder::neighbours), stands before it; `NoAuth`, `AuthFailed`, `ShortLease`,
-    /// `SequenceExhausted`, `EnsembleRolledBack`, `Closed`; `InvalidInput` when the grace does not fit into
-    /// the margin of the lease, or when a takeover delay is set and something else stands in the election's
-    /// node; `SessionChanged` with a client that is bound [to one
-    /// session](docent_core::Client::in_this_session).
+    /// `MixedKinds` if a candidate of another layout, or a kazoo candidate that was not configured as a
+    /// [neighbour](crate::ElectionBuilder::neighbours), is ahead; `NoAuth`, `AuthFailed`, `ShortLease`,
+    /// `SequenceExhausted`, `EnsembleRolledBack`, `Closed`; `InvalidInput` if the grace exceeds the margin of
+    /// the lease, or if a takeover delay is set and the election's node holds other data; `SessionChanged` if
+    /// the client is bound [to one session](docent_core::Client::in_this_session).
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but you lose your place in the line.
+    /// This method is cancel safe, but cancelling it loses your place in the queue.
     pub fn campaign(&self) -> impl Future<Output = Result<Leadership, Error>> + Send + use<> {
         let election = self.clone();
         async move { Ok(Leadership::owning(election.term().await?)) }
     }
 
-    /// Campaigns, does `work` while leading, resigns when it is done, and campaigns again, until the work
-    /// fails or the returned future is [stopped](ElectionRun::until) or dropped.
+    /// Campaigns, does `work` while leading, resigns when the work completes, and campaigns again. This
+    /// continues until the work fails or the returned future is [stopped](ElectionRun::until) or dropped.
     ///
-    /// The work is bound to the leadership: it is polled in the future that this returns, never after the
-    /// leadership was lost (a [grace](crate::ElectionBuilder::grace) excepted), and dropped then. Tasks it
-    /// spawned are not: give them [`Leadership::token`] or await them. The term ends with the work, also if
-    /// the work left its [`Leadership`] elsewhere.
+    /// The work is bound to the leadership. It is polled inside the returned future, never after the
+    /// leadership is lost (except during a [grace](crate::ElectionBuilder::grace)), and is dropped when the
+    /// leadership is lost. Tasks that the work spawned are not bound: pass them [`Leadership::token`] or
+    /// await them. The term ends with the work, even if the work moved its [`Leadership`] elsewhere.
     ///
-    /// - *The work returns `Ok`:* it resigns and campaigns again, at the end of the line; where the work took
-    ///   less than the [term interval](ElectionBuilder::term_interval), one second by default, after the rest
-    ///   of that.
-    /// - *The work returns `Err`:* it resigns, and that is the end: the error is returned. If the leadership
-    ///   had been lost by then, the error is taken for a consequence of that, and it campaigns again.
-    /// - *The work panics:* it resigns, and the panic goes on to the caller that awaits this.
-    /// - *The leadership is lost:* the work is dropped, and it campaigns again.
-    /// - *The client is [shut down](Client::shutdown):* as if it was [stopped](ElectionRun::until) when the
-    ///   shutdown has come to the elections, and `Ok` is returned.
+    /// - *The work returns `Ok`:* the candidate resigns and campaigns again at the end of the line. If the
+    ///   work took less than the [term interval](ElectionBuilder::term_interval), one second by default, the
+    ///   candidate first waits for the rest of the interval.
+    /// - *The work returns `Err`:* the candidate resigns and the error is returned. If the leadership had
+    ///   already been lost, the error is considered a consequence of the loss, and the candidate campaigns
+    ///   again.
+    /// - *The work panics:* the candidate resigns, and the panic propagates to the caller that awaits this
+    ///   future.
+    /// - *The leadership is lost:* the work is dropped, and the candidate campaigns again.
+    /// - *The client is [shut down](Client::shutdown):* the run is [stopped](ElectionRun::until) in the
+    ///   shutdown's stage for elections, and `Ok` is returned.
     ///
     /// # Errors
-    /// The error that the work returns; and errors of [`campaign`](Self::campaign), as `E`.
+    /// The error that the work returns, or an error of [`campaign`](Self::campaign), converted to `E`.
     ///
     /// # Cancel safety
-    /// The future is cancel safe: dropping it drops the work first, and then resigns in the background or
-    /// leaves the line.
+    /// This method is cancel safe: dropping the future drops the work first, and then resigns or leaves the
+    /// line in the background.
     ///
     /// # Examples
     /// ```no_run
@@ -167,15 +168,16 @@ impl Election {
         ElectionRun::new(|stop| terms(self.clone(), work, stop))
     }
 
-    /// Begins the numbers of the line anew, which is due when campaigning fails with `SequenceExhausted`:
-    /// after 2^31 − 2^20 candidacies. Fences go on increasing. A leader that was lost before is forgotten:
-    /// nobody waits for a [takeover delay](ElectionBuilder::takeover_delay) because of it.
+    /// Resets the sequence numbers of the line. This is necessary when campaigning fails with
+    /// `SequenceExhausted`, after 2^31 − 2^20 candidacies. Fences continue to increase. The record of a lost
+    /// leader is removed, so no candidate waits for a [takeover delay](ElectionBuilder::takeover_delay)
+    /// because of it.
     ///
     /// # Errors
-    /// `NotEmpty` when somebody stands; `NoAuth`, `Timeout`, `Closed`.
+    /// `NotEmpty` if there is a candidate; `NoAuth`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: doing it again does no harm.
+    /// This method is cancel safe. The reset can be repeated without harm.
     pub fn reset(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         let line = self.0.line.clone();
         async move {
@@ -188,7 +190,7 @@ impl Election {
         self.0.line.client()
     }
 
-    /// Label of the client.
+    /// Returns the label of the client.
     pub(crate) fn label(&self) -> &str {
         self.0.line.client().label()
     }
@@ -197,8 +199,8 @@ impl Election {
         self.0.grace
     }
 
-    /// Waits until another term may begin after one that began at `began`.
-    pub(super) async fn rest(&self, began: Instant) {
+    /// Waits until the next term may begin after a term that began at `began`.
+    pub(super) async fn wait_term_interval(&self, began: Instant) {
         let interval = self.0.term_interval;
         if began.elapsed() < interval {
             let jitter = interval.mul_f64(fastrand::f64() / 4.0);
@@ -206,16 +208,19 @@ impl Election {
         }
     }
 
-    /// Campaigns until a term begins. There is no way out of this but that, an error that only people can
-    /// mend, and being dropped.
+    /// Campaigns until a term begins. Returns otherwise only with an error that an operator has to fix.
     pub(crate) async fn term(&self) -> Result<Term, Error> {
+        // Event: The candidate joins the election and waits until it is elected.
         tracing::info!(client = self.label(), path = self.path(), "campaigning");
-        let mut told = None;
+        let mut logged = None;
         loop {
-            match Box::pin(self.stand(&mut told)).await {
-                // It was first, and lost that before its term began.
+            match Box::pin(self.campaign_once(&mut logged)).await {
+                // The candidate was first in line, and lost its place before its term began.
                 Err(error) if error.is_lost() => {
-                    tracing::warn!(client = self.label(), path = self.path(), %error, "campaigning again");
+                    // Event: The candidate was first in line, but lost its lease or its session before its
+                    // term began. It takes a new place at the end of the line.
+                    // Action: Check the connection of this client to the servers if the event repeats.
+                    tracing::warn!(client = self.label(), path = self.path(), %error, "lost the place in line before the term began; campaigning again");
                 }
                 Err(error) => self.0.line.wait_out(error).await?,
                 Ok(term) => return Ok(term),
@@ -223,19 +228,20 @@ impl Election {
         }
     }
 
-    /// Stands once. `told` is the lost leader that the log named last.
-    async fn stand(&self, told: &mut Option<Fence>) -> Result<Term, Error> {
+    /// Campaigns once. The argument `logged` is the fence of the lost leader that was logged last.
+    async fn campaign_once(&self, logged: &mut Option<Fence>) -> Result<Term, Error> {
         self.check_grace("campaign")?;
         let Inner { line, data, takeover_delay, .. } = &*self.0;
         if !takeover_delay.is_zero() {
             takeover::prepare(line).await?;
         }
         let hold = Arc::new(line.acquire(data.clone()).await?);
-        // A lease was granted, so its margin is known now.
+        // A lease has been granted, so its margin is now known.
         self.check_grace("campaign")?;
         if !takeover_delay.is_zero() {
-            takeover::begin(line, &hold, *takeover_delay, told).await?;
+            takeover::begin(line, &hold, *takeover_delay, logged).await?;
         }
+        // Event: The candidate was elected, and its term begins. The fence identifies the term.
         tracing::info!(client = self.label(), path = self.path(), fence = %hold.fence(), "leading");
         *self.leading() = Arc::downgrade(&hold);
         if let Some(gauge) = &self.0.gauge {
@@ -245,14 +251,15 @@ impl Election {
         Ok(Term::new(hold, !takeover_delay.is_zero(), span))
     }
 
-    /// The grace must fit into the margin of the lease, as far as that is known.
+    /// Checks that the grace does not exceed the margin of the lease, if the margin is known.
     fn check_grace(&self, operation: &'static str) -> Result<(), Error> {
         match self.0.line.lease_margin() {
-            // A lost leader keeps its node for a margin: its work must have stopped by then (decision 3).
+            // A lost leader keeps its node for the length of the margin, so its work must stop within that
+            // time (decision 3).
             Some(margin) if self.0.grace > margin => {
                 let timeout = self.0.line.client().session_timeout().unwrap_or_default();
                 let detail = format!(
-                    "grace {:?} must be at most {margin:?}, the margin of the lease of a session of {timeout:?}",
+                    "grace {:?} must be at most {margin:?}, the lease margin for a session timeout of {timeout:?}",
                     self.0.grace
                 );
                 Err(Error::invalid_input(operation, detail))
@@ -266,7 +273,7 @@ impl Election {
     }
 }
 
-// The data of nodes is not printed.
+// Does not print the data, which may be confidential.
 impl fmt::Debug for Election {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         debug_handle(f, "Election", self.path(), self.0.line.client())

@@ -1,23 +1,25 @@
 use std::fmt;
 
-/// Layout of candidates in the tree, which decides with which of Curator's recipes they stand in one line.
+/// Layout of the candidates' nodes, which determines which of Curator's recipes share the line.
 ///
-/// All candidates of an election need the same layout. One that finds a candidate of the other layout before
-/// it is refused with [`MixedKinds`](docent_core::ErrorKind::MixedKinds), so that two layouts never both have
-/// a leader. Curator's recipes do not look: they lead beside candidates that came before them.
+/// All candidates of an election need the same layout. A candidate that finds a candidate of the other layout
+/// ahead of it is refused with [`MixedKinds`](docent_core::ErrorKind::MixedKinds), so Docent candidates of
+/// two layouts never lead at the same time. Curator's recipes do not check this: a Curator candidate may lead
+/// although a candidate of another layout that came first also leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum ElectionLayout {
-    /// As Curator's `LeaderLatch`: nodes `_c_<uuid>-latch-<number>` that hold the id, or nothing without one.
+    /// Layout of Curator's `LeaderLatch`: nodes `_c_<uuid>-latch-<number>` that hold the id, or no data if
+    /// there is no id.
     #[default]
     LeaderLatch,
-    /// As Curator's `LeaderSelector`, and its `InterProcessMutex`: nodes `_c_<uuid>-lock-<number>` that hold
-    /// the id, or the client's identity without one.
+    /// Layout of Curator's `LeaderSelector` and `InterProcessMutex`: nodes `_c_<uuid>-lock-<number>` that
+    /// hold the id, or the client's identity if there is no id.
     LeaderSelector,
 }
 
 impl ElectionLayout {
-    /// Text before the number in a candidate's name.
+    /// Returns the text before the number in a candidate's name.
     pub(crate) fn marker(self) -> &'static str {
         match self {
             Self::LeaderLatch => "latch-",

@@ -1,7 +1,7 @@
-//! The election, its settings, and its work term after term.
+//! The election, its builder, and the loop that works term after term.
 
 mod builder;
-#[expect(clippy::module_inception, reason = "the folder is about it")]
+#[expect(clippy::module_inception, reason = "the folder is named after its main module")]
 mod election;
 mod layout;
 mod observe;

@@ -6,16 +6,16 @@ use futures_util::StreamExt;
 use std::future::Future;
 
 impl Election {
-    /// True when this candidate, or a clone of it, leads now: no I/O.
+    /// Returns whether this candidate, or a clone of it, leads now. Does no I/O.
     ///
-    /// Advice for a dashboard or a health check. It may be false by the time it is looked at, so nothing that
-    /// the leader alone may do should be done because of it: that belongs into [`run`](Self::run).
+    /// Use the result for a dashboard or a health check. It may be outdated when the caller reads it, so do
+    /// not base work on it that only the leader may do: such work belongs in [`run`](Self::run).
     pub fn is_leader(&self) -> bool {
         self.leading().upgrade().is_some_and(|hold| hold.is_held())
     }
 
-    /// The leader now, as a server sees it; `None` when there is no candidate. See [`Leader`] for what that
-    /// is worth.
+    /// Returns the current leader as a server sees it, or `None` if there is no candidate. See [`Leader`] for
+    /// the limits of this information.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`.
@@ -27,11 +27,11 @@ impl Election {
         async move { Ok(line.first().await?.map(Leader::from)) }
     }
 
-    /// Waits until somebody leads, and returns that leader: at once where there is one. An outage of the
-    /// servers is waited out. See [`Leader`] for what the answer is worth.
+    /// Waits until there is a leader and returns it; returns immediately if there already is one. An outage
+    /// of the servers is waited out. See [`Leader`] for the limits of this information.
     ///
     /// # Errors
-    /// `NoAuth` and others that only people can mend; `Closed`.
+    /// `NoAuth` and other errors that need an operator; `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -43,29 +43,29 @@ impl Election {
                     return Ok(leader);
                 }
             }
-            // Its error says why the stream ended.
+            // A direct read returns the error that ended the stream.
             election.leader().await?.ok_or_else(|| Error::closed("observe", election.path()))
         }
     }
 
-    /// Follows who leads: the present leader first, `None` while nobody stands, then each other, and the
-    /// same one with other [data](crate::Leadership::proclaim). A slow observer misses those in between
-    /// and always gets the last. One need not stand to observe.
+    /// Returns a stream of leaders: first the current leader, or `None` if there is no candidate, then each
+    /// change of the leader or of its [data](crate::Leadership::proclaim). A slow observer skips intermediate
+    /// leaders but always receives the latest. An observer does not have to be a candidate.
     ///
-    /// It watches the leader's node alone, or the election's while nobody stands, so that candidates who come
-    /// and go neither wake it nor notice it. It survives lost links and sessions, during which the last
-    /// leader known may be old, and ends when the client is closed, or its session has ended if it is bound
-    /// to one. An error that only people can mend, such as `NoAuth`, is yielded, and the look tried again:
-    /// see [`Leaders`].
+    /// The stream watches only the leader's node, or the election's node while there is no candidate. Joining
+    /// and leaving candidates therefore do not wake observers. The stream survives lost connections and
+    /// sessions; during an outage the last known leader may be outdated. It ends when the client is closed
+    /// or, if the client is bound to a session, when that session ends. An error that needs an operator, such
+    /// as `NoAuth`, is yielded, and the read is retried: see [`Leaders`].
     ///
     /// # On drop
-    /// The watch at the server is removed.
+    /// The watch is removed from the server.
     pub fn observe(&self) -> Leaders {
         leaders::observe(self.0.line.clone())
     }
 
-    /// All candidates, first the leader: the data of their nodes (`identity`), their number in the line, and
-    /// since when they stand.
+    /// Returns all candidates, the leader first, each with the data of its node (`identity`), its number in
+    /// the line, and the time at which it joined.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`.

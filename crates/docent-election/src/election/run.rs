@@ -12,11 +12,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
-/// Campaigns and works, term after term. Made by [`Election::run`]; does nothing until it is awaited.
+/// Future that campaigns and works, term after term. Created by [`Election::run`]; does nothing until it is
+/// awaited.
 ///
 /// # On drop
-/// The work is dropped, and the leader resigns, or the candidate leaves the line, in the background.
-#[must_use = "nobody campaigns unless this is awaited"]
+/// The work is dropped. Then the leader resigns, or the candidate leaves the line, in the background.
+#[must_use = "does nothing unless awaited"]
 pub struct ElectionRun<F> {
     terms: Pin<Box<F>>,
     stop: CancellationToken,
@@ -28,16 +29,18 @@ impl<F: Future> ElectionRun<F> {
         Self { terms: Box::pin(terms(stop.clone())), stop }
     }
 
-    /// Runs until `shutdown` is done. Then a candidate leaves the line in the background; a leader's work is
-    /// dropped, after [`Leadership::token`] was cancelled and the [grace](crate::ElectionBuilder::grace) has
-    /// passed, if there is one, and it resigns: once this returns, its node is gone, or is being deleted in
-    /// the background when no server could be reached within the operation timeout.
+    /// Runs until `shutdown` completes. A candidate then leaves the line in the background.
+    ///
+    /// A leader cancels [`Leadership::token`], waits for the [grace](crate::ElectionBuilder::grace) if there
+    /// is one, drops the work, and resigns. When this method returns, the leader's node has been deleted; if
+    /// no server could be reached within the operation timeout, the node is being deleted in the background.
     ///
     /// # Errors
     /// As [`Election::run`].
     ///
     /// # Cancel safety
-    /// As [`Election::run`].
+    /// This method is cancel safe: dropping the future drops the work first, and then resigns or leaves the
+    /// line in the background.
     pub async fn until(mut self, shutdown: impl Future) -> F::Output {
         tokio::select! {
             biased;
@@ -62,7 +65,7 @@ impl<F> fmt::Debug for ElectionRun<F> {
     }
 }
 
-/// Term after term. The only ways out are `stop`, the client's shutdown, and errors, which are returned.
+/// Runs term after term. Returns only on `stop`, on the client's shutdown, or with an error.
 pub(crate) async fn terms<W, F, E>(election: Election, mut work: W, stop: CancellationToken) -> Result<(), E>
 where
     W: FnMut(Leadership) -> F,
@@ -78,7 +81,9 @@ where
             biased;
             () = stopped(&election, &stop) => {
                 if !has_led {
-                    tracing::info!(client = election.label(), path = election.path(), "told to stop, leaving the line");
+                    // Event: The run was asked to stop, or the client is shutting down, before this candidate
+                    // ever led. It leaves the election.
+                    tracing::info!(client = election.label(), path = election.path(), "asked to stop; leaving the election");
                 }
                 return Ok(());
             }
@@ -91,7 +96,7 @@ where
         let (fence, began) = (term.share().hold.fence(), Instant::now());
         let span = term.share().span().clone();
         let done = lead(&election, &term, &mut work, &stop).instrument(span.clone()).await;
-        // From here on the work is dropped.
+        // The work has been dropped by now.
         match (done, term.share().hold.check()) {
             (_, Err(lost)) if lost.reason != LostReason::Released => {
                 if planted!(OutAfterSessionEnd) && lost.reason == LostReason::SessionExpired {
@@ -99,34 +104,39 @@ where
                     return Ok(());
                 }
                 span.record("docent.end", tracing::field::display(lost.reason));
-                tracing::warn!(client = election.label(), path = election.path(), %fence, %lost, "the term is over, campaigning again");
+                // Event: The leadership was lost; the field `lost` has the reason. The work was stopped, and
+                // the candidate campaigns again at the end of the line.
+                // Action: Check the connection of this client to the servers, and whether its process was
+                // paused, if the event repeats.
+                tracing::warn!(client = election.label(), path = election.path(), %fence, %lost, "leadership lost; campaigning again");
             }
             (done, _) => {
-                let told = stopped(&election, &stop).now_or_never().is_some();
-                span.in_scope(|| tell_end(&election, fence, told, done.is_err()));
+                let stop_requested = stopped(&election, &stop).now_or_never().is_some();
+                span.in_scope(|| log_end(&election, fence, stop_requested, done.is_err()));
                 let resigned = term.resign().await;
                 done?;
-                // It may have been told to stop while it resigned.
-                may_go_on(resigned, stopped(&election, &stop).now_or_never().is_some())?;
+                // The run may have been asked to stop while it resigned.
+                check_resignation(resigned, stopped(&election, &stop).now_or_never().is_some())?;
                 tokio::select! {
                     () = stopped(&election, &stop) => {}
-                    () = election.rest(began) => {}
+                    () = election.wait_term_interval(began) => {}
                 }
             }
         }
     }
 }
 
-/// Result of a run whose campaign ended with `error`. The end of the client is none of one that was told to
-/// stop: the stage of its shutdown may come between the look for that and the campaign's own.
-fn not_elected<E: From<Error>>(error: Error, told: bool) -> Result<(), E> {
+/// Returns the result of a run whose campaign ended with `error`. `Closed` is not an error if the run was
+/// asked to stop: the client's shutdown may reach the elections between the check for a stop and the
+/// campaign's own check.
+fn not_elected<E: From<Error>>(error: Error, stop_requested: bool) -> Result<(), E> {
     match error.kind() {
-        ErrorKind::Closed if told => Ok(()),
+        ErrorKind::Closed if stop_requested => Ok(()),
         _ => Err(error.into()),
     }
 }
 
-/// Resolves when the run is stopped: by its own `stop`, or by the shutdown of its client.
+/// Resolves when the run is stopped, by its own `stop` or by the shutdown of its client.
 async fn stopped(election: &Election, stop: &CancellationToken) {
     tokio::select! {
         () = stop.cancelled() => {}
@@ -134,7 +144,8 @@ async fn stopped(election: &Election, stop: &CancellationToken) {
     }
 }
 
-/// Does the work for as long as it may be done. Its result counts only if the leadership was not lost before.
+/// Does the work while the leadership lasts. The result of the work counts only if the leadership was not
+/// lost before.
 async fn lead<W, F, E>(
     election: &Election,
     term: &Term,
@@ -147,7 +158,7 @@ where
 {
     let share = term.share();
     let working = async {
-        // It does not begin in a term that is lost by then, nor in its grace.
+        // The work does not begin if the term is already lost, not even during the grace.
         let mut work = pin!(async {
             match share.hold.check() {
                 Ok(()) => work(Leadership::within(term)).await,
@@ -156,7 +167,7 @@ where
         });
         match share.hold.run_with_grace(election.grace(), work.as_mut()).await {
             Ok(done) => done,
-            // It resigned, and goes on without the leadership until it is done or stopped.
+            // The work resigned. It continues without the leadership until it completes or is stopped.
             Err(Lost { reason: LostReason::Released }) => work.await,
             Err(_) if planted!(WorkGoesOnAfterLoss) => work.await,
             Err(_) => Ok(()),
@@ -174,40 +185,47 @@ where
         () = until_stopped => {}
         done = &mut working => return done,
     }
-    share.told.cancel();
+    share.stop_token.cancel();
     tokio::time::timeout(election.grace(), working).await.unwrap_or(Ok(()))
 }
 
-/// Tells in the log how a term ended that was not lost.
-fn tell_end(election: &Election, fence: Fence, stopped: bool, failed: bool) {
+/// Logs how a term ended that was not lost.
+fn log_end(election: &Election, fence: Fence, stopped: bool, failed: bool) {
     let (client, path, span) = (election.label(), election.path(), Span::current());
     match (stopped, failed) {
         (true, _) => {
             span.record("docent.end", "stopped");
-            tracing::info!(client, path, %fence, "told to stop, resigning");
+            // Event: The run was asked to stop, or the client is shutting down. The leader gives up its
+            // leadership.
+            tracing::info!(client, path, %fence, "asked to stop; resigning");
         }
         (false, true) => {
             span.record("docent.end", "failed");
-            tracing::warn!(client, path, %fence, "the work failed, resigning");
+            // Event: The leader's work returned an error. The leader resigns, and the error is returned to
+            // the caller of the run.
+            // Action: Look for the error in the log of the application.
+            tracing::warn!(client, path, %fence, "the leader's work failed; resigning");
         }
         (false, false) => {
             span.record("docent.end", "done");
-            tracing::info!(client, path, %fence, "the work is done, resigning");
+            // Event: The leader's work completed. The leader resigns and campaigns again after the term
+            // interval.
+            tracing::info!(client, path, %fence, "the leader's work completed; resigning");
         }
     }
 }
 
-/// Says whether the candidate may campaign again after it `resigned`: a node that cannot be deleted would
-/// stand before its next ticket for ever. A node whose deletion takes longer is deleted in the background,
-/// and so is one whose leadership was given up or lost before.
+/// Returns an error if the candidate must not campaign again after its resignation ended with `resigned`. A
+/// node that cannot be deleted would stay ahead of the candidate's next ticket forever. A node whose deletion
+/// takes longer is deleted in the background, as is a node whose leadership was already given up or lost.
 ///
-/// An ended session counts as well, unlike in `Line::wait_out`: its node went with it, and the campaign after
-/// this says so itself where the client is bound to that session.
+/// Unlike in `Line::wait_out`, an ended session is accepted: the node was deleted with the session. If the
+/// client is bound to that session, the next campaign reports the error.
 ///
-/// Of one that was told to stop nothing is asked: what is left goes with the session.
-fn may_go_on(resigned: Result<(), Error>, told: bool) -> Result<(), Error> {
+/// `Closed` is accepted if the run was asked to stop: the node is deleted with the session.
+fn check_resignation(resigned: Result<(), Error>, stop_requested: bool) -> Result<(), Error> {
     match resigned {
-        Err(error) if told && error.kind() == ErrorKind::Closed => Ok(()),
+        Err(error) if stop_requested && error.kind() == ErrorKind::Closed => Ok(()),
         Err(error) if !error.is_lost() && !error.is_retryable() => Err(error),
         _ => Ok(()),
     }

@@ -2,7 +2,7 @@ use super::clock::Clock;
 use super::{Inspector, Limits};
 use docent_core::Client;
 
-/// Settings of an [`Inspector`].
+/// Builder of an [`Inspector`].
 #[derive(Debug, Clone)]
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct InspectorBuilder {
@@ -22,15 +22,15 @@ impl InspectorBuilder {
         self
     }
 
-    /// Writes nothing: the servers' time is then the newest in any node that is read, so that ages are at
-    /// least what they say. By default an ephemeral node of the session's own, in a folder called `_docent`,
-    /// is set at most once a minute.
+    /// Disables writes. The servers' time is then the newest time in any node that is read, so ages are lower
+    /// bounds. By default the inspector sets the session's own ephemeral node, in a folder named `_docent`,
+    /// at most once a minute.
     pub fn read_only(mut self) -> Self {
         self.own_node = false;
         self
     }
 
-    /// Builds the inspector. Nothing is sent.
+    /// Creates the inspector. Nothing is sent.
     pub fn build(self) -> Inspector {
         Inspector::with(self.client, self.limits, Clock::new(self.own_node))
     }

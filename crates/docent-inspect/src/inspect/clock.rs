@@ -4,27 +4,27 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
-/// Time for which one look at the servers' clock is counted on.
+/// Time for which one reading of the servers' clock is used.
 const FRESH: Duration = Duration::from_secs(60);
 
-/// Time that a look at the servers' clock may take. Reports do without it then.
+/// Time limit for reading the servers' clock. If it is exceeded, reports do without the clock.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Clock of the servers, by nodes of our own.
+/// Clock of the servers, read by means of the client's own nodes.
 #[derive(Debug)]
 pub(super) struct Clock {
-    /// False when nothing may be written.
+    /// False if nothing may be written.
     own_node: bool,
-    /// The last look, and when it was.
-    looked: Mutex<Option<(SystemTime, Instant)>>,
+    /// The last reading, and when it was taken.
+    last_read: Mutex<Option<(SystemTime, Instant)>>,
 }
 
 impl Clock {
     pub(super) fn new(own_node: bool) -> Self {
-        Self { own_node, looked: Mutex::default() }
+        Self { own_node, last_read: Mutex::default() }
     }
 
-    /// The time by the servers' clock; `None` where no node may or can be made for it.
+    /// Returns the time by the servers' clock, or `None` if no node may or can be created for it.
     pub(super) async fn now(&self, client: &Client) -> Option<SystemTime> {
         if !self.own_node {
             return None;
@@ -34,14 +34,14 @@ impl Clock {
         }
         let client = client.with_operation_timeout(PATIENCE);
         let time = server_time(&client).await.ok()?;
-        *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = Some((time, Instant::now()));
+        *self.last_read.lock().unwrap_or_else(PoisonError::into_inner) = Some((time, Instant::now()));
         Some(time)
     }
 
-    /// The time of a fresh look, counted on.
+    /// Returns the time extrapolated from a fresh reading.
     fn counted(&self) -> Option<SystemTime> {
-        let looked = *self.looked.lock().unwrap_or_else(PoisonError::into_inner);
-        let (time, at) = looked?;
+        let last_read = *self.last_read.lock().unwrap_or_else(PoisonError::into_inner);
+        let (time, at) = last_read?;
         let since = at.elapsed();
         (since < FRESH).then(|| time + since)
     }

@@ -13,22 +13,22 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Tells which recipe a path is and how it stands, whoever wrote it: Docent, Curator or kazoo.
+/// Shows which recipe a path is and its state, whether Docent, Curator or kazoo wrote it.
 ///
 /// # Expected flow
-/// [`path`](Self::path) reports about one path, [`walk`](Self::walk) about all recipes below one, and
-/// [`watch`](Self::watch) about one path whenever it changes. Cheap to clone.
+/// [`path`](Self::path) reports on one path, [`walk`](Self::walk) on all recipes below a path, and
+/// [`watch`](Self::watch) on one path whenever it changes. Cheap to clone.
 ///
 /// # Guarantees
-/// - Recipes are recognised by the names and the data of nodes alone. Where two recipes have one layout the
+/// - Recipes are recognised only by the names and the data of nodes. If two recipes have the same layout, the
 ///   report names the [others](Report::may_be).
-/// - Reads are bounded by [`Limits`], and what was left out is said.
-/// - A node that may not be read is [named](Report::refused) and harms nothing else.
-/// - Ages are counted by the servers' clock, never by the local one.
+/// - Reads are limited by [`Limits`], and the report counts what was omitted.
+/// - A node that may not be read is [named](Report::refused) and does not affect others.
+/// - Ages are measured by the servers' clock, never by the local one.
 ///
 /// # Caveats
-/// Nodes are read one after the other, from the server that this client talks to: a report is no snapshot,
-/// and that server may lag behind.
+/// Nodes are read one after the other, from the server that this client is connected to: a report is not a
+/// snapshot, and that server may lag behind.
 #[derive(Clone)]
 pub struct Inspector {
     pub(super) client: Client,
@@ -36,29 +36,29 @@ pub struct Inspector {
     clock: Arc<Clock>,
 }
 
-/// Report with the reads that it is made from.
+/// A report, with the reads that it is based on.
 pub(crate) struct Inspected {
     pub(crate) report: Report,
     pub(crate) reads: Vec<Read>,
-    /// Number of nodes that were not looked for because of a limit.
+    /// Number of nodes omitted because of a limit.
     pub(crate) skipped: usize,
 }
 
-/// Result of a look at the servers, with all that it is made from.
-pub(crate) struct Looked<T> {
-    pub(crate) told: T,
+/// Result of an inspection, with everything that it is based on.
+pub(crate) struct Inspection<T> {
+    pub(crate) result: T,
     pub(crate) nodes: Nodes,
-    /// Reads for each path that was looked at.
+    /// Reads for each inspected path.
     pub(crate) reads: Vec<(String, Vec<Read>)>,
 }
 
 impl Inspector {
-    /// An inspector with the default limits.
+    /// Creates an inspector with the default limits.
     pub fn new(client: &Client) -> Self {
         Self::builder(client).build()
     }
 
-    /// Prepares an inspector with settings of its own.
+    /// Returns a builder for an inspector with its own settings.
     pub fn builder(client: &Client) -> InspectorBuilder {
         InspectorBuilder::new(client)
     }
@@ -67,39 +67,41 @@ impl Inspector {
         Self { client, limits, clock: Arc::new(clock) }
     }
 
-    /// Reports about one path. One without a node is [`Absent`](crate::Recipe::Absent), which is no error.
+    /// Reports on one path. A path without a node is [`Absent`](crate::Recipe::Absent), which is not an
+    /// error.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule, `Timeout`, `Closed`.
+    /// `InvalidInput` if the path breaks a rule, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
     pub fn path(&self, path: &str) -> impl Future<Output = Result<Report, Error>> + Send + use<> {
         let (inspector, path) = (self.clone(), path.to_owned());
-        async move { Ok(inspector.inspect(&path, &mut Earlier::default()).await?.told) }
+        async move { Ok(inspector.inspect(&path, &mut Earlier::default()).await?.result) }
     }
 
-    /// Reports about every recipe at `root` and below it, level by level. Nodes inside of a recipe, such as
-    /// the contenders of a lock, are no recipes of their own; ZooKeeper's own nodes below
-    /// `/zookeeper`, and those that clients keep for themselves in folders called `_docent`, are skipped.
+    /// Reports on every recipe at `root` and below it, level by level. Nodes inside a recipe, such as the
+    /// contenders of a lock, are not separate recipes. ZooKeeper's own nodes below `/zookeeper`, and nodes
+    /// that clients keep for themselves in folders named `_docent`, are skipped.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule, `Timeout`, `Closed`.
+    /// `InvalidInput` if the path breaks a rule, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
     pub fn walk(&self, root: &str) -> impl Future<Output = Result<Survey, Error>> + Send + use<> {
         let (inspector, root) = (self.clone(), root.to_owned());
-        async move { Ok(walk(&inspector, &root, &mut Earlier::default()).await?.told) }
+        async move { Ok(walk(&inspector, &root, &mut Earlier::default()).await?.result) }
     }
 
-    /// Follows one path: its report now, and after each change. Ages alone are no change.
+    /// Follows one path: yields its current report, and a new one after each change. A change of ages alone
+    /// does not count.
     ///
-    /// It watches the nodes that the report is made from, by one-shot watches that are set again, as many as
-    /// the [limit](Limits::watches) allows, and reads again what changed. `unwatched` of
-    /// [`Live`](crate::Live) counts the other nodes, which are read again with the next change and
-    /// [from time to time](Limits::look_every). Changes that follow each other quickly become one. While the
-    /// servers are away the last report is told once more as stale. It ends when the client is closed.
+    /// The stream watches the nodes that the report is based on, with one-shot watches that are re-armed, up
+    /// to the [limit](Limits::watches), and reads again what changed. `unwatched` of [`Live`](crate::Live)
+    /// counts the other nodes, which are read again with the next change and
+    /// [periodically](Limits::look_every). Changes in quick succession are merged. While the servers are
+    /// unreachable, the last report is repeated once, as stale. The stream ends when the client is closed.
     ///
     /// # On drop
     /// The watches at the server are removed.
@@ -107,10 +109,11 @@ impl Inspector {
         Reports::new(self, path)
     }
 
-    /// Follows all recipes at `root` and below it, as [`walk`](Self::walk) finds them: all of them now, and
-    /// after each change of one. Ages alone are no change, and neither are nodes that are no recipes.
+    /// Follows all recipes at `root` and below it, as [`walk`](Self::walk) finds them: yields all current
+    /// ones, and all of them again after each change of one. Changes of ages alone, and of nodes that are not
+    /// recipes, do not count.
     ///
-    /// It watches as [`watch`](Self::watch) does, the nodes near the root first.
+    /// Watches work as for [`watch`](Self::watch), with nodes near the root first.
     ///
     /// # On drop
     /// The watches at the server are removed.
@@ -126,19 +129,23 @@ impl Inspector {
         &self.limits
     }
 
-    /// The time by the servers' clock, where a node may be made for it.
+    /// Returns the time by the servers' clock, if a node may be created for it.
     pub(super) async fn now(&self) -> Option<SystemTime> {
         self.clock.now(&self.client).await
     }
 
-    pub(crate) async fn inspect(&self, path: &str, earlier: &mut Earlier) -> Result<Looked<Report>, Error> {
+    pub(crate) async fn inspect(
+        &self,
+        path: &str,
+        earlier: &mut Earlier,
+    ) -> Result<Inspection<Report>, Error> {
         let now = self.now().await;
         let mut nodes = Nodes::default();
         loop {
-            match look(&nodes, path, now, &self.limits) {
+            match inspect_nodes(&nodes, path, now, &self.limits) {
                 Ok(Inspected { report, reads, .. }) => {
                     let reads = vec![(path.to_owned(), reads)];
-                    return Ok(Looked { told: report, nodes, reads });
+                    return Ok(Inspection { result: report, nodes, reads });
                 }
                 Err(missing) => read(&self.client, &self.limits, &mut nodes, earlier, missing).await?,
             }
@@ -146,11 +153,11 @@ impl Inspector {
     }
 }
 
-/// Report about a path by nodes that were read.
+/// Reports on a path, based on nodes that were read.
 ///
 /// # Errors
 /// The reads that are missing.
-pub(crate) fn look(
+pub(crate) fn inspect_nodes(
     nodes: &Nodes,
     path: &str,
     now: Option<SystemTime>,
@@ -176,7 +183,7 @@ pub(crate) fn look(
     Ok(Inspected { report, reads: view.touched(), skipped: view.skipped() })
 }
 
-/// Time that ages are counted to: never before the newest time that was seen.
+/// Returns the time that ages are relative to. It is never before the newest time that was seen.
 pub(super) fn server_time(nodes: &Nodes, now: Option<SystemTime>) -> Option<ServerTime> {
     let newest = nodes.newest();
     match (now, newest) {

@@ -1,25 +1,24 @@
 use std::time::Duration;
 
-/// Limits of one report or walk. What is beyond them is left out, and the report says so.
+/// Limits of one report or walk. What exceeds them is omitted, and the report counts it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Most nodes that are read; 10,000 by default, and 1 at least.
+    /// Maximum number of nodes to read; 10,000 by default, at least 1.
     pub nodes: usize,
-    /// Most levels below the root of a walk; 16 by default. With 0 the root alone is looked at.
+    /// Maximum number of levels below the root of a walk; 16 by default. With 0 only the root is read.
     pub depth: usize,
-    /// Most requests under way at the same time; 32 by default, and 1 at least.
+    /// Maximum number of concurrent requests; 32 by default, at least 1.
     pub in_flight: usize,
-    /// Bytes of data after which only the stats of nodes are read; 16 MiB by default. Replies that are under
-    /// way then may add to it.
+    /// Number of bytes of data after which only the stats of nodes are read; 16 MiB by default. Replies in
+    /// flight at that time may exceed it.
     pub data_bytes: usize,
-    /// Most dead letters that are listed for a queue, the oldest first; 100 by default.
+    /// Maximum number of dead letters to list for a queue, the oldest first; 100 by default.
     pub dead_letters: usize,
-    /// Most watches of a [live report](crate::Inspector::watch) or
-    /// [survey](crate::Inspector::watch_below); 1,000 by default, and 1 at least.
+    /// Maximum number of watches of a [live report](crate::Inspector::watch) or
+    /// [survey](crate::Inspector::watch_below); 1,000 by default, at least 1.
     pub watches: usize,
-    /// Time from one look to the next at nodes that are not watched because of that limit; 5 s by default,
-    /// and 1 s at least.
+    /// Poll interval for nodes that are not watched because of that limit; 5 s by default, at least 1 s.
     pub look_every: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! The inspector: reads within limits, reports about paths, and walks.
+//! The inspector: reads within limits, reports on paths, and walks.
 
 mod builder;
 mod clock;
@@ -9,10 +9,10 @@ mod survey;
 mod walk;
 
 pub use builder::InspectorBuilder;
+pub(crate) use inspector::Inspection;
 pub use inspector::Inspector;
-pub(crate) use inspector::Looked;
 #[cfg(test)]
-pub(crate) use inspector::look;
+pub(crate) use inspector::inspect_nodes;
 pub use limits::Limits;
 pub use survey::Survey;
 pub(crate) use walk::walk;

@@ -5,11 +5,11 @@ use futures_util::stream::{self, StreamExt};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Makes the `missing` reads as far as the limits allow, but for those that `earlier` has answers to, and
-/// notes the answers in `nodes`.
+/// Performs the `missing` reads as far as the limits allow, except those that `earlier` has answers to, and
+/// adds the answers to `nodes`.
 ///
 /// # Errors
-/// Those that are not about one node: `InvalidInput`, `Timeout`, `Closed`.
+/// Errors that are not about one node: `InvalidInput`, `Timeout`, `Closed`.
 pub(super) async fn read(
     client: &Client,
     limits: &Limits,
@@ -18,7 +18,7 @@ pub(super) async fn read(
     missing: Vec<Read>,
 ) -> Result<(), Error> {
     let (within, beyond) = split(limits, nodes, missing);
-    beyond.into_iter().for_each(|read| nodes.leave_out(read));
+    beyond.into_iter().for_each(|read| nodes.omit(read));
     let mut open = Vec::new();
     for read in within {
         match earlier.take(&read) {
@@ -36,7 +36,7 @@ pub(super) async fn read(
     Ok(())
 }
 
-/// The reads that the limit of nodes allows, and the others.
+/// Splits the reads into those that the limit of nodes allows, and the rest.
 fn split(limits: &Limits, nodes: &Nodes, missing: Vec<Read>) -> (Vec<Read>, Vec<Read>) {
     let room = limits.nodes.max(1).saturating_sub(nodes.len());
     let mut new = HashSet::new();
@@ -73,7 +73,7 @@ async fn one(client: &Client, read: Read, bytes: &AtomicUsize, most: usize) -> R
     Ok((read, answer))
 }
 
-/// A refusal or absence of one node harms nothing else.
+/// Converts an answer. A refusal or absence of one node does not affect others.
 fn known<T>(answer: Result<T, Error>) -> Result<Known<T>, Error> {
     match answer {
         Ok(value) => Ok(Known::Present(value)),

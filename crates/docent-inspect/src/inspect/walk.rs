@@ -1,4 +1,4 @@
-use super::inspector::{Inspected, Looked, look, server_time};
+use super::inspector::{Inspected, Inspection, inspect_nodes, server_time};
 use super::reader::read;
 use super::{Inspector, Survey};
 use crate::nodes::{Earlier, Known, Nodes, join};
@@ -10,19 +10,19 @@ use std::time::SystemTime;
 /// ZooKeeper's own folder, which holds no recipes.
 const SYSTEM: &str = "/zookeeper";
 
-/// Walks level by level from `root`, with the answers of an earlier walk in the place of reads.
+/// Walks level by level from `root`, using the answers of an earlier walk instead of reads.
 pub(crate) async fn walk(
     inspector: &Inspector,
     root: &str,
     earlier: &mut Earlier,
-) -> Result<Looked<Survey>, Error> {
+) -> Result<Inspection<Survey>, Error> {
     let now = inspector.now().await;
     let mut nodes = Nodes::default();
     let (mut found, mut deep, mut skipped, mut reads) = (Vec::new(), 0, 0, Vec::new());
     let mut level = vec![root.to_owned()];
     for depth in 0.. {
         let mut reports = Vec::new();
-        for inspected in look_at(inspector, &mut nodes, earlier, &level, now).await? {
+        for inspected in inspect_level(inspector, &mut nodes, earlier, &level, now).await? {
             skipped += inspected.skipped;
             reads.push((inspected.report.path.clone(), inspected.reads));
             reports.push(inspected.report);
@@ -49,11 +49,11 @@ pub(crate) async fn walk(
         as_of_zxid: nodes.newest_zxid(),
         clock: server_time(&nodes, now),
     };
-    Ok(Looked { told: survey, nodes, reads })
+    Ok(Inspection { result: survey, nodes, reads })
 }
 
-/// Reports about the paths of one level, in their order.
-async fn look_at(
+/// Reports on the paths of one level, in order.
+async fn inspect_level(
     inspector: &Inspector,
     nodes: &mut Nodes,
     earlier: &mut Earlier,
@@ -64,7 +64,7 @@ async fn look_at(
     let mut open: Vec<usize> = (0..paths.len()).collect();
     while !open.is_empty() {
         let mut missing = Vec::new();
-        open.retain(|index| match look(nodes, &paths[*index], now, inspector.limits()) {
+        open.retain(|index| match inspect_nodes(nodes, &paths[*index], now, inspector.limits()) {
             Ok(inspected) => {
                 reports[*index] = Some(inspected);
                 false
@@ -83,7 +83,7 @@ fn is_recipe(report: &Report) -> bool {
     !matches!(report.recipe, Recipe::Plain(_) | Recipe::Absent | Recipe::Unreadable)
 }
 
-/// Paths below a report's that may be recipes of their own.
+/// Returns paths below that of a report that may be separate recipes.
 fn below(nodes: &Nodes, report: &Report) -> Vec<String> {
     if !matches!(report.recipe, Recipe::Plain(_) | Recipe::Registry(_) | Recipe::Config(_)) {
         return Vec::new();

@@ -1,65 +1,65 @@
 use super::wanted::wanted;
 use super::watches::{Kept, Watches};
-use crate::inspect::{Inspector, Looked};
+use crate::inspect::{Inspection, Inspector};
 use crate::nodes::Earlier;
 use docent_core::{ConnectionState, Error, ErrorKind, StateWatcher};
 use std::future::Future;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-/// Time in which changes become one.
+/// Time within which changes are merged.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// Pause after a look that failed, and the shortest one between looks without a change.
+/// Pause after a failed inspection, and the minimum interval between inspections without a change.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Thing that is looked at again and again.
+/// Subject that is inspected repeatedly.
 pub(super) trait Subject: Send + Sync + 'static {
-    /// Result of a look.
-    type Told: Clone + Send + Sync;
+    /// Result of an inspection.
+    type Output: Clone + Send + Sync;
 
-    /// Looks, with the answers of an earlier look in the place of reads.
-    fn look(
+    /// Inspects the subject, using the answers of an earlier inspection instead of reads.
+    fn inspect(
         &self,
         inspector: &Inspector,
         earlier: &mut Earlier,
-    ) -> impl Future<Output = Result<Looked<Self::Told>, Error>> + Send;
+    ) -> impl Future<Output = Result<Inspection<Self::Output>, Error>> + Send;
 
-    /// True when nothing changed but time.
-    fn same(one: &Self::Told, other: &Self::Told) -> bool;
+    /// Returns true if only ages changed.
+    fn same(one: &Self::Output, other: &Self::Output) -> bool;
 
-    /// Time from a look to the one at which time alone changes the result.
-    fn turns_in(told: &Self::Told) -> Option<Duration>;
+    /// Returns the time until the result changes merely because time passes.
+    fn turns_in(result: &Self::Output) -> Option<Duration>;
 }
 
-/// Result of a look, and how fresh it is.
+/// Result of an inspection, and how fresh it is.
 #[derive(Debug, Clone)]
 pub(super) struct Followed<T> {
-    pub(super) told: T,
+    pub(super) result: T,
     pub(super) is_stale: bool,
     pub(super) unwatched: usize,
 }
 
-/// Follower of a subject: looks, watches all that the look was made from, and looks again after changes,
-/// where it reads what changed and what is not watched.
+/// Follower of a subject: it inspects the subject and watches everything that the result is based on. After a
+/// change it inspects again, reading what changed and what is not watched.
 pub(super) struct Following<S: Subject> {
     inspector: Inspector,
     subject: S,
     watches: Watches,
     earlier: Earlier,
     state: StateWatcher,
-    /// The item told last.
-    last: Option<Followed<S::Told>>,
-    /// Time of the next look without a change.
-    next_look: Option<Instant>,
-    /// True when it is to be looked at.
+    /// Last item returned.
+    last: Option<Followed<S::Output>>,
+    /// Time of the next inspection without a change.
+    next_inspection: Option<Instant>,
+    /// True if the subject must be inspected.
     is_due: bool,
-    /// The error told last, until a look succeeds.
+    /// Last error returned, until an inspection succeeds.
     failed: Option<ErrorKind>,
 }
 
-/// Item of a follower; `None` when there is no news.
-type News<T> = Option<Result<Followed<T>, Error>>;
+/// Item of a follower, or `None` if there is no news.
+type NextItem<T> = Option<Result<Followed<T>, Error>>;
 
 impl<S: Subject> Following<S> {
     pub(super) fn new(inspector: &Inspector, subject: S) -> Self {
@@ -70,64 +70,64 @@ impl<S: Subject> Following<S> {
             watches: Watches::default(),
             earlier: Earlier::default(),
             last: None,
-            next_look: None,
+            next_inspection: None,
             is_due: true,
             failed: None,
         }
     }
 
-    /// The next item; `None` at the end.
-    pub(super) async fn next(&mut self) -> Option<Result<Followed<S::Told>, Error>> {
+    /// Returns the next item, or `None` at the end.
+    pub(super) async fn next(&mut self) -> Option<Result<Followed<S::Output>, Error>> {
         loop {
-            let news = if self.is_due { self.look().await? } else { self.wait().await?.map(Ok) };
-            if news.is_some() {
-                return news;
+            let item = if self.is_due { self.inspect().await? } else { self.wait().await?.map(Ok) };
+            if item.is_some() {
+                return item;
             }
         }
     }
 
-    async fn look(&mut self) -> Option<News<S::Told>> {
-        let looked = self.subject.look(&self.inspector, &mut self.earlier).await;
-        match looked.and_then(|looked| self.taken(looked)) {
+    async fn inspect(&mut self) -> Option<NextItem<S::Output>> {
+        let inspection = self.subject.inspect(&self.inspector, &mut self.earlier).await;
+        match inspection.and_then(|inspection| self.accept(inspection)) {
             Ok(followed) => {
                 (self.is_due, self.failed) = (false, None);
-                let is_news =
+                let is_change =
                     self.last.as_ref().is_none_or(|last| last.is_stale || !same::<S>(last, &followed));
                 self.last = Some(followed.clone());
-                Some(is_news.then_some(Ok(followed)))
+                Some(is_change.then_some(Ok(followed)))
             }
             Err(error) if error.kind() == ErrorKind::Closed => None,
             Err(error) => {
-                let is_news = self.failed.replace(error.kind()) != Some(error.kind());
-                if !is_news {
+                let is_change = self.failed.replace(error.kind()) != Some(error.kind());
+                if !is_change {
                     sleep(PAUSE).await;
                 }
-                // An outage is told as staleness, if there is a result.
+                // An outage is reported as staleness, if there is a result.
                 let item = if error.is_retryable() { self.stale().map(Ok) } else { Some(Err(error)) };
-                Some(item.filter(|item| is_news || item.is_ok()))
+                Some(item.filter(|item| is_change || item.is_ok()))
             }
         }
     }
 
-    fn taken(&mut self, looked: Looked<S::Told>) -> Result<Followed<S::Told>, Error> {
+    fn accept(&mut self, inspection: Inspection<S::Output>) -> Result<Followed<S::Output>, Error> {
         let limits = self.inspector.limits();
         let Kept { guarded, unwatched } =
-            self.watches.keep(self.inspector.client(), &wanted(&looked), limits.watches)?;
+            self.watches.keep(self.inspector.client(), &wanted(&inspection), limits.watches)?;
         let periodic = (unwatched > 0).then_some(limits.look_every);
-        let turn = S::turns_in(&looked.told);
+        let turn = S::turns_in(&inspection.result);
         let next = periodic.into_iter().chain(turn).min().map(|next| next.max(PAUSE));
-        self.next_look = next.and_then(|next| Instant::now().checked_add(next));
-        self.earlier = Earlier::of(looked.nodes, &guarded);
-        Ok(Followed { told: looked.told, is_stale: false, unwatched })
+        self.next_inspection = next.and_then(|next| Instant::now().checked_add(next));
+        self.earlier = Earlier::of(inspection.nodes, &guarded);
+        Ok(Followed { result: inspection.result, is_stale: false, unwatched })
     }
 
-    /// Waits for a change. `None` at the end; the last result when it becomes stale.
-    async fn wait(&mut self) -> Option<Option<Followed<S::Told>>> {
+    /// Waits for a change. Returns `None` at the end, and the last result when it becomes stale.
+    async fn wait(&mut self) -> Option<Option<Followed<S::Output>>> {
         let in_flight = self.inspector.limits().in_flight;
-        let next_look = self.next_look;
+        let next_inspection = self.next_inspection;
         tokio::select! {
-            is_news = self.watches.changed(&mut self.earlier, in_flight) => {
-                self.is_due = is_news?;
+            is_change = self.watches.changed(&mut self.earlier, in_flight) => {
+                self.is_due = is_change?;
                 if self.is_due {
                     self.gather().await?;
                 }
@@ -136,27 +136,27 @@ impl<S: Subject> Following<S> {
             status = self.state.changed() => {
                 let is_connected = status?.state == ConnectionState::Connected;
                 if is_connected {
-                    // The watches of before may not have told all yet.
+                    // The earlier watches may not have reported everything yet.
                     (self.is_due, self.earlier) = (true, Earlier::default());
                 }
                 Some(if is_connected { None } else { self.stale() })
             }
-            () = until(next_look) => {
+            () = until(next_inspection) => {
                 self.is_due = true;
                 Some(None)
             }
         }
     }
 
-    /// Takes the changes that follow quickly. `None` at the end.
+    /// Collects the changes that follow quickly. Returns `None` at the end.
     async fn gather(&mut self) -> Option<()> {
         let in_flight = self.inspector.limits().in_flight;
         let more = async { while self.watches.changed(&mut self.earlier, in_flight).await.is_some() {} };
         timeout(QUIET, more).await.is_err().then_some(())
     }
 
-    /// The last result as stale, once.
-    fn stale(&mut self) -> Option<Followed<S::Told>> {
+    /// Returns the last result as stale, once.
+    fn stale(&mut self) -> Option<Followed<S::Output>> {
         let last = self.last.as_mut().filter(|last| !last.is_stale)?;
         last.is_stale = true;
         Some(last.clone())
@@ -170,6 +170,6 @@ async fn until(time: Option<Instant>) {
     }
 }
 
-fn same<S: Subject>(one: &Followed<S::Told>, other: &Followed<S::Told>) -> bool {
-    one.unwatched == other.unwatched && S::same(&one.told, &other.told)
+fn same<S: Subject>(one: &Followed<S::Output>, other: &Followed<S::Output>) -> bool {
+    one.unwatched == other.unwatched && S::same(&one.result, &other.result)
 }

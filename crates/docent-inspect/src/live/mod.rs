@@ -1,4 +1,4 @@
-//! Reports that follow a path, and surveys that follow a root.
+//! Streams of reports on a path, and of surveys below a root.
 
 mod following;
 mod reports;

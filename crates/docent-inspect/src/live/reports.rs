@@ -1,7 +1,7 @@
 use super::Live;
 use super::following::{Following, Subject};
 use super::turn::turns_in;
-use crate::inspect::{Inspector, Looked};
+use crate::inspect::{Inspection, Inspector};
 use crate::nodes::Earlier;
 use crate::report::Report;
 use docent_core::Error;
@@ -13,7 +13,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// Reports of one path, the present one first and then one after each change. Made by
+/// Stream of reports on one path: the current one first, then one after each change. Created by
 /// [`Inspector::watch`].
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct Reports(SyncStream<Result<Live, Error>>);
@@ -43,18 +43,22 @@ impl fmt::Debug for Reports {
     }
 }
 
-/// A path that is followed.
+/// Path that is followed.
 struct Path(String);
 
 impl Subject for Path {
-    type Told = Report;
+    type Output = Report;
 
-    async fn look(&self, inspector: &Inspector, earlier: &mut Earlier) -> Result<Looked<Report>, Error> {
+    async fn inspect(
+        &self,
+        inspector: &Inspector,
+        earlier: &mut Earlier,
+    ) -> Result<Inspection<Report>, Error> {
         inspector.inspect(&self.0, earlier).await
     }
 
     fn same(one: &Report, other: &Report) -> bool {
-        one.timeless() == other.timeless()
+        one.without_times() == other.without_times()
     }
 
     fn turns_in(report: &Report) -> Option<Duration> {

@@ -3,46 +3,46 @@ use crate::inspect::Survey;
 use crate::report::Report;
 use serde::Serialize;
 
-/// Report of a path that is followed.
+/// Report on a followed path.
 ///
-/// It is serialized as the [`Report`], with `is_stale` and `unwatched` beside its fields.
+/// Serialized as the [`Report`], with `is_stale` and `unwatched` beside its fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Live {
-    /// The report.
+    /// Report.
     #[serde(flatten)]
     pub report: Report,
-    /// True while the servers are away: it may have changed since.
+    /// True while the servers are unreachable: the path may have changed since.
     pub is_stale: bool,
-    /// Nodes that the report is made from and that are not watched, or not wholly, because of the limit:
-    /// their changes are seen with the next one of another node, or after a
+    /// Number of nodes that the report is based on but that are not watched, or not completely, because of
+    /// the limit. Their changes are seen together with the next change of another node, or after a
     /// [time](crate::Limits::look_every).
     pub unwatched: usize,
 }
 
 impl From<Followed<Report>> for Live {
-    fn from(Followed { told: report, is_stale, unwatched }: Followed<Report>) -> Self {
+    fn from(Followed { result: report, is_stale, unwatched }: Followed<Report>) -> Self {
         Self { report, is_stale, unwatched }
     }
 }
 
-/// Recipes below a root that is followed.
+/// Recipes below a followed root.
 ///
-/// It is serialized as the [`Survey`], with `is_stale` and `unwatched` beside its fields.
+/// Serialized as the [`Survey`], with `is_stale` and `unwatched` beside its fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct LiveSurvey {
-    /// The recipes.
+    /// Recipes.
     #[serde(flatten)]
     pub survey: Survey,
-    /// True while the servers are away: they may have changed since.
+    /// True while the servers are unreachable: the recipes may have changed since.
     pub is_stale: bool,
-    /// Nodes that were looked at and that are not watched, as those of a [`Live`] report.
+    /// Number of inspected nodes that are not watched, as in a [`Live`] report.
     pub unwatched: usize,
 }
 
 impl From<Followed<Survey>> for LiveSurvey {
-    fn from(Followed { told: survey, is_stale, unwatched }: Followed<Survey>) -> Self {
+    fn from(Followed { result: survey, is_stale, unwatched }: Followed<Survey>) -> Self {
         Self { survey, is_stale, unwatched }
     }
 }

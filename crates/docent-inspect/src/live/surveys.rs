@@ -1,7 +1,7 @@
 use super::LiveSurvey;
 use super::following::{Following, Subject};
 use super::turn::turns_in;
-use crate::inspect::{Inspector, Looked, Survey, walk};
+use crate::inspect::{Inspection, Inspector, Survey, walk};
 use crate::nodes::Earlier;
 use crate::report::Report;
 use docent_core::Error;
@@ -13,8 +13,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// Recipes below a root, the present ones first and then all of them again after each change. Made by
-/// [`Inspector::watch_below`].
+/// Stream of the recipes below a root: the current ones first, then all of them again after each change.
+/// Created by [`Inspector::watch_below`].
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct Surveys(SyncStream<Result<LiveSurvey, Error>>);
 
@@ -47,14 +47,18 @@ impl fmt::Debug for Surveys {
 struct Root(String);
 
 impl Subject for Root {
-    type Told = Survey;
+    type Output = Survey;
 
-    async fn look(&self, inspector: &Inspector, earlier: &mut Earlier) -> Result<Looked<Survey>, Error> {
+    async fn inspect(
+        &self,
+        inspector: &Inspector,
+        earlier: &mut Earlier,
+    ) -> Result<Inspection<Survey>, Error> {
         walk(inspector, &self.0, earlier).await
     }
 
     fn same(one: &Survey, other: &Survey) -> bool {
-        let reports = |survey: &Survey| survey.found.iter().map(Report::timeless).collect::<Vec<_>>();
+        let reports = |survey: &Survey| survey.found.iter().map(Report::without_times).collect::<Vec<_>>();
         let rest = |survey: &Survey| (survey.refused.clone(), survey.left_out);
         rest(one) == rest(other) && reports(one) == reports(other)
     }

@@ -1,7 +1,8 @@
 use crate::report::{Recipe, Report};
 use std::time::{Duration, SystemTime};
 
-/// Time until time alone changes a report: a delayed item becomes due, or a lease is over.
+/// Returns the time until a report changes merely because time passes: a delayed item becomes due, or a lease
+/// ends.
 pub(super) fn turns_in(report: &Report) -> Option<Duration> {
     let turn: SystemTime = match &report.recipe {
         Recipe::Queue(queue) => queue.next_due?,

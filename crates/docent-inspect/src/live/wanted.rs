@@ -1,25 +1,25 @@
 use super::watch::Watch;
-use crate::inspect::Looked;
+use crate::inspect::Inspection;
 use crate::nodes::{Known, Nodes, Read};
 use std::collections::HashSet;
 
-/// Watch that tells when the answer to a read changes.
+/// Watch that reports when the answer to a read changes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Wanted {
     pub(super) watch: Watch,
     pub(super) read: Read,
 }
 
-/// Watches for all that was looked at, each once, in the order of the reads.
-pub(super) fn wanted<T>(looked: &Looked<T>) -> Vec<Wanted> {
+/// Returns the watches for everything that was inspected, without duplicates, in the order of the reads.
+pub(super) fn wanted<T>(inspection: &Inspection<T>) -> Vec<Wanted> {
     let mut wanted = Vec::new();
-    for (path, reads) in &looked.reads {
+    for (path, reads) in &inspection.reads {
         for read in reads {
-            if let Some(watch) = watch(&looked.nodes, read) {
+            if let Some(watch) = watch(&inspection.nodes, read) {
                 wanted.push(Wanted { watch, read: read.clone() });
             }
-            // The stat of the path itself is part of the report, and came with its children.
-            if let (Read::Children(children), Some(Known::Present(_))) = (read, looked.nodes.folder(path))
+            // The stat of the path itself is part of the report, and was read together with its children.
+            if let (Read::Children(children), Some(Known::Present(_))) = (read, inspection.nodes.folder(path))
                 && children == path
             {
                 wanted.push(Wanted { watch: Watch::Node(path.clone()), read: read.clone() });
@@ -31,7 +31,7 @@ pub(super) fn wanted<T>(looked: &Looked<T>) -> Vec<Wanted> {
     wanted
 }
 
-/// The watch for a read; `None` for one that was left out.
+/// Returns the watch for a read, or `None` for an omitted read.
 fn watch(nodes: &Nodes, read: &Read) -> Option<Watch> {
     match read {
         Read::Data(path) => match nodes.data(path)? {

@@ -2,33 +2,33 @@ use crate::nodes::{Answer, Known};
 use docent_core::{Client, Error, ErrorKind, Stat};
 use futures_util::stream::{BoxStream, StreamExt};
 
-/// One-shot watch that is set again after each change.
+/// One-shot watch that is re-armed after each change.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Watch {
-    /// On a node and its data, of which the stat alone is read.
+    /// Watches a node and its data; only the stat is read.
     Node(String),
-    /// On a node that may not be read: it tells when it may.
+    /// Watches a node that may not be read, to learn when it may.
     Data(String),
-    /// On the names of a node's children.
+    /// Watches the names of a node's children.
     Children(String),
 }
 
-/// State that a watch tells.
+/// State reported by a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seen {
     Absent,
     Refused,
     /// An error that says nothing about the node.
     Unclear,
-    /// The transactions that created the node, and that changed its data or the names of its children.
+    /// Transactions that created the node, and that changed its data or the names of its children.
     At(i64, i64),
 }
 
 impl Watch {
-    /// Sets it.
+    /// Sets the watch.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule.
+    /// `InvalidInput` if the path breaks a rule.
     pub(super) fn open(&self, client: &Client) -> Result<BoxStream<'static, Seen>, Error> {
         Ok(match self {
             Self::Node(path) => client.watch_exists(path)?.map(|stat| seen(stat, data_of)).boxed(),
@@ -41,7 +41,7 @@ impl Watch {
         })
     }
 
-    /// True when what it tells is what was answered.
+    /// Returns true if the reported state matches the answer.
     pub(super) fn agrees(&self, seen: Seen, answer: Option<&Answer>) -> bool {
         let known = match answer {
             Some(Answer::Data(known)) => state(known, |data| data_of(&data.stat)),

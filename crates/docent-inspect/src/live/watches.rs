@@ -7,30 +7,30 @@ use std::collections::{HashMap, HashSet};
 use std::future::poll_fn;
 use std::task::{Context, Poll};
 
-/// Watches on the nodes that a look was made from.
+/// Watches on the nodes that an inspection is based on.
 #[derive(Default)]
 pub(super) struct Watches(HashMap<Watch, Open>);
 
-/// One of them.
+/// An open watch.
 struct Open {
     stream: BoxStream<'static, Seen>,
-    /// Reads whose answers it tells changes of.
+    /// Reads whose changed answers the watch reports.
     guarded: Vec<Read>,
-    /// True once it told the present state: it is set at the server then.
+    /// True once the watch has reported the current state, which means that it is set at the server.
     is_set: bool,
 }
 
-/// Reads whose changes the watches tell, and the number of nodes whose changes they do not.
+/// Reads whose changes the watches report, and the number of nodes whose changes they do not.
 pub(super) struct Kept {
     pub(super) guarded: HashSet<Read>,
     pub(super) unwatched: usize,
 }
 
 impl Watches {
-    /// Sets the first `most` of the watches that are wanted, and no others.
+    /// Sets the first `most` of the wanted watches, and no others.
     ///
     /// # Errors
-    /// `InvalidInput` when a path breaks a rule.
+    /// `InvalidInput` if a path breaks a rule.
     pub(super) fn keep(&mut self, client: &Client, wanted: &[Wanted], most: usize) -> Result<Kept, Error> {
         let mut before = std::mem::take(&mut self.0);
         let (mut beyond, mut unwatched) = (HashSet::new(), HashSet::new());
@@ -52,11 +52,11 @@ impl Watches {
         Ok(Kept { guarded: guarded.cloned().collect(), unwatched: unwatched.len() })
     }
 
-    /// Waits until watches tell something, and takes the answers that they contradict out of `earlier`. True
-    /// when there were any; `None` when the client is closed. At most so many watches are being set at the
-    /// same time.
+    /// Waits until watches report something, and removes the answers that they contradict from `earlier`.
+    /// Returns true if there were any, and `None` if the client is closed. At most `in_flight` watches are
+    /// being set at the same time.
     ///
-    /// A new watch tells the present state first, which closes the gap between the read and the watch.
+    /// A new watch reports the current state first, which closes the gap between the read and the watch.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -65,7 +65,7 @@ impl Watches {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>, earlier: &mut Earlier, in_flight: usize) -> Poll<Option<bool>> {
-        let mut told = Poll::Pending;
+        let mut progress = Poll::Pending;
         let mut being_set = 0;
         for (watch, open) in &mut self.0 {
             if !open.is_set && being_set == in_flight {
@@ -74,17 +74,17 @@ impl Watches {
             while let Poll::Ready(seen) = open.stream.poll_next_unpin(cx) {
                 let Some(seen) = seen else { return Poll::Ready(None) };
                 open.is_set = true;
-                let mut is_news = matches!(told, Poll::Ready(Some(true)));
+                let mut is_change = matches!(progress, Poll::Ready(Some(true)));
                 for read in &open.guarded {
                     if !watch.agrees(seen, earlier.get(read)) {
                         earlier.take(read);
-                        is_news = true;
+                        is_change = true;
                     }
                 }
-                told = Poll::Ready(Some(is_news));
+                progress = Poll::Ready(Some(is_change));
             }
             being_set += usize::from(!open.is_set);
         }
-        told
+        progress
     }
 }

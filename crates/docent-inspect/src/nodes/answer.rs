@@ -8,12 +8,12 @@ pub(crate) enum Answer {
     Folder(Known<Folder>),
 }
 
-/// Answers of an earlier look that still hold, because a watch would have told of a change.
+/// Answers of an earlier inspection that still hold, because a watch would have reported a change.
 #[derive(Debug, Default)]
 pub(crate) struct Earlier(HashMap<Read, Answer>);
 
 impl Earlier {
-    /// The answers to these reads.
+    /// Keeps the answers to these reads.
     pub(crate) fn of(nodes: Nodes, reads: &HashSet<Read>) -> Self {
         Self(nodes.into_answers().filter(|(read, _)| reads.contains(read)).collect())
     }

@@ -6,18 +6,18 @@ use docent_core::recipe::is_own_name;
 #[derive(Debug, Clone)]
 pub(crate) enum Known<T> {
     Present(T),
-    /// There is no node.
+    /// The node does not exist.
     Absent,
     /// Permission is missing.
     Refused,
-    /// It was not read because of a limit.
+    /// Not read because of a limit.
     LeftOut,
 }
 
 /// Data of a node.
 #[derive(Debug, Clone)]
 pub(crate) struct Data {
-    /// `None` when only the stat was read because of a limit.
+    /// `None` if only the stat was read because of a limit.
     pub(crate) bytes: Option<Bytes>,
     pub(crate) stat: Stat,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Data {
 /// Children of a node.
 #[derive(Debug, Clone)]
 pub(crate) struct Folder {
-    /// Their names, in their order.
+    /// Names in order.
     pub(crate) names: Vec<String>,
     /// Stat of the node itself.
     pub(crate) stat: Stat,
@@ -33,7 +33,7 @@ pub(crate) struct Folder {
 
 impl Folder {
     pub(crate) fn new(mut names: Vec<String>, stat: Stat) -> Self {
-        // Clients keep their own nodes in any folder in which they may create some.
+        // Clients keep their own nodes in any folder in which they may create nodes.
         names.retain(|name| !is_own_name(name));
         names.sort_unstable();
         Self { names, stat }

@@ -1,8 +1,8 @@
-//! Nodes that were read, and the look at them that says which more to read.
+//! Nodes that were read, and the view that records which further reads are needed.
 
 mod answer;
 mod known;
-#[expect(clippy::module_inception, reason = "the folder is about it")]
+#[expect(clippy::module_inception, reason = "the folder is named after its main module")]
 mod nodes;
 mod place;
 mod read;

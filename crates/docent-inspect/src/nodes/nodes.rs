@@ -26,7 +26,7 @@ impl Nodes {
         }
     }
 
-    /// All answers, each with its read.
+    /// Returns all answers, each with its read.
     pub(crate) fn into_answers(self) -> impl Iterator<Item = (Read, Answer)> {
         let data = self.data.into_iter().map(|(path, known)| (Read::Data(path), Answer::Data(known)));
         let folders =
@@ -51,8 +51,8 @@ impl Nodes {
         self.folders.insert(path, known);
     }
 
-    /// Notes that a read is not made because of a limit.
-    pub(crate) fn leave_out(&mut self, read: Read) {
+    /// Records that a read is omitted because of a limit.
+    pub(crate) fn omit(&mut self, read: Read) {
         self.left_out.insert(read.path().to_owned());
         match read {
             Read::Data(path) => drop(self.data.insert(path, Known::LeftOut)),
@@ -60,14 +60,14 @@ impl Nodes {
         }
     }
 
-    /// Counts of the nodes that were not read, or not wholly, because of limits.
+    /// Counts the nodes that were not read, or not completely, because of limits.
     pub(crate) fn left_out(&self) -> LeftOut {
         let no_bytes = |known: &&Known<Data>| matches!(known, Known::Present(Data { bytes: None, .. }));
         let data = self.data.values().filter(no_bytes).count();
         LeftOut { nodes: self.left_out.len(), deep: 0, data }
     }
 
-    /// Nodes that may not be read, in the order of their paths.
+    /// Returns the nodes that may not be read, in the order of their paths.
     pub(crate) fn refused(&self) -> Vec<Refusal> {
         let data = self.data.iter().filter(|(_, known)| matches!(known, Known::Refused));
         let folders = self.folders.iter().filter(|(_, known)| matches!(known, Known::Refused));
@@ -75,7 +75,7 @@ impl Nodes {
         paths.into_iter().map(|path| Refusal { path: path.clone() }).collect()
     }
 
-    /// The newest transaction in any stat; 0 when there is none.
+    /// Returns the newest transaction in any stat, or 0 if there is none.
     pub(crate) fn newest_zxid(&self) -> i64 {
         self.newest_zxid
     }
@@ -95,27 +95,27 @@ impl Nodes {
         }
     }
 
-    /// True for a path that was read or tried.
+    /// Returns true for a path that was read or tried.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.paths.contains(path)
     }
 
-    /// Number of paths that were read or tried.
+    /// Returns the number of paths that were read or tried.
     pub(crate) fn len(&self) -> usize {
         self.paths.len()
     }
 
-    /// Bytes of data that were read.
+    /// Returns the number of bytes of data that were read.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The newest time in any stat.
+    /// Returns the newest time in any stat.
     pub(crate) fn newest(&self) -> Option<SystemTime> {
         self.newest
     }
 
-    /// The stat of a node, if it was read in any way.
+    /// Returns the stat of a node, if it was read in any way.
     pub(crate) fn stat(&self, path: &str) -> Option<&Stat> {
         match (self.folders.get(path), self.data.get(path)) {
             (Some(Known::Present(folder)), _) => Some(&folder.stat),
@@ -124,7 +124,7 @@ impl Nodes {
         }
     }
 
-    /// Takes note of the times and transactions of a node.
+    /// Records the times and transactions of a node.
     fn note(&mut self, stat: &Stat) {
         self.newest_zxid = self.newest_zxid.max(stat.czxid).max(stat.mzxid).max(stat.pzxid);
         self.newest = self.newest.max(Some(stat.created)).max(Some(stat.modified));

@@ -1,4 +1,4 @@
-/// Read that a look at the nodes asked for.
+/// A read that recognition requested.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Read {
     /// Data and stat of the node at this path.

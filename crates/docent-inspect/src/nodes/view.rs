@@ -6,20 +6,20 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashSet};
 use std::time::SystemTime;
 
-/// Look at `Nodes` that notes each read that it would have needed: recognition is repeated with those until
-/// nothing is missing, and does no I/O itself.
+/// View of `Nodes` that records each missing read. Recognition itself does no I/O: it is repeated after each
+/// round of reads until nothing is missing.
 #[derive(Debug)]
 pub(crate) struct View<'a> {
     nodes: &'a Nodes,
-    /// Time of the servers' clock that ages are counted to.
+    /// Time of the servers' clock that ages are relative to.
     clock: ServerTime,
     limits: &'a Limits,
     touched: RefCell<Touched>,
-    /// Number of nodes that were not looked for because of a limit.
+    /// Number of nodes omitted because of a limit.
     skipped: Cell<usize>,
 }
 
-/// Reads that were looked for, each once, in their order.
+/// Requested reads in order, without duplicates.
 #[derive(Debug, Default)]
 struct Touched {
     order: Vec<Read>,
@@ -43,19 +43,19 @@ impl<'a> View<'a> {
         self.limits
     }
 
-    /// The first so many of `names`; the others count as left out.
+    /// Returns the first `most` of `names`; the rest counts as omitted.
     pub(crate) fn first<'b, T>(&self, names: &'b [T], most: usize) -> &'b [T] {
-        let (first, others) = names.split_at(names.len().min(most));
-        self.skipped.set(self.skipped.get() + others.len());
+        let (first, omitted) = names.split_at(names.len().min(most));
+        self.skipped.set(self.skipped.get() + omitted.len());
         first
     }
 
-    /// Number of nodes that were not looked for because of a limit.
+    /// Returns the number of nodes omitted because of a limit.
     pub(crate) fn skipped(&self) -> usize {
         self.skipped.get()
     }
 
-    /// Data of a node; `None` while it is not known, and where there is none.
+    /// Returns the data of a node, or `None` if it is not known yet or there is none.
     pub(crate) fn data(&self, path: &str) -> Option<&'a Data> {
         self.touch(Read::Data(path.to_owned()));
         match self.nodes.data(path) {
@@ -64,12 +64,12 @@ impl<'a> View<'a> {
         }
     }
 
-    /// True when a node was looked for, and is not there.
-    pub(crate) fn is_gone(&self, path: &str) -> bool {
+    /// Returns true if a node was requested and does not exist.
+    pub(crate) fn was_deleted(&self, path: &str) -> bool {
         matches!(self.nodes.data(path), Some(Known::Absent))
     }
 
-    /// Children of a node; `None` as above.
+    /// Returns the children of a node; `None` as for [`data`](Self::data).
     pub(crate) fn folder(&self, path: &str) -> Option<&'a Folder> {
         match self.known_folder(path) {
             Some(Known::Present(folder)) => Some(folder),
@@ -77,13 +77,13 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Result of listing a node; `None` while it was not tried.
+    /// Returns the result of listing a node, or `None` if this was not tried yet.
     pub(crate) fn known_folder(&self, path: &str) -> Option<&'a Known<Folder>> {
         self.touch(Read::Children(path.to_owned()));
         self.nodes.folder(path)
     }
 
-    /// A time with its age.
+    /// Returns a time with its age.
     pub(crate) fn since(&self, at: SystemTime) -> Since {
         let age = self.clock.now.duration_since(at).unwrap_or_default();
         Since { at, age, is_at_least: self.clock.source == TimeSource::NewestStat }
@@ -93,13 +93,13 @@ impl<'a> View<'a> {
         self.clock.now
     }
 
-    /// Reads that were looked for and are not known yet.
+    /// Returns the requested reads that are not known yet.
     pub(crate) fn missing(&self) -> Vec<Read> {
         let touched = self.touched.borrow();
         touched.order.iter().filter(|read| !self.nodes.knows(read)).cloned().collect()
     }
 
-    /// Nodes that were looked at and may not be read.
+    /// Returns the requested nodes that may not be read.
     pub(crate) fn refused(&self) -> Vec<Refusal> {
         let touched = self.touched.borrow();
         let is_refused = |read: &&Read| match read {
@@ -110,7 +110,7 @@ impl<'a> View<'a> {
         paths.into_iter().map(|path| Refusal { path: path.to_owned() }).collect()
     }
 
-    /// Counts of nodes that were looked for and left out.
+    /// Counts the requested nodes that were omitted.
     pub(crate) fn left_out(&self) -> LeftOut {
         let touched = self.touched.borrow();
         let mut paths = BTreeSet::new();
@@ -133,14 +133,14 @@ impl<'a> View<'a> {
         left_out
     }
 
-    /// The newest transaction in any node that was looked at; 0 when there is none.
+    /// Returns the newest transaction in any requested node, or 0 if there is none.
     pub(crate) fn newest_zxid(&self) -> i64 {
         let touched = self.touched.borrow();
         let stats = touched.order.iter().filter_map(|read| self.nodes.stat(read.path()));
         stats.map(newest).max().unwrap_or_default()
     }
 
-    /// Reads that were looked for, in their order.
+    /// Returns the requested reads in order.
     pub(crate) fn touched(&self) -> Vec<Read> {
         self.touched.borrow().order.clone()
     }

@@ -3,7 +3,7 @@ use crate::nodes::Place;
 use crate::report::{ConfigReport, EarlierValue, Recipe, Writer};
 use docent_config::internals::{HISTORY, revision};
 
-/// A configuration, by its history.
+/// Recognises a configuration by its history.
 pub(super) fn config(place: &Place<'_>) -> Option<Found> {
     if !place.has(HISTORY) {
         return None;
@@ -13,7 +13,7 @@ pub(super) fn config(place: &Place<'_>) -> Option<Found> {
     if !names.is_empty() && !names.iter().any(is_revision) {
         return None;
     }
-    // Names sort as values follow each other.
+    // Names sort in the order of the values.
     let history = names.iter().rev().filter_map(|name| revision(name)).map(|revision| EarlierValue {
         mzxid: revision.mzxid,
         version: revision.version,

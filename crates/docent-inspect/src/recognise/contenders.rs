@@ -8,31 +8,31 @@ use std::net::IpAddr;
 /// Markers in the names of contenders, each with its role.
 pub(super) type Markers = [(&'static str, Role)];
 
-/// Length of the text that the Go client has before a marker: `_c_`, 32 digits without hyphens, and `-`.
+/// Length of the prefix that the Go client writes before a marker: `_c_`, 32 digits without hyphens, and `-`.
 const GO_ID: usize = 36;
 
-/// One in a line, by its name.
+/// A contender's ticket, parsed from its name.
 struct Ticket<'a> {
     name: &'a str,
     parsed: ContenderName<'a>,
     role: Role,
-    /// True for kazoo's, which stand in a line of their own.
+    /// True for kazoo's tickets, which form a separate line.
     is_kazoo: bool,
     data: Option<&'a Data>,
 }
 
-/// Contenders below a node that have one of the `markers`, in the order of their places.
+/// Returns the contenders below a node that have one of the `markers`, in queue order.
 ///
-/// Of two libraries' contenders at one path each counts in the line of its own: so both may hold, as they do
-/// by default.
+/// If contenders of two libraries use one path, each library's contenders form a separate line. Both may hold
+/// the lock then, as these libraries behave by default.
 pub(super) fn contenders(place: &Place<'_>, markers: &Markers) -> Vec<Contender> {
     let mut tickets: Vec<_> = place.names.iter().filter_map(|name| ticket(name, markers)).collect();
-    // They are read in this order, so that with a limit the last ones are left out.
+    // Read in this order, so that a limit omits the last ones.
     tickets.sort_unstable_by_key(|ticket| (ticket.parsed.number, ticket.role));
     for ticket in &mut tickets {
         ticket.data = place.data(ticket.name);
     }
-    tickets.retain(|ticket| !place.is_gone(ticket.name));
+    tickets.retain(|ticket| !place.was_deleted(ticket.name));
     if tickets.iter().any(|ticket| ticket.parsed.is_unordered()) {
         tickets.sort_by_key(created);
     }
@@ -40,7 +40,7 @@ pub(super) fn contenders(place: &Place<'_>, markers: &Markers) -> Vec<Contender>
     tickets.iter().zip(waits_for).map(|(ticket, blocker)| contender(place, ticket, blocker)).collect()
 }
 
-/// Transaction that made a ticket: it tells the order where numbers do not.
+/// Returns the transaction that created a ticket, which gives the order if the numbers do not.
 fn created(ticket: &Ticket<'_>) -> i64 {
     ticket.data.map_or(i64::MAX, |data| data.stat.czxid)
 }
@@ -55,10 +55,10 @@ fn is_kazoo(marker: &str) -> bool {
     matches!(marker, "__lock__" | "__rlock__")
 }
 
-/// For each ticket the name of the nearest one ahead that has to go first: anybody for a writer, a writer for
-/// a reader.
+/// Returns, for each ticket, the name of the nearest ticket ahead that must go first: any ticket for a
+/// writer, a writer for a reader.
 fn blockers(tickets: &[Ticket<'_>]) -> Vec<Option<String>> {
-    // The last one and the last writer so far, of each of the two lines.
+    // The last ticket and the last writer so far, for each of the two lines.
     let mut last: [(Option<&str>, Option<&str>); 2] = Default::default();
     let mut waits_for = Vec::new();
     for ticket in tickets {
@@ -81,7 +81,7 @@ fn contender(place: &Place<'_>, ticket: &Ticket<'_>, waits_for: Option<String>) 
     Contender { number, role: ticket.role, holds, held, ..contender }
 }
 
-/// A holder without a number, by its node.
+/// Describes a holder without a number by its node.
 pub(super) fn holder(place: &Place<'_>, name: &str, data: Option<&Data>) -> Contender {
     let bytes = data.and_then(|data| data.bytes.as_ref());
     let is_revoked = bytes.is_some_and(|bytes| is_revocation(bytes));
@@ -105,7 +105,7 @@ pub(super) fn holder(place: &Place<'_>, name: &str, data: Option<&Data>) -> Cont
     }
 }
 
-/// Host, process and label, where they can be read.
+/// Returns host, process and label, if they can be parsed.
 pub(super) fn client(identity: &NodeText) -> Option<ClientIdentity> {
     ClientIdentity::parse(identity.as_str()?)
 }
@@ -121,7 +121,7 @@ fn writer(name: &ContenderName<'_>, data: Option<&Data>) -> Writer {
     }
 }
 
-/// Docent or Curator, as far as the data tells of a node that both name in one way.
+/// Returns Docent or Curator, as far as the data of a node tells, because both use the same names.
 pub(super) fn by_identity(data: Option<&[u8]>) -> Writer {
     match data.and_then(|data| std::str::from_utf8(data).ok()) {
         Some(text) if ClientIdentity::parse(text).is_some() => Writer::Docent,

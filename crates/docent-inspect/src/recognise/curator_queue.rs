@@ -5,10 +5,10 @@ use crate::nodes::{Folder, Place, join};
 use crate::report::{Queue, QueueLayout, Recipe, Writer};
 use std::collections::HashSet;
 
-/// Folders that are looked at for claims, at most.
-const LOOKED_AT: usize = 4;
+/// Maximum number of folders to search for claims.
+const MAX_CANDIDATES: usize = 4;
 
-/// One of Curator's queues, or the claims of one.
+/// Recognises one of Curator's queues, or the claims of one.
 pub(super) fn curator_queue(place: &Place<'_>) -> Option<Found> {
     let mut items = names(place.names);
     if items.is_empty() {
@@ -47,12 +47,12 @@ fn names(names: &[String]) -> Vec<CuratorName<'_>> {
     names.iter().filter_map(|name| CuratorName::parse(name)).collect()
 }
 
-/// True for a claim: it has the name of its item, and goes with a session, which items do not.
+/// Returns true for a claim: it has the name of its item and is ephemeral, unlike items.
 fn is_claimed(place: &Place<'_>, folder: &str, name: &CuratorName<'_>) -> bool {
     place.view.data(&join(folder, name.text)).is_some_and(|data| data.stat.owner.is_some())
 }
 
-/// The report about the folder of the claims itself.
+/// Describes the folder of the claims itself.
 fn folder_of_claims(place: &Place<'_>) -> Queue {
     Queue {
         claimed: Some(place.names.len()),
@@ -61,14 +61,14 @@ fn folder_of_claims(place: &Place<'_>) -> Queue {
     }
 }
 
-/// The folder of the claims, where it has one at the moment and can be known for this queue's: it is a child
-/// of the queue's node, or stands beside it under a name that begins with the queue's and tells of a lock.
+/// Returns the folder of the claims, if it currently has one that can be attributed to this queue. It is a
+/// child of the queue's node, or a sibling whose name starts with the queue's name and contains `lock`.
 fn folder_with_claims<'a>(place: &Place<'a>) -> Option<(String, &'a Folder)> {
     let children = place.names.iter().filter(|name| CuratorName::parse(name).is_none());
-    let children = children.take(LOOKED_AT).map(|name| place.child(name));
-    // All are asked, so that they are read in one round.
+    let children = children.take(MAX_CANDIDATES).map(|name| place.child(name));
+    // Request all, so that they are read in one round.
     let folders: Vec<_> =
-        children.chain(beside(place)).map(|path| (place.view.folder(&path), path)).collect();
+        children.chain(siblings(place)).map(|path| (place.view.folder(&path), path)).collect();
     folders.into_iter().find_map(|(folder, path)| {
         let folder = folder?;
         let items = names(&folder.names);
@@ -77,8 +77,8 @@ fn folder_with_claims<'a>(place: &Place<'a>) -> Option<(String, &'a Folder)> {
     })
 }
 
-/// Paths beside the queue that its claims may have.
-fn beside(place: &Place<'_>) -> Vec<String> {
+/// Returns sibling paths of the queue that may hold its claims.
+fn siblings(place: &Place<'_>) -> Vec<String> {
     let Some((parent, name)) = place.path.rsplit_once('/').filter(|(_, name)| !name.is_empty()) else {
         return Vec::new();
     };
@@ -87,5 +87,5 @@ fn beside(place: &Place<'_>) -> Vec<String> {
     let is_named = |other: &&String| {
         other.strip_prefix(name).is_some_and(|rest| rest.to_ascii_lowercase().contains("lock"))
     };
-    names.iter().filter(is_named).take(LOOKED_AT).map(|name| join(parent, name)).collect()
+    names.iter().filter(is_named).take(MAX_CANDIDATES).map(|name| join(parent, name)).collect()
 }

@@ -9,10 +9,10 @@ use std::net::IpAddr;
 /// Candidates of a leader latch.
 const LATCH: &Markers = &[("latch-", Role::Exclusive)];
 
-/// Candidates of a leader selector, which are named like contenders of a mutex.
+/// Candidates of a leader selector, which have the names of a mutex's contenders.
 const SELECTOR: &Markers = &[("lock-", Role::Exclusive)];
 
-/// An election by its layout, or by the ids that its candidates hold.
+/// Recognises an election by its layout, or by the ids of its candidates.
 pub(super) fn election(place: &Place<'_>) -> Option<Found> {
     let latch = contenders(place, LATCH);
     if !latch.is_empty() {
@@ -25,7 +25,8 @@ pub(super) fn election(place: &Place<'_>) -> Option<Found> {
     None
 }
 
-/// True when a node holds an id, and no default of a library: Docent's host and process, Curator's address.
+/// Returns true if a node holds an id other than a library's default: Docent's host and process, or Curator's
+/// address.
 fn has_id(contender: &Contender) -> bool {
     let text = contender.identity.as_ref().and_then(|identity| identity.as_str());
     text.is_some_and(|text| contender.client.is_none() && text.parse::<IpAddr>().is_err())

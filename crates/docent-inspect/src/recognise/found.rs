@@ -1,7 +1,7 @@
 use crate::report::{Contender, Kind, Member, Recipe, Writer};
 use std::collections::BTreeSet;
 
-/// Recipe that was recognised.
+/// A recognised recipe.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) recipe: Recipe,
@@ -20,11 +20,12 @@ impl Found {
         self
     }
 
-    /// Libraries whose formats were seen. One that cannot be told is left out beside those that it may be.
+    /// Returns the libraries whose formats were seen. `DocentOrCurator` is omitted if one of the two was seen
+    /// as well.
     pub(crate) fn writers(&self) -> Vec<Writer> {
-        let is_told = self.writers.contains(&Writer::Docent) || self.writers.contains(&Writer::Curator);
-        let is_news = |writer: &Writer| !(is_told && *writer == Writer::DocentOrCurator);
-        self.writers.iter().copied().filter(is_news).collect()
+        let is_certain = self.writers.contains(&Writer::Docent) || self.writers.contains(&Writer::Curator);
+        let is_listed = |writer: &Writer| !(is_certain && *writer == Writer::DocentOrCurator);
+        self.writers.iter().copied().filter(is_listed).collect()
     }
 
     pub(super) fn by(mut self, writers: impl IntoIterator<Item = Writer>) -> Self {
@@ -33,12 +34,12 @@ impl Found {
     }
 }
 
-/// Libraries that wrote the contenders.
+/// Returns the libraries that wrote the contenders.
 pub(super) fn writers(contenders: &[Contender]) -> BTreeSet<Writer> {
     contenders.iter().map(|contender| contender.writer).collect()
 }
 
-/// Libraries that wrote the members.
+/// Returns the libraries that wrote the members.
 pub(super) fn member_writers(members: &[Member]) -> BTreeSet<Writer> {
     members.iter().map(|member| member.writer).collect()
 }

@@ -3,10 +3,10 @@ use crate::nodes::Place;
 use crate::report::{Recipe, TimedLease, Writer};
 use docent_locks::internals::LeaseHolder;
 
-/// Node that says who holds the lease.
+/// Node that names the holder of the lease.
 const HOLDER: &str = "lease_holder";
 
-/// A lease that is held for a time.
+/// Recognises a timed lease.
 pub(super) fn timed_lease(place: &Place<'_>) -> Option<Found> {
     if !place.has(HOLDER) {
         return None;

@@ -4,10 +4,10 @@ use crate::nodes::Place;
 use crate::report::{Kind, Line, Recipe};
 use docent_core::Role;
 
-/// Contenders of a mutex: Docent's, Curator's and the Go client's, and kazoo's.
+/// Contenders of a mutex: of Docent, Curator and the Go client, and of kazoo.
 pub(super) const MUTEX: &Markers = &[("lock-", Role::Exclusive), ("__lock__", Role::Exclusive)];
 
-/// Contenders of a lock of readers and a writer. kazoo's writer has the name of its mutex.
+/// Contenders of a read/write lock. kazoo's writers have the same names as contenders of its mutex.
 const READ_WRITE: &Markers = &[
     ("__WRIT__", Role::Exclusive),
     ("__READ__", Role::Shared),
@@ -15,7 +15,7 @@ const READ_WRITE: &Markers = &[
     ("__rlock__", Role::Shared),
 ];
 
-/// A lock with readers, or with writers of the layout that has both.
+/// Recognises a lock with readers, or with writers of the read/write layout.
 pub(super) fn read_write_lock(place: &Place<'_>) -> Option<Found> {
     let marks = ["__WRIT__", "__READ__", "__rlock__"];
     if !place.names.iter().any(|name| marks.iter().any(|mark| name.contains(mark))) {
@@ -29,7 +29,7 @@ pub(super) fn read_write_lock(place: &Place<'_>) -> Option<Found> {
     Some(Found::new(Recipe::ReadWriteLock(Line { contenders })).by(writers))
 }
 
-/// A mutex. An election by the same names was recognised before where its ids tell.
+/// Recognises a mutex. An election with the same names was recognised before this, if its ids identify it.
 pub(super) fn mutex(place: &Place<'_>) -> Option<Found> {
     let contenders = contenders(place, MUTEX);
     if contenders.is_empty() {
@@ -38,6 +38,6 @@ pub(super) fn mutex(place: &Place<'_>) -> Option<Found> {
     let kazoo_alone = contenders.iter().all(|contender| contender.name.contains("__lock__"));
     let writers = writers(&contenders);
     let found = Found::new(Recipe::Mutex(Line { contenders })).by(writers).may_be([Kind::Election]);
-    // kazoo's mutex may be a lock that has writers alone at the moment.
+    // What looks like kazoo's mutex may be a read/write lock that currently has only writers.
     Some(if kazoo_alone { found.may_be([Kind::ReadWriteLock]) } else { found })
 }

@@ -4,13 +4,14 @@ use super::semaphore::is_hex_id;
 use crate::nodes::{Place, agree};
 use crate::report::{Kind, Member, Membership, NodeText, Recipe, Writer};
 
-/// Text behind the id in the names of kazoo's party.
+/// Text after the id in the names of kazoo's party.
 const PARTY: &str = "__party__";
 
-/// Digits of a number that the servers append.
+/// Number of digits that the servers append.
 const DIGITS: usize = 10;
 
-/// Members of a group: ephemeral nodes without a number. The sample tells whether all of them are read.
+/// Recognises members of a group: ephemeral nodes without a number. The sample decides whether all nodes are
+/// read.
 pub(super) fn membership(place: &Place<'_>) -> Option<Found> {
     let is_party = |name: &str| is_kazoo_member(name);
     let is_member = |name: &str| match (is_party(name), is_numbered(name)) {
@@ -18,7 +19,7 @@ pub(super) fn membership(place: &Place<'_>) -> Option<Found> {
         (false, true) => Some(false),
         (false, false) => place.data(name).map(|data| data.stat.owner.is_some()),
     };
-    // All are asked, so that they are read in one round.
+    // Request all, so that they are read in one round.
     let sample: Vec<_> = place.sample().map(is_member).collect();
     if !agree(&sample) {
         return None;
@@ -33,13 +34,13 @@ pub(super) fn membership(place: &Place<'_>) -> Option<Found> {
     Some(Found::new(Recipe::Membership(Membership { members })).by(writers).may_be(may_be))
 }
 
-/// All children, as members, but for those that left meanwhile.
+/// Returns all children as members, except those that were deleted meanwhile.
 fn members(place: &Place<'_>) -> Vec<Member> {
     let members = place.names.iter().map(|name| member(place, name));
-    members.filter(|member| !place.is_gone(&member.name)).collect()
+    members.filter(|member| !place.was_deleted(&member.name)).collect()
 }
 
-/// A member by its node.
+/// Describes a member by its node.
 pub(super) fn member(place: &Place<'_>, name: &str) -> Member {
     let data = place.data(name);
     let bytes = data.and_then(|data| data.bytes.clone());
@@ -59,7 +60,8 @@ pub(super) fn member(place: &Place<'_>, name: &str) -> Member {
     }
 }
 
-/// The id in the name of a member: behind the digits of kazoo's shallow party, else the name.
+/// Returns the id in the name of a member: the part after the digits of kazoo's shallow party, otherwise the
+/// name.
 fn id(name: &str) -> &str {
     docent_locks::internals::member_identity(name).unwrap_or(name)
 }
@@ -74,7 +76,7 @@ fn is_numbered(name: &str) -> bool {
     digits >= DIGITS && !is_hex_id(name) && !is_uuid(name)
 }
 
-/// True for a UUID with its hyphens.
+/// Returns true for a UUID with its hyphens.
 pub(super) fn is_uuid(name: &str) -> bool {
     let hyphens = [8, 13, 18, 23];
     name.len() == 36

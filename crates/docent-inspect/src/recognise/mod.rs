@@ -1,4 +1,4 @@
-//! Recognition of recipes by the names and the data of nodes: pure, on nodes that were read.
+//! Recognition of recipes by the names and the data of nodes that were read, without I/O.
 
 mod barrier;
 mod config;
@@ -12,7 +12,7 @@ mod lock;
 mod members;
 mod partition;
 mod queue;
-#[expect(clippy::module_inception, reason = "the folder is about it")]
+#[expect(clippy::module_inception, reason = "the folder is named after its main module")]
 mod recognise;
 mod semaphore;
 mod service;

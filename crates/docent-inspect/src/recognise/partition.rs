@@ -12,14 +12,14 @@ const PARTY: &str = "party";
 /// Folder of the items' locks.
 const LOCKS: &str = "locks";
 
-/// A set of items that members share.
+/// Recognises a set of items that members share.
 pub(super) fn partition(place: &Place<'_>) -> Option<Found> {
     if !place.has(PARTY) || !place.has_only(&[PARTY, LOCKS]) {
         return None;
     }
     let party = place.child(PARTY);
     let folder = place.view.folder(&party)?;
-    // An empty folder of this name alone may be anybody's.
+    // An empty folder of this name alone may have any meaning.
     if folder.names.is_empty() && !place.has(LOCKS) {
         return None;
     }

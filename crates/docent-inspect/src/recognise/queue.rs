@@ -14,13 +14,13 @@ use std::time::{Duration, SystemTime};
 /// Folders of Docent's queue.
 const FOLDERS: [&str; 5] = ["items", "claims", "dead", "idle", "lock"];
 
-/// Text before what Docent's names of items say.
+/// Prefix of item names in Docent's queues.
 const ITEM: &str = "item-";
 
-/// Claims and idle consumers that are read at most: they are as many as consumers.
+/// Maximum number of claims and of idle consumers to read. Their number depends on the number of consumers.
 const READ: usize = 1_000;
 
-/// Docent's own queue.
+/// Recognises Docent's own queue.
 pub(super) fn docent(place: &Place<'_>) -> Option<Found> {
     if !place.has_only(&FOLDERS) {
         return None;
@@ -34,7 +34,7 @@ pub(super) fn docent(place: &Place<'_>) -> Option<Found> {
     let letters = names("dead").iter().filter_map(|name| Some((number(name, LETTER)?, name.as_str())));
     let mut dead: Vec<_> = letters.collect();
     dead.sort_unstable();
-    let mut idle: Vec<_> = names("idle").iter().filter_map(|name| idle_place(name)).collect();
+    let mut idle: Vec<_> = names("idle").iter().filter_map(|name| parse_idle(name)).collect();
     let is_empty = items.is_empty() && dead.is_empty() && idle.is_empty();
     if is_empty && !(place.has("items") && place.has("idle") && names("items").is_empty()) {
         return None;
@@ -59,25 +59,25 @@ pub(super) fn docent(place: &Place<'_>) -> Option<Found> {
     Some(Found::new(Recipe::Queue(queue)).by([Writer::Docent]))
 }
 
-/// A time in milliseconds since 1970; `None` beyond the times that this platform has.
+/// Returns a time in milliseconds since 1970, or `None` if this platform cannot represent it.
 pub(super) fn time(ms: u64) -> Option<SystemTime> {
     SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(ms))
 }
 
-/// Number and name of an idle consumer's node.
-fn idle_place(name: &str) -> Option<(i32, &str)> {
+/// Returns the number and the name of an idle consumer's node.
+fn parse_idle(name: &str) -> Option<(i32, &str)> {
     let (_, digits) = name.rsplit_once(IDLE)?;
     Some((number(digits, "")?, name))
 }
 
-/// A folder of the queue, to read children of.
+/// A folder of the queue whose children are read.
 pub(super) struct Below<'a> {
     place: Place<'a>,
     folder: String,
 }
 
 impl<'a> Below<'a> {
-    /// The folder at this path.
+    /// Creates the folder at this path.
     pub(super) fn at(place: &Place<'a>, folder: &str) -> Self {
         Self { place: *place, folder: folder.to_owned() }
     }
@@ -148,7 +148,7 @@ fn dead_letters(below: &Below<'_>, letters: &[(i32, &str)]) -> Vec<DeadLetter> {
     view.first(letters, view.limits().dead_letters).iter().map(letter).collect()
 }
 
-/// kazoo's queue with claims.
+/// Recognises kazoo's queue with claims.
 pub(super) fn kazoo_locking(place: &Place<'_>) -> Option<Found> {
     if !place.has("entries") || !place.has_only(&["entries", "taken"]) {
         return None;
@@ -174,7 +174,8 @@ pub(super) fn kazoo_locking(place: &Place<'_>) -> Option<Found> {
     Some(Found::new(Recipe::Queue(queue)).by([Writer::Kazoo]))
 }
 
-/// Queues whose items are children of the node itself, without claims: the simple one, and kazoo's.
+/// Recognises queues without claims whose items are children of the node itself: the simple queue, and
+/// kazoo's.
 pub(super) fn flat(place: &Place<'_>) -> Option<Found> {
     type Parse = fn(&str) -> Option<items::Place>;
     let simple: Parse = |name| Some((0, number(name, SIMPLE)?.into()));

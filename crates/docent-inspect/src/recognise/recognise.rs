@@ -7,8 +7,7 @@ use crate::nodes::{Known, Place, View};
 use crate::report::{Plain, Recipe};
 use docent_core::Stat;
 
-/// Recognisers of nodes with children, those of the clearest marks first. The first that finds its recipe
-/// decides.
+/// Recognisers of nodes with children, those with the most distinctive marks first. The first match decides.
 const RECOGNISERS: [fn(&Place<'_>) -> Option<Found>; 15] = [
     lease::timed_lease,
     config::config,
@@ -27,10 +26,11 @@ const RECOGNISERS: [fn(&Place<'_>) -> Option<Found>; 15] = [
     members::membership,
 ];
 
-/// Recognisers that need a look below the children, for folders that none of the others knows.
+/// Recognisers that need a read below the children, for folders that no other recogniser matches.
 const FOLDERS: [fn(&Place<'_>) -> Option<Found>; 1] = [service::registry];
 
-/// Finds the recipe that the node at `path` is. With reads [missing](View::missing) the result says nothing.
+/// Finds the recipe of the node at `path`. While reads are [missing](View::missing), the result is
+/// meaningless.
 pub(crate) fn recognise(view: &View<'_>, path: &str) -> Found {
     match view.known_folder(path) {
         Some(Known::Present(folder)) => at(&Place::new(view, path, folder)),
@@ -44,14 +44,14 @@ fn at(place: &Place<'_>) -> Found {
         return value::leaf(place);
     }
     let known = RECOGNISERS.iter().find_map(|recogniser| recogniser(place));
-    // A look below the children costs requests: only when the reads above are complete.
+    // Reading below the children costs requests, so this is done only when the reads above are complete.
     let known = known.or_else(|| {
         if place.view.missing().is_empty() { FOLDERS.iter().find_map(|folder| folder(place)) } else { None }
     });
     known.unwrap_or_else(|| Found::new(Recipe::Plain(plain(place, place.stat))))
 }
 
-/// A node that is no recipe.
+/// Describes a node that is not a recipe.
 pub(super) fn plain(place: &Place<'_>, stat: &Stat) -> Plain {
     Plain {
         size: stat.data_length,

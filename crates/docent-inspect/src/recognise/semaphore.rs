@@ -9,16 +9,16 @@ use docent_core::recipe::ContenderName;
 /// Folder of the permits in the layout of Docent and Curator.
 const LEASES: &str = "leases";
 
-/// Folder of those who wait for their turn.
+/// Folder of the contenders that wait for their turn.
 const LOCKS: &str = "locks";
 
 /// Permits.
 const PERMITS: &Markers = &[("lease-", Role::Shared)];
 
-/// Text behind the path of kazoo's semaphore in the path of its turns.
+/// Suffix that kazoo appends to a semaphore's path for the path of its turns.
 const KAZOO_TURNS: &str = "-__lock__";
 
-/// A semaphore of Docent, Curator or kazoo, or the folder of its permits.
+/// Recognises a semaphore of Docent, Curator or kazoo, or the folder of its permits.
 pub(super) fn semaphore(place: &Place<'_>) -> Option<Found> {
     curator(place).or_else(|| leases(place)).or_else(|| kazoo(place))
 }
@@ -35,15 +35,16 @@ fn curator(place: &Place<'_>) -> Option<Found> {
     };
     let (tickets, turns) = (below(&leases, PERMITS), below(&locks, MUTEX));
     let writers = writers(&tickets).into_iter().chain(writers(&turns));
-    let out = out(&tickets, &turns, limit);
-    let (permits, waiters) = standing(tickets, turns, out);
+    let permit_count = permit_count(&tickets, &turns, limit);
+    let (permits, waiters) = split(tickets, turns, permit_count);
     let semaphore = Semaphore { limit, permits, waiters };
     Some(Found::new(Recipe::Semaphore(semaphore)).by(writers))
 }
 
-/// Number of the tickets that are permits: those within the limit. Without a limit the last one waits when it
-/// came after the first turn, of the same session: a turn is given back once its permits are held.
-fn out(tickets: &[Contender], turns: &[Contender], limit: Option<u32>) -> usize {
+/// Returns the number of tickets that are permits: those within the limit. Without a limit, the last ticket
+/// waits if it is newer than the first turn and of the same session, because a turn is given back once its
+/// permits are held.
+fn permit_count(tickets: &[Contender], turns: &[Contender], limit: Option<u32>) -> usize {
     let waits = |ticket: &Contender, turn: &Contender| {
         ticket.session.is_some() && ticket.session == turn.session && ticket.fence > turn.fence
     };
@@ -56,14 +57,15 @@ fn out(tickets: &[Contender], turns: &[Contender], limit: Option<u32>) -> usize 
     }
 }
 
-/// Those who hold the first `out` tickets, and those who wait: with a ticket, or for their turn.
-fn standing(
+/// Splits contenders into the holders of the first `permit_count` tickets, and those that wait with a ticket
+/// or for their turn.
+fn split(
     mut tickets: Vec<Contender>,
     mut turns: Vec<Contender>,
-    out: usize,
+    permit_count: usize,
 ) -> (Vec<Contender>, Vec<Contender>) {
-    let mut beyond = tickets.split_off(out);
-    // The one that has the turn has its tickets for permits already, and is one waiter with all of them.
+    let mut beyond = tickets.split_off(permit_count);
+    // The contender that has the turn already has its tickets for permits. It is one waiter with all of them.
     let first = turns.first().and_then(|turn| beyond.iter().position(|one| one.session == turn.session));
     if let Some(first) = first {
         let turn = turns.remove(0);
@@ -75,7 +77,8 @@ fn standing(
     (held(tickets), waiting(beyond))
 }
 
-/// True when one of the folders has tickets, or the node has a limit: other folders may have these names.
+/// Returns true if one of the folders has tickets, or the node has a limit: unrelated folders may have these
+/// names.
 fn is_used(place: &Place<'_>) -> bool {
     let has = |folder, marker| {
         let names = place.names.iter().any(|name| name == folder).then(|| place.folder(folder)).flatten();
@@ -87,7 +90,7 @@ fn is_used(place: &Place<'_>) -> bool {
     has(LEASES, "lease-") || place.has(LEASES) && (has(LOCKS, "lock-") || limit(place).is_some())
 }
 
-/// The folder of the permits, when that is looked at itself.
+/// Recognises the folder of the permits if it is inspected itself.
 fn leases(place: &Place<'_>) -> Option<Found> {
     let permits = contenders(place, PERMITS);
     if permits.is_empty() {
@@ -98,7 +101,7 @@ fn leases(place: &Place<'_>) -> Option<Found> {
     Some(Found::new(Recipe::Semaphore(semaphore)).by(writers))
 }
 
-/// Permits are held side by side.
+/// Marks permits as held concurrently.
 fn held(mut permits: Vec<Contender>) -> Vec<Contender> {
     for permit in &mut permits {
         (permit.holds, permit.waits_for) = (true, None);
@@ -106,7 +109,7 @@ fn held(mut permits: Vec<Contender>) -> Vec<Contender> {
     permits
 }
 
-/// Who has a turn, or a ticket beyond the limit, waits for any of the permits.
+/// Marks contenders with a turn, or with a ticket beyond the limit, as waiting for any permit.
 fn waiting(mut waiters: Vec<Contender>) -> Vec<Contender> {
     for waiter in &mut waiters {
         (waiter.holds, waiter.held, waiter.role) = (false, None, Role::Shared);
@@ -114,7 +117,7 @@ fn waiting(mut waiters: Vec<Contender>) -> Vec<Contender> {
     waiters
 }
 
-/// The limit in the node, as kazoo and Docent keep it.
+/// Returns the limit in the node, as kazoo and Docent store it.
 fn limit(place: &Place<'_>) -> Option<u32> {
     std::str::from_utf8(place.own_data()?).ok()?.parse().ok()
 }
@@ -134,7 +137,7 @@ fn kazoo(place: &Place<'_>) -> Option<Found> {
     Some(Found::new(Recipe::Semaphore(semaphore)).by([Writer::Kazoo]).may_be([Kind::DoubleBarrier]))
 }
 
-/// True for 32 hexadecimal digits, as kazoo names nodes.
+/// Returns true for 32 hexadecimal digits, as in kazoo's node names.
 pub(super) fn is_hex_id(name: &str) -> bool {
     name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

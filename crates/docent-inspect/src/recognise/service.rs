@@ -12,9 +12,9 @@ const PROVIDERS: &str = "providers";
 /// Folders that a service has in Dubbo's layout.
 const SIDES: [&str; 4] = [PROVIDERS, "consumers", "configurators", "routers"];
 
-/// A service in Curator's layout: the sample holds JSON that names the service and the node.
+/// Recognises a service in Curator's layout: the sample holds JSON that names the service and the node.
 pub(super) fn curator(place: &Place<'_>) -> Option<Found> {
-    // All are asked, so that they are read in one round.
+    // Request all, so that they are read in one round.
     let sample: Vec<_> = place.sample().map(|name| (name, place.data(name))).collect();
     let is_instance =
         |(name, data): &(&str, Option<&Data>)| data.is_some_and(|data| is_named(data, place.name(), name));
@@ -27,7 +27,7 @@ pub(super) fn curator(place: &Place<'_>) -> Option<Found> {
     Some(Found::new(Recipe::Service(service)).by([Writer::DocentOrCurator]))
 }
 
-/// True for the data of an instance of `service` in a node of this name.
+/// Returns true for the data of an instance of `service` in a node of this name.
 fn is_named(data: &Data, service: &str, node: &str) -> bool {
     let bytes = data.bytes.as_ref().filter(|bytes| bytes.starts_with(b"{"));
     let read = bytes.map(|bytes| internals::instance::<()>(layout(RegistryLayout::Curator), "", "", bytes));
@@ -35,7 +35,7 @@ fn is_named(data: &Data, service: &str, node: &str) -> bool {
         && node.starts_with(&instance.id))
 }
 
-/// A service in Dubbo's layout.
+/// Recognises a service in Dubbo's layout.
 pub(super) fn dubbo(place: &Place<'_>) -> Option<Found> {
     if !place.has(PROVIDERS) || !place.has_only(&SIDES) {
         return None;
@@ -57,12 +57,12 @@ pub(super) fn dubbo(place: &Place<'_>) -> Option<Found> {
     Some(Found::new(Recipe::Service(service)).by([Writer::Dubbo]))
 }
 
-/// A folder of services, where the sample has nothing else but empty folders.
+/// Recognises a folder of services, if the sample contains nothing except services and empty folders.
 pub(super) fn registry(place: &Place<'_>) -> Option<Found> {
     let sample: Vec<_> = place.sample().map(|name| layout_of(place, name)).collect();
-    let mut said = sample.into_iter().flatten();
-    let layout_found = said.next()??;
-    if !said.all(|layout| layout == Some(layout_found)) {
+    let mut layouts = sample.into_iter().flatten();
+    let layout_found = layouts.next()??;
+    if !layouts.all(|layout| layout == Some(layout_found)) {
         return None;
     }
     let writer = match layout_found {
@@ -73,8 +73,8 @@ pub(super) fn registry(place: &Place<'_>) -> Option<Found> {
     Some(Found::new(Recipe::Registry(Registry { layout: layout_found, services })).by([writer]))
 }
 
-/// Layout of the service that a child is: `None` for one that says nothing, as a service without instances,
-/// and `Some(None)` for one that is no service.
+/// Returns the layout of the service at a child: `None` if the child is inconclusive, such as a service
+/// without instances, and `Some(None)` if it is not a service.
 fn layout_of(place: &Place<'_>, name: &str) -> Option<Option<RegistryLayout>> {
     let path = place.child(name);
     let child = Place::new(place.view, &path, place.view.folder(&path)?);
@@ -104,11 +104,11 @@ fn layout(layout: RegistryLayout) -> docent_discovery::RegistryLayout {
     }
 }
 
-/// The instances below a node, but for those that left meanwhile.
+/// Returns the instances below a node, except those that were deleted meanwhile.
 fn instances(place: &Place<'_>, registry: RegistryLayout, service: &str) -> Vec<Instance> {
     let read = |node: &String| instance(place, registry, service, node, place.data(node));
     let instances = place.names.iter().map(read);
-    instances.filter(|instance| !place.is_gone(&instance.node)).collect()
+    instances.filter(|instance| !place.was_deleted(&instance.node)).collect()
 }
 
 fn instance(
@@ -119,9 +119,9 @@ fn instance(
     data: Option<&Data>,
 ) -> Instance {
     let bytes = data.and_then(|data| data.bytes.as_deref());
-    // Dubbo's say all in their names.
+    // In Dubbo's layout, the name of the node holds all data.
     let bytes = if registry == RegistryLayout::Dubbo { Some(bytes.unwrap_or_default()) } else { bytes };
-    let read = bytes.ok_or_else(|| "it was not read".to_owned());
+    let read = bytes.ok_or_else(|| "the node was not read".to_owned());
     let read = read.and_then(|bytes| internals::instance(layout(registry), service, node, bytes));
     let stat = data.map(|data| &data.stat);
     let unread = Instance {

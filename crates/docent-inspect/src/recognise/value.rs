@@ -5,10 +5,10 @@ use crate::report::{Barrier, Counter, Kind, NodeText, NumberFormat, Recipe, Valu
 use docent_core::ClientIdentity;
 use std::net::IpAddr;
 
-/// Longest data that is read as a number or as an identity, in bytes.
+/// Maximum length of data that is read as a number or as an identity, in bytes.
 const SHORT: usize = 512;
 
-/// A node without children: a counter, a barrier, a shared value, or no recipe.
+/// Recognises a node without children: a counter, a barrier, a shared value, or no recipe.
 pub(super) fn leaf(place: &Place<'_>) -> Found {
     let size = place.stat.data_length;
     if size == 0 || place.stat.owner.is_some() {
@@ -29,7 +29,7 @@ fn counter(place: &Place<'_>, data: &[u8]) -> Option<Found> {
     Some(Found::new(Recipe::Counter(counter)).may_be(may_be.iter().copied()))
 }
 
-/// A number in one of the formats. Four or eight letters are a text.
+/// Parses a number in one of the formats. Four or eight letters are text.
 fn number(data: &[u8]) -> Option<(String, NumberFormat)> {
     let text = std::str::from_utf8(data).ok().filter(|text| !text.chars().any(char::is_control));
     if let Some(text) = text {
@@ -43,7 +43,7 @@ fn number(data: &[u8]) -> Option<(String, NumberFormat)> {
     }
 }
 
-/// A barrier holds nothing but the identity of the one who set it.
+/// Recognises a barrier, which holds only the identity of the client that set it.
 fn barrier(place: &Place<'_>, data: &[u8]) -> Option<Found> {
     let text = std::str::from_utf8(data).ok()?;
     let writer = if ClientIdentity::parse(text).is_some() {

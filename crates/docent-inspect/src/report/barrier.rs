@@ -5,9 +5,9 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Barrier {
-    /// Identity of the one who set it.
+    /// Identity of the client that set the barrier.
     pub identity: Option<NodeText>,
-    /// Time at which it was set.
+    /// Time at which the barrier was set.
     #[serde(flatten)]
     pub since: Option<Since>,
 }
@@ -16,8 +16,8 @@ pub struct Barrier {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct DoubleBarrier {
-    /// True once enough members came: the door is open.
+    /// True once enough members have entered: the barrier is open.
     pub is_ready: bool,
-    /// Those who wait or are inside, in the order of their nodes' names.
+    /// Members that wait or are inside, in the order of their nodes' names.
     pub members: Vec<Member>,
 }

@@ -2,42 +2,41 @@ use super::{NodeText, Since, Writer, session};
 use docent_core::{ClientIdentity, Fence, Role};
 use serde::{Serialize, Serializer};
 
-/// Node of one that holds a place or waits for one.
+/// A holder or waiter, as its node shows it.
 ///
-/// Facts that come from the node itself are `None` where it may not be read or was left out. One that left
-/// between the listing and the read of its node is none of the line.
+/// Facts from the node itself are `None` if the node may not be read or was omitted. A contender that left
+/// between the listing and the read of its node is not included.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Contender {
     /// Name of the node.
     pub name: String,
-    /// The number that the servers appended; `None` where the layout has none.
+    /// Number that the servers appended; `None` if the layout has none.
     pub number: Option<i32>,
-    /// Its role beside others: `exclusive` or `shared`.
+    /// Role relative to others: `exclusive` or `shared`.
     pub role: Role,
-    /// True when nobody ahead keeps it from holding: a holder, unless it has lost its session.
+    /// True if no contender ahead blocks it: it holds, unless it has lost its session.
     pub holds: bool,
-    /// Name of the contender that it waits for: the nearest one ahead that has to go first. `None` for
-    /// holders.
+    /// Name of the contender that it waits for: the nearest one ahead that must go first. `None` for holders.
     pub waits_for: Option<String>,
-    /// Time at which it took its place.
+    /// Time at which it joined the queue.
     #[serde(flatten)]
     pub since: Option<Since>,
-    /// Time since which it holds, where its node tells: Docent notes it with the first heartbeat.
+    /// Time since which it has held, if its node tells: Docent records this with the first heartbeat.
     pub held: Option<Since>,
-    /// The fence that it has or would have.
+    /// Fence that it has or would have.
     pub fence: Option<Fence>,
-    /// The session that owns the node; serialized as text such as `"0x10000a3f"`.
+    /// Session that owns the node; serialized as text such as `"0x10000a3f"`.
     #[serde(serialize_with = "session::text")]
     pub session: Option<i64>,
-    /// Data of the node: host, process and label, an id, or an address, as the writer chose.
+    /// Data of the node: host, process and label, an id, or an address, depending on the writer.
     pub identity: Option<NodeText>,
-    /// Host, process and label, where the identity has Docent's form; serialized as `host`, `pid`, `label`.
+    /// Host, process and label, if the identity has Docent's form; serialized as `host`, `pid`, `label`.
     #[serde(serialize_with = "client")]
     pub client: Option<ClientIdentity>,
-    /// True once somebody asked it to give up its place.
+    /// True once another client has asked it to leave.
     pub is_revoked: bool,
-    /// Library that wrote it.
+    /// Library that wrote the node.
     pub writer: Writer,
 }
 

@@ -8,12 +8,12 @@ use serde::Serialize;
 pub struct Election {
     /// Layout of the candidates.
     pub layout: ElectionLayout,
-    /// The first candidate, which leads unless it has lost its session.
+    /// First candidate, which leads unless it has lost its session.
     pub leader: Option<Contender>,
-    /// The other candidates, the next one first.
+    /// Other candidates, the next one first.
     pub candidates: Vec<Contender>,
-    /// The term that a leader wrote into the election's node and did not resign, where a takeover delay is
-    /// set: that of the leader, or of one that was lost.
+    /// Term that a leader wrote into the election's node and has not resigned, if a takeover delay is set. It
+    /// is the term of the current leader, or of one that was lost.
     pub term: Option<Fence>,
 }
 
@@ -22,8 +22,9 @@ pub struct Election {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ElectionLayout {
-    /// Curator's `LeaderLatch`, which Docent's elections have by default.
+    /// Curator's `LeaderLatch`, the default layout of Docent's elections.
     LeaderLatch,
-    /// Curator's `LeaderSelector`: names of a mutex, told from one by the ids that they hold.
+    /// Curator's `LeaderSelector`: it uses the node names of a mutex, and is distinguished from one by the
+    /// ids in the nodes.
     LeaderSelector,
 }

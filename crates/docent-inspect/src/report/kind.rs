@@ -1,14 +1,14 @@
 use serde::Serialize;
 use std::fmt;
 
-/// Kinds of recipes that a path can be. Serialized and printed as in a report, such as `read_write_lock`.
+/// Kind of recipe at a path. Serialized and printed as in a report, such as `read_write_lock`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Kind {
     /// A mutex.
     Mutex,
-    /// A lock of readers and a writer.
+    /// A read/write lock.
     ReadWriteLock,
     /// A semaphore.
     Semaphore,
@@ -16,11 +16,11 @@ pub enum Kind {
     Election,
     /// A queue.
     Queue,
-    /// The instances of a service.
+    /// Instances of a service.
     Service,
     /// A folder of services.
     Registry,
-    /// The members of a group.
+    /// Members of a group.
     Membership,
     /// A configuration.
     Config,
@@ -32,7 +32,7 @@ pub enum Kind {
     Barrier,
     /// A double barrier.
     DoubleBarrier,
-    /// A lease that is held for a time, by a node that stays.
+    /// A lease that is held until a given time, by a persistent node.
     TimedLease,
     /// A set of items that members share.
     Partition,
@@ -45,7 +45,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The name, as in JSON.
+    /// Returns the name, as in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Mutex => "mutex",

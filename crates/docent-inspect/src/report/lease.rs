@@ -2,17 +2,18 @@ use docent_core::recipe::since_1970_ms;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use std::time::SystemTime;
 
-/// A lease that is held until a time, as its node says: Docent's `TimedLease` and kazoo's `NonBlockingLease`.
+/// A lease that is held until a time stored in its node: Docent's `TimedLease` and kazoo's
+/// `NonBlockingLease`.
 ///
-/// It is serialized as `holder`, `end_ms`, in milliseconds since 1970, and `is_over`.
+/// Serialized as `holder`, `end_ms`, in milliseconds since 1970, and `is_over`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TimedLease {
-    /// The holder. `None` where the node is of another version, or may not be read.
+    /// Holder. `None` if the node has another version, or may not be read.
     pub holder: Option<String>,
-    /// Time at which it ends, by the clock of the holder's machine, in whole seconds.
+    /// End of the lease, by the clock of the holder's machine, in whole seconds.
     pub end: Option<SystemTime>,
-    /// True when that is before the servers' time.
+    /// True if the end is before the servers' time.
     pub is_over: Option<bool>,
 }
 

@@ -1,4 +1,4 @@
-//! Reports about paths, as they are given out and serialized.
+//! Reports on paths, and their serialized form.
 
 mod barrier;
 mod contender;
@@ -15,7 +15,7 @@ mod plain;
 mod printable;
 mod queue;
 mod recipe;
-#[expect(clippy::module_inception, reason = "the folder is about it")]
+#[expect(clippy::module_inception, reason = "the folder is named after its main module")]
 mod report;
 mod semaphore;
 mod service;

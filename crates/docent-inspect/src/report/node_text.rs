@@ -3,25 +3,26 @@ use bytes::Bytes;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use std::fmt;
 
-/// Data of a node that its writer meant as a text, byte for byte as it is stored.
+/// Data of a node that its writer meant as text, stored unchanged.
 ///
-/// `Display` is for terminals: it is [`printable`]. It is serialized as a string, which JSON escapes, and as
-/// an object `{"hex": "ff00"}` where the bytes are no UTF-8.
+/// `Display` is safe for terminals: it is [`printable`]. Serialized as a string, which JSON escapes, or as an
+/// object `{"hex": "ff00"}` if the bytes are not UTF-8.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct NodeText(Bytes);
 
 impl NodeText {
-    /// The text of these bytes.
+    /// Creates a text from these bytes.
     pub fn new(bytes: impl Into<Bytes>) -> Self {
         Self(bytes.into())
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub fn bytes(&self) -> &Bytes {
         &self.0
     }
 
-    /// The text as it is stored, which a terminal must not be given; `None` for bytes that are no UTF-8.
+    /// Returns the stored text, which must not be printed to a terminal. Returns `None` if the bytes are not
+    /// UTF-8.
     pub fn as_str(&self) -> Option<&str> {
         std::str::from_utf8(&self.0).ok()
     }

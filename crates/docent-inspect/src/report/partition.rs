@@ -5,9 +5,9 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Partition {
-    /// The members, in the order of their nodes' names.
+    /// Members in the order of their nodes' names.
     pub members: Vec<Member>,
-    /// The items that somebody holds or held, in the order of their names.
+    /// Items that are or were held, in the order of their names.
     pub items: Vec<PartitionItem>,
 }
 
@@ -15,8 +15,8 @@ pub struct Partition {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PartitionItem {
-    /// The item.
+    /// Name of the item.
     pub name: String,
-    /// The holder of its lock.
+    /// Holder of the item's lock.
     pub holder: Option<Contender>,
 }

@@ -3,36 +3,36 @@ use serde::Serialize;
 use serde_json::Value;
 use std::fmt;
 
-/// Longest payload that is kept whole, in bytes.
-const WHOLE: usize = 4_096;
+/// Maximum size of a payload that is kept completely, in bytes.
+const MAX_KEPT: usize = 4_096;
 
-/// Payload of an instance: JSON that its service chose.
+/// Payload of an instance: JSON defined by its service.
 ///
-/// `Display` is for terminals: it is [`printable`]. It is serialized as an object with the fields below, of
-/// which one of `json` and `text` is `null`.
+/// `Display` is safe for terminals: it is [`printable`]. Serialized as an object with the fields below;
+/// either `json` or `text` is `null`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Payload {
     /// Length of the payload in bytes.
     pub bytes: usize,
-    /// The payload as JSON; `None` for one of more than 4,096 bytes or of more than 127 levels.
+    /// The payload as JSON; `None` if it has more than 4,096 bytes or more than 127 levels.
     pub json: Option<Value>,
-    /// The first 4,096 bytes at most of the JSON text, where `json` is `None`.
+    /// The first 4,096 bytes of the JSON text at most, if `json` is `None`.
     pub text: Option<String>,
 }
 
 impl Payload {
-    /// The payload of this JSON text.
+    /// Creates a payload from JSON text.
     pub(crate) fn new(text: &str) -> Self {
-        let json = if text.len() <= WHOLE { serde_json::from_str(text).ok() } else { None };
+        let json = if text.len() <= MAX_KEPT { serde_json::from_str(text).ok() } else { None };
         let start = if json.is_none() { Some(start(text).to_owned()) } else { None };
         Self { bytes: text.len(), json, text: start }
     }
 }
 
-/// The first `WHOLE` bytes at most.
+/// Returns the first `MAX_KEPT` bytes at most.
 fn start(text: &str) -> &str {
-    let end = (0..=WHOLE.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    let end = (0..=MAX_KEPT.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     &text[..end.unwrap_or(0)]
 }
 
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_large_or_deep_is_shortened_between_characters() {
+    fn a_large_or_deep_payload_is_truncated_between_characters() {
         let large = format!("\"{}\"", "\u{e4}".repeat(3_000));
         let payload = Payload::new(&large);
         assert_eq!((payload.bytes, payload.json, payload.text.unwrap().len()), (6_002, None, 4_095));

@@ -1,11 +1,11 @@
 use std::fmt::Write;
 
-/// Text for a terminal of bytes that anybody may have written: names of nodes, data, labels.
+/// Returns terminal-safe text for bytes from any source: names of nodes, data, labels.
 ///
-/// Letters, digits and signs of all scripts stay. Control characters, bytes that are no UTF-8 and backslashes
-/// become `\xNN`, `\n`, `\t`, `\r` or `\\`; characters that are not seen, that change the direction of a line
-/// or that are for private use become `\u{NNNN}`. So what is printed moves no cursor, clears no screen, hides
-/// nothing and can be told from any other text.
+/// Letters, digits and signs of all scripts stay. Control characters, bytes that are not UTF-8 and
+/// backslashes become `\xNN`, `\n`, `\t`, `\r` or `\\`. Invisible characters, and those that change the text
+/// direction or are for private use, become `\u{NNNN}`. So the printed text cannot move the cursor, clear the
+/// screen or hide anything, and different inputs look different.
 pub fn printable(bytes: impl AsRef<[u8]>) -> String {
     let mut out = String::new();
     for chunk in bytes.as_ref().utf8_chunks() {
@@ -24,18 +24,18 @@ fn push(out: &mut String, char: char) {
         '\r' => out.push_str("\\r"),
         '\t' => out.push_str("\\t"),
         char if char.is_ascii_control() => escaped(out, format_args!("\\x{:02x}", u32::from(char))),
-        char if is_unseen(char) => escaped(out, format_args!("\\u{{{:x}}}", u32::from(char))),
+        char if is_invisible(char) => escaped(out, format_args!("\\u{{{:x}}}", u32::from(char))),
         char => out.push(char),
     }
 }
 
 fn escaped(out: &mut String, text: std::fmt::Arguments<'_>) {
-    out.write_fmt(text).expect("a string takes all text");
+    out.write_fmt(text).expect("a string accepts all text");
 }
 
-/// True for characters that are not seen as themselves: C1 controls, spaces but the plain one, marks of
-/// direction and width, tags, private use and what is no character.
-fn is_unseen(char: char) -> bool {
+/// Returns true for characters that are not visible as themselves: C1 controls, spaces other than the plain
+/// one, marks of direction and width, tags, private use and noncharacters.
+fn is_invisible(char: char) -> bool {
     const RANGES: [(u32, u32); 14] = [
         (0x80, 0xa0),
         (0xad, 0xad),
@@ -61,14 +61,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_of_all_scripts_stay() {
+    fn letters_of_all_scripts_are_unchanged() {
         for text in ["web-1 (pid 12, nächtlich)", "注文", "🦀 ok", "\"quoted\" 'text'"] {
             assert_eq!(printable(text), text);
         }
     }
 
     #[test]
-    fn what_a_terminal_obeys_or_hides_is_escaped() {
+    fn control_and_invisible_characters_are_escaped() {
         for (bytes, shown) in [
             (&b"\x1b]0;owned\x07"[..], "\\x1b]0;owned\\x07"),
             (b"a\r\nb\tc", "a\\r\\nb\\tc"),
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_shown_is_a_control_character_and_no_two_texts_look_alike() {
+    fn escaped_texts_have_no_control_characters_and_stay_distinct() {
         let mut seen = std::collections::HashMap::new();
         for first in 0..=u8::MAX {
             for second in [0x00, 0x1b, 0x5c, 0x78, 0x80, 0x9b, 0xc2, 0xff] {

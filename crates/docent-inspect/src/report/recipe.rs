@@ -4,16 +4,16 @@ use super::{
 };
 use serde::Serialize;
 
-/// Recipe that a path is, and how it stands.
+/// Recipe at a path, and its state.
 ///
-/// It is serialized as an object with its kind as `kind`, beside the fields of the type in the variant.
+/// Serialized as an object with its kind as `kind`, beside the fields of the type in the variant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Recipe {
     /// A mutex.
     Mutex(Line),
-    /// A lock of readers and a writer.
+    /// A read/write lock.
     ReadWriteLock(Line),
     /// A semaphore.
     Semaphore(Semaphore),
@@ -21,11 +21,11 @@ pub enum Recipe {
     Election(Election),
     /// A queue.
     Queue(Queue),
-    /// The instances of a service.
+    /// Instances of a service.
     Service(Service),
     /// A folder of services.
     Registry(Registry),
-    /// The members of a group.
+    /// Members of a group.
     Membership(Membership),
     /// A configuration.
     Config(ConfigReport),
@@ -37,7 +37,7 @@ pub enum Recipe {
     Barrier(Barrier),
     /// A double barrier.
     DoubleBarrier(DoubleBarrier),
-    /// A lease that is held for a time.
+    /// A lease that is held until a given time.
     TimedLease(TimedLease),
     /// A set of items that members share.
     Partition(Partition),
@@ -50,7 +50,7 @@ pub enum Recipe {
 }
 
 impl Recipe {
-    /// Its kind.
+    /// Returns the kind.
     pub fn kind(&self) -> Kind {
         match self {
             Self::Mutex(_) => Kind::Mutex,

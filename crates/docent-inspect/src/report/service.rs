@@ -9,42 +9,42 @@ pub struct Service {
     pub layout: RegistryLayout,
     /// Name of the service.
     pub name: String,
-    /// Its instances, in the order of their nodes' names.
+    /// Instances in the order of their nodes' names.
     pub instances: Vec<Instance>,
 }
 
-/// One instance of a service.
+/// An instance of a service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Instance {
     /// Name of the node.
     pub node: String,
-    /// Its state, as its node shows it.
+    /// State, as the node shows it.
     pub state: InstanceState,
-    /// Its id.
+    /// Id.
     pub id: Option<String>,
     /// Host name or IP address.
     pub address: Option<String>,
-    /// The port.
+    /// Port.
     pub port: Option<u16>,
-    /// The port for TLS.
+    /// TLS port.
     pub ssl_port: Option<u16>,
-    /// Its share among others.
+    /// Share relative to other instances.
     pub weight: Option<u32>,
-    /// Kind of its node by Curator's name, such as `DYNAMIC`.
+    /// Kind of the node by Curator's name, such as `DYNAMIC`.
     pub service_type: Option<&'static str>,
     /// Time of the registration, by the clock of the instance, in milliseconds since 1970.
     pub registered_at_ms: Option<i64>,
-    /// Time at which its node was made.
+    /// Time at which the node was created.
     #[serde(flatten)]
     pub since: Option<Since>,
-    /// The session that owns the node, serialized as text such as `"0x10000a3f"`; `None` for an instance that
-    /// stays without one.
+    /// Session that owns the node, serialized as text such as `"0x10000a3f"`; `None` for an instance that
+    /// does not depend on a session.
     #[serde(serialize_with = "session::text")]
     pub session: Option<i64>,
-    /// Its payload.
+    /// Payload.
     pub payload: Option<Payload>,
-    /// Reason for which it cannot be read, without any of its values.
+    /// Why the instance cannot be read, without any of its values.
     pub fault: Option<String>,
 }
 
@@ -53,11 +53,11 @@ pub struct Instance {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum InstanceState {
-    /// It takes work.
+    /// The instance accepts work.
     Enabled,
-    /// It is there and must be given no work.
+    /// The instance exists but must not be given work.
     Disabled,
-    /// Its node cannot be read as an instance.
+    /// The node cannot be read as an instance.
     Unreadable,
 }
 
@@ -67,17 +67,17 @@ pub enum InstanceState {
 pub struct Registry {
     /// Layout of the services.
     pub layout: RegistryLayout,
-    /// The services, in the order of their names.
+    /// Services in the order of their names.
     pub services: Vec<ServiceName>,
 }
 
-/// One service of a registry.
+/// A service of a registry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ServiceName {
     /// Name of the service.
     pub name: String,
-    /// Number of its instances; `None` where they were not listed.
+    /// Number of instances; `None` if they were not listed.
     pub instances: Option<usize>,
 }
 
@@ -86,8 +86,8 @@ pub struct ServiceName {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RegistryLayout {
-    /// Curator's, which Docent's registries have by default: instances as JSON.
+    /// Curator's layout, the default of Docent's registries: instances as JSON.
     Curator,
-    /// Dubbo's: instances as URLs in the names of nodes.
+    /// Dubbo's layout: instances as URLs in the names of nodes.
     Dubbo,
 }

@@ -2,19 +2,19 @@ use docent_core::recipe::since_1970_ms;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use std::time::{Duration, SystemTime};
 
-/// A time that the servers noted, and its age by the servers' clock.
+/// A time recorded by the servers, and its age by the servers' clock.
 ///
-/// It is serialized as `since_ms`, in milliseconds since 1970, and `age_ms`. Two are equal when they are of
-/// the same time, whatever their age.
+/// Serialized as `since_ms`, in milliseconds since 1970, and `age_ms`. Two values are equal if their times
+/// are, regardless of their ages.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Since {
-    /// The time, by the servers' clock.
+    /// Time by the servers' clock.
     pub at: SystemTime,
-    /// Time between it and the report's [`ServerTime`]; zero where the servers' clock went back.
+    /// Time between `at` and the report's [`ServerTime`]; zero if the servers' clock went back.
     pub age: Duration,
-    /// True when the age may be longer: the present is only known by the
-    /// [newest time](TimeSource::NewestStat) in any node. Not serialized: the report's clock says so.
+    /// True if the age is a lower bound, because the current time is known only from the [newest
+    /// time](TimeSource::NewestStat) in any node. Not serialized, because the report's clock shows it.
     pub is_at_least: bool,
 }
 
@@ -35,15 +35,15 @@ impl Serialize for Since {
     }
 }
 
-/// Time of the servers' clock that the ages of a report are counted to. The local clock has no part in it.
+/// Time of the servers' clock that the ages of a report are relative to. The local clock is not used.
 ///
-/// It is serialized as `now_ms`, in milliseconds since 1970, and `source`.
+/// Serialized as `now_ms`, in milliseconds since 1970, and `source`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerTime {
-    /// The time, by the servers' clock.
+    /// Time by the servers' clock.
     pub now: SystemTime,
-    /// Origin of it.
+    /// Origin of the time.
     pub source: TimeSource,
 }
 
@@ -61,9 +61,10 @@ impl Serialize for ServerTime {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TimeSource {
-    /// An ephemeral node that was created for it, and deleted: the leader's clock, as old as the report.
+    /// An ephemeral node that was created to read the clock, and deleted: the leader's clock, as old as the
+    /// report.
     OwnNode,
-    /// The newest time among the nodes that were read: the present is that or later, so ages are at least
-    /// what they say.
+    /// The newest time among the nodes that were read. The current time is at least that, so ages are lower
+    /// bounds.
     NewestStat,
 }

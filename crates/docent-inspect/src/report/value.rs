@@ -7,26 +7,25 @@ use std::time::SystemTime;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ConfigReport {
-    /// Number of values before it since the node was created.
+    /// Number of values before this one since the node was created.
     pub version: i32,
     /// Length of the value in bytes.
     pub size: usize,
     /// Time of the last change.
     pub modified: Since,
-    /// The earlier values that are kept, the latest first.
+    /// Earlier values that are kept, the latest first.
     pub history: Vec<EarlierValue>,
 }
 
-/// An earlier value of a configuration, as the name of its node tells.
+/// An earlier value of a configuration, parsed from the name of its node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct EarlierValue {
-    /// Transaction that wrote it, by which it can be published again.
+    /// Transaction that wrote the value, by which it can be published again.
     pub mzxid: i64,
-    /// Number of values before it since the node was created.
+    /// Number of values before this one since the node was created.
     pub version: i32,
-    /// Time at which it was written, by the servers' clock; serialized as `modified_ms`, in milliseconds
-    /// since 1970.
+    /// Time of the write, by the servers' clock; serialized as `modified_ms`, in milliseconds since 1970.
     #[serde(rename = "modified_ms", serialize_with = "ms")]
     pub modified: SystemTime,
 }
@@ -39,7 +38,7 @@ fn ms<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Value {
-    /// Number of values before it since the node was created.
+    /// Number of values before this one since the node was created.
     pub version: i32,
     /// Length of the value in bytes.
     pub size: usize,
@@ -47,13 +46,13 @@ pub struct Value {
     pub modified: Since,
 }
 
-/// A node with a number: a counter, a shared count, or a limit of permits.
+/// A node with a number: a counter, a shared count, or the limit of a semaphore.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Counter {
-    /// The number, in decimal: kazoo's may have a fraction.
+    /// Number in decimal. kazoo's numbers may have a fraction.
     pub number: String,
-    /// Format of it.
+    /// Format of the number.
     pub format: NumberFormat,
     /// Number of changes since the node was created.
     pub version: i32,
@@ -66,10 +65,10 @@ pub struct Counter {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum NumberFormat {
-    /// 32 bits, as Curator's `SharedCount` and `DistributedAtomicInteger`.
+    /// 32 bits, as in Curator's `SharedCount` and `DistributedAtomicInteger`.
     I32,
-    /// 64 bits, as Docent's `Counter` and Curator's `DistributedAtomicLong`.
+    /// 64 bits, as in Docent's `Counter` and Curator's `DistributedAtomicLong`.
     I64,
-    /// Decimal, as kazoo's `Counter`.
+    /// Decimal, as in kazoo's `Counter`.
     Text,
 }

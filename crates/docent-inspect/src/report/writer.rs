@@ -3,9 +3,9 @@ use std::fmt;
 
 /// Library whose format a node has. Serialized in lower case, such as `docent`.
 ///
-/// Docent writes the names of Curator's layouts: there a node counts as Docent's when it holds a
-/// [`ClientIdentity`](docent_core::ClientIdentity), as Curator's when it holds nothing or an address, as
-/// Curator's do by default, and as [`DocentOrCurator`](Self::DocentOrCurator) else.
+/// Docent uses the names of Curator's layouts. In these, a node counts as Docent's if it holds a
+/// [`ClientIdentity`](docent_core::ClientIdentity), as Curator's if it is empty or holds an address, which is
+/// Curator's default, and otherwise as [`DocentOrCurator`](Self::DocentOrCurator).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -14,16 +14,16 @@ pub enum Writer {
     Docent,
     /// Curator.
     Curator,
-    /// One of these two, which have the same format: ids of elections, instances, and contenders whose
+    /// One of these two, whose formats are the same: ids of elections, instances, and contenders whose
     /// identity was overwritten or not read.
     DocentOrCurator,
     /// kazoo.
     Kazoo,
-    /// The Go client, whose locks stand in one line with Curator's.
+    /// The Go client, whose locks share one line with Curator's.
     GoZookeeper,
     /// Dubbo.
     Dubbo,
-    /// ZooKeeper's own queue recipe, which Curator's simple queue and Docent's share.
+    /// ZooKeeper's own queue recipe, shared by Curator's and Docent's simple queues.
     Contrib,
 }
 

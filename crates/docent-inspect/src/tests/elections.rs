@@ -5,12 +5,12 @@ use crate::{Election, ElectionLayout, Kind, Recipe};
 fn election(recipe: Recipe) -> Election {
     match recipe {
         Recipe::Election(election) => election,
-        other => panic!("no election: {other:?}"),
+        other => panic!("not an election: {other:?}"),
     }
 }
 
 #[test]
-fn a_leader_latch_tells_its_leader_and_the_next_ones() {
+fn a_leader_latch_reports_its_leader_and_the_next_candidates() {
     let tree = Tree::default()
         .ephemeral(&format!("/e/_c_{UUID}-latch-0000000003"), "host-3")
         .ephemeral(&format!("/e/_c_{UUID}-latch-0000000001"), "host-1")
@@ -27,7 +27,7 @@ fn a_leader_latch_tells_its_leader_and_the_next_ones() {
 }
 
 #[test]
-fn ids_tell_a_leader_selector_from_a_mutex() {
+fn ids_distinguish_a_leader_selector_from_a_mutex() {
     let at =
         |data: &str| Tree::default().ephemeral(&format!("/e/_c_{UUID}-lock-0000000001"), data).report("/e");
     let report = at("scheduler-7");
@@ -40,7 +40,7 @@ fn ids_tell_a_leader_selector_from_a_mutex() {
 }
 
 #[test]
-fn the_term_in_the_elections_node_is_told() {
+fn the_term_in_the_elections_node_is_reported() {
     let tree = Tree::default()
         .node("/e", "docent-term:4294967301")
         .ephemeral(&format!("/e/_c_{UUID}-lock-0000000001"), DOCENT);
@@ -49,7 +49,7 @@ fn the_term_in_the_elections_node_is_told() {
 }
 
 #[test]
-fn an_id_does_not_tell_docents_elections_from_curators() {
+fn an_id_does_not_distinguish_docents_elections_from_curators() {
     let at = |data: &str| {
         let report = Tree::default().ephemeral(&format!("/e/_c_{UUID}-latch-0000000001"), data).report("/e");
         report.writers.iter().map(ToString::to_string).collect::<Vec<_>>()

@@ -3,7 +3,7 @@ use super::{HEX, UUID};
 use crate::{Kind, Recipe, printable};
 use std::time::{Duration, Instant};
 
-/// Data that anybody may have written.
+/// Data that any program may have written.
 const FOREIGN: [&[u8]; 8] = [
     b"",
     b"\x00",
@@ -70,14 +70,14 @@ fn a_prefix_of_any_name_breaks_nothing() {
 fn names_and_data_are_kept_as_stored_and_printed_without_control_characters() {
     let name = format!("\u{1b}[31m{}", "ä".repeat(10_000));
     let tree = Tree::default().ephemeral(&format!("/g/{name}"), b"\x1b[2J\xff");
-    let Recipe::Membership(group) = tree.report("/g").recipe else { panic!("no group") };
+    let Recipe::Membership(group) = tree.report("/g").recipe else { panic!("the recipe must be a group") };
     assert_eq!(group.members[0].name, name);
     assert!(!printable(&group.members[0].name).chars().any(char::is_control));
     assert_eq!(group.members[0].data.as_ref().unwrap().to_string(), "\\x1b[2J\\xff");
 }
 
 #[test]
-fn a_folder_without_children_or_a_line_that_was_left_is_plain() {
+fn a_folder_without_children_or_contenders_is_plain() {
     let tree = Tree::default().node("/m", "").node("/s/leases", "").node("/s/locks", "");
     assert_eq!(tree.report("/m").kind(), Kind::Plain);
     assert_eq!(tree.report("/s").kind(), Kind::Plain);
@@ -104,7 +104,7 @@ fn folders_of_applications_are_no_recipes() {
 }
 
 #[test]
-fn a_group_with_a_lasting_child_is_none_also_behind_the_sample() {
+fn a_folder_with_a_persistent_child_is_no_group_even_outside_the_sample() {
     let group = ["a", "b", "c", "d", "e"]
         .iter()
         .fold(Tree::default(), |tree, name| tree.ephemeral(&format!("/g/{name}"), ""));
@@ -113,7 +113,7 @@ fn a_group_with_a_lasting_child_is_none_also_behind_the_sample() {
 }
 
 #[test]
-fn a_child_that_may_not_be_read_or_left_does_not_change_the_kind() {
+fn an_unreadable_or_deleted_child_does_not_change_the_kind() {
     let group = || Tree::default().ephemeral("/g/a", "").ephemeral("/g/b", "");
     let barrier = || Tree::default().ephemeral(&format!("/g/{UUID}"), "").ephemeral(&format!("/g/{HEX}"), "");
     for tree in [group().refuse("/g/a"), group().leave("/g/a")] {
@@ -122,15 +122,17 @@ fn a_child_that_may_not_be_read_or_left_does_not_change_the_kind() {
     for tree in [barrier().refuse(&format!("/g/{UUID}")), barrier().leave(&format!("/g/{UUID}"))] {
         assert_eq!(tree.report("/g").kind(), Kind::DoubleBarrier);
     }
-    let Recipe::Membership(members) = group().leave("/g/a").report("/g").recipe else { panic!("no group") };
+    let Recipe::Membership(members) = group().leave("/g/a").report("/g").recipe else {
+        panic!("the recipe must be a group")
+    };
     assert_eq!(members.members.iter().map(|member| member.name.as_str()).collect::<Vec<_>>(), ["b"]);
 }
 
 #[test]
-fn a_contender_that_left_meanwhile_holds_nothing() {
+fn a_contender_that_was_deleted_meanwhile_holds_nothing() {
     let node = |number: u32| format!("/m/_c_{UUID}-lock-{number:010}");
     let tree = Tree::default().ephemeral(&node(1), "").ephemeral(&node(2), "").leave(&node(1));
-    let Recipe::Mutex(line) = tree.report("/m").recipe else { panic!("no mutex") };
+    let Recipe::Mutex(line) = tree.report("/m").recipe else { panic!("the recipe must be a mutex") };
     assert_eq!(
         (line.contenders.len(), line.contenders[0].number, line.contenders[0].holds),
         (1, Some(2), true)
@@ -152,7 +154,7 @@ fn a_long_line_of_readers_takes_no_time_that_grows_with_its_square() {
     let names = (0..50_000).map(|number| format!("_c_{UUID}-__READ__{number:010}")).collect();
     let begin = Instant::now();
     let report = refused_children("/rw", names);
-    let Recipe::ReadWriteLock(line) = report.recipe else { panic!("no lock") };
+    let Recipe::ReadWriteLock(line) = report.recipe else { panic!("the recipe must be a lock") };
     assert_eq!(line.holders().count(), 50_000);
     assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
 }

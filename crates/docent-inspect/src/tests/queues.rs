@@ -6,7 +6,7 @@ use docent_core::recipe::since_1970_ms;
 fn queue(recipe: Recipe) -> Queue {
     match recipe {
         Recipe::Queue(queue) => queue,
-        other => panic!("no queue: {other:?}"),
+        other => panic!("not a queue: {other:?}"),
     }
 }
 
@@ -17,7 +17,7 @@ fn head(queue: &Queue) -> (&str, Option<i64>) {
 }
 
 #[test]
-fn docents_queue_tells_depth_claims_dead_letters_and_idle_consumers() {
+fn docents_queue_reports_depth_claims_dead_letters_and_idle_consumers() {
     let tree = Tree::default()
         .node("/q/items/item-0000000005", "x")
         .node("/q/items/item-p7ffffffb-0000000006", "xy")
@@ -42,7 +42,7 @@ fn docents_queue_tells_depth_claims_dead_letters_and_idle_consumers() {
 }
 
 #[test]
-fn dead_letters_are_listed_the_oldest_first_with_their_reasons() {
+fn dead_letters_are_listed_oldest_first_with_their_reasons() {
     let letter = |detail: &str| {
         format!(
             r#"{{"version":1,"reason":"rejected","detail":"{detail}","deliveries":3,"item":"item-0000000009"}}"#
@@ -67,7 +67,7 @@ fn dead_letters_are_listed_the_oldest_first_with_their_reasons() {
 }
 
 #[test]
-fn dead_letters_beyond_the_limit_are_counted_as_left_out() {
+fn dead_letters_beyond_the_limit_are_counted_as_omitted() {
     let letters = (0..7).map(|number| format!("/q/dead/letter-{number:010}"));
     let tree = letters.fold(Tree::default(), |tree, path| tree.node(&path, "{}\n"));
     let report = tree.report_within("/q", &Limits::default().dead_letters(5));
@@ -78,7 +78,7 @@ fn dead_letters_beyond_the_limit_are_counted_as_left_out() {
 }
 
 #[test]
-fn curators_queues_are_told_by_their_names() {
+fn curators_queues_are_recognised_by_their_names() {
     let plain = with(&["queue-0000000010", "queue-0000000009", "foo"]);
     assert_eq!((plain.layout, plain.depth), (QueueLayout::Curator, 2));
     assert_eq!(head(&plain), ("queue-0000000009", None));
@@ -87,24 +87,24 @@ fn curators_queues_are_told_by_their_names() {
     assert_eq!(head(&ids), ("queue-|b|0000000002", None));
     let priorities = with(&["queue-1000000050000000000", "queue-0FFFFFFFF0000000001"]);
     assert_eq!(head(&priorities), ("queue-0FFFFFFFF0000000001", Some(-1)));
-    // Requeued ones have no priority, and sort before all others.
+    // Requeued items have no priority, and sort before all others.
     let requeued = with(&["queue-0FFFFFFFF0000000001", "queue-0000000007"]);
     assert_eq!(head(&requeued), ("queue-0000000007", None));
 }
 
-/// A queue with items of these names.
+/// Returns a queue with items of these names.
 fn with(names: &[&str]) -> Queue {
     let nodes = names.iter().map(|name| format!("/q/{name}"));
     queue(nodes.fold(Tree::default(), |tree, path| tree.node(&path, "x")).report("/q").recipe)
 }
 
-/// Name in Curator's delay queue for an item that is due so many milliseconds after the present.
+/// Returns the name, in Curator's delay queue, of an item that is due this many milliseconds from now.
 fn delayed(after_ms: i64, number: u32) -> String {
     format!("queue-|{:08X}|{number:010}", NOW_MS.checked_add_signed(after_ms).unwrap())
 }
 
 #[test]
-fn curators_delayed_items_are_counted_and_the_next_time_is_told() {
+fn curators_delayed_items_are_counted_and_the_next_time_is_reported() {
     let names = [delayed(5_000, 0), delayed(3_500, 1), delayed(0, 2), delayed(-1, 3)];
     let queue = with(&names.each_ref().map(String::as_str));
     assert_eq!((queue.depth, queue.delayed), (4, 2));
@@ -114,20 +114,20 @@ fn curators_delayed_items_are_counted_and_the_next_time_is_told() {
     assert_eq!((waiting.head, waiting.delayed), (None, 1));
     let latest = with(&["queue-|7FFFFFFFFFFFFFFF|0000000001"]);
     assert_eq!((latest.delayed, latest.next_due.map(since_1970_ms)), (1, Some(i64::MAX.cast_unsigned())));
-    // Ids that may be numbers are no times.
+    // Ids that may be numbers are not times.
     let ids = with(&["queue-|20391231000|0000000000", "queue-|20391231001|0000000001"]);
     assert_eq!((ids.delayed, ids.next_due), (0, None));
 }
 
 #[test]
-fn docents_next_due_item_is_told() {
+fn docents_next_due_item_is_reported() {
     let tree = Tree::default().node("/q/items/item-t00000000ffffffff-0000000001", "later");
     let next = queue(tree.node("/q/idle", "").report("/q").recipe).next_due;
     assert_eq!(next.map(since_1970_ms), Some(0xffff_ffff));
 }
 
 #[test]
-fn claims_of_curators_queue_are_told_below_and_beside_it() {
+fn claims_of_curators_queue_are_recognised_below_and_next_to_it() {
     for lock_path in ["/app/mails/locks", "/app/mails-lock", "/app/mailsLocks"] {
         let tree = Tree::default()
             .node("/app/mails/queue-0000000001", "x")
@@ -144,7 +144,7 @@ fn claims_of_curators_queue_are_told_below_and_beside_it() {
 }
 
 #[test]
-fn what_may_be_the_claims_of_another_queue_is_not_told_as_claims() {
+fn possible_claims_of_another_queue_are_not_reported_as_claims() {
     for other in [
         Tree::default().ephemeral("/app/orders-lock/queue-0000000001", ADDRESS),
         Tree::default().node("/app/mails-lock/queue-0000000001", ADDRESS),
@@ -157,7 +157,7 @@ fn what_may_be_the_claims_of_another_queue_is_not_told_as_claims() {
 }
 
 #[test]
-fn a_lock_path_of_curators_queue_is_told_as_claims() {
+fn a_lock_path_of_curators_queue_is_reported_as_claims() {
     let tree = Tree::default().ephemeral("/locks/queue-0000000001", ADDRESS);
     let queue = queue(tree.report("/locks").recipe);
     assert_eq!((queue.layout, queue.depth, queue.claimed), (QueueLayout::CuratorClaims, 0, Some(1)));
@@ -165,7 +165,7 @@ fn a_lock_path_of_curators_queue_is_told_as_claims() {
 }
 
 #[test]
-fn the_simple_queue_and_kazoos_are_told_by_their_names() {
+fn the_simple_queue_and_kazoos_are_recognised_by_their_names() {
     let simple = Tree::default().node("/q/qn-0000000002", "x").node("/q/qn-0000000001", "x");
     let simple = queue(simple.report("/q").recipe);
     assert_eq!((simple.layout, head(&simple)), (QueueLayout::Simple, ("qn-0000000001", None)));
@@ -175,7 +175,7 @@ fn the_simple_queue_and_kazoos_are_told_by_their_names() {
 }
 
 #[test]
-fn kazoos_locking_queue_tells_what_is_taken() {
+fn kazoos_locking_queue_reports_taken_items() {
     let tree = Tree::default()
         .node("/q/entries/entry-100-0000000000", "x")
         .node("/q/entries/entry-100-0000000001", "x")

@@ -6,7 +6,7 @@ use docent_core::recipe::since_1970_ms;
 fn semaphore(recipe: Recipe) -> Semaphore {
     match recipe {
         Recipe::Semaphore(semaphore) => semaphore,
-        other => panic!("no semaphore: {other:?}"),
+        other => panic!("not a semaphore: {other:?}"),
     }
 }
 
@@ -31,7 +31,7 @@ fn permits_beyond_the_limit_wait() {
     assert_eq!(semaphore.limit, Some(2));
     assert_eq!(numbers(&semaphore.permits), [1, 2]);
     assert!(semaphore.permits.iter().all(|one| one.holds));
-    // The first of the turns is that of the third ticket.
+    // The first turn is that of the third ticket.
     assert_eq!(numbers(&semaphore.waiters), [3, 2]);
     assert!(semaphore.waiters.iter().all(|one| !one.holds && one.held.is_none()));
     assert_eq!(since_1970_ms(semaphore.waiters[0].since.unwrap().at), FIRST_MS + 6_000);
@@ -77,7 +77,7 @@ fn curators_semaphore_keeps_no_limit() {
 }
 
 #[test]
-fn kazoos_semaphore_has_its_turns_beside_it() {
+fn kazoos_semaphore_has_its_waiters_in_a_sibling_folder() {
     let tree = Tree::default()
         .node("/s", "1")
         .ephemeral(&format!("/s/{HEX}"), "worker-1")

@@ -5,7 +5,7 @@ use crate::{InstanceState, Kind, Recipe, RegistryLayout, Service, Writer};
 fn service(recipe: Recipe) -> Service {
     match recipe {
         Recipe::Service(service) => service,
-        other => panic!("no service: {other:?}"),
+        other => panic!("not a service: {other:?}"),
     }
 }
 
@@ -16,7 +16,7 @@ fn json(name: &str, id: &str, more: &str) -> String {
 }
 
 #[test]
-fn curators_instances_are_told_with_their_state() {
+fn curators_instances_are_reported_with_their_state() {
     let tree = Tree::default()
         .ephemeral(&format!("/services/orders/{UUID}"), json("orders", UUID, ""))
         .node("/services/orders/off", json("orders", "off", r#","enabled":false,"weight":3"#))
@@ -41,15 +41,17 @@ fn curators_instances_are_told_with_their_state() {
 }
 
 #[test]
-fn a_registry_tells_its_services() {
+fn a_registry_lists_its_services() {
     let tree = Tree::default()
         .ephemeral("/services/orders/1", json("orders", "1", ""))
         .ephemeral("/services/orders/2", json("orders", "2", ""))
         .ephemeral("/services/users/1", json("users", "1", ""));
-    let Recipe::Registry(registry) = tree.report("/services").recipe else { panic!("no registry") };
+    let Recipe::Registry(registry) = tree.report("/services").recipe else {
+        panic!("the recipe must be a registry")
+    };
     let services: Vec<_> = registry.services.iter().map(|it| (it.name.as_str(), it.instances)).collect();
     assert_eq!(services, [("orders", Some(2)), ("users", Some(1))]);
-    // Its parent is none.
+    // The parent of a registry is not a registry.
     assert_eq!(tree.node("/app/services", "").report("/app").kind(), Kind::Plain);
 }
 

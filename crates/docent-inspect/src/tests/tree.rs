@@ -1,4 +1,4 @@
-use crate::inspect::{Limits, look};
+use crate::inspect::{Limits, inspect_nodes};
 use crate::nodes::{Data, Folder, Known, Nodes, Read};
 use crate::report::Report;
 use bytes::Bytes;
@@ -6,21 +6,22 @@ use docent_proto::Stat;
 use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, SystemTime};
 
-/// Time of the first node, in milliseconds since 1970. Each later one comes a second later.
+/// Time of the first node, in milliseconds since 1970. Each later node is created one second after the one
+/// before.
 pub(super) const FIRST_MS: u64 = 1_000_000;
 
-/// Time that ages are counted to, an hour after the first node.
+/// Time that ages are relative to, an hour after the first node.
 pub(super) const NOW_MS: u64 = FIRST_MS + 3_600_000;
 
 /// Session that owns the ephemeral nodes.
 pub(super) const SESSION: i64 = 0x1000_0a3f;
 
-/// Nodes that are read from memory.
+/// Nodes in memory.
 #[derive(Default)]
 pub(super) struct Tree {
     nodes: BTreeMap<String, (Bytes, Stat)>,
     refused: HashSet<String>,
-    /// Nodes that leave after they were listed.
+    /// Nodes that are deleted after they were listed.
     leaving: HashSet<String>,
 }
 
@@ -49,7 +50,7 @@ impl Tree {
         self
     }
 
-    /// Lets a node leave after it was listed.
+    /// Deletes a node after it was listed.
     pub(super) fn leave(mut self, path: &str) -> Self {
         self.leaving.insert(path.to_owned());
         self
@@ -76,17 +77,17 @@ impl Tree {
         self
     }
 
-    /// Report about a path, with ages as of an hour after the first node.
+    /// Reports on a path, with ages as of an hour after the first node.
     pub(super) fn report(&self, path: &str) -> Report {
         self.report_within(path, &Limits::default())
     }
 
-    /// As [`report`](Self::report), within these limits. The number of nodes is not looked at.
+    /// Like [`report`](Self::report), within these limits. The limit of nodes is ignored.
     pub(super) fn report_within(&self, path: &str, limits: &Limits) -> Report {
         let now = SystemTime::UNIX_EPOCH + Duration::from_millis(NOW_MS);
         let mut nodes = Nodes::default();
         loop {
-            match look(&nodes, path, Some(now), limits) {
+            match inspect_nodes(&nodes, path, Some(now), limits) {
                 Ok(inspected) => return inspected.report,
                 Err(missing) => missing.into_iter().for_each(|read| self.read(&mut nodes, read)),
             }
@@ -115,14 +116,14 @@ impl Tree {
     }
 }
 
-/// Report about a node with children of these names, none of which may be read.
+/// Reports on a node with children of these names, none of which may be read.
 pub(super) fn refused_children(path: &str, names: Vec<String>) -> Report {
     let mut nodes = Nodes::default();
     for name in &names {
         nodes.add_data(format!("{path}/{name}"), Known::Refused);
     }
     nodes.add_folder(path.to_owned(), Known::Present(Folder::new(names, Stat::default().into())));
-    look(&nodes, path, None, &Limits::default()).expect("all is read").report
+    inspect_nodes(&nodes, path, None, &Limits::default()).expect("everything was read").report
 }
 
 fn known<T>(found: Option<T>, is_refused: bool) -> Known<T> {

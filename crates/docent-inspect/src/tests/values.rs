@@ -33,12 +33,12 @@ fn data_alone_may_be_a_value_or_a_barrier() {
     assert_eq!(kind(ADDRESS), Kind::Barrier);
     assert_eq!(kind(""), Kind::Plain);
     let large = Tree::default().node("/v", vec![b'7'; 100_000]).report("/v");
-    let Recipe::Value(value) = large.recipe else { panic!("no value") };
+    let Recipe::Value(value) = large.recipe else { panic!("the recipe must be a value") };
     assert_eq!((value.size, &large.may_be[..]), (100_000, &[Kind::Config][..]));
 }
 
 #[test]
-fn a_configuration_tells_its_history_the_latest_first() {
+fn a_configuration_lists_its_history_latest_first() {
     let tree = Tree::default()
         .node("/c", "three")
         .node("/c/_history/0000000000000007-0000000000000001-0-1700000000123", "one")
@@ -46,31 +46,31 @@ fn a_configuration_tells_its_history_the_latest_first() {
         .node("/c/_history/foreign", "");
     let report = tree.report("/c");
     assert_eq!(report.writers, [Writer::Docent]);
-    let Recipe::Config(config) = report.recipe else { panic!("no configuration") };
+    let Recipe::Config(config) = report.recipe else { panic!("the recipe must be a configuration") };
     let history: Vec<_> = config.history.iter().map(|it| (it.mzxid, it.version)).collect();
     assert_eq!((config.size, &history[..]), (5, &[(9, 1), (7, 0)][..]));
 }
 
 #[test]
-fn a_lease_tells_its_holder_and_end() {
+fn a_lease_reports_its_holder_and_end() {
     let lease = |data: &str| {
         let tree = Tree::default()
             .node("/l/lease_holder", data)
             .ephemeral(&format!("/l/{HEX}__lock__0000000001"), "");
         match tree.report("/l").recipe {
             Recipe::TimedLease(lease) => lease,
-            other => panic!("no lease: {other:?}"),
+            other => panic!("not a lease: {other:?}"),
         }
     };
     let held = lease(r#"{"version": 1, "holder": "me", "end": "2026-11-21T04:52:16"}"#);
     assert_eq!((held.holder.as_deref(), held.is_over), (Some("me"), Some(false)));
-    let over = lease(r#"{"version": 1, "holder": "me", "end": "1970-01-01T00:00:16"}"#);
-    assert_eq!(over.is_over, Some(true));
+    let expired = lease(r#"{"version": 1, "holder": "me", "end": "1970-01-01T00:00:16"}"#);
+    assert_eq!(expired.is_over, Some(true));
     assert_eq!(lease("junk").holder, None);
 }
 
 #[test]
-fn no_node_and_one_that_may_not_be_read_are_told_as_such() {
+fn absent_and_unreadable_nodes_are_reported() {
     let tree = Tree::default().node("/secret", "x").refuse("/secret");
     let report = tree.report("/secret");
     assert_eq!((report.kind(), report.refused.len()), (Kind::Unreadable, 1));

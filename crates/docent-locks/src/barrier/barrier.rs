@@ -6,21 +6,23 @@ use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
-/// Barrier that holds up everybody who comes to it, for as long as it is set.
+/// A barrier that blocks every process that waits at it, as long as it is set.
 ///
 /// # Expected flow
-/// Somebody [sets](Self::set) it, many [wait](Self::wait) at it, somebody [removes](Self::remove) it and all
-/// go on. The layout is that of Curator's `DistributedBarrier`: the barrier is set while its node, a
-/// persistent one, is there.
+/// One process [sets](Self::set) the barrier, many [wait](Self::wait) at it, and when a process
+/// [removes](Self::remove) it, all waiters continue. The layout is that of Curator's `DistributedBarrier`:
+/// the barrier is set while its persistent node exists.
 ///
 /// # Guarantees
-/// - A process that begins to wait after it was set waits until it is removed, also through lost links, new
-///   sessions and restarts of the servers.
-/// - A process that waits when it is removed goes on, also when it is set again right away.
+/// - A process that begins to wait after the barrier was set waits until it is removed, even across lost
+///   connections, new sessions and restarts of the servers.
+/// - A process that is waiting when the barrier is removed continues, even if the barrier is set again
+///   immediately.
 /// - A waiter leaves no watch behind.
 ///
 /// # Caveats
-/// It outlives the process that set it: if that one crashes, somebody else has to remove it.
+/// The barrier outlives the process that set it. If that process crashes, another one has to remove the
+/// barrier.
 #[derive(Clone)]
 pub struct Barrier {
     client: Client,
@@ -28,24 +30,24 @@ pub struct Barrier {
 }
 
 impl Barrier {
-    /// The barrier at `path`.
+    /// Creates a handle for the barrier at `path`.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule.
+    /// `InvalidInput` if the path breaks a rule.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
         Ok(Self { client: client.clone(), path: NodePath::new("barrier", path)? })
     }
 
-    /// The path, as it was given.
+    /// Returns the path that was passed to the constructor.
     pub fn path(&self) -> &str {
         self.path.as_str()
     }
 
-    /// Sets the barrier; false when it was set already.
+    /// Sets the barrier. Returns false if it was already set.
     ///
     /// # Errors
-    /// `NoAuth`, `Timeout`, `Closed`; `OutcomeUnknown` when the reply was lost and what became of it could
-    /// not be found out.
+    /// `NoAuth`, `Timeout`, `Closed`; `OutcomeUnknown` if the reply was lost and the client could not find
+    /// out whether the request was applied.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the barrier may have been set.
@@ -57,7 +59,8 @@ impl Barrier {
     async fn create(&self) -> Result<bool, Error> {
         loop {
             let identity = self.client.identity().to_owned();
-            // Exact: applied late, it would set the barrier again after somebody removed it (decision 11).
+            // An exact write: a plain create that is applied late would set the barrier again after it was
+            // removed (decision 11).
             let create = self.client.transaction().create(&self.path, identity, CreateMode::Persistent);
             match create.commit_exactly().await {
                 Ok(_) => return Ok(true),
@@ -70,7 +73,7 @@ impl Barrier {
         }
     }
 
-    /// True while it is set, at the server this client talks to.
+    /// Returns whether the barrier is set, as seen by the server to which this client is connected.
     ///
     /// # Errors
     /// `Timeout`, `Closed`.
@@ -82,23 +85,24 @@ impl Barrier {
         async move { Ok(barrier.client.exists(&barrier.path).await?.is_some()) }
     }
 
-    /// Removes the barrier, if it is set: all who wait go on.
+    /// Removes the barrier if it is set, so that all waiters continue.
     ///
     /// # Errors
-    /// `NotEmpty` when somebody put something below it; `NoAuth`, `Timeout`, `Closed`.
+    /// `NotEmpty` if the barrier's node has children; `NoAuth`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: doing it again does no harm.
+    /// This method is cancel safe. The removal can be repeated without harm.
     pub fn remove(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         let barrier = self.clone();
-        // Exact: applied late, it would remove a barrier that was set again since (decision 11).
+        // An exact write: a plain delete that is applied late would remove a barrier that was set again since
+        // (decision 11).
         async move { barrier.client.ensure_absent(&barrier.path).await }
     }
 
-    /// Waits until the barrier is not set; returns at once when it is not.
+    /// Waits until the barrier is not set; returns immediately if it is not set.
     ///
     /// # Errors
-    /// `Timeout` when no server can be reached to look at first, `NoAuth`, `Closed`.
+    /// `Timeout` if no server can be reached for the first read, `NoAuth`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -108,26 +112,26 @@ impl Barrier {
     }
 
     async fn until_removed(&self) -> Result<(), Error> {
-        // A server that lags may not know yet that it was set.
+        // A lagging server may not know yet that the barrier was set.
         self.client.sync(&self.path).await?;
-        let mut there = self.client.watch_exists(&self.path)?;
+        let mut states = self.client.watch_exists(&self.path)?;
         let mut first = None;
-        while let Some(stat) = there.next().await {
+        while let Some(stat) = states.next().await {
             match stat? {
-                // Another node can be there only after the node that held us up was removed.
+                // A node with another czxid can exist only after the node that blocked this call was removed.
                 Some(stat) if stat.czxid == *first.get_or_insert(stat.czxid) && !planted!(BarrierIgnored) => {
                 }
                 _ => return Ok(()),
             }
         }
-        // The stream ends with the client: so does this.
+        // The stream ends when the client is closed; this request returns the matching error.
         self.client.sync(&self.path).await
     }
 
-    /// As [`wait`](Self::wait), for at most `timeout`.
+    /// Waits like [`wait`](Self::wait), for at most `timeout`.
     ///
     /// # Errors
-    /// [`BarrierError::TimedOut`] when that was not enough; else as [`wait`](Self::wait).
+    /// [`BarrierError::TimedOut`] if the timeout expired; otherwise those of [`wait`](Self::wait).
     ///
     /// # Cancel safety
     /// This method is cancel safe.

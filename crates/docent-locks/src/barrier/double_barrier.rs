@@ -13,33 +13,34 @@ use uuid::Uuid;
 /// Name of the node that lets members in.
 pub const READY: &str = "ready";
 
-/// Lets members in once so many have come, and out once all have left.
+/// A barrier that lets its members in when enough have arrived, and out when all have left.
 ///
 /// # Expected flow
-/// Each member [enters](Self::enter), which waits for the others, does its part of the work and
+/// Each member [enters](Self::enter), which waits for the other members, does its part of the work, and
 /// [leaves](Entered::leave), which waits for the others again. The layout is that of Curator's
-/// `DistributedDoubleBarrier`: an ephemeral node for each member, and `ready`, a persistent one, once they
-/// are let in.
+/// `DistributedDoubleBarrier`: an ephemeral node for each member, and a persistent node `ready` once they are
+/// let in.
 ///
 /// # Guarantees
-/// - Nobody is let in before as many members are there at the same time as were asked for. Members that come
-///   after that, while some of the first are still in, are let in as well.
+/// - No member is let in before the required number of members is present at the same time. Members that
+///   arrive later, while some of the first members are still in, are let in as well.
 /// - Only members count: other children are ignored.
-/// - A `ready` that a crashed round left behind lets nobody in: it counts only while a member is there that
-///   is older.
-/// - A member that gives up waiting, or crashes, does not count any more.
+/// - A `ready` node that a crashed round left behind lets no member in: it counts only while a member exists
+///   that is older than `ready`.
+/// - A member that stops waiting or crashes no longer counts.
 /// - Kazoo's members take part: their `DoubleBarrier` has the same nodes.
 ///
 /// # What happens
-/// *Link down:* a member stays one until its session ends. *Session over:* a waiting member's node is made
-/// anew in the next session; if that takes so long that all others have come and gone meanwhile, it waits for
-/// the next round. A member that was let in is none any more: nobody waits for it, and it does not count for
-/// the next round. *Drop or cancel:* the node is deleted in the background.
+/// - *Connection lost:* a member remains a member until its session expires.
+/// - *Session expired:* the node of a waiting member is re-created in the next session. If all others have
+///   come and gone meanwhile, the member waits for the next round. A member that was let in is no longer a
+///   member: the others do not wait for it, and it does not count for the next round.
+/// - *Drop or cancel:* the member's node is deleted in the background.
 ///
 /// # Caveats
-/// A member that has entered and hangs holds up all who leave. As many members as are asked for are named in
-/// one request, which must fit into the servers' limit (`jute.maxbuffer`): with 1 MiB and short paths that is
-/// about ten thousand.
+/// A member that has entered and hangs blocks all members that leave. The request that lets the members in
+/// names all required members, so it must fit into the servers' request limit (`jute.maxbuffer`). With 1 MiB
+/// and short paths, the limit is about ten thousand members.
 ///
 /// Source: "Double Barriers" in ZooKeeper's recipes, with Curator's layout.
 #[derive(Clone)]
@@ -49,22 +50,23 @@ pub struct DoubleBarrier {
     members: u32,
 }
 
-/// State of the barrier's door, as a look at it found it.
+/// State of the barrier, as a read found it.
 enum DoorState {
     /// Waiting members are let in.
     Open,
-    /// Enough members have come, which are these: the door must be opened, over an earlier `ready` if there
-    /// is one.
+    /// Enough members have arrived (these names), so `ready` has to be written, over an earlier `ready` if
+    /// there is one.
     ToBeOpened(Vec<String>, Option<Stat>),
-    /// Somebody is missing.
+    /// Not enough members have arrived.
     Closed,
 }
 
 impl DoubleBarrier {
-    /// The barrier at `path` for so many members. Parents are created on demand.
+    /// Creates a handle for the barrier at `path` with the given number of members. Missing parents are
+    /// created on demand.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule, or there are no members.
+    /// `InvalidInput` if the path breaks a rule, or if `members` is 0.
     pub fn new(client: &Client, path: &str, members: u32) -> Result<Self, Error> {
         let path = NodePath::new("double_barrier", path)?.into();
         if members == 0 {
@@ -73,24 +75,24 @@ impl DoubleBarrier {
         Ok(Self { client: client.clone(), path, members })
     }
 
-    /// The path, as it was given.
+    /// Returns the path that was passed to the constructor.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// Becomes a member and waits until enough have.
+    /// Becomes a member and waits until enough members have arrived.
     ///
     /// # Errors
-    /// `Timeout` when no server can be reached to become one, `NoAuth`, `Closed`.
+    /// `Timeout` if no server can be reached to create the member's node, `NoAuth`, `Closed`.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: its node is removed in the background.
+    /// This method is cancel safe: the member's node is removed in the background.
     pub fn enter(&self) -> impl Future<Output = Result<Entered, Error>> + Send + use<> {
         let barrier = self.clone();
-        async move { Box::pin(barrier.come_in()).await }
+        async move { Box::pin(barrier.join()).await }
     }
 
-    async fn come_in(&self) -> Result<Entered, Error> {
+    async fn join(&self) -> Result<Entered, Error> {
         let name = Uuid::new_v4().to_string();
         let member = KeptNode::new(&self.client, &self.child(&name), self.identity())?;
         let mut member = member.labelled("double_barrier");
@@ -100,20 +102,20 @@ impl DoubleBarrier {
         loop {
             tokio::select! {
                 change = changes.next() => match change {
-                    Some(change) => ready.told(change?),
-                    // The stream ends with the client: so does this.
+                    Some(change) => ready.update(change?),
+                    // The stream ends when the client is closed; this request returns the matching error.
                     None => {
                         self.client.sync(&self.path).await?;
                         continue;
                     }
                 },
-                // Its node may have been made anew, after everybody else had looked.
+                // The member's node may have been re-created after all others had read the list of members.
                 Some(_) = member.changed() => {}
             }
             loop {
-                match self.look(&name, &ready).await {
+                match self.try_open(&name, &ready).await {
                     Ok(true) => {
-                        // Made anew it would count as one more for the next round.
+                        // A re-created node would count as an additional member of the next round.
                         member.do_not_recreate();
                         return Ok(Entered::new(self.clone(), member, name));
                     }
@@ -121,7 +123,7 @@ impl DoubleBarrier {
                         ready.forget_passed();
                         break;
                     }
-                    // It waits through that. Nothing would tell it to look later.
+                    // Retries after a timeout, because no later event would trigger another read.
                     Err(error) if error.kind() == ErrorKind::Timeout => {}
                     Err(error) => return Err(error),
                 }
@@ -129,14 +131,14 @@ impl DoubleBarrier {
         }
     }
 
-    /// As [`enter`](Self::enter), for at most `timeout`.
+    /// Enters like [`enter`](Self::enter), waiting at most `timeout`.
     ///
     /// # Errors
-    /// [`BarrierError::TimedOut`] when that was not enough: its node is being removed. Else as
-    /// [`enter`](Self::enter).
+    /// [`BarrierError::TimedOut`] if the timeout expired: the member's node is being removed. Otherwise those
+    /// of [`enter`](Self::enter).
     ///
     /// # Cancel safety
-    /// This method is cancel safe: its node is removed in the background.
+    /// This method is cancel safe: the member's node is removed in the background.
     pub fn enter_timeout(
         &self,
         timeout: Duration,
@@ -144,12 +146,12 @@ impl DoubleBarrier {
         within(timeout, "enter", self.path.clone(), self.enter())
     }
 
-    /// The names of the members, sorted.
+    /// Returns the names of the members, sorted.
     pub(crate) async fn names(&self) -> Result<Vec<String>, Error> {
         Ok(self.listing().await?.0)
     }
 
-    /// The names of the members, sorted, and whether `ready` is there.
+    /// Returns the names of the members, sorted, and whether `ready` exists.
     pub(crate) async fn listing(&self) -> Result<(Vec<String>, bool), Error> {
         let mut names = match self.client.children(&self.path).await {
             Ok(children) => children.names,
@@ -162,10 +164,10 @@ impl DoubleBarrier {
         Ok((names, ready))
     }
 
-    /// Waits until a member is gone.
-    pub(crate) async fn until_gone(&self, name: &str) -> Result<(), Error> {
-        let mut there = self.client.watch_exists(&self.child(name))?;
-        while let Some(stat) = there.next().await {
+    /// Waits until the node of a member is deleted.
+    pub(crate) async fn until_deleted(&self, name: &str) -> Result<(), Error> {
+        let mut states = self.client.watch_exists(&self.child(name))?;
+        while let Some(stat) = states.next().await {
             if stat?.is_none() {
                 return Ok(());
             }
@@ -173,15 +175,15 @@ impl DoubleBarrier {
         self.client.sync(&self.path).await
     }
 
-    /// Removes `ready` together with the node of the last member, so that a removal that arrives late, when
-    /// that is gone, cannot hit the `ready` of a later round (decision 11). Leaves both while other members
-    /// are there, which open the door over it.
+    /// Removes `ready` together with the node of the last member. A removal that arrives late, after the
+    /// member's node was deleted, therefore cannot hit the `ready` of a later round (decision 11). Leaves
+    /// both nodes while there are other members, which write `ready` again.
     pub(crate) async fn close(&self, own: &str) -> Result<(), Error> {
         while self.names().await? == [own] {
             let Some(ready) = self.client.exists(&self.ready()).await? else { break };
             let closing = self.client.transaction().delete(&self.child(own), None);
             match closing.delete(&self.ready(), ready.version).commit().await {
-                // Done twice it is as if it was done once.
+                // Applying the delete twice has the same effect as once.
                 Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {}
                 closed => return settled(closed.map(drop)),
             }
@@ -189,16 +191,16 @@ impl DoubleBarrier {
         Ok(())
     }
 
-    /// Removes the `ready` of a round whose last member crashed. Exact, so that it is not applied late; who
-    /// comes by then opens the door over it, so that it has another version.
-    pub(crate) async fn remove_left_over(&self) -> Result<(), Error> {
+    /// Removes the `ready` node of a round whose last member crashed. This is an exact write, so it is not
+    /// applied late. A member that arrives meanwhile writes `ready` again, which changes its version.
+    pub(crate) async fn remove_stale_ready(&self) -> Result<(), Error> {
         let Some(ready) = self.client.exists(&self.ready()).await? else { return Ok(()) };
         let removing = self.client.transaction().delete(&self.ready(), ready.version);
         settled(removing.commit_exactly().await.map(drop))
     }
 
-    /// True when it is let in. Opens the door if enough have come.
-    async fn look(&self, own: &str, ready: &Ready) -> Result<bool, Error> {
+    /// Returns whether this member is let in. Opens the barrier if enough members have arrived.
+    async fn try_open(&self, own: &str, ready: &Ready) -> Result<bool, Error> {
         loop {
             match self.door(own, ready).await? {
                 DoorState::Open => return Ok(true),
@@ -215,12 +217,12 @@ impl DoubleBarrier {
     async fn door(&self, own: &str, ready: &Ready) -> Result<DoorState, Error> {
         let names = self.names().await?;
         if !names.iter().any(|name| name == own) {
-            // It looks again when its node is there again.
+            // The member reads again when its node exists again.
             return Ok(DoorState::Closed);
         }
         let earlier = match ready {
             Ready::Passed => return Ok(DoorState::Open),
-            Ready::There(Node { stat, .. }) => {
+            Ready::Present(Node { stat, .. }) => {
                 if planted!(ReadyOfEarlierRound) || self.has_older(own, &names, stat).await? {
                     return Ok(DoorState::Open);
                 }
@@ -232,40 +234,40 @@ impl DoubleBarrier {
         Ok(if enough { DoorState::ToBeOpened(names, earlier) } else { DoorState::Closed })
     }
 
-    /// True when a member came before the door was opened.
+    /// Returns whether a member arrived before the barrier was opened.
     async fn has_older(&self, own: &str, names: &[String], ready: &Stat) -> Result<bool, Error> {
-        // Without an older member `ready` is left over from an earlier round.
+        // Without an older member, `ready` is left over from an earlier round.
         let is_older = async |name: String| {
             let stat = self.client.exists(&self.child(&name)).await?;
             Ok(stat.is_some_and(|stat| stat.czxid < ready.mzxid))
         };
-        // It is its own case most of the time.
+        // Checks the own node first, because it is usually older.
         if is_older(own.to_owned()).await? {
             return Ok(true);
         }
-        let others = names.iter().filter(|name| *name != own).cloned();
-        Ok(try_join_all(others.map(is_older)).await?.contains(&true))
+        let remaining = names.iter().filter(|name| *name != own).cloned();
+        Ok(try_join_all(remaining.map(is_older)).await?.contains(&true))
     }
 
-    /// Lets everybody in while enough are there, which may be long after they were listed; another member
-    /// that does so at the same time does the same. False when one of them has left: then it has to look
-    /// again.
+    /// Lets all members in if the listed members still exist, which may be long after the listing. Another
+    /// member that does the same at the same time has the same effect. Returns false if one of the members
+    /// has left: then the caller has to read again.
     async fn open(&self, own: &str, mut names: Vec<String>, earlier: Option<Stat>) -> Result<bool, Error> {
-        // With the own member first its check is among them: once that has left, a write that comes late is
-        // refused (decision 11).
+        // The own member comes first, so that the transaction checks its node. Once that node is deleted, a
+        // late write is refused (decision 11).
         names.sort_by_key(|name| name != own);
         let opening = || {
             let members = names.iter().take(self.members as usize);
-            let there = members
+            let checked = members
                 .fold(self.client.transaction(), |opening, name| opening.check(&self.child(name), None));
             match &earlier {
-                None => there.create(&self.ready(), self.identity(), CreateMode::Persistent),
-                Some(stat) => there.set(&self.ready(), self.identity(), stat.version),
+                None => checked.create(&self.ready(), self.identity(), CreateMode::Persistent),
+                Some(stat) => checked.set(&self.ready(), self.identity(), stat.version),
             }
         };
         loop {
             match opening().commit().await {
-                // Done twice it is as if it was done once.
+                // Applying the write twice has the same effect as once.
                 Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {}
                 Err(error) if error.kind() == ErrorKind::NoNode && error.path() != Some(&self.ready()) => {
                     return Ok(false);
@@ -288,7 +290,7 @@ impl DoubleBarrier {
     }
 }
 
-/// The next look sees what somebody else did first, and what became of a request whose reply was lost.
+/// Accepts errors that the next read resolves: another member was faster, or a reply was lost.
 fn settled(result: Result<(), Error>) -> Result<(), Error> {
     use ErrorKind::{BadVersion, NoNode, NodeExists, OutcomeUnknown};
     match result {

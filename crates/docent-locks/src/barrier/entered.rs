@@ -4,10 +4,10 @@ use docent_core::{Error, planted};
 use std::collections::HashSet;
 use std::fmt;
 
-/// A member that was let in by a [`DoubleBarrier`].
+/// Member that was let in by a [`DoubleBarrier`].
 ///
 /// # On drop
-/// It leaves in the background, without waiting for the others.
+/// The member leaves in the background, without waiting for the others.
 #[must_use = "the member leaves when this is dropped"]
 pub struct Entered {
     barrier: DoubleBarrier,
@@ -20,28 +20,28 @@ impl Entered {
         Self { barrier, member, name }
     }
 
-    /// The path of the member's node.
+    /// Returns the path of the member's node.
     pub fn path(&self) -> &str {
         self.member.path()
     }
 
-    /// Leaves, and waits until all members that are in now have left. Members that come later are of the next
+    /// Leaves, and waits until all current members have left. Members that arrive later belong to the next
     /// round.
     ///
     /// # Errors
-    /// `NoAuth`, `Timeout`, `Closed`: it leaves in the background.
+    /// `NoAuth`, `Timeout`, `Closed`: the member leaves in the background.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: it leaves in the background, without waiting for the others.
+    /// This method is cancel safe: the member leaves in the background, without waiting for the others.
     pub async fn leave(self) -> Result<(), Error> {
         let Self { barrier, member, name } = self;
         let round: HashSet<String> = barrier.names().await?.into_iter().collect();
         let mut member = Some(member);
         loop {
             let (mut names, ready) = barrier.listing().await?;
-            let is_left_over = ready && names.is_empty();
+            let has_stale_ready = ready && names.is_empty();
             names.retain(|name| round.contains(name));
-            // The first one leaves last, so that all others wait for the same and are woken once.
+            // The first member leaves last, so that all others wait for the same node and are woken once.
             let awaited = match (names.as_slice(), member.is_some()) {
                 ([first, .., last], true) if *first == name => last,
                 (names, true) => {
@@ -55,10 +55,10 @@ impl Entered {
                 }
                 (_, false) if planted!(LeavesAtOnce) => return Ok(()),
                 ([first, ..], false) => first,
-                ([], false) if is_left_over => return barrier.remove_left_over().await,
+                ([], false) if has_stale_ready => return barrier.remove_stale_ready().await,
                 ([], false) => return Ok(()),
             };
-            barrier.until_gone(awaited).await?;
+            barrier.until_deleted(awaited).await?;
         }
     }
 }

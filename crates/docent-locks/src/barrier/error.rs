@@ -2,26 +2,26 @@ use docent_core::Error;
 use std::future::Future;
 use std::time::Duration;
 
-/// Errors of waiting at a barrier for a time.
+/// Error of waiting at a barrier with a timeout.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum BarrierError {
-    /// The time given was not enough: the barrier is still set, or members are missing. It bounds the whole
-    /// call, so that nothing is waited for after it; the node of a member is being removed.
-    #[error("{operation} {path:?}: the time given was not enough")]
+    /// The timeout expired: the barrier is still set, or members are missing. The timeout bounds the whole
+    /// call; the node of a member is removed in the background.
+    #[error("{operation} {path:?}: timed out")]
     TimedOut {
-        /// The operation: `wait` or `enter`.
+        /// Operation: `wait` or `enter`.
         operation: &'static str,
-        /// The barrier's path, as it was given.
+        /// Path of the barrier that was passed to its constructor.
         path: String,
     },
-    /// The servers could not be reached or refused.
+    /// The servers could not be reached, or refused a request.
     #[error(transparent)]
     Core(#[from] Error),
 }
 
 impl BarrierError {
-    /// True when the same call may succeed later.
+    /// Returns whether the same call may succeed later.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::TimedOut { .. } => true,
@@ -29,13 +29,13 @@ impl BarrierError {
         }
     }
 
-    /// True when something may be left at the servers although it failed: it goes in the background, or with
-    /// the session.
+    /// Returns whether a failed call may have left something at the servers. Such leftovers are removed in
+    /// the background or with the session.
     pub fn may_have_applied(&self) -> bool {
         matches!(self, Self::Core(error) if error.may_have_applied())
     }
 
-    /// The path it is about.
+    /// Returns the path that the error concerns.
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::TimedOut { path, .. } => Some(path),
@@ -51,7 +51,7 @@ pub(super) fn within<T>(
     path: String,
     waiting: impl Future<Output = Result<T, Error>> + Send,
 ) -> impl Future<Output = Result<T, BarrierError>> + Send {
-    // Boxed before it is moved on: a future that is handed from one to the next has room in both.
+    // Boxed first, because a future that is moved into another future takes up space in both.
     let waiting = Box::pin(waiting);
     async move {
         match tokio::time::timeout(timeout, waiting).await {

@@ -1,6 +1,6 @@
-//! The barriers: one that somebody sets and removes, and one that lets members in and out together.
+//! The barriers: one that is set and removed explicitly, and one that lets members in and out together.
 
-#[expect(clippy::module_inception, reason = "the folder is about it")]
+#[expect(clippy::module_inception, reason = "the folder is named after its main module")]
 mod barrier;
 mod double_barrier;
 mod entered;

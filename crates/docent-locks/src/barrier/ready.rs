@@ -1,29 +1,30 @@
 use docent_core::Node;
 
-/// Node `ready` of a double barrier, as the watch of a waiting member told of it.
+/// State of a double barrier's node `ready`, as the watch of a waiting member reported it.
 pub(crate) enum Ready {
-    /// It was not read yet.
+    /// The node has not been read yet.
     Unread,
-    /// It is not there.
+    /// The node does not exist.
     Missing,
-    /// It is there: of this round, or left over from an earlier one.
-    There(Node),
-    /// It came after the member did, and went. Kazoo's members delete it as soon as they leave.
+    /// The node exists. It belongs to this round, or is left over from an earlier one.
+    Present(Node),
+    /// The node was created after the member arrived, and was deleted since. Kazoo's members delete it as
+    /// soon as they leave.
     Passed,
 }
 
 impl Ready {
-    /// Notes what the watch tells next.
-    pub(crate) fn told(&mut self, node: Option<Node>) {
+    /// Records what the watch reports.
+    pub(crate) fn update(&mut self, node: Option<Node>) {
         *self = match (&self, node) {
-            (_, Some(node)) => Self::There(node),
-            // Absence is told again only when it was there in between.
+            (_, Some(node)) => Self::Present(node),
+            // The watch reports absence again only if the node existed in between.
             (Self::Missing | Self::Passed, None) => Self::Passed,
-            (Self::Unread | Self::There(_), None) => Self::Missing,
+            (Self::Unread | Self::Present(_), None) => Self::Missing,
         };
     }
 
-    /// Forgets one that let nobody in: the member was none by then.
+    /// Forgets a `ready` that let this member not in, because its node did not exist at the time.
     pub(crate) fn forget_passed(&mut self) {
         if matches!(self, Self::Passed) {
             *self = Self::Missing;

@@ -6,8 +6,8 @@ use docent_core::{Fence, Held};
 use std::fmt;
 use std::sync::Arc;
 
-/// A lock that a [`MultiLock`](crate::MultiLock) can be made of: a [`Mutex`], or a side of an [`RwLock`],
-/// which [`reading`](RwLock::reading) and [`writing`](RwLock::writing) give.
+/// A lock that can be part of a [`MultiLock`](crate::MultiLock): a [`Mutex`], or one side of an [`RwLock`].
+/// [`reading`](RwLock::reading) and [`writing`](RwLock::writing) return a side.
 #[derive(Clone)]
 pub struct AnyLock(Kind);
 
@@ -19,7 +19,7 @@ enum Kind {
 }
 
 impl AnyLock {
-    /// The path, as it was given.
+    /// Returns the path that was passed to the lock's constructor.
     pub fn path(&self) -> &str {
         self.line().path()
     }
@@ -32,7 +32,7 @@ impl AnyLock {
         }
     }
 
-    /// Acquires it for `owner`; only if that needs no waiting unless it `waits`.
+    /// Acquires the lock for `owner`. Unless it `waits`, fails if the lock is not free.
     pub(crate) async fn hold(
         &self,
         owner: &Owner,
@@ -74,12 +74,12 @@ impl From<&Mutex> for AnyLock {
 }
 
 impl RwLock {
-    /// Its readers' side, for a [`MultiLock`](crate::MultiLock).
+    /// Returns the readers' side, for a [`MultiLock`](crate::MultiLock).
     pub fn reading(&self) -> AnyLock {
         AnyLock(Kind::Read(self.clone()))
     }
 
-    /// Its writers' side, for a [`MultiLock`](crate::MultiLock).
+    /// Returns the writers' side, for a [`MultiLock`](crate::MultiLock).
     pub fn writing(&self) -> AnyLock {
         AnyLock(Kind::Write(self.clone()))
     }

@@ -3,13 +3,14 @@ use docent_core::{Error, Fence, Guard, Held};
 use std::future::Future;
 use std::ops::Deref;
 
-/// Holds all locks of a [`MultiLock`](crate::MultiLock). It is lost as soon as one of them is; the others are
-/// held until it is dropped. It dereferences to [`Held`], which says whether all are still held.
+/// Guard of all locks of a [`MultiLock`](crate::MultiLock). It is lost as soon as one of the locks is lost;
+/// the other locks are held until the guard is dropped. Dereferences to [`Held`], which reports whether all
+/// locks are still held.
 ///
 /// # On drop
-/// All locks are released in the background, but for those that their owner holds besides: the deletes are
-/// submitted at once, and tried until they are done. It never blocks or panics, also outside a runtime.
-/// [`release`](Self::release) says when it is done.
+/// All locks are released in the background, except holds that their owner shares with other guards. The
+/// deletes are submitted immediately and retried until they succeed. The drop never blocks or panics, even
+/// outside a runtime. Call [`release`](Self::release) to wait until the nodes are deleted.
 #[derive(Debug)]
 #[must_use = "the locks are released when the guard is dropped"]
 pub struct MultiGuard {
@@ -22,12 +23,13 @@ impl MultiGuard {
         Self { hold, fences }
     }
 
-    /// The fencing token of the lock at `path`; `None` for paths that are read or not among them.
+    /// Returns the fencing token of the lock at `path`, or `None` if that lock is a read lock or not part of
+    /// the set.
     pub fn fence(&self, path: &str) -> Option<Fence> {
         self.fences().find_map(|(own, fence)| (own == path).then_some(fence))
     }
 
-    /// The fencing tokens, each with its path. Locks that are read have none.
+    /// Returns the fencing tokens, each with its path. Read locks have no fencing token.
     pub fn fences(&self) -> impl Iterator<Item = (&str, Fence)> {
         self.fences.iter().map(|(path, fence)| (path.as_str(), *fence))
     }
@@ -35,12 +37,13 @@ impl MultiGuard {
     /// Releases all locks and waits until their nodes are deleted.
     ///
     /// # Errors
-    /// `Lost` when one was lost before the servers answered. `Timeout` when no server could be reached in
-    /// time, `Closed` when the client was closed meanwhile: they are released in the background then, or with
-    /// their session. A lock that fails keeps no other from being released.
+    /// `Lost` if a lock was lost before the servers answered. `Timeout` if no server could be reached in
+    /// time, `Closed` if the client was closed meanwhile. After `Timeout` or `Closed` the locks are released
+    /// in the background or with their session. An error of one lock does not prevent the release of the
+    /// others.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: the release goes on in the background.
+    /// This method is cancel safe: the release continues in the background.
     pub async fn release(self) -> Result<(), Error> {
         self.hold.release().await
     }

@@ -2,7 +2,7 @@
 
 mod any_lock;
 mod guard;
-#[expect(clippy::module_inception, reason = "the folder is about it")]
+#[expect(clippy::module_inception, reason = "the folder is named after its main module")]
 mod multi_lock;
 
 pub use any_lock::AnyLock;

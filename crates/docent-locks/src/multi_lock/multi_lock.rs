@@ -7,81 +7,84 @@ use docent_core::{Error, planted};
 use std::future::Future;
 use std::time::Duration;
 
-/// Several locks as one: all are held, or none.
+/// Several locks as one: a guard holds all of them or none.
 ///
 /// # Expected flow
-/// The locks are acquired one after the other, in the order of their paths, and not as they were given: so no
-/// two [`MultiLock`]s wait for each other. The locks taken so far are released when one of them fails, times
-/// out or is given up.
+/// The locks are acquired one after another, in the order of their paths and not in the order in which they
+/// were passed. Therefore two [`MultiLock`]s never deadlock with each other. If a lock fails or times out, or
+/// the call is cancelled, the locks acquired so far are released.
 ///
 /// # Guarantees
-/// - Each lock keeps its own: exclusion, fairness, a fence for each path.
-/// - The guard is lost as soon as one of its locks is; the others are released with the guard.
-/// - One deadline for all: [`acquire_timeout`](Self::acquire_timeout) bounds the whole call.
-/// - A lock that is lost while others are waited for is noticed at once, and all are acquired anew. That all
-///   were held at the same moment is asked of a quorum before the guard is given, in one more trip.
+/// - Each lock keeps its own guarantees: mutual exclusion, fairness, and a fence for each path.
+/// - The guard is lost as soon as one of its locks is lost; the other locks are released with the guard.
+/// - One deadline covers all locks: [`acquire_timeout`](Self::acquire_timeout) bounds the whole call.
+/// - If a lock is lost while the call waits for another lock, the call releases the others and acquires all
+///   locks again, at the end of their lines. Before the guard is returned, one more round trip to a quorum
+///   confirms that all locks were held at the same time.
 ///
 /// # Assumptions
-/// All locks are of one client, and nobody holds one of them alone while waiting for another of them: that
-/// could deadlock, as anywhere. Curator's `InterProcessMultiLock` takes its locks in the order of its list:
-/// sort that by path.
+/// All locks belong to one client. No process holds one of these locks separately while it waits for another:
+/// that process and the `MultiLock` could deadlock, as with any locks. Curator's `InterProcessMultiLock`
+/// takes its locks in the order of its list: sort that list by path.
 ///
 /// # Re-entry
-/// By [`Owner`], as for each lock alone. A hold that the owner has besides is shared, and left to it.
+/// Re-entry is by [`Owner`], as for each single lock. A hold that the owner already has is shared, and
+/// remains held when the guard is dropped.
 #[derive(Debug, Clone)]
 pub struct MultiLock {
-    /// The locks, in the order of their paths.
+    /// Locks in the order of their paths.
     locks: Vec<AnyLock>,
 }
 
 impl MultiLock {
-    /// All of `locks`: mutexes, or [sides](crate::RwLock::writing) of read/write locks.
+    /// Combines `locks`: mutexes, or [sides](crate::RwLock::writing) of read/write locks.
     ///
     /// # Errors
-    /// `InvalidInput` when there is none, a path is given twice, or they are not of one client.
+    /// `InvalidInput` if there are no locks, if a path is given twice, or if the locks belong to different
+    /// clients.
     pub fn new<L: Into<AnyLock>>(locks: impl IntoIterator<Item = L>) -> Result<Self, Error> {
         let mut locks: Vec<AnyLock> = locks.into_iter().map(Into::into).collect();
         let invalid = |detail: String| Err(Error::invalid_input("multi_lock", detail));
-        let Some(first) = locks.first() else { return invalid("0 locks must be at least 1".to_owned()) };
+        let Some(first) = locks.first() else { return invalid("at least one lock must be given".to_owned()) };
         if let Some(other) = locks.iter().find(|lock| !lock.line().shares_client(first.line())) {
             return invalid(format!(
-                "lock {:?} must be of the same client as {:?}",
+                "lock {:?} must belong to the same client as {:?}",
                 other.path(),
                 first.path()
             ));
         }
         locks.sort_by(|one, other| one.path().cmp(other.path()));
         if let Some(pair) = locks.windows(2).find(|pair| pair[0].path() == pair[1].path()) {
-            return invalid(format!("lock {:?} must be given once", pair[0].path()));
+            return invalid(format!("lock {:?} must be given only once", pair[0].path()));
         }
         Ok(Self { locks })
     }
 
-    /// The paths of the locks, in the order in which they are acquired.
+    /// Returns the paths of the locks, in the order in which they are acquired.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.locks.iter().map(AnyLock::path)
     }
 
-    /// Waits until all locks are acquired, however long others hold them. Inside an [`Owner::scope`] it
-    /// re-enters what the ambient owner holds; the owner is the one at the time of this call, not of the
-    /// first poll.
+    /// Acquires all locks, waiting as long as necessary. Inside an [`Owner::scope`], re-enters the locks that
+    /// the ambient owner holds. The ambient owner is determined when this method is called, not at the first
+    /// poll.
     ///
     /// # Errors
-    /// The error of the first lock that failed: nothing is held then.
+    /// The error of the first lock that failed. No lock is held then.
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but you lose your place in all lines.
+    /// This method is cancel safe, but cancelling it loses your place in the queue of every lock.
     pub fn acquire(&self) -> impl Future<Output = Result<MultiGuard, AcquireError>> + Send + use<> {
         self.acquire_as(&Owner::current().unwrap_or_default())
     }
 
-    /// As [`acquire`](Self::acquire), for `owner`.
+    /// Acquires all locks for `owner`, like [`acquire`](Self::acquire).
     ///
     /// # Errors
-    /// As [`acquire`](Self::acquire).
+    /// Those of [`acquire`](Self::acquire).
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but you lose your place in all lines.
+    /// This method is cancel safe, but cancelling it loses your place in the queue of every lock.
     pub fn acquire_as(
         &self,
         owner: &Owner,
@@ -100,7 +103,11 @@ impl MultiLock {
                 match Box::pin(multi.take(&owner, true, &progress)).await {
                     Ok(Some(guard)) => return Ok(guard),
                     Ok(None) => {
-                        tracing::debug!("a lock was lost while others were waited for, taking all anew");
+                        // Event: One lock of a multi-lock was lost while the client waited for the other
+                        // locks. It acquires all locks again.
+                        tracing::debug!(
+                            "lost a lock while waiting for the others; acquiring all locks again"
+                        );
                     }
                     Err(error) => wait_out(multi.first(), error).await?,
                 }
@@ -111,8 +118,8 @@ impl MultiLock {
     /// Acquires all locks if each is free or held by the ambient owner.
     ///
     /// # Errors
-    /// [`AcquireError::Busy`] when one is not; `Timeout` when it took longer than the operation timeout in
-    /// all; else as [`acquire`](Self::acquire).
+    /// [`AcquireError::Busy`] if a lock is not free; `Timeout` if the whole call took longer than the
+    /// operation timeout; otherwise those of [`acquire`](Self::acquire).
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -121,19 +128,19 @@ impl MultiLock {
         async move {
             let progress = Progress::recorded();
             let taken = in_time(multi.first(), &progress, multi.take(&owner, false, &progress)).await?;
-            // One was lost while the others were taken.
+            // `None` means that a lock was lost while the others were being taken.
             taken.ok_or_else(|| AcquireError::busy(multi.first().path()))
         }
     }
 
-    /// As [`acquire`](Self::acquire), for at most `timeout`, which bounds the whole call.
+    /// Acquires all locks, like [`acquire`](Self::acquire), waiting at most `timeout` for the whole call.
     ///
     /// # Errors
-    /// [`AcquireError::TimedOut`] when that was not enough: nothing is held, and all tickets are being
-    /// removed. Else as [`acquire`](Self::acquire).
+    /// [`AcquireError::TimedOut`] if the timeout expired: no lock is held, and all tickets are being removed.
+    /// Otherwise those of [`acquire`](Self::acquire).
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but you lose your place in all lines.
+    /// This method is cancel safe, but cancelling it loses your place in the queue of every lock.
     pub fn acquire_timeout(
         &self,
         timeout: Duration,
@@ -143,12 +150,12 @@ impl MultiLock {
         with_timeout(timeout, self.first().clone(), progress, acquire)
     }
 
-    /// The line of the first lock.
+    /// Returns the line of the first lock.
     fn first(&self) -> &Line {
         self.locks[0].line()
     }
 
-    /// Takes one after the other; `None` when one was lost before all were held.
+    /// Takes the locks one after another. Returns `None` if a lock was lost before all were held.
     async fn take(
         &self,
         owner: &Owner,

@@ -5,7 +5,7 @@ use std::fmt;
 
 static KIND: RecipeKind = RecipeKind::new("mutex", "acquire");
 
-/// Text before the number in a contender's name, as in Curator's `InterProcessMutex`.
+/// Text before the sequence number in a contender's name, as in Curator's `InterProcessMutex`.
 const MARKER: &str = "lock-";
 
 /// Settings of a [`Mutex`].
@@ -22,22 +22,22 @@ impl MutexBuilder {
         Self { client: client.clone(), path: path.to_owned(), neighbours: Vec::new() }
     }
 
-    /// Waits for contenders of another kind, too: nodes whose names end with `marker` and ten digits, as
-    /// `__lock__` for kazoo's `Lock`. May be called for several kinds. Default none, but those of Curator's
-    /// and go-zookeeper's locks, which have our marker.
+    /// Also waits for contenders of another kind: nodes whose names end with `marker` and ten digits, such as
+    /// `__lock__` for kazoo's `Lock`. May be called for several kinds. By default the mutex waits only for
+    /// contenders with Docent's marker, which Curator's and go-zookeeper's locks also use.
     ///
-    /// They have to wait for ours as well, or both hold the lock: kazoo's does with
-    /// `extra_lock_patterns=["lock-"]`. Everybody at the path needs the same settings.
+    /// The other contenders have to wait for Docent's nodes as well; otherwise both hold the lock. Kazoo's
+    /// locks do with `extra_lock_patterns=["lock-"]`. All contenders at the path need the same settings.
     pub fn neighbours(mut self, marker: impl Into<String>) -> Self {
         self.neighbours.push(marker.into());
         self
     }
 
-    /// The mutex.
+    /// Builds the mutex.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule, or a marker is empty, contains '/', ends with a digit or
-    /// counts already.
+    /// `InvalidInput` if the path breaks a rule, or if a marker is empty, contains '/', ends with a digit or
+    /// is already used.
     pub fn build(self) -> Result<Mutex, Error> {
         Ok(Mutex { line: self.line()? })
     }

@@ -5,16 +5,16 @@ use std::future::Future;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Holds a [`Mutex`](crate::Mutex). Several guards of one owner share a hold; the lock is free when the last
-/// of them is gone.
+/// Guard of a [`Mutex`](crate::Mutex). Several guards of one owner share a hold; the lock is released with
+/// the last of them.
 ///
-/// It dereferences to [`Held`], which says whether it is still held, runs work for as long as it is, and
-/// writes to ZooKeeper only while it is.
+/// Dereferences to [`Held`], which reports whether the lock is still held, runs work only while the lock is
+/// held, and writes to ZooKeeper only while the lock is held.
 ///
 /// # On drop
-/// The last guard's drop releases the lock in the background: the delete is submitted at once, and tried
-/// until it is done. It never blocks or panics, also outside a runtime. [`release`](Self::release) says when
-/// it is done.
+/// Dropping the last guard releases the lock in the background: the delete of its node is submitted
+/// immediately and retried until it succeeds. The drop never blocks or panics, even outside a runtime. Call
+/// [`release`](Self::release) to wait until the node is deleted.
 #[derive(Debug)]
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct MutexGuard {
@@ -26,34 +26,34 @@ impl MutexGuard {
         Self { hold }
     }
 
-    /// The fencing token: higher than the fence of every earlier holder of this path. The same for all guards
-    /// of a hold.
+    /// Returns the fencing token, which is higher than the fence of every earlier holder of this path. All
+    /// guards of a hold have the same fence.
     pub fn fence(&self) -> Fence {
         self.hold.fence()
     }
 
-    /// The path of the lock's node.
+    /// Returns the path of the lock's node.
     pub fn path(&self) -> String {
         self.hold.path()
     }
 
-    /// Another guard of the same hold, without I/O and for any owner.
+    /// Returns another guard of the same hold, without I/O and for any owner.
     ///
     /// # Errors
-    /// [`Lost`] when the lock is lost.
+    /// [`Lost`] if the lock is lost.
     pub fn reenter(&self) -> Result<Self, Lost> {
         Ok(Self::new(reentered(Arc::clone(&self.hold))?))
     }
 
-    /// Gives up this guard. The last guard of a hold waits until the lock's node is deleted.
+    /// Releases this guard. The last guard of a hold waits until the lock's node is deleted.
     ///
     /// # Errors
-    /// `Lost` when the lock was lost before the servers answered. `Timeout` when no server could be reached
-    /// in time, `Closed` when the client was closed meanwhile: the lock is released in the background then,
-    /// or with its session.
+    /// `Lost` if the lock was lost before the servers answered. `Timeout` if no server could be reached in
+    /// time, `Closed` if the client was closed meanwhile. After `Timeout` or `Closed` the lock is released in
+    /// the background or with its session.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: the release goes on in the background.
+    /// This method is cancel safe: the release continues in the background.
     pub async fn release(self) -> Result<(), Error> {
         release(self.hold).await
     }

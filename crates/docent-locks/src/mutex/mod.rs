@@ -2,7 +2,7 @@
 
 mod builder;
 mod guard;
-#[expect(clippy::module_inception, reason = "the folder is about it")]
+#[expect(clippy::module_inception, reason = "the folder is named after its main module")]
 mod mutex;
 
 pub use builder::MutexBuilder;

@@ -8,40 +8,47 @@ use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
-/// A fair lock across processes, reentrant by [`Owner`].
+/// A fair lock shared by many processes, reentrant by [`Owner`].
 ///
 /// # Expected flow
-/// `acquire` takes a ticket (an ephemeral node with a number) below the lock's path. The lowest number holds
-/// the lock; each other ticket waits for its predecessor. Releasing deletes the node, which lets the next one
-/// hold. The layout is that of Curator's `InterProcessMutex`, and both exclude each other.
+/// `acquire` takes a ticket (an ephemeral sequential node) below the lock's path. The ticket with the lowest
+/// number holds the lock; every other ticket waits for its predecessor. A release deletes the node, so that
+/// the next ticket holds the lock. The layout is that of Curator's `InterProcessMutex`, and both exclude each
+/// other.
 ///
 /// # Guarantees
-/// - In the order of transactions at most one guard holds the lock, and their fences increase.
-/// - A guard whose client is cut off, paused or starved knows that it is lost before the servers give the
-///   lock away, unless its process was paused; then it knows at its next look, and the fence keeps a resource
-///   safe.
-/// - First come, first served: in the order in which the servers numbered the tickets.
-/// - A release wakes two waiters: the next one, and the one behind it, which looks ahead.
+/// - At most one guard holds the lock in the order of transactions, and fences increase from holder to
+///   holder.
+/// - A guard whose client is disconnected or starved learns that it is lost before the servers give the lock
+///   to the next contender. A paused process learns of the loss at its first check after the pause, and the
+///   fence protects the resource until then.
+/// - First come, first served, in the order in which the servers number the tickets.
+/// - A release wakes two waiters: the next holder, and the waiter behind it, which reads the line again.
 ///
 /// # Assumptions
-/// The session timeout is at least four ticks of the server, and the clock runs whenever the world does.
+/// The session timeout is at least four server ticks, and the clock does not stop while the machine is
+/// suspended.
 ///
 /// # What happens
-/// - *Link down:* a holder keeps the lock until its lease runs out; a waiter keeps its place.
-/// - *Session over:* a holder's guard is lost; a waiter takes a new ticket at the end of the line.
-/// - *Drop or cancel:* the ticket or lock is deleted in the background, whatever had been sent.
+/// - *Connection lost:* a holder keeps the lock until its [lease](docent_core::Held::lease_left) runs out; a
+///   waiter keeps its place. If the client reconnects and renews the lease in time, the guard stays held.
+/// - *Session expired:* a holder's guard is lost; a waiter takes a new ticket at the end of the line.
+/// - *Drop or cancel:* the ticket or lock is deleted in the background, even if its create was still in
+///   flight.
 ///
 /// # Tasks of one process
-/// Tasks that contend for a mutex are contenders like any others: each hand-off goes through the servers, and
-/// with eight contenders an acquire and its release are up to six requests. If many tasks of one process
+/// Tasks that contend for a mutex behave like any other contenders: each hand-off goes through the servers.
+/// With eight contenders, an acquire and its release take up to six requests. If many tasks of one process
 /// contend, use a [`SharedMutex`](crate::SharedMutex).
 ///
 /// # Caveats
-/// Not for mutual exclusion at a resource that cannot check fences and must never see two writers: no lock
-/// service can promise that to a process that is paused. Kazoo's locks take no part in the line, unless both
-/// sides are [told of each other](MutexBuilder::neighbours). Where contenders of another kind stand at the
-/// path, of a read/write lock, a semaphore, another layout of an election or an untold kazoo, whichever of
-/// ours comes later is refused with [`MixedKinds`](docent_core::ErrorKind::MixedKinds).
+/// A lock is not suitable for mutual exclusion at a resource that cannot check fences and must never have two
+/// writers: no lock service can guarantee that to a process that may be paused.
+///
+/// Kazoo's locks share the line only if both sides are [configured to](MutexBuilder::neighbours). If the path
+/// has contenders of another kind (a read/write lock, a semaphore, an election with another layout, or a
+/// kazoo lock that is not configured) and they came first, Docent's contender is refused with
+/// [`MixedKinds`](docent_core::ErrorKind::MixedKinds).
 ///
 /// Source: "Locks" in ZooKeeper's recipes, with the changes described for
 /// [`Ticket::wait`](docent_core::recipe::Ticket::wait).
@@ -51,21 +58,21 @@ pub struct Mutex {
 }
 
 impl Mutex {
-    /// The mutex at `path`. Parents are created on demand, as containers, which the servers delete when they
-    /// are empty.
+    /// Creates a handle for the mutex at `path`. Missing parents are created on demand as containers, which
+    /// the servers delete when they are empty.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule.
+    /// `InvalidInput` if the path breaks a rule.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
         Self::builder(client, path).build()
     }
 
-    /// Prepares a mutex with settings of its own.
+    /// Returns a builder for a mutex with custom settings.
     pub fn builder(client: &Client, path: &str) -> MutexBuilder {
         MutexBuilder::new(client, path)
     }
 
-    /// The mutex of this line.
+    /// Creates the mutex of this line.
     pub(crate) fn of(line: Line) -> Self {
         Self { line }
     }
@@ -79,37 +86,39 @@ impl Mutex {
         async move { Ok(MutexGuard::new(acquire.await?.own()?)) }
     }
 
-    /// The path, as it was given.
+    /// Returns the path that was passed to the constructor.
     pub fn path(&self) -> &str {
         self.line.path()
     }
 
-    /// Waits until the lock is acquired, however long others hold it. Inside an [`Owner::scope`] it re-enters
-    /// what the ambient owner holds; the owner is the one at the time of this call, not of the first poll.
+    /// Acquires the lock, waiting as long as necessary. Inside an [`Owner::scope`], re-enters the lock if the
+    /// ambient owner holds it. The ambient owner is determined when this method is called, not at the first
+    /// poll.
     ///
-    /// Acquires of one owner that wait at the same time share one place in the line. It waits for the
-    /// servers, too: an outage is waited out, whether it has its place yet or not.
-    /// [`acquire_timeout`](Self::acquire_timeout) gives up.
+    /// Concurrent acquires of one owner share one place in the line. The call waits through outages of the
+    /// servers, both before and after it has a place in the line. Use
+    /// [`acquire_timeout`](Self::acquire_timeout) to limit the wait.
     ///
     /// # Errors
-    /// [`AcquireError::Lost`] when the owner's hold is lost. [`AcquireError::WouldDeadlock`] when the owner
-    /// has the lock by a [`SharedMutex`](crate::SharedMutex). [`AcquireError::Core`] with `MixedKinds` when
-    /// contenders of another kind stand at the path; `NoAuth`, `AuthFailed`, `ShortLease`,
-    /// `SequenceExhausted`, `EnsembleRolledBack`, `Closed`.
+    /// [`AcquireError::Lost`] if the owner's hold is lost. [`AcquireError::WouldDeadlock`] if the owner holds
+    /// the lock through a [`SharedMutex`](crate::SharedMutex). [`AcquireError::Core`] with `MixedKinds` if
+    /// the path has contenders of another kind; with `NoAuth`, `AuthFailed`, `ShortLease`,
+    /// `SequenceExhausted`, `EnsembleRolledBack` or `Closed`.
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but you lose your place in the line.
+    /// This method is cancel safe, but cancelling it loses your place in the queue.
     pub fn acquire(&self) -> impl Future<Output = Result<MutexGuard, AcquireError>> + Send + use<> {
         self.enter(Owner::current(), Progress::unrecorded())
     }
 
-    /// As [`acquire`](Self::acquire), for `owner`: re-enters without I/O when that owner holds the lock.
+    /// Acquires the lock for `owner`, like [`acquire`](Self::acquire). Re-enters without I/O if `owner` holds
+    /// the lock.
     ///
     /// # Errors
-    /// As [`acquire`](Self::acquire).
+    /// Those of [`acquire`](Self::acquire).
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but you lose your place in the line.
+    /// This method is cancel safe, but cancelling it loses your place in the queue.
     pub fn acquire_as(
         &self,
         owner: &Owner,
@@ -117,12 +126,12 @@ impl Mutex {
         self.enter(Some(owner.clone()), Progress::unrecorded())
     }
 
-    /// Acquires the lock if it is free or held by the ambient owner. Looks first and writes only if the lock
+    /// Acquires the lock if it is free or held by the ambient owner. Reads first, and writes only if the lock
     /// is free.
     ///
     /// # Errors
-    /// [`AcquireError::Busy`] when somebody holds the lock or waits for it; `Timeout` when it took longer
-    /// than the operation timeout in all; else as [`acquire`](Self::acquire).
+    /// [`AcquireError::Busy`] if another client holds the lock or waits for it; `Timeout` if the whole call
+    /// took longer than the operation timeout; otherwise those of [`acquire`](Self::acquire).
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -131,14 +140,14 @@ impl Mutex {
         async move { Ok(MutexGuard::new(acquire.await?.own()?)) }
     }
 
-    /// As [`acquire`](Self::acquire), for at most `timeout`, which bounds the whole call.
+    /// Acquires the lock, like [`acquire`](Self::acquire), waiting at most `timeout` for the whole call.
     ///
     /// # Errors
-    /// [`AcquireError::TimedOut`] when that was not enough: its ticket is being removed. Else as
+    /// [`AcquireError::TimedOut`] if the timeout expired: the ticket is being removed. Otherwise those of
     /// [`acquire`](Self::acquire).
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but you lose your place in the line.
+    /// This method is cancel safe, but cancelling it loses your place in the queue.
     pub fn acquire_timeout(
         &self,
         timeout: Duration,
@@ -148,7 +157,7 @@ impl Mutex {
         with_timeout(timeout, self.line.clone(), progress, acquire)
     }
 
-    /// Holder and waiters, in the order of the line.
+    /// Returns the holder and the waiters, in the order of the line.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`.
@@ -160,14 +169,15 @@ impl Mutex {
         async move { line.participants().await }
     }
 
-    /// Asks a participant to give up its place: its guard's [`revoked`](docent_core::Held::revoked) resolves,
-    /// and it may ignore that. Works with Curator's revocation in both directions.
+    /// Asks a participant to give up its place: the [`revoked`](docent_core::Held::revoked) future of its
+    /// guard resolves. The participant may ignore the request. Compatible with Curator's revocation in both
+    /// directions.
     ///
     /// # Errors
-    /// `NoNode` when the participant has left, `NoAuth`, `Timeout`, `Closed`.
+    /// `NoNode` if the participant has left; `NoAuth`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: asking again does no harm.
+    /// This method is cancel safe. The request can be repeated without harm.
     pub fn revoke(
         &self,
         participant: &Participant,
@@ -176,14 +186,14 @@ impl Mutex {
         async move { line.revoke(&participant).await }
     }
 
-    /// Begins the numbers of the line anew, which is due when acquires fail with `SequenceExhausted`: after
-    /// 2^31 − 2^20 contenders. Fences go on increasing.
+    /// Resets the sequence numbers of the line. This is necessary when acquires fail with
+    /// `SequenceExhausted`, after 2^31 − 2^20 contenders. Fences continue to increase.
     ///
     /// # Errors
-    /// `NotEmpty` when somebody holds the lock or waits for it; `NoAuth`, `Timeout`, `Closed`.
+    /// `NotEmpty` if a client holds the lock or waits for it; `NoAuth`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: doing it again does no harm.
+    /// This method is cancel safe. The reset can be repeated without harm.
     pub fn reset(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         let line = self.line.clone();
         async move { line.reset().await }

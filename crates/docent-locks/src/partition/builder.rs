@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
-/// Time for which the members must stay the same before items are shared out.
+/// Default time for which the members must stay the same before the items are distributed.
 const SETTLE: Duration = Duration::from_secs(1);
 
 /// Settings of a [`Partitioner`].
@@ -25,14 +25,14 @@ impl PartitionerBuilder {
         Self { client: client.clone(), path: path.to_owned(), items, identity: None, settle: SETTLE }
     }
 
-    /// Sets the member's identity, by which members are ordered and which its node shows; the client's by
-    /// default. It must not contain '/'.
+    /// Sets the identity of the member. Members are ordered by identity, and the member's node shows it. The
+    /// default is the client's identity. It must not contain '/'.
     pub fn identity(self, identity: impl Into<String>) -> Self {
         Self { identity: Some(identity.into()), ..self }
     }
 
-    /// Sets the time for which the members must stay the same before a share is acquired; 1 s by default.
-    /// Longer, fewer shares are given up while many processes start one after the other.
+    /// Sets the time for which the members must stay the same before a share is acquired. Default 1 s. With a
+    /// longer time, fewer shares are given up while many processes start one after another.
     pub fn settle(self, settle: Duration) -> Self {
         Self { settle, ..self }
     }
@@ -40,7 +40,7 @@ impl PartitionerBuilder {
     /// Joins the group.
     ///
     /// # Errors
-    /// `InvalidInput` when the path, the identity or an item breaks a rule; `Closed`.
+    /// `InvalidInput` if the path, the identity or an item breaks a rule; `Closed`.
     pub fn join(self) -> Result<Partitioner, Error> {
         let Self { client, path, items, identity, settle } = self;
         let path = NodePath::new("partition", path)?;
@@ -67,7 +67,7 @@ pub(super) fn lock_path(path: &str, item: &str) -> Result<String, Error> {
     segment(&format!("{path}/locks"), item, "item", item)
 }
 
-/// The path of the child `name` of `folder`.
+/// Returns the path of the child `name` of `folder`.
 fn segment(folder: &str, name: &str, kind: &str, value: &str) -> Result<String, Error> {
     if value.is_empty() || value.contains('/') {
         let detail = format!("{kind} {value:?} must be the name of a node, without '/'");

@@ -1,28 +1,28 @@
-//! Names of the members' nodes, and the order by which members share the items: those of kazoo's
+//! Names of the members' nodes, and the order in which members share the items. Both are those of kazoo's
 //! `SetPartitioner`.
 
 use uuid::Uuid;
 
-/// Name of a member's node: an id of its own, and its identity.
+/// Returns a new name for a member's node: a random id and the member's identity.
 pub(super) fn member_name(identity: &str) -> String {
     format!("{}-{identity}", Uuid::new_v4().simple())
 }
 
-/// The identity in the name of a member's node; `None` for names of others.
+/// Returns the identity in the name of a member's node, or `None` for other nodes.
 pub fn identity(name: &str) -> Option<&str> {
     let (id, identity) = name.split_once('-')?;
     (id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(identity)
 }
 
-/// The members among the `names` of nodes, in the order that all of them agree on: by identity.
+/// Returns the members among the `names` of nodes, ordered by identity. All members agree on this order.
 pub(super) fn members<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut members: Vec<_> = names.into_iter().filter(|name| identity(name).is_some()).collect();
     members.sort_by_key(|name| (identity(name), *name));
     members.into_iter().map(str::to_owned).collect()
 }
 
-/// The items of the member `own` among `items`, which are sorted: beginning with its place in the order,
-/// every one that is a number of members further on. None when it is no member.
+/// Returns the items of the member `own` among the sorted `items`: starting with its position in the order,
+/// every n-th item, where n is the number of members. Returns no items if `own` is not a member.
 pub(super) fn share_of(own: &str, members: &[String], items: &[String]) -> Vec<String> {
     match members.iter().position(|member| member == own) {
         Some(place) => items.iter().skip(place).step_by(members.len()).cloned().collect(),
@@ -39,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn members_agree_on_an_order_and_others_do_not_count() {
+    fn members_agree_on_an_order_and_foreign_names_do_not_count() {
         let names = [name('f', "a-1"), name('0', "b"), "x-c".to_owned(), name('g', "d"), name('e', "a-1")];
         let expected = [name('e', "a-1"), name('f', "a-1"), name('0', "b")];
         assert_eq!(members(names.iter().map(String::as_str)), expected);

@@ -1,4 +1,4 @@
-//! A set of items, spread over the members of a group.
+//! A set of items, distributed over the members of a group.
 
 mod builder;
 mod layout;

@@ -11,35 +11,40 @@ use std::time::Duration;
 
 static KIND: RecipeKind = RecipeKind::new("partition", "acquire");
 
-/// Text before the number in a contender's name, as in kazoo's `Lock`.
+/// Text before the sequence number in a contender's name, as in kazoo's `Lock`.
 const MARKER: &str = "__lock__";
-/// Member of a group that shares a set of items, such as the shards of a table: each item is held by one
-/// member at most, and by one once the members have settled.
+/// Member of a group that distributes a set of items, such as the shards of a table. At most one member holds
+/// an item, and exactly one does once the members have settled.
 ///
 /// # Expected flow
-/// Every process makes one with the same path and items. [`acquire`](Self::acquire) waits until the members
-/// have settled and returns a [`Share`], which holds a lock for each of its items. When a member comes or
-/// goes [`Share::changed`] says so: the process finishes or stops its work, [releases](Share::release) the
-/// share and acquires the next one, which may have other items.
+/// Every process creates a partitioner with the same path and items. [`acquire`](Self::acquire) waits until
+/// the members have settled and returns a [`Share`], which holds a lock for each of its items. When a member
+/// joins or leaves, [`Share::changed`] resolves. The process then finishes or stops its work,
+/// [releases](Share::release) the share and acquires the next one, which may have other items.
 ///
-/// The layout is that of kazoo's `SetPartitioner`, which takes part in the same group: its states are
-/// `allocating` during `acquire`, `acquired` while a share is held, `release` once its `changed` has
-/// resolved, and `failure` when that says that it is lost.
+/// The layout is that of kazoo's `SetPartitioner`, which can join the same group. Its states correspond to
+/// this type as follows:
+///
+/// - `allocating`: `acquire` is running;
+/// - `acquired`: a share is held;
+/// - `release`: `changed` of the share has resolved;
+/// - `failure`: `changed` has reported that the share is lost.
 ///
 /// # Guarantees
-/// - No two shares hold one item: each has a [`Mutex`] of its own, with a fence.
-/// - Members with the same items that see the same members hold all of them, spread evenly: their numbers of
-///   items differ by one at most.
-/// - A share stays as it is until it is released or lost: another member waits for its items.
-/// - A new session makes the member's node anew under the same name, so that it keeps its place in the order.
+/// - No two shares hold the same item: each item has its own [`Mutex`], with a fence.
+/// - Members that have the same items and see the same members hold all items between them, spread evenly:
+///   their numbers of items differ by at most one.
+/// - A share stays the same until it is released or lost: another member waits for its items.
+/// - In a new session the member's node is re-created under the same name, so the member keeps its place in
+///   the order.
 ///
 /// # Assumptions
-/// Members release a share soon after it changed: items that move wait for that. Each member has an identity
-/// of its own. All have the same items; where they do not, an item that one of them lacks may be held by
-/// nobody.
+/// Members release a share soon after `changed` resolves, because items that move wait for the release. Each
+/// member has its own identity. All members have the same items; if an item is missing from a member's set,
+/// possibly no member holds it.
 ///
 /// # On drop
-/// It leaves the group, in the background. A share that it acquired stays held.
+/// The member leaves the group in the background. A share that it acquired stays held.
 ///
 /// # Examples
 /// ```no_run
@@ -63,7 +68,7 @@ const MARKER: &str = "__lock__";
 pub struct Partitioner {
     pub(super) client: Client,
     pub(super) path: NodePath,
-    /// Sorted.
+    /// Sorted names of the items.
     pub(super) items: Vec<String>,
     pub(super) own: String,
     pub(super) member: KeptNode,
@@ -72,11 +77,11 @@ pub struct Partitioner {
 }
 
 impl Partitioner {
-    /// Joins the group at `path`, which shares `items`: names of nodes, each counted once. An empty set is
-    /// allowed.
+    /// Joins the group at `path`, which distributes `items`. Each item is used as a node's name; duplicates
+    /// are ignored. An empty set is allowed.
     ///
     /// # Errors
-    /// `InvalidInput` when the path or an item breaks a rule, such as an item that contains '/'; `Closed`.
+    /// `InvalidInput` if the path or an item breaks a rule, such as an item that contains '/'; `Closed`.
     pub fn new<I: Into<String>>(
         client: &Client,
         path: &str,
@@ -85,7 +90,7 @@ impl Partitioner {
         Self::builder(client, path, items).join()
     }
 
-    /// Prepares a member with settings of its own.
+    /// Returns a builder for a member with custom settings.
     pub fn builder<I: Into<String>>(
         client: &Client,
         path: &str,
@@ -94,30 +99,30 @@ impl Partitioner {
         PartitionerBuilder::new(client, path, items.into_iter().map(Into::into).collect())
     }
 
-    /// The path, as it was given.
+    /// Returns the path that was passed to the constructor.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// Number of members now, as far as is known; 0 before they were read.
+    /// Returns the number of members known so far; 0 before the members were read.
     pub fn members(&self) -> usize {
-        self.known().len()
+        self.current_members().len()
     }
 
-    /// Waits until the members have settled and all items of this one are held, however long others hold
-    /// them; an outage of the servers is waited out. Begins anew when a member comes or goes meanwhile. With
-    /// more members than items a share may be empty.
+    /// Waits until the members have settled and this member holds all its items, as long as necessary. An
+    /// outage of the servers is waited out. Starts again if a member joins or leaves meanwhile. With more
+    /// members than items a share may be empty.
     ///
-    /// A share that this one acquired before is waited for, too, as far as the new one has the same items:
-    /// release or drop that first.
+    /// This call also waits for the items of a share that this partitioner acquired before. Release or drop
+    /// that share first.
     ///
     /// # Errors
-    /// As [`Mutex::acquire`], and `NoAuth` when the members may not be listed; `NodeExists` when the member's
-    /// node is taken by somebody else.
+    /// Those of [`Mutex::acquire`]; `NoAuth` if the members cannot be listed; `NodeExists` if another
+    /// client's node has the name of the member's node.
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but you lose your place in the lines: the locks are released in the
-    /// background.
+    /// This method is cancel safe, but cancelling it loses your place in the queue of every item. The locks
+    /// are released in the background.
     pub async fn acquire(&self) -> Result<Share, AcquireError> {
         let mut events = self.party.changes();
         loop {
@@ -131,8 +136,8 @@ impl Partitioner {
                 }
                 guard = self.lock(&items) => guard?,
             };
-            // Dropped otherwise, which releases the locks.
-            if self.known() == members {
+            // If the members have changed, dropping the guard releases the locks.
+            if self.current_members() == members {
                 return Ok(Share::new(items, members, guard, self.party.clone()));
             }
         }
@@ -148,14 +153,14 @@ impl Partitioner {
             Ok::<_, Error>(Mutex::of(line))
         };
         let locks = MultiLock::new(items.iter().map(lock).collect::<Result<Vec<_>, _>>()?)?;
-        // Not as the ambient owner: a share of that would be re-entered.
+        // Does not use the ambient owner, which could re-enter the locks of an earlier share.
         Box::pin(locks.acquire_as(&Owner::default())).await.map(Some)
     }
 
-    /// The members, once they are known to have stayed the same for a while and this one is among them.
+    /// Returns the members, once they have stayed the same for the settling time and include this member.
     async fn settled(&self, events: &mut ChildrenEvents) -> Result<Vec<String>, AcquireError> {
         loop {
-            let members = self.known();
+            let members = self.current_members();
             if self.party.is_stale() || !members.contains(&self.own) {
                 self.party_changes(events).await?;
                 continue;
@@ -168,8 +173,8 @@ impl Partitioner {
         }
     }
 
-    /// Waits for news of the members, and looks meanwhile whether the servers refuse the member's node or the
-    /// list.
+    /// Waits for a change of the members. Meanwhile checks whether the servers refuse the member's node or
+    /// the listing.
     async fn party_changes(&self, events: &mut ChildrenEvents) -> Result<(), AcquireError> {
         let refused = async {
             loop {
@@ -183,8 +188,9 @@ impl Partitioner {
                 {
                     return error;
                 }
-                // Both are as they should be: the list will show it, or a wait that was cut short goes on.
-                tokio::time::sleep(LOOK_AGAIN).await;
+                // Both succeeded or failed with a retryable error: waits for the list to change, and checks
+                // again.
+                tokio::time::sleep(RECHECK_PAUSE).await;
             }
         };
         tokio::select! {
@@ -197,33 +203,33 @@ impl Partitioner {
         }
     }
 
-    fn known(&self) -> Vec<String> {
-        known(&self.party)
+    fn current_members(&self) -> Vec<String> {
+        current_members(&self.party)
     }
 
-    /// Leaves the group, and waits until the member's node is gone, at most for the operation timeout.
+    /// Leaves the group, and waits until the member's node is deleted, at most for the operation timeout.
     ///
     /// # Errors
-    /// `Timeout` when no server could be reached in time: it leaves in the background. `Closed`: the node
-    /// goes with its session.
+    /// `Timeout` if no server could be reached in time: the member leaves in the background. `Closed`: the
+    /// node is deleted with its session.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: leaving goes on.
+    /// This method is cancel safe: leaving continues in the background.
     pub async fn leave(self) -> Result<(), Error> {
         self.member.remove().await
     }
 }
 
-/// Pause between looks at a member that is not in the list yet.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// Pause between checks of a member that is not in the list yet.
+const RECHECK_PAUSE: Duration = Duration::from_secs(1);
 
-/// The members that are known now.
-pub(super) fn known(party: &ChildrenCache) -> Vec<String> {
+/// Returns the members known now.
+pub(super) fn current_members(party: &ChildrenCache) -> Vec<String> {
     let current = party.current();
     members(current.iter().map(|(name, _)| &**name))
 }
 
-/// Waits until the members are others than `members`.
+/// Waits until the members differ from `members`.
 ///
 /// # Errors
 /// `Closed`.
@@ -232,7 +238,7 @@ pub(super) async fn changed(
     events: &mut ChildrenEvents,
     members: &[String],
 ) -> Result<(), Error> {
-    while known(party) == members {
+    while current_members(party) == members {
         if events.next().await.is_none() {
             return Err(Error::closed("partition", party.path()));
         }

@@ -1,4 +1,4 @@
-use super::partitioner::{changed, known};
+use super::partitioner::{changed, current_members};
 use crate::MultiGuard;
 use docent_core::{ChildrenCache, Error, Fence, Lost, LostReason};
 use std::fmt;
@@ -8,7 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Items that one member of a [`Partitioner`](crate::Partitioner) holds, each by a lock.
 ///
 /// # On drop
-/// The locks are released in the background. [`release`](Self::release) says when that is done.
+/// The locks are released in the background. Call [`release`](Self::release) to wait until the nodes are
+/// deleted.
 #[must_use = "the items are released when the share is dropped"]
 pub struct Share {
     items: Vec<String>,
@@ -16,12 +17,12 @@ pub struct Share {
     /// `None` for a share without items.
     guard: Option<MultiGuard>,
     party: ChildrenCache,
-    told: Mutex<Told>,
+    reported: Mutex<Reported>,
 }
 
-/// Reasons that [`Share::changed`] told by now.
-struct Told {
-    /// The members as of then.
+/// State that [`Share::changed`] has reported so far.
+struct Reported {
+    /// Members at the time of the last report.
     members: Vec<String>,
     lost: bool,
 }
@@ -30,9 +31,10 @@ struct Told {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ShareEnd {
-    /// A member came or went: others may wait for the items. They are held until the share is released.
+    /// A member joined or left, so other members may wait for the items. The items are held until the share
+    /// is released.
     MembersChanged,
-    /// The items are not held any more.
+    /// The items are no longer held.
     Lost(LostReason),
 }
 
@@ -52,42 +54,42 @@ impl Share {
         guard: Option<MultiGuard>,
         party: ChildrenCache,
     ) -> Self {
-        let told = Mutex::new(Told { members: members.clone(), lost: false });
-        Self { items, members, guard, party, told }
+        let reported = Mutex::new(Reported { members: members.clone(), lost: false });
+        Self { items, members, guard, party, reported }
     }
 
-    /// The items, sorted. None where there are more members than items.
+    /// Returns the items, sorted. May be empty if there are more members than items.
     pub fn items(&self) -> &[String] {
         &self.items
     }
 
-    /// Number of members that the items were shared among.
+    /// Returns the number of members among which the items were distributed.
     pub fn members(&self) -> usize {
         self.members.len()
     }
 
-    /// The locks of the items, for transactions and fences; `None` for a share without items.
+    /// Returns the locks of the items, for transactions and fences; `None` for a share without items.
     pub fn guard(&self) -> Option<&MultiGuard> {
         self.guard.as_ref()
     }
 
-    /// The fencing token of an item; `None` for one that is not in this share.
+    /// Returns the fencing token of an item, or `None` if the item is not in this share.
     pub fn fence(&self, item: &str) -> Option<Fence> {
         let mut fences = self.guard.as_ref()?.fences();
         fences.find_map(|(path, fence)| (path.rsplit('/').next() == Some(item)).then_some(fence))
     }
 
-    /// True while it is certain that all items are held, without I/O. A share without items always is.
+    /// Returns whether all items are certainly held. Does no I/O. Always true for a share without items.
     pub fn is_held(&self) -> bool {
         self.guard.as_ref().is_none_or(|guard| guard.is_held())
     }
 
-    fn told(&self) -> MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn reported(&self) -> MutexGuard<'_, Reported> {
+        self.reported.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until the share should be given up, for another reason than it told before, and says why. `None`
-    /// once it has told that the items are lost, or the client is closed.
+    /// Waits until the share should be given up for a reason that was not reported before, and returns the
+    /// reason. Returns `None` if the loss of the items was already reported, or if the client is closed.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -100,39 +102,39 @@ impl Share {
             }
         };
         let members = {
-            let told = self.told();
-            if told.lost {
+            let reported = self.reported();
+            if reported.lost {
                 return None;
             }
-            told.members.clone()
+            reported.members.clone()
         };
         tokio::select! {
             biased;
             reason = lost => {
-                self.told().lost = true;
+                self.reported().lost = true;
                 Some(ShareEnd::Lost(reason))
             }
             changed = changed(&self.party, &mut events, &members) => {
                 changed.ok()?;
-                self.told().members = known(&self.party);
+                self.reported().members = current_members(&self.party);
                 Some(ShareEnd::MembersChanged)
             }
         }
     }
 
-    /// True when the members are those that the items were shared among, as far as is known, and the items
-    /// are held: no I/O.
+    /// Returns whether the members known now are those among which the items were distributed, and the items
+    /// are held. Does no I/O.
     pub fn is_current(&self) -> bool {
-        self.is_held() && known(&self.party) == self.members
+        self.is_held() && current_members(&self.party) == self.members
     }
 
-    /// Runs `future` for as long as all items are held; it goes on while members come and go.
+    /// Runs `future` while all items are held. The future keeps running when members join or leave.
     ///
     /// # Errors
-    /// [`Lost`] as soon as an item is lost; `future` is dropped then.
+    /// [`Lost`] as soon as an item is lost; `future` is then dropped.
     ///
     /// # Cancel safety
-    /// As cancel safe as `future`.
+    /// This method is cancel safe if `future` is.
     pub async fn run<F: Future>(&self, future: F) -> Result<F::Output, Lost> {
         match &self.guard {
             Some(guard) => guard.run(future).await,
@@ -140,13 +142,13 @@ impl Share {
         }
     }
 
-    /// Releases the items and waits until their locks are free for others.
+    /// Releases the items and waits until their locks are free.
     ///
     /// # Errors
-    /// As [`MultiGuard::release`].
+    /// Those of [`MultiGuard::release`].
     ///
     /// # Cancel safety
-    /// This method is cancel safe: the release goes on in the background.
+    /// This method is cancel safe: the release continues in the background.
     pub async fn release(self) -> Result<(), Error> {
         match self.guard {
             Some(guard) => guard.release().await,

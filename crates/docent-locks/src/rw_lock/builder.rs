@@ -5,7 +5,7 @@ use std::fmt;
 
 static KIND: RecipeKind = RecipeKind::new("rw_lock", "acquire");
 
-/// Text before the numbers of writers and readers, as in Curator's `InterProcessReadWriteLock`.
+/// Text before the sequence numbers of writers and readers, as in Curator's `InterProcessReadWriteLock`.
 const WRITER: &str = "__WRIT__";
 const READER: &str = "__READ__";
 
@@ -23,28 +23,30 @@ impl RwLockBuilder {
         Self { client: client.clone(), path: path.to_owned(), neighbours: Vec::new() }
     }
 
-    /// Counts nodes of others as writers, too: those whose names end with `marker` and ten digits, as
-    /// `__lock__` for kazoo's `WriteLock`. May be called for several kinds. Default none.
+    /// Also counts nodes of another kind as writers: nodes whose names end with `marker` and ten digits, such
+    /// as `__lock__` for kazoo's `WriteLock`. May be called for several kinds. Default none.
     ///
-    /// They have to wait for ours as well, or both hold the lock: kazoo's `WriteLock` does with
-    /// `extra_lock_patterns=["__WRIT__", "__READ__"]`. Everybody at the path needs the same settings.
+    /// The other contenders have to wait for Docent's nodes as well; otherwise both hold the lock. Kazoo's
+    /// `WriteLock` does with `extra_lock_patterns=["__WRIT__", "__READ__"]`. All contenders at the path need
+    /// the same settings.
     pub fn neighbour_writers(mut self, marker: impl Into<String>) -> Self {
         self.neighbours.push((marker.into(), Role::Exclusive));
         self
     }
 
-    /// As [`neighbour_writers`](Self::neighbour_writers), but as readers: `__rlock__` for kazoo's `ReadLock`,
-    /// which waits for our writers with `extra_lock_patterns=["__WRIT__"]`.
+    /// Counts nodes of another kind as readers, like [`neighbour_writers`](Self::neighbour_writers) does for
+    /// writers: `__rlock__` for kazoo's `ReadLock`, which waits for Docent's writers with
+    /// `extra_lock_patterns=["__WRIT__"]`.
     pub fn neighbour_readers(mut self, marker: impl Into<String>) -> Self {
         self.neighbours.push((marker.into(), Role::Shared));
         self
     }
 
-    /// The lock.
+    /// Builds the lock.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule, or a marker is empty, contains '/', ends with a digit or
-    /// counts already.
+    /// `InvalidInput` if the path breaks a rule, or if a marker is empty, contains '/', ends with a digit or
+    /// is already used.
     pub fn build(self) -> Result<RwLock, Error> {
         let (mut writers, mut readers) = Line::sides(&self.client, &self.path, &KIND, WRITER, READER)?;
         for (marker, role) in self.neighbours {

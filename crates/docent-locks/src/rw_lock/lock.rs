@@ -8,48 +8,58 @@ use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
-/// A fair lock across processes for many readers or one writer, reentrant by [`Owner`].
+/// A fair lock for many readers or one writer, shared by many processes and reentrant by [`Owner`].
 ///
 /// # Expected flow
-/// Readers and writers take tickets in one line. A writer waits for everybody ahead of it and watches its
-/// predecessor; a reader waits for the writers ahead of it and watches the nearest of them. The layout is
+/// Readers and writers take tickets in one line. A writer waits for all tickets ahead of it and watches its
+/// predecessor. A reader waits for the writers ahead of it and watches the nearest of them. The layout is
 /// that of Curator's `InterProcessReadWriteLock`, and both exclude each other.
 ///
 /// # Guarantees
-/// - In the order of transactions a writer is alone, and the fences of writers increase.
-/// - Nobody is starved: a reader that comes after a waiting writer waits for it.
-/// - [`downgrade`](WriteGuard::downgrade) makes a writer a reader with no moment for another writer in
-///   between.
+/// - A writer is alone in the order of transactions, and the fences of writers increase.
+/// - No contender starves: a reader that arrives after a waiting writer waits for that writer.
+/// - [`downgrade`](WriteGuard::downgrade) turns a writer into a reader without a moment in which another
+///   writer could take the lock.
 /// - A release wakes the waiters that watch its ticket: the readers right behind a writer, or one writer. The
-///   writer looks at the line again before it takes its turn; readers ask for no more than the few writers
-///   that they knew ahead.
-/// - A guard that is cut off, paused or starved knows that it is lost as [`Mutex`](crate::Mutex)'s does.
+///   writer reads the line again before it takes its turn; readers only check the few writers that they knew
+///   to be ahead.
+/// - A guard whose client is disconnected, paused or starved learns of its loss like the guard of a
+///   [`Mutex`](crate::Mutex).
 ///
 /// # Assumptions
-/// The session timeout is at least four ticks of the server, and the clock runs whenever the world does.
+/// The session timeout is at least four server ticks, and the clock does not stop while the machine is
+/// suspended.
 ///
 /// # Re-entry
-/// An owner that writes may write again, and one that reads may read again, without I/O. An owner that writes
-/// may read as well: it takes a reader's node in the writer's place, in one round trip, as Curator does, with
-/// the writer's fence. Once the writer's guards are gone, released, dropped or lost, the reader goes on and
-/// lets other readers in, as after a [`downgrade`](WriteGuard::downgrade). An owner that reads and wants to
-/// write would wait for itself: that is refused with [`AcquireError::WouldDeadlock`] at once.
-/// Without an owner that cannot be seen, and waits for ever. All this holds from the moment on at which a
-/// task of the owner begins to wait: a task that wants to read then joins a writer of the same owner, and one
-/// that wants to write is refused beside a reader.
+/// | An owner that | may also read | may also write |
+/// |---|---|---|
+/// | reads | yes, without I/O | no: [`AcquireError::WouldDeadlock`] |
+/// | writes | yes, in one round trip | yes, without I/O |
+///
+/// An owner that writes and then reads takes a reader's node in the writer's place, as Curator does, with the
+/// writer's fence. Once the writer's guards are released, dropped or lost, the reader remains and lets other
+/// readers in, as after a [`downgrade`](WriteGuard::downgrade).
+///
+/// An owner that reads and wants to write would wait for itself, so the call is refused immediately. Without
+/// an owner the lock cannot detect this case, and the call waits forever.
+///
+/// These rules already apply while a task of the owner waits. If one task waits to write, another task that
+/// wants to read waits for it and then reads in the writer's place. If one task waits to read, another task
+/// that wants to write is refused.
 ///
 /// # What happens
-/// As with [`Mutex`](crate::Mutex): a cut link costs no place and no hold before its lease runs out, the end
-/// of a session loses guards and sends waiters to the end of the line, drop and cancel clean up in the
+/// The behaviour is that of a [`Mutex`](crate::Mutex). After a lost connection, a waiter keeps its place in
+/// the line, and a holder keeps the lock until its lease runs out. If the session ends, guards are lost and
+/// waiters go to the end of the line. Nodes of dropped guards and cancelled calls are deleted in the
 /// background.
 ///
 /// # Caveats
-/// Readers have no fence: a resource cannot tell a late reader from others. Data that must not be read
-/// half-written needs a version of its own. Kazoo's locks take no part in the line, unless both sides are
-/// [told of each other](RwLockBuilder::neighbour_writers).
+/// Readers have no fence: a resource cannot distinguish a late reader from others. Data that must not be read
+/// half-written needs its own version. Kazoo's locks share the line only if both sides are [configured
+/// to](RwLockBuilder::neighbour_writers).
 ///
-/// Source: "Shared Locks" in ZooKeeper's recipes, with Curator's layout and its rule for a writer that steps
-/// down.
+/// Source: "Shared Locks" in ZooKeeper's recipes, with Curator's layout and its rule for a writer that
+/// downgrades.
 #[derive(Clone)]
 pub struct RwLock {
     pub(crate) writers: Line,
@@ -57,48 +67,48 @@ pub struct RwLock {
 }
 
 impl RwLock {
-    /// The lock at `path`. Parents are created on demand, as containers, which the servers delete when they
-    /// are empty.
+    /// Creates a handle for the lock at `path`. Missing parents are created on demand as containers, which
+    /// the servers delete when they are empty.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule.
+    /// `InvalidInput` if the path breaks a rule.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
         Self::builder(client, path).build()
     }
 
-    /// Prepares a lock with settings of its own.
+    /// Returns a builder for a lock with custom settings.
     pub fn builder(client: &Client, path: &str) -> RwLockBuilder {
         RwLockBuilder::new(client, path)
     }
 
-    /// The path, as it was given.
+    /// Returns the path that was passed to the constructor.
     pub fn path(&self) -> &str {
         self.writers.path()
     }
 
-    /// Waits until the lock can be read, however long that takes. Inside an [`Owner::scope`] it re-enters
-    /// what the ambient owner reads or writes; the owner is the one at the time of this call, not of the
-    /// first poll.
+    /// Acquires the lock for reading, waiting as long as necessary. Inside an [`Owner::scope`], re-enters the
+    /// lock if the ambient owner reads or writes. The ambient owner is determined when this method is called,
+    /// not at the first poll. An outage of the servers is waited out.
     ///
     /// # Errors
-    /// [`AcquireError::Lost`] when the owner's hold is lost. [`AcquireError::Core`] with `MixedKinds` when
-    /// contenders of another kind stand at the path; `NoAuth`, `AuthFailed`, `ShortLease`,
-    /// `SequenceExhausted`, `EnsembleRolledBack`, `Closed`: an outage of the servers is waited out.
+    /// [`AcquireError::Lost`] if the owner's hold is lost. [`AcquireError::Core`] with `MixedKinds` if the
+    /// path has contenders of another kind; with `NoAuth`, `AuthFailed`, `ShortLease`, `SequenceExhausted`,
+    /// `EnsembleRolledBack` or `Closed`.
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but you lose your place in the line.
+    /// This method is cancel safe, but cancelling it loses your place in the queue.
     pub fn read(&self) -> impl Future<Output = Result<ReadGuard, AcquireError>> + Send + use<> {
         self.enter_to_read(Owner::current(), Progress::unrecorded())
     }
 
-    /// As [`read`](Self::read), for `owner`: re-enters without I/O when that owner reads, and reads in its
-    /// own place when it writes.
+    /// Acquires the lock for reading for `owner`, like [`read`](Self::read). Re-enters without I/O if `owner`
+    /// reads, and reads in the writer's place if `owner` writes.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// Those of [`read`](Self::read).
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but you lose your place in the line.
+    /// This method is cancel safe, but cancelling it loses your place in the queue.
     pub fn read_as(
         &self,
         owner: &Owner,
@@ -106,12 +116,12 @@ impl RwLock {
         self.enter_to_read(Some(owner.clone()), Progress::unrecorded())
     }
 
-    /// Reads if no writer holds the lock or waits for it, or if the ambient owner reads or writes. Looks
-    /// first and writes to ZooKeeper only if the lock is free for readers.
+    /// Acquires the lock for reading if no writer holds the lock or waits for it, or if the ambient owner
+    /// reads or writes. Lists the line first, and creates a ticket only if the lock is free for readers.
     ///
     /// # Errors
-    /// [`AcquireError::Busy`] when a writer holds the lock or waits for it; `Timeout` when it took longer
-    /// than the operation timeout in all; else as [`read`](Self::read).
+    /// [`AcquireError::Busy`] if a writer holds the lock or waits for it; `Timeout` if the whole call took
+    /// longer than the operation timeout; otherwise those of [`read`](Self::read).
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -120,14 +130,15 @@ impl RwLock {
         async move { Ok(ReadGuard::new(acquire.await?.own()?)) }
     }
 
-    /// As [`read`](Self::read), for at most `timeout`, which bounds the whole call.
+    /// Acquires the lock for reading, like [`read`](Self::read), waiting at most `timeout` for the whole
+    /// call.
     ///
     /// # Errors
-    /// [`AcquireError::TimedOut`] when that was not enough: its ticket is being removed. Else as
+    /// [`AcquireError::TimedOut`] if the timeout expired: the ticket is being removed. Otherwise those of
     /// [`read`](Self::read).
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but you lose your place in the line.
+    /// This method is cancel safe, but cancelling it loses your place in the queue.
     pub fn read_timeout(
         &self,
         timeout: Duration,
@@ -137,26 +148,27 @@ impl RwLock {
         with_timeout(timeout, self.readers.clone(), progress, acquire)
     }
 
-    /// Waits until the lock can be written, however long that takes. Inside an [`Owner::scope`] it re-enters
-    /// what the ambient owner writes.
+    /// Acquires the lock for writing, waiting as long as necessary. Inside an [`Owner::scope`], re-enters the
+    /// lock if the ambient owner writes.
     ///
     /// # Errors
-    /// [`AcquireError::WouldDeadlock`] at once when the owner reads, or waits to. Else as
+    /// [`AcquireError::WouldDeadlock`] immediately if the owner reads or waits to read. Otherwise those of
     /// [`read`](Self::read).
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but you lose your place in the line.
+    /// This method is cancel safe, but cancelling it loses your place in the queue.
     pub fn write(&self) -> impl Future<Output = Result<WriteGuard, AcquireError>> + Send + use<> {
         self.enter_to_write(Owner::current(), Progress::unrecorded())
     }
 
-    /// As [`write`](Self::write), for `owner`: re-enters without I/O when that owner writes.
+    /// Acquires the lock for writing for `owner`, like [`write`](Self::write). Re-enters without I/O if
+    /// `owner` writes.
     ///
     /// # Errors
-    /// As [`write`](Self::write).
+    /// Those of [`write`](Self::write).
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but you lose your place in the line.
+    /// This method is cancel safe, but cancelling it loses your place in the queue.
     pub fn write_as(
         &self,
         owner: &Owner,
@@ -164,12 +176,12 @@ impl RwLock {
         self.enter_to_write(Some(owner.clone()), Progress::unrecorded())
     }
 
-    /// Writes if nobody holds the lock or waits for it, or if the ambient owner writes. Looks first and
-    /// writes to ZooKeeper only if the lock is free.
+    /// Acquires the lock for writing if no client holds the lock or waits for it, or if the ambient owner
+    /// writes. Lists the line first, and creates a ticket only if the lock is free.
     ///
     /// # Errors
-    /// [`AcquireError::Busy`] when somebody holds the lock or waits for it; `Timeout` when it took longer
-    /// than the operation timeout in all; else as [`write`](Self::write).
+    /// [`AcquireError::Busy`] if another client holds the lock or waits for it; `Timeout` if the whole call
+    /// took longer than the operation timeout; otherwise those of [`write`](Self::write).
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -179,14 +191,15 @@ impl RwLock {
         async move { Ok(WriteGuard::new(acquire.await?.own()?, owner.unwrap_or_default(), readers)) }
     }
 
-    /// As [`write`](Self::write), for at most `timeout`, which bounds the whole call.
+    /// Acquires the lock for writing, like [`write`](Self::write), waiting at most `timeout` for the whole
+    /// call.
     ///
     /// # Errors
-    /// [`AcquireError::TimedOut`] when that was not enough: its ticket is being removed. Else as
+    /// [`AcquireError::TimedOut`] if the timeout expired: the ticket is being removed. Otherwise those of
     /// [`write`](Self::write).
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but you lose your place in the line.
+    /// This method is cancel safe, but cancelling it loses your place in the queue.
     pub fn write_timeout(
         &self,
         timeout: Duration,
@@ -196,7 +209,7 @@ impl RwLock {
         with_timeout(timeout, self.writers.clone(), progress, acquire)
     }
 
-    /// Readers and writers that hold or wait, in the order of the line.
+    /// Returns the readers and writers that hold or wait, in the order of the line.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`.
@@ -208,14 +221,14 @@ impl RwLock {
         async move { line.participants().await }
     }
 
-    /// Asks a participant to give up its place: its guard's `revoked` resolves, and it may ignore that. Works
-    /// with Curator's revocation in both directions.
+    /// Asks a participant to give up its place: the `revoked` future of its guard resolves. The participant
+    /// may ignore the request. Compatible with Curator's revocation in both directions.
     ///
     /// # Errors
-    /// `NoNode` when the participant has left, `NoAuth`, `Timeout`, `Closed`.
+    /// `NoNode` if the participant has left; `NoAuth`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: asking again does no harm.
+    /// This method is cancel safe. The request can be repeated without harm.
     pub fn revoke(
         &self,
         participant: &Participant,
@@ -224,14 +237,14 @@ impl RwLock {
         async move { line.revoke(&participant).await }
     }
 
-    /// Begins the numbers of the line anew, which is due when acquires fail with `SequenceExhausted`. Fences
-    /// go on increasing.
+    /// Resets the sequence numbers of the line. This is necessary when acquires fail with
+    /// `SequenceExhausted`. Fences continue to increase.
     ///
     /// # Errors
-    /// `NotEmpty` when somebody holds the lock or waits for it; `NoAuth`, `Timeout`, `Closed`.
+    /// `NotEmpty` if a client holds the lock or waits for it; `NoAuth`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: doing it again does no harm.
+    /// This method is cancel safe. The reset can be repeated without harm.
     pub fn reset(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         let line = self.writers.clone();
         async move { line.reset().await }

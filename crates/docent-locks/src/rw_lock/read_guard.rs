@@ -5,16 +5,17 @@ use std::future::Future;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Reads under an [`RwLock`](crate::RwLock). Several guards of one owner share a hold; it ends with the last
-/// of them.
+/// Guard of an [`RwLock`](crate::RwLock) for reading. Several guards of one owner share a hold; the hold ends
+/// with the last of them.
 ///
-/// It dereferences to [`Held`], which says whether it is still held. Its [`fence`](Held::fence) is that of
-/// the writer, if its owner wrote when it began to read, or if it was downgraded from a writer. Other readers
-/// have none.
+/// Dereferences to [`Held`], which reports whether the lock is still held. If the owner wrote when it began
+/// to read, or if the guard was downgraded from a writer, its [`fence`](Held::fence) is that of the writer.
+/// Other readers have no fence.
 ///
 /// # On drop
-/// The last guard's drop releases in the background: the delete is submitted at once, and tried until it is
-/// done. It never blocks or panics, also outside a runtime. [`release`](Self::release) says when it is done.
+/// Dropping the last guard releases the lock in the background: the delete of its node is submitted
+/// immediately and retried until it succeeds. The drop never blocks or panics, even outside a runtime. Call
+/// [`release`](Self::release) to wait until the node is deleted.
 #[derive(Debug)]
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct ReadGuard {
@@ -26,28 +27,28 @@ impl ReadGuard {
         Self { hold }
     }
 
-    /// The path of its node.
+    /// Returns the path of the reader's node.
     pub fn path(&self) -> String {
         self.hold.path()
     }
 
-    /// Another guard of the same hold, without I/O and for any owner.
+    /// Returns another guard of the same hold, without I/O and for any owner.
     ///
     /// # Errors
-    /// [`Lost`] when the read lock is lost.
+    /// [`Lost`] if the read lock is lost.
     pub fn reenter(&self) -> Result<Self, Lost> {
         Ok(Self::new(reentered(Arc::clone(&self.hold))?))
     }
 
-    /// Gives up this guard. The last guard of a hold waits until its node is deleted.
+    /// Releases this guard. The last guard of a hold waits until its node is deleted.
     ///
     /// # Errors
-    /// `Lost` when it was lost before the servers answered. `Timeout` when no server could be reached in
-    /// time, `Closed` when the client was closed meanwhile: it is released in the background then, or with
-    /// its session.
+    /// `Lost` if the lock was lost before the servers answered. `Timeout` if no server could be reached in
+    /// time, `Closed` if the client was closed meanwhile. After `Timeout` or `Closed` the lock is released in
+    /// the background or with its session.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: the release goes on in the background.
+    /// This method is cancel safe: the release continues in the background.
     pub async fn release(self) -> Result<(), Error> {
         release(self.hold).await
     }

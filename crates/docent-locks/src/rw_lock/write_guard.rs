@@ -10,14 +10,15 @@ use std::future::Future;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Writes under an [`RwLock`](crate::RwLock). Several guards of one owner share a hold; the lock is free when
-/// the last of them is gone.
+/// Guard of an [`RwLock`](crate::RwLock) for writing. Several guards of one owner share a hold; the lock is
+/// released with the last of them.
 ///
-/// It dereferences to [`Held`], which says whether it is still held.
+/// Dereferences to [`Held`], which reports whether the lock is still held.
 ///
 /// # On drop
-/// The last guard's drop releases in the background: the delete is submitted at once, and tried until it is
-/// done. It never blocks or panics, also outside a runtime. [`release`](Self::release) says when it is done.
+/// Dropping the last guard releases the lock in the background: the delete of its node is submitted
+/// immediately and retried until it succeeds. The drop never blocks or panics, even outside a runtime. Call
+/// [`release`](Self::release) to wait until the node is deleted.
 #[derive(Debug)]
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct WriteGuard {
@@ -31,53 +32,55 @@ impl WriteGuard {
         Self { hold, owner, readers }
     }
 
-    /// The fencing token: higher than the fence of every earlier writer of this path. The same for all guards
-    /// of a hold.
+    /// Returns the fencing token, which is higher than the fence of every earlier writer of this path. All
+    /// guards of a hold have the same fence.
     pub fn fence(&self) -> Fence {
         self.hold.fence()
     }
 
-    /// The path of its node.
+    /// Returns the path of the writer's node.
     pub fn path(&self) -> String {
         self.hold.path()
     }
 
-    /// Another guard of the same hold, without I/O and for any owner.
+    /// Returns another guard of the same hold, without I/O and for any owner.
     ///
     /// # Errors
-    /// [`Lost`] when the write lock is lost.
+    /// [`Lost`] if the write lock is lost.
     pub fn reenter(&self) -> Result<Self, Lost> {
         let hold = reentered(Arc::clone(&self.hold))?;
         Ok(Self::new(hold, self.owner.clone(), self.readers.clone()))
     }
 
-    /// Becomes a reader in the writer's place: readers right behind it are let in, and no other writer comes
-    /// between. The guard keeps the writer's fence, and [tokens](Held::token) taken before go on telling of
-    /// its loss. Where the owner reads already, it shares that hold.
+    /// Turns the writer into a reader in the same place of the line. Readers right behind it are let in, and
+    /// no other writer can take the lock in between. The returned guard keeps the writer's fence, and
+    /// [tokens](Held::token) that were taken before still signal the loss. If the owner already reads, the
+    /// returned guard shares that hold.
     ///
-    /// To read first, as this owner, and then to release or drop this guard has the same effect.
+    /// Acquiring a read lock as this owner and then releasing or dropping this guard has the same effect.
     ///
     /// # Errors
-    /// `InvalidInput` when the owner has other guards of the same hold: they would go on writing. `Lost`;
-    /// `NoAuth`, `Timeout` and `Closed` when the reader's node cannot be created. With any of these errors
-    /// this guard is given up.
+    /// `InvalidInput` if the owner has other guards of the same hold, because they would continue to write.
+    /// `Lost`; `NoAuth`, `Timeout` and `Closed` if the reader's node cannot be created. After any of these
+    /// errors this guard is released.
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but the lock is released, unless the owner began to read meanwhile.
+    /// This method is cancel safe, but cancelling it releases the lock, unless another task of the owner has
+    /// begun to read meanwhile.
     pub async fn downgrade(self) -> Result<ReadGuard, Error> {
         let Self { hold, owner, readers } = self;
         let key = readers.key();
         let downgrade = |hold: Hold| async move { Ok(hold.downgrade(&readers).await?.into()) }.boxed();
         let stepping_down = owner.exchange(key, hold, downgrade).map_err(|hold| {
-            let others = Arc::strong_count(&hold).saturating_sub(1);
+            let other_guards = Arc::strong_count(&hold).saturating_sub(1);
             let detail =
-                format!("{others} other guards of the hold must be released first: {:?}", hold.path());
+                format!("{other_guards} other guards of the hold must be released first: {:?}", hold.path());
             Error::invalid_input("downgrade", detail)
         })?;
         let stepping_down = match stepping_down {
             Exchange::Started(stepping_down) => stepping_down,
-            Exchange::Beside(writing, reading) => {
-                writing.give_way(&reading)?;
+            Exchange::AlreadyHeld(writing, reading) => {
+                writing.hand_over_to(&reading)?;
                 return Ok(ReadGuard::new(reading));
             }
         };
@@ -88,15 +91,15 @@ impl WriteGuard {
         }
     }
 
-    /// Gives up this guard. The last guard of a hold waits until its node is deleted.
+    /// Releases this guard. The last guard of a hold waits until its node is deleted.
     ///
     /// # Errors
-    /// `Lost` when it was lost before the servers answered. `Timeout` when no server could be reached in
-    /// time, `Closed` when the client was closed meanwhile: it is released in the background then, or with
-    /// its session.
+    /// `Lost` if the lock was lost before the servers answered. `Timeout` if no server could be reached in
+    /// time, `Closed` if the client was closed meanwhile. After `Timeout` or `Closed` the lock is released in
+    /// the background or with its session.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: the release goes on in the background.
+    /// This method is cancel safe: the release continues in the background.
     pub async fn release(self) -> Result<(), Error> {
         release(self.hold).await
     }

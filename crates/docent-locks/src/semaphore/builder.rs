@@ -19,37 +19,38 @@ impl SemaphoreBuilder {
         Self { client: client.clone(), path: path.to_owned(), limit: None, checks: true }
     }
 
-    /// Number of permits, a fixed limit. It is kept in the semaphore's node, in the format of kazoo's
-    /// `Semaphore`, as long as anybody uses the semaphore, and compared with that of others.
+    /// Sets a fixed number of permits. The limit is stored in the semaphore's node, in the format of kazoo's
+    /// `Semaphore`, as long as any client uses the semaphore. Clients with another limit are refused.
     pub fn permits(mut self, permits: u32) -> Self {
         self.limit = Some(Limit::Fixed(permits));
         self
     }
 
-    /// A limit that can be changed while the semaphore is in use, in place of a fixed one.
+    /// Sets a limit that can be changed while the semaphore is in use, instead of a fixed one.
     pub fn limit(mut self, limit: &SharedLimit) -> Self {
         self.limit = Some(Limit::Shared(limit.clone()));
         self
     }
 
-    /// Neither keeps the limit in the semaphore's node nor compares it with that of others, and does not look
-    /// for contenders of other kinds at the path: then whoever has the higher limit lets more in, and a lock
-    /// at the path lets somebody in beside the permits. For clients that may not read or write that node, and
-    /// for a rolling change of a fixed limit. Default: all of that is done.
+    /// Disables two checks: the comparison of the limit with the limit in the semaphore's node, and the
+    /// search for contenders of other kinds at the path. Without the checks, the client with the highest
+    /// limit may exceed the others' limits, and a lock at the same path may be held beside the permits. Use
+    /// this for clients that may not read or write the semaphore's node, and to change a fixed limit by a
+    /// rolling update. By default both checks are made.
     pub fn without_checks(mut self) -> Self {
         self.checks = false;
         self
     }
 
-    /// The semaphore.
+    /// Builds the semaphore.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule, there is no permit, or neither permits nor a shared limit
-    /// were given.
+    /// `InvalidInput` if the path breaks a rule, if the number of permits is 0, or if neither permits nor a
+    /// shared limit were given.
     pub fn build(self) -> Result<Semaphore, Error> {
         let invalid = |detail| Err(Error::invalid_input("semaphore", detail));
         match self.limit {
-            None => invalid("permits, or a shared limit, must be given"),
+            None => invalid("a number of permits or a shared limit must be given"),
             Some(Limit::Fixed(0)) => invalid("permits 0 must be at least 1"),
             Some(limit) => Semaphore::with(&self.client, &self.path, limit, self.checks),
         }

@@ -5,7 +5,7 @@ mod node;
 mod participants;
 mod permit;
 mod permits;
-#[expect(clippy::module_inception, reason = "the folder is about it")]
+#[expect(clippy::module_inception, reason = "the folder is named after its main module")]
 mod semaphore;
 mod shared_limit;
 

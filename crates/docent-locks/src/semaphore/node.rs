@@ -5,47 +5,47 @@ use futures_util::future::join;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Children that a semaphore's node has itself: `locks` and `leases`.
+/// Number of children that belong to a semaphore's own node: `locks` and `leases`.
 const FOLDERS: usize = 2;
 
-/// The node of a semaphore, at which a fixed limit is kept, in kazoo's format, to be compared with others'.
-/// Curator keeps nothing there.
+/// The node of a semaphore. A fixed limit is stored there, in kazoo's format, to be compared with the limits
+/// of other clients. Curator stores nothing there.
 #[derive(Debug, Clone)]
 pub(crate) struct SemaphoreNode {
     client: Client,
     path: String,
-    /// The limit, where it is a fixed one.
+    /// Fixed limit, if the semaphore has one.
     limit: Option<u32>,
-    /// False when limits and kinds are not looked at.
+    /// Whether limits and kinds of contenders are checked.
     checks: bool,
-    /// Set once a look found nothing against it.
-    looked: Arc<AtomicBool>,
+    /// Set once a check succeeded.
+    checked: Arc<AtomicBool>,
 }
 
 impl SemaphoreNode {
     pub(crate) fn new(client: &Client, path: &str, limit: Option<u32>, checks: bool) -> Self {
-        Self { client: client.clone(), path: path.to_owned(), limit, checks, looked: Arc::default() }
+        Self { client: client.clone(), path: path.to_owned(), limit, checks, checked: Arc::default() }
     }
 
-    /// Looks whether others use the path in another way, before anything is made. Once that was not so the
-    /// looks in one's turn do: [`settle`](Self::settle).
+    /// Checks whether other clients use the path in another way, before any node is created. After the first
+    /// success, only the checks in this client's turn are made: [`settle`](Self::settle).
     ///
     /// # Errors
-    /// `InvalidInput` when others have another limit, `MixedKinds`.
-    pub(crate) async fn look(&self) -> Result<(), Error> {
-        if !self.checks || self.looked.load(Ordering::Relaxed) {
+    /// `InvalidInput` if other clients have another limit, `MixedKinds`.
+    pub(crate) async fn check_use(&self) -> Result<(), Error> {
+        if !self.checks || self.checked.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let (node, others) = join(self.read(), self.refuse_others()).await;
-        others?;
+        let (node, contenders) = join(self.read(), self.refuse_other_kinds()).await;
+        contenders?;
         if let Some(node) = node? {
-            self.is_compared(&node)?;
+            self.matches_limit(&node)?;
         }
-        self.looked.store(true, Ordering::Relaxed);
+        self.checked.store(true, Ordering::Relaxed);
         Ok(())
     }
 
-    /// The node; `None` when there is none, or it is of no interest.
+    /// Returns the node, or `None` if it does not exist or checks are disabled.
     pub(crate) async fn read(&self) -> Result<Option<Node>, Error> {
         if !self.checks {
             return Ok(None);
@@ -57,30 +57,32 @@ impl SemaphoreNode {
         }
     }
 
-    /// Compares the limit in the node, as read after the tickets for permits were taken, or keeps it there.
-    /// Only who has the `turn` does: so of two limits one is there before the other is looked for. False when
-    /// the turn is lost.
+    /// Compares the limit with the limit in the node, which was read after the tickets for permits were
+    /// taken, or stores it there. Only the client that has the `turn` does this, so of two different limits
+    /// one is stored before the other is compared. Returns false if the turn is lost.
     ///
     /// # Errors
-    /// As [`look`](Self::look).
+    /// Those of [`check_use`](Self::check_use).
     pub(crate) async fn settle(&self, mut node: Option<Node>, turn: &Hold) -> Result<bool, AcquireError> {
         if !self.checks {
             return Ok(true);
         }
-        // The turn's own node is below it: without it the turn is lost.
+        // The turn's own node is below the semaphore's node. If the semaphore's node is missing, the turn is
+        // lost.
         while let Some(found) = node {
-            // A contender of another kind is no child of the two folders: it is seen here, or came later and
-            // sees these.
+            // A contender of another kind is not a child of the two folders. Either it is found here, or it
+            // arrived later and finds these folders.
             if found.stat.num_children > FOLDERS {
-                self.refuse_others().await?;
+                self.refuse_other_kinds().await?;
             }
-            if self.is_compared(&found)? {
+            if self.matches_limit(&found)? {
                 return Ok(true);
             }
-            // With a check of the turn's node: late it is refused, or says the same (decision 11).
+            // The transaction checks the turn's node, so a late write is refused, or writes the same limit
+            // (decision 11).
             let text = self.limit.map(|limit| limit.to_string()).unwrap_or_default();
-            let keep = turn.transaction().set(&self.path, text, Some(found.stat.version));
-            match keep.commit().await {
+            let store = turn.transaction().set(&self.path, text, Some(found.stat.version));
+            match store.commit().await {
                 Ok(_) => return Ok(true),
                 Err(error) if error.is_lost() => return Ok(false),
                 Err(error) => match error.kind() {
@@ -93,27 +95,27 @@ impl SemaphoreNode {
         Ok(false)
     }
 
-    /// True when the limit is the one at the node, or there is nothing to compare; false when none is kept
-    /// there yet.
-    fn is_compared(&self, node: &Node) -> Result<bool, Error> {
+    /// Returns true if the limit equals the limit in the node or there is nothing to compare, and false if no
+    /// limit is stored there yet.
+    fn matches_limit(&self, node: &Node) -> Result<bool, Error> {
         let Some(limit) = self.limit.filter(|_| self.checks) else { return Ok(true) };
         if node.data.is_empty() {
             return Ok(false);
         }
-        // Data that is no number is somebody else's.
-        let kept = std::str::from_utf8(&node.data).ok().and_then(|text| text.parse::<u32>().ok());
-        match kept {
-            Some(kept) if kept != limit => {
+        // Data that is not a number belongs to another program.
+        let stored = std::str::from_utf8(&node.data).ok().and_then(|text| text.parse::<u32>().ok());
+        match stored {
+            Some(stored) if stored != limit => {
                 let path = &self.path;
                 let detail =
-                    format!("the semaphore's limit of {limit} must be {kept}, as others have it at {path:?}");
+                    format!("the semaphore's limit {limit} must be {stored}, the limit stored at {path:?}");
                 Err(Error::invalid_input("acquire", detail))
             }
             _ => Ok(true),
         }
     }
 
-    async fn refuse_others(&self) -> Result<(), Error> {
+    async fn refuse_other_kinds(&self) -> Result<(), Error> {
         match self.client.children(&self.path).await {
             Ok(children) => refuse_contenders(&self.path, "semaphore", &children.names),
             Err(error) if error.kind() == ErrorKind::NoNode => Ok(()),

@@ -3,15 +3,16 @@ use docent_core::{Error, Guard, Held};
 use std::future::Future;
 use std::ops::Deref;
 
-/// One or several permits of a [`Semaphore`](crate::Semaphore). It is lost as soon as one of them is; the
-/// others are kept until it is dropped.
+/// One or several permits of a [`Semaphore`](crate::Semaphore). The guard is lost as soon as one of its
+/// permits is lost; the other permits are kept until the guard is dropped.
 ///
-/// It dereferences to [`Held`], which says whether all are still held. It has no [fence](Held::fence): others
-/// may hold permits beside it.
+/// Dereferences to [`Held`], which reports whether all permits are still held. It has no
+/// [fence](Held::fence), because other clients may hold permits at the same time.
 ///
 /// # On drop
-/// All permits are released in the background: the deletes are submitted at once, and tried until they are
-/// done. It never blocks or panics, also outside a runtime. [`release`](Self::release) says when it is done.
+/// All permits are released in the background: the deletes are submitted immediately and retried until they
+/// succeed. The drop never blocks or panics, even outside a runtime. Call [`release`](Self::release) to wait
+/// until the nodes are deleted.
 #[derive(Debug)]
 #[must_use = "the permits are released when the guard is dropped"]
 pub struct Permit {
@@ -23,20 +24,20 @@ impl Permit {
         Self { hold }
     }
 
-    /// Number of permits it stands for.
+    /// Returns the number of permits of this guard.
     pub fn permits(&self) -> usize {
         self.hold.holds().len()
     }
 
-    /// Gives up all permits and waits until their nodes are deleted.
+    /// Releases all permits and waits until their nodes are deleted.
     ///
     /// # Errors
-    /// `Lost` when one was lost before the servers answered. `Timeout` when no server could be reached in
-    /// time, `Closed` when the client was closed meanwhile: they are released in the background then, or with
-    /// their session.
+    /// `Lost` if a permit was lost before the servers answered. `Timeout` if no server could be reached in
+    /// time, `Closed` if the client was closed meanwhile. After `Timeout` or `Closed` the permits are
+    /// released in the background or with their session.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: the release goes on in the background.
+    /// This method is cancel safe: the release continues in the background.
     pub async fn release(self) -> Result<(), Error> {
         self.hold.release().await
     }

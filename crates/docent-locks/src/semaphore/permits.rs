@@ -8,7 +8,8 @@ use futures_util::StreamExt;
 use futures_util::future::join;
 use std::sync::Arc;
 
-/// Permits of a semaphore: the first few tickets of a line, of which the client that has the turn takes some.
+/// Permits of a semaphore: the first tickets of a line, up to the limit. The client that has the turn takes
+/// tickets in this line.
 #[derive(Debug, Clone)]
 pub(crate) struct Permits {
     client: Client,
@@ -20,10 +21,10 @@ pub(crate) struct Permits {
 /// Result of taking permits without waiting.
 pub(crate) enum PermitsTaken {
     All(HoldSet),
-    /// Fewer permits are free than were asked for.
+    /// Fewer permits are free than were requested.
     Full,
-    /// The tickets, or the turn, were lost on the way.
-    Gone,
+    /// The tickets or the turn were lost meanwhile.
+    Lost,
 }
 
 impl Permits {
@@ -31,7 +32,7 @@ impl Permits {
         Self { client: client.clone(), node, leases, limit }
     }
 
-    /// The line that their tickets are in.
+    /// Returns the line that contains the permits' tickets.
     pub(crate) fn line(&self) -> &Line {
         &self.leases
     }
@@ -40,62 +41,64 @@ impl Permits {
         &self.limit
     }
 
-    /// Looks, before anything is made, whether so many can ever be taken, as far as that is known.
-    pub(crate) async fn look(&self, permits: u32) -> Result<(), Error> {
-        self.node.look().await?;
+    /// Checks, before any node is created, whether that many permits can ever be taken, as far as that is
+    /// known.
+    pub(crate) async fn check_limit(&self, permits: u32) -> Result<(), Error> {
+        self.node.check_use().await?;
         match &self.limit {
             Limit::Shared(_) if permits > 1 => self.limit.check(permits, self.limit.get().await?),
             _ => Ok(()),
         }
     }
 
-    /// True when so many seem to be free: looks, and writes nothing.
+    /// Returns whether that many permits appear to be free. Only reads.
     pub(crate) async fn are_free(&self, permits: u32) -> Result<bool, Error> {
-        let (limit, out) = (self.limit.get().await?, self.leases.count().await?);
+        let (limit, in_use) = (self.limit.get().await?, self.leases.count().await?);
         self.limit.check(permits, limit)?;
-        Ok(out + permits as usize <= limit as usize)
+        Ok(in_use + permits as usize <= limit as usize)
     }
 
-    /// Takes tickets for so many permits and waits until they count; `None` when they are gone.
+    /// Takes tickets for `permits` permits and waits until they are within the limit. Returns `None` if the
+    /// tickets are lost.
     pub(crate) async fn take(&self, permits: u32, turn: &Hold) -> Result<Option<HoldSet>, AcquireError> {
         self.limit.admits(permits).await?;
         let Some(batch) = self.take_tickets(permits, turn).await? else { return Ok(None) };
         let limit = self.limit.get().await?;
         self.limit.check(permits, limit)?;
         let fit = batch.ahead().is_some_and(|ahead| ahead < limit as usize);
-        if !fit && !self.until_they_fit(&batch, permits).await? {
+        if !fit && !self.until_within_limit(&batch, permits).await? {
             return Ok(None);
         }
         hold_all(batch).await
     }
 
-    /// As [`take`](Self::take), if they count now.
+    /// Takes permits like [`take`](Self::take), if they are within the limit now.
     pub(crate) async fn try_take(&self, permits: u32, turn: &Hold) -> Result<PermitsTaken, AcquireError> {
-        let Some(batch) = self.take_tickets(permits, turn).await? else { return Ok(PermitsTaken::Gone) };
+        let Some(batch) = self.take_tickets(permits, turn).await? else { return Ok(PermitsTaken::Lost) };
         let ahead = match batch.ahead() {
-            // The reply that would have told was lost.
-            None => self.look_at(&batch).await?,
+            // The reply that would have contained the position was lost.
+            None => self.position_of(&batch).await?,
             ahead => ahead,
         };
-        let Some(ahead) = ahead else { return Ok(PermitsTaken::Gone) };
+        let Some(ahead) = ahead else { return Ok(PermitsTaken::Lost) };
         if ahead >= self.limit.get().await? as usize {
             return Ok(PermitsTaken::Full);
         }
-        Ok(hold_all(batch).await?.map_or(PermitsTaken::Gone, PermitsTaken::All))
+        Ok(hold_all(batch).await?.map_or(PermitsTaken::Lost, PermitsTaken::All))
     }
 
-    /// Takes the tickets, and looks in the same trip whether others use the semaphore's node as this one
-    /// does. `None` when the turn is lost.
+    /// Takes the tickets, and checks in the same round trip whether other clients use the semaphore's node in
+    /// the same way. Returns `None` if the turn is lost.
     async fn take_tickets(&self, permits: u32, turn: &Hold) -> Result<Option<TicketBatch>, AcquireError> {
         let (batch, node) = join(self.leases.take_tickets(permits, None), self.node.read()).await;
         let batch = batch?;
-        // It counts only if it was asked for after the folder of the tickets was there.
+        // The read counts only if it was sent after the folder of the tickets existed.
         let node = if batch.at_once() { node? } else { self.node.read().await? };
         match Box::pin(self.node.settle(node, turn)).await {
             Ok(settled) => Ok(settled.then_some(batch)),
             Err(error) => {
                 drop(batch);
-                // A folder that is left behind would keep contenders of the other kind out.
+                // A folder that is left behind would block contenders of the other kind.
                 if matches!(&error, AcquireError::Core(error) if error.kind() == ErrorKind::MixedKinds) {
                     let _ = Box::pin(self.leases.reset()).await;
                 }
@@ -104,8 +107,9 @@ impl Permits {
         }
     }
 
-    /// Number of tickets ahead of the last of the batch now; `None` when one of it is gone.
-    async fn look_at(&self, batch: &TicketBatch) -> Result<Option<usize>, Error> {
+    /// Returns the current number of tickets ahead of the last ticket of the batch, or `None` if one of the
+    /// batch's tickets was deleted.
+    async fn position_of(&self, batch: &TicketBatch) -> Result<Option<usize>, Error> {
         match self.client.children(self.leases.path()).await {
             Ok(children) => batch.ahead_in(&children.names),
             Err(error) if error.kind() == ErrorKind::NoNode => Ok(None),
@@ -113,13 +117,13 @@ impl Permits {
         }
     }
 
-    /// Waits until the tickets are among the first, which permits that come free or a higher limit make them;
-    /// false when they are gone.
+    /// Waits until released permits or a higher limit bring the tickets within the limit. Returns false if
+    /// the tickets are lost.
     ///
     /// # Errors
-    /// Also when the limit is lowered below the number of `permits`: as long as this client has its turn,
-    /// nobody else gets what is free.
-    async fn until_they_fit(&self, batch: &TicketBatch, permits: u32) -> Result<bool, Error> {
+    /// The errors of a check, even if the limit is lowered below `permits` while waiting. While this client
+    /// has its turn, no other client gets the free permits.
+    async fn until_within_limit(&self, batch: &TicketBatch, permits: u32) -> Result<bool, Error> {
         let mut leases = self.client.watch_children(self.leases.path())?;
         let mut limits = self.limit.changes()?;
         let (mut names, mut limit): (Option<Vec<String>>, Option<u32>) = (None, None);
@@ -143,8 +147,8 @@ impl Permits {
             if planted!(StaleLimit) {
                 return Ok(true);
             }
-            // The limit may have been lowered before the permits came free that this listing lacks: its value
-            // as read after the listing decides.
+            // The limit may have been lowered before permits that this listing lacks were released. Therefore
+            // the limit that is read after the listing decides.
             let mut fresh = self.limit.changes()?;
             let Some(value) = fresh.next().await.transpose()? else { return Ok(false) };
             self.limit.check(permits, value)?;
@@ -156,7 +160,7 @@ impl Permits {
     }
 }
 
-/// Holds what the tickets are for; `None` when one is gone.
+/// Acquires the holds of the tickets. Returns `None` if a ticket was deleted.
 async fn hold_all(batch: TicketBatch) -> Result<Option<HoldSet>, AcquireError> {
     match batch.hold().await {
         Ok(holds) => {

@@ -12,48 +12,50 @@ use std::future::Future;
 use std::time::Duration;
 
 static KIND: RecipeKind = RecipeKind::new("semaphore", "acquire");
-/// The line in which callers wait for permits.
+/// Line in which callers wait for permits.
 static TURN: RecipeKind = RecipeKind::new("semaphore_turn", "acquire");
 
-/// Text before the numbers below `locks` and `leases`, as in Curator's `InterProcessSemaphoreV2`.
+/// Text before the sequence numbers below `locks` and `leases`, as in Curator's `InterProcessSemaphoreV2`.
 const LOCK: &str = "lock-";
 pub(super) const LEASE: &str = "lease-";
 
-/// Semaphore: at most so many permits at a time, across processes.
+/// A fair semaphore shared by many processes, with a fixed or a shared limit.
 ///
 /// # Expected flow
 /// `acquire` waits for its turn in a line of tickets below `locks`, like a mutex. The client that has the
-/// turn takes tickets below `leases`, one for each permit and up to 1,000 in one request, waits until they
-/// are among the first so many, and passes the turn on. The layout is that of Curator's
+/// turn takes tickets below `leases`, one for each permit and up to 1,000 in one request. It waits until its
+/// tickets are within the limit, and passes the turn on. The layout is that of Curator's
 /// `InterProcessSemaphoreV2`, and both count each other's permits.
 ///
 /// # Guarantees
-/// - In the order of transactions there are never more permits than the limit. All who use a path must give
-///   the same limit, or share a [`SharedLimit`]; when that is lowered, permits that are out stay out. A fixed
-///   limit is kept in the semaphore's node, as kazoo's is, and who has another one is refused; Curator does
-///   not look.
-/// - First come, first served, also for a client that wants many: permits that come free are kept for the
-///   first in the line.
+/// - There are never more permits than the limit, in the order of transactions. All clients of a path must
+///   use the same limit, or share a [`SharedLimit`]. If a shared limit is lowered, permits that are already
+///   held stay valid. A fixed limit is stored in the semaphore's node, like kazoo's, and clients with another
+///   limit are refused; Curator does not check the limit.
+/// - First come, first served, even for a client that wants many permits: permits that become available are
+///   kept for the first client in the line.
 /// - Several permits are acquired together or not at all.
-/// - A release wakes one waiter: only the waiter that has the turn watches the permits. A turn that ends
-///   wakes the next one, and the one behind it, which looks ahead. A client that crashes blocks nobody for
-///   longer than its session.
-/// - A permit that is cut off, paused or starved knows that it is lost as [`Mutex`](crate::Mutex)'s guard
-///   does.
+/// - A release wakes one waiter: only the waiter that has the turn watches the permits. The end of a turn
+///   wakes the next client and the client behind it, which reads the line again. A client that crashes blocks
+///   the others until its session expires, and no longer.
+/// - A permit whose client is disconnected, paused or starved learns of its loss like the guard of a
+///   [`Mutex`](crate::Mutex).
 ///
 /// # Assumptions
-/// The session timeout is at least four ticks of the server, and the clock runs whenever the world does.
+/// The session timeout is at least four server ticks, and the clock does not stop while the machine is
+/// suspended.
 ///
 /// # What happens
-/// - *Link down:* a permit is held until its lease runs out. A waiter keeps its place in the line; if it is
-///   its turn and the lease runs out, it goes to the end.
-/// - *Session over:* permits are lost; a waiter goes to the end of the line.
-/// - *Drop or cancel:* tickets and permits are deleted in the background, whatever had been sent.
+/// - *Connection lost:* a permit is held until its lease runs out. A waiter keeps its place in the line; if
+///   it has the turn and the lease runs out, it moves to the end of the line.
+/// - *Session expired:* permits are lost; a waiter moves to the end of the line.
+/// - *Drop or cancel:* tickets and permits are deleted in the background, even if their creates were still in
+///   flight.
 ///
 /// # Caveats
-/// Permits have no fence: a resource cannot tell a late holder from others. They are not reentrant, and an
-/// owner that waits for more while it has some may wait for itself: acquire what is needed with
-/// [`acquire_many`](Self::acquire_many).
+/// Permits have no fence: a resource cannot distinguish a late holder from others. Permits are not reentrant,
+/// and a client that waits for more permits while it holds some may wait for itself. Acquire all needed
+/// permits with one call of [`acquire_many`](Self::acquire_many).
 #[derive(Clone)]
 pub struct Semaphore {
     pub(super) path: String,
@@ -62,31 +64,31 @@ pub struct Semaphore {
 }
 
 impl Semaphore {
-    /// The semaphore at `path` with so many permits. Parents are created on demand, as containers, which the
-    /// servers delete when they are empty.
+    /// Creates a handle for the semaphore at `path` with a fixed number of permits. Missing parents are
+    /// created on demand as containers, which the servers delete when they are empty.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule, or there is no permit.
+    /// `InvalidInput` if the path breaks a rule, or if the number of permits is 0.
     pub fn new(client: &Client, path: &str, permits: u32) -> Result<Self, Error> {
         Self::builder(client, path).permits(permits).build()
     }
 
-    /// Prepares a semaphore with settings of its own.
+    /// Returns a builder for a semaphore with custom settings.
     pub fn builder(client: &Client, path: &str) -> SemaphoreBuilder {
         SemaphoreBuilder::new(client, path)
     }
 
-    /// The semaphore at `path` with as many permits as `limit` says, at any time. While that is 0 everybody
-    /// waits.
+    /// Creates a handle for the semaphore at `path` whose number of permits always follows `limit`. While the
+    /// limit is 0, all callers wait.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule.
+    /// `InvalidInput` if the path breaks a rule.
     pub fn with_limit(client: &Client, path: &str, limit: &SharedLimit) -> Result<Self, Error> {
         Self::builder(client, path).limit(limit).build()
     }
 
     pub(super) fn with(client: &Client, path: &str, limit: Limit, checks: bool) -> Result<Self, Error> {
-        // An error names the path as it was given.
+        // Validates the path first, so that an error names the path as it was passed.
         let path = NodePath::new("semaphore", path)?;
         let fixed = if let Limit::Fixed(permits) = limit { Some(permits) } else { None };
         let node = SemaphoreNode::new(client, &path, fixed, checks);
@@ -98,37 +100,41 @@ impl Semaphore {
         })
     }
 
-    /// The path, as it was given.
+    /// Returns the path that was passed to the constructor.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// Waits for a permit, however long that takes, also through an outage of the servers.
+    /// Acquires a permit, waiting as long as necessary. An outage of the servers is waited out.
     ///
     /// # Errors
-    /// [`AcquireError::Core`] with `InvalidInput` when others have another fixed limit at the path, which the
-    /// error names, or the shared limit is not a number; with `MixedKinds` when contenders of another kind
-    /// stand at the path; `NoAuth`, also for the semaphore's own node, `AuthFailed`, `ShortLease`,
-    /// `SequenceExhausted`, `EnsembleRolledBack`, `Closed`.
+    /// [`AcquireError::Core`] with `InvalidInput` if other clients use another fixed limit at the path (the
+    /// error names both limits), or if the shared limit is not a number; with `MixedKinds` if the path has
+    /// contenders of another kind; with `NoAuth`, also if the client may not access the semaphore's own node;
+    /// with `AuthFailed`, `ShortLease`, `SequenceExhausted`, `EnsembleRolledBack` or `Closed`.
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but you lose your place in the line.
+    /// This method is cancel safe, but cancelling it loses your place in the queue.
     pub fn acquire(&self) -> impl Future<Output = Result<Permit, AcquireError>> + Send + use<> {
         self.acquire_many(1)
     }
 
-    /// Waits for several permits at once, all or none: one guard for all of them. It takes a request for each
-    /// 1,000 of them.
+    /// Acquires several permits together, all or none, and returns one guard for all of them. Takes one
+    /// request for each 1,000 permits.
     ///
     /// # Errors
-    /// [`AcquireError::Core`] with `InvalidInput` for no permit, or more than the semaphore has: at once, or,
-    /// where a shared limit was lowered below their number meanwhile, when its turn comes or as soon as it is
-    /// seen in its turn, so that those behind get the permits that are free. The error names both numbers.
-    /// While a shared limit is 0 it waits. With `TooManyEphemerals` for more nodes than a session may own,
-    /// some thousands. Else as [`acquire`](Self::acquire).
+    /// [`AcquireError::Core`] with
+    ///
+    /// - `InvalidInput` if `permits` is 0 or exceeds the limit; the error names both numbers. With a fixed
+    ///   limit the call fails immediately. If a shared limit is lowered below `permits` meanwhile, the call
+    ///   fails in its turn, so that the clients behind it get the free permits. While a shared limit is 0,
+    ///   the call waits;
+    /// - `TooManyEphemerals` if the session would own more nodes than allowed: some 9,000 by default.
+    ///
+    /// Otherwise those of [`acquire`](Self::acquire).
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but you lose your place in the line.
+    /// This method is cancel safe, but cancelling it loses your place in the queue.
     pub fn acquire_many(
         &self,
         permits: u32,
@@ -147,10 +153,10 @@ impl Semaphore {
 
     async fn wait_for(&self, permits: u32, progress: Progress) -> Result<Permit, AcquireError> {
         self.check(permits)?;
-        self.look(permits).await?;
+        self.check_before_entering(permits).await?;
         loop {
             let turn = wait(self.turns.clone(), progress.clone()).await?;
-            // Without the turn two may wait for each other: both begin again.
+            // If the turn is lost, two clients might wait for each other's tickets, so both start again.
             if let Ok(taken) = turn.run(self.take(permits, &turn)).await
                 && let Some(holds) = taken?
             {
@@ -159,15 +165,15 @@ impl Semaphore {
         }
     }
 
-    /// Looks before it stands in the line, through outages.
-    async fn look(&self, permits: u32) -> Result<(), AcquireError> {
-        while let Err(error) = self.permits.look(permits).await {
+    /// Checks the limit before joining the line. Waits out outages.
+    async fn check_before_entering(&self, permits: u32) -> Result<(), AcquireError> {
+        while let Err(error) = self.permits.check_limit(permits).await {
             self.turns.wait_out(error).await?;
         }
         Ok(())
     }
 
-    /// Takes so many permits in its turn, through outages; `None` when the tickets for them are gone.
+    /// Takes the permits in its turn. Waits out outages. Returns `None` if the tickets are lost.
     async fn take(&self, permits: u32, turn: &Hold) -> Result<Option<HoldSet>, AcquireError> {
         loop {
             match self.permits.take(permits, turn).await {
@@ -177,12 +183,12 @@ impl Semaphore {
         }
     }
 
-    /// As [`acquire`](Self::acquire) if there is a permit now and nobody waits. Looks first and writes only
-    /// then.
+    /// Acquires a permit, like [`acquire`](Self::acquire), if one is available and no client waits. Reads
+    /// first, and writes only if a permit is available.
     ///
     /// # Errors
-    /// [`AcquireError::Busy`] when there is none or somebody waits; `Timeout` when it took longer than the
-    /// operation timeout in all; else as [`acquire`](Self::acquire).
+    /// [`AcquireError::Busy`] if no permit is available or a client waits; `Timeout` if the whole call took
+    /// longer than the operation timeout; otherwise those of [`acquire`](Self::acquire).
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -190,11 +196,12 @@ impl Semaphore {
         self.try_acquire_many(1)
     }
 
-    /// As [`acquire_many`](Self::acquire_many) if there are so many permits now and nobody waits.
+    /// Acquires permits, like [`acquire_many`](Self::acquire_many), if enough are available and no client
+    /// waits.
     ///
     /// # Errors
-    /// [`AcquireError::Busy`] when there are not or somebody waits; `Timeout` as
-    /// [`try_acquire`](Self::try_acquire); else as [`acquire_many`](Self::acquire_many).
+    /// [`AcquireError::Busy`] if too few permits are available or a client waits; `Timeout` if the whole call
+    /// took longer than the operation timeout; otherwise those of [`acquire_many`](Self::acquire_many).
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -211,7 +218,7 @@ impl Semaphore {
     }
 
     async fn attempts(&self, permits: u32, progress: &Progress) -> Result<Permit, AcquireError> {
-        self.permits.look(1).await?;
+        self.permits.check_limit(1).await?;
         loop {
             if !self.permits.are_free(permits).await? {
                 return Err(self.busy(progress).await);
@@ -220,24 +227,24 @@ impl Semaphore {
                 Err(AcquireError::Busy(_)) => return Err(self.busy(progress).await),
                 turn => turn?,
             };
-            // A turn that was lost on the way says nothing of permits: it looks again.
+            // A turn that was lost meanwhile says nothing about the permits, so the loop checks again.
             let Ok(taken) = turn.run(Box::pin(self.permits.try_take(permits, &turn))).await else { continue };
             match taken? {
                 PermitsTaken::All(holds) => return Ok(Permit::new(holds)),
                 PermitsTaken::Full => return Err(self.busy(progress).await),
-                PermitsTaken::Gone => {}
+                PermitsTaken::Lost => {}
             }
         }
     }
 
-    /// As [`acquire`](Self::acquire), for at most `timeout`, which bounds the whole call.
+    /// Acquires a permit, like [`acquire`](Self::acquire), waiting at most `timeout` for the whole call.
     ///
     /// # Errors
-    /// [`AcquireError::TimedOut`] when that was not enough: its tickets are being removed. Else as
+    /// [`AcquireError::TimedOut`] if the timeout expired: the tickets are being removed. Otherwise those of
     /// [`acquire`](Self::acquire).
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but you lose your place in the line.
+    /// This method is cancel safe, but cancelling it loses your place in the queue.
     pub fn acquire_timeout(
         &self,
         timeout: Duration,
@@ -245,14 +252,15 @@ impl Semaphore {
         self.acquire_many_timeout(1, timeout)
     }
 
-    /// As [`acquire_many`](Self::acquire_many), for at most `timeout`, which bounds the whole call.
+    /// Acquires permits, like [`acquire_many`](Self::acquire_many), waiting at most `timeout` for the whole
+    /// call.
     ///
     /// # Errors
-    /// [`AcquireError::TimedOut`] when that was not enough: its tickets are being removed. Else as
+    /// [`AcquireError::TimedOut`] if the timeout expired: the tickets are being removed. Otherwise those of
     /// [`acquire_many`](Self::acquire_many).
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but you lose your place in the line.
+    /// This method is cancel safe, but cancelling it loses your place in the queue.
     pub fn acquire_many_timeout(
         &self,
         permits: u32,
@@ -267,8 +275,8 @@ impl Semaphore {
         Target::semaphore(&self.path, self.turns.clone(), self.permits.line().clone())
     }
 
-    /// Error while there are not enough permits, or somebody waits, with one who has a permit where that can
-    /// be read.
+    /// Returns the error for too few permits or a waiting client. The error names a holder of a permit, if
+    /// one can be read.
     async fn busy(&self, progress: &Progress) -> AcquireError {
         progress.refuse(NotAcquired::at(&self.path), Box::pin(self.permits.line().first())).await
     }

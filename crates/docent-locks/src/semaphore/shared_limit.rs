@@ -5,12 +5,12 @@ use futures_util::stream::{self, BoxStream, StreamExt};
 use std::fmt;
 use std::future::Future;
 
-/// The number of permits of [`Semaphore`](crate::Semaphore)s, kept in a node: it can be raised and lowered
-/// while they are in use.
+/// The number of permits of [`Semaphore`](crate::Semaphore)s, stored in a node. It can be raised and lowered
+/// while the semaphores are in use.
 ///
-/// The node's data is a number of 32 bits in the format of Curator's `SharedCount`, which can be used at the
-/// other end. While there is no node the limit is the one given to [`new`](Self::new); negative numbers count
-/// as 0.
+/// The node's data is a 32-bit number in the format of Curator's `SharedCount`, so a `SharedCount` can set
+/// the limit. While the node does not exist, the limit is the default that was passed to [`new`](Self::new).
+/// Negative numbers count as 0.
 #[derive(Clone)]
 pub struct SharedLimit {
     versioned: VersionedNode,
@@ -18,24 +18,24 @@ pub struct SharedLimit {
 }
 
 impl SharedLimit {
-    /// The limit at `path`, which is `default` until it is set.
+    /// Creates a handle for the limit at `path`, which is `default` until it is set.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule, or the number is above 2^31 − 1.
+    /// `InvalidInput` if the path breaks a rule, or if the number is above 2^31 − 1.
     pub fn new(client: &Client, path: &str, default: u32) -> Result<Self, Error> {
         encode(default)?;
         Ok(Self { versioned: VersionedNode::new(client, path)?, default })
     }
 
-    /// The path, as it was given.
+    /// Returns the path that was passed to the constructor.
     pub fn path(&self) -> &str {
         self.versioned.path()
     }
 
-    /// The limit now, at the server this client talks to.
+    /// Returns the current limit, as seen by the server to which this client is connected.
     ///
     /// # Errors
-    /// `InvalidInput` when the node's data is not a number; `NoAuth`, `Timeout`, `Closed`.
+    /// `InvalidInput` if the node's data is not a number; `NoAuth`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -44,13 +44,13 @@ impl SharedLimit {
         async move { limit.decode(limit.versioned.read().await?.as_ref()) }
     }
 
-    /// Sets the limit. Waiters that fit into a higher one get their permits; permits that do not fit into a
-    /// lower one stay out until they are released. A waiter that wants more permits than a lower one has, and
-    /// that is not 0, is [told](crate::Semaphore::acquire_many) when its turn comes.
+    /// Sets the limit. If the limit is raised, waiters get the additional permits. If it is lowered, held
+    /// permits stay valid until they are released. A waiter that wants more permits than a lowered limit
+    /// allows [fails](crate::Semaphore::acquire_many) when its turn comes, unless the limit is 0.
     ///
     /// # Errors
-    /// `InvalidInput` when the number is above 2^31 − 1; `NoAuth`, `Timeout`, `Closed`; `OutcomeUnknown` when
-    /// the reply was lost and what became of it could not be found out.
+    /// `InvalidInput` if the number is above 2^31 − 1; `NoAuth`, `Timeout`, `Closed`; `OutcomeUnknown` if the
+    /// reply was lost and the client could not find out whether the limit was set.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the limit may have been set.
@@ -59,7 +59,7 @@ impl SharedLimit {
         async move { versioned.set(encode(permits)?.to_vec()).await }
     }
 
-    /// The limit now and after each change. Ends when the client is closed.
+    /// Returns a stream of the current limit and each later one. Ends when the client is closed.
     fn changes(&self) -> Result<BoxStream<'static, Result<u32, Error>>, Error> {
         let limit = self.clone();
         let nodes = self.versioned.client().watch_data(self.path())?;
@@ -92,7 +92,7 @@ pub(crate) enum Limit {
 }
 
 impl Limit {
-    /// Refuses more permits than a limit of `now` lets out, unless that is 0: then everybody waits.
+    /// Returns an error if `permits` exceeds the limit `now`, unless the limit is 0: then all callers wait.
     pub(crate) fn check(&self, permits: u32, now: u32) -> Result<(), Error> {
         if permits <= now || now == 0 {
             return Ok(());
@@ -105,8 +105,8 @@ impl Limit {
         Err(Error::invalid_input("acquire", detail))
     }
 
-    /// Waits until the limit is not 0, and refuses more permits than it lets out: before so many tickets are
-    /// made. One ticket may as well wait in the line.
+    /// Waits until the limit is not 0, and returns an error if `permits` exceeds it, before that many tickets
+    /// are created. A request for one permit may wait in the line instead.
     pub(crate) async fn admits(&self, permits: u32) -> Result<(), Error> {
         let Self::Shared(limit) = self else { return self.check(permits, self.get().await?) };
         if permits == 1 {

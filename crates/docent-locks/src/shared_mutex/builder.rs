@@ -4,10 +4,10 @@ use docent_core::{Client, Error};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Times that a ticket is passed on by default.
+/// Default maximum number of times that a ticket is passed on.
 const LIMIT: u32 = 100;
 
-/// Time for which a ticket is passed on by default.
+/// Default maximum time during which a ticket is passed on.
 const SHARE_FOR: Duration = Duration::from_secs(1);
 
 /// Settings of a [`SharedMutex`].
@@ -24,24 +24,24 @@ impl SharedMutexBuilder {
         Self { mutex: MutexBuilder::new(client, path), limit: LIMIT, time: SHARE_FOR }
     }
 
-    /// The maximum number of times that a ticket is passed on to another task; at least 1. Default 100.
+    /// Sets the maximum number of times that a ticket is passed on to another task; at least 1. Default 100.
     ///
-    /// For each shared ticket ahead of it, a contender in another process waits for at most this many more
-    /// turns than for a plain ticket. A high limit favours the tasks of this process, a low limit the other
-    /// processes.
+    /// Each shared ticket ahead of a contender in another process delays that contender by at most this many
+    /// extra turns, compared with a plain ticket. A high limit favours the tasks of this process, a low limit
+    /// the other processes.
     pub fn limit(mut self, limit: u32) -> Self {
         self.limit = limit;
         self
     }
 
-    /// No turn begins later than this after the first turn with the same ticket. Default 1 s. A turn that has
-    /// begun is not cut short.
+    /// Sets the maximum time between the first turn with a ticket and the start of the last turn with the
+    /// same ticket. Default 1 s. A turn that has started is not cut short.
     pub fn share_for(mut self, time: Duration) -> Self {
         self.time = time;
         self
     }
 
-    /// As [`MutexBuilder::neighbours`].
+    /// Also waits for contenders of another kind, like [`MutexBuilder::neighbours`].
     pub fn neighbours(mut self, marker: impl Into<String>) -> Self {
         self.mutex = self.mutex.neighbours(marker);
         self
@@ -50,7 +50,7 @@ impl SharedMutexBuilder {
     /// Builds the mutex.
     ///
     /// # Errors
-    /// `InvalidInput` if the limit is 0; else as [`MutexBuilder::build`].
+    /// `InvalidInput` if the limit is 0; otherwise those of [`MutexBuilder::build`].
     pub fn build(self) -> Result<SharedMutex, Error> {
         let Self { mutex, limit, time } = self;
         let line = mutex.line()?;

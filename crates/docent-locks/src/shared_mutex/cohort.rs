@@ -1,4 +1,4 @@
-use super::local_line::{LocalLine, Over, Step};
+use super::local_line::{AfterTurn, LocalLine, Step};
 use super::loss::{Loss, LossWatch};
 use super::turn::{Ticket, Turn};
 use super::waiting::{Draw, Waiting};
@@ -17,11 +17,11 @@ use tracing::Instrument;
 type Tasks = LocalLine<LossWatch, Turn, Draw>;
 
 /// Tasks of one process that share tickets for one mutex (decision 19). Source: "Lock Cohorting" by Dice,
-/// Marathe and Shavit, with the process for a cohort, and the line at the servers for the lock between them.
+/// Marathe and Shavit. The process is the cohort, and the line at the servers is the lock between cohorts.
 pub(crate) struct Cohort {
-    /// Times that a ticket is passed on at most.
+    /// Maximum number of times that a ticket is passed on.
     limit: u32,
-    /// Time for which it is, at most.
+    /// Maximum time during which a ticket is passed on.
     time: Duration,
     tasks: Mutex<Tasks>,
 }
@@ -31,13 +31,13 @@ impl Cohort {
         Self { limit, time, tasks: Mutex::default() }
     }
 
-    /// Under this lock nothing is called that others wrote, and nothing dropped that makes a request or has a
-    /// token.
+    /// Locks the tasks. While the lock is held, no foreign code may be called, and no value may be dropped
+    /// that sends a request or owns a token.
     pub(super) fn lock(&self) -> MutexGuard<'_, Tasks> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a turn. Its place among the tasks is that of the first poll.
+    /// Waits for a turn. The task's place among the tasks is determined by the first poll.
     pub(crate) async fn wait(
         self: Arc<Self>,
         line: Line,
@@ -54,7 +54,7 @@ impl Cohort {
         .await
     }
 
-    /// Has a turn if no other task is here, and nobody else holds the lock.
+    /// Takes a turn if no other task is waiting or holding, and no other client holds the lock.
     pub(crate) async fn attempt(
         self: Arc<Self>,
         line: Line,
@@ -69,7 +69,7 @@ impl Cohort {
         in_time(&line, &progress, async { Err(progress.refuse(missed, line.first()).await) }).await
     }
 
-    /// The first turn with the ticket that the task `id` drew, which holds by `hold`.
+    /// Creates the first turn with the ticket that the task `id` took; `hold` is the ticket's hold.
     pub(super) fn begin(self: &Arc<Self>, id: u64, hold: Hold) -> Turn {
         let watch = LossWatch::new(&hold, Arc::downgrade(self));
         let loss = Arc::clone(watch.loss());
@@ -77,16 +77,17 @@ impl Cohort {
         let turn = Turn::new(Arc::clone(self), ticket, Duration::ZERO);
         let until = after(Instant::now(), self.time);
         self.lock().drawn(id, watch, until);
-        self.look(&loss);
+        self.wake_after_loss(&loss);
         turn
     }
 
-    /// A turn with `ticket` is over: the next one begins. Returns a ticket that is to be given up.
+    /// Starts the next turn after a turn with `ticket` has ended. Returns the ticket if it has to be given
+    /// up.
     pub(super) fn pass_on(self: &Arc<Self>, ticket: Ticket) -> Option<Ticket> {
         let limit = if planted!(TurnsWithoutLimit) { u32::MAX } else { self.limit };
-        let over = self.lock().over(|watch| watch.is_of(&ticket.loss), limit, Instant::now());
-        let Over::Pass(waited) = over else { return Some(ticket) };
-        // The clock is looked at, and a turn made, without the lock: both may tell of a loss.
+        let after_turn = self.lock().end_turn(|watch| watch.is_of(&ticket.loss), limit, Instant::now());
+        let AfterTurn::Pass(waited) = after_turn else { return Some(ticket) };
+        // Reading the clock and creating a turn may both report a loss, so they run without the lock.
         if !ticket.hold.may_be_lent_again() {
             let watch = self.lock().give_up();
             drop(watch);
@@ -97,15 +98,16 @@ impl Cohort {
         let passed = self.lock().pass(turn);
         match passed {
             Ok(next) => wake(next),
-            // Nobody waits any more: at the end of this turn the ticket is not the one that tasks share.
+            // No task waits any more, so this ticket is not shared when this turn ends.
             Err((turn, _watch)) => return turn.into_ticket(),
         }
-        self.look(&loss);
+        self.wake_after_loss(&loss);
         None
     }
 
-    /// A loss before a turn was known here has woken nobody.
-    fn look(&self, loss: &Loss) {
+    /// Wakes the next task if the ticket was lost before its turn was recorded: such a loss has woken no
+    /// task.
+    fn wake_after_loss(&self, loss: &Loss) {
         if loss.happened() {
             self.wake_next();
         }
@@ -116,20 +118,21 @@ impl Cohort {
         wake(next);
     }
 
-    /// The number of a task that comes, if nobody is here.
+    /// Returns the number of a new task, if no other task is present.
     fn arrive_first(&self, now: Instant) -> Option<u64> {
         self.after_losses(|tasks| tasks.arrive_first(now))
     }
 
-    /// The next step of the task `id`.
+    /// Returns the next step of the task `id`.
     pub(super) fn step(&self, id: u64, tries: bool, waker: &Waker) -> Step<Turn, Draw> {
         self.after_losses(|tasks| tasks.poll(id, tries, waker))
     }
 
-    /// The result of `act`, before which a lost ticket is forgotten: nobody waits for the end of its turn.
+    /// Returns the result of `act`. Forgets a lost ticket first, so that no task waits for the end of its
+    /// turn.
     fn after_losses<T>(&self, act: impl FnOnce(&mut Tasks) -> T) -> T {
         let mut tasks = self.lock();
-        // Under one lock: a loss is seen here, or finds the waker that `act` leaves.
+        // Under one lock, a loss is either seen here or finds the waker that `act` leaves.
         let lost = tasks.lost(LossWatch::has_fired);
         let done = act(&mut tasks);
         drop(tasks);

@@ -5,17 +5,17 @@ use docent_core::{Error, Guard, Held, Lost};
 use std::future::Future;
 use std::ops::Deref;
 
-/// Holds a [`SharedMutex`](crate::SharedMutex). Several guards of one owner share a turn; the turn ends with
-/// the last of them.
+/// Guard of a [`SharedMutex`](crate::SharedMutex). Several guards of one owner share a turn; the turn ends
+/// with the last of them.
 ///
-/// It dereferences to [`Held`], which tells whether the guard is held, runs work while it is, and starts
-/// [transactions](Held::transaction) that are applied only in this turn. For a turn [`Held::fence`] returns
-/// `None`: call [`fence`](Self::fence).
+/// Dereferences to [`Held`], which reports whether the guard is held, runs work only while it is held, and
+/// starts [transactions](Held::transaction) that are applied only in this turn. [`Held::fence`] returns
+/// `None` for a turn: call [`fence`](Self::fence) instead.
 ///
 /// # On drop
-/// The drop of the last guard ends the turn. If another task waits, and the [limits] allow it, that task has
-/// the lock at once. Otherwise the lock is released in the background: the delete of its node is submitted at
-/// once, and tried until it is done. A drop never blocks or panics, also outside a runtime.
+/// Dropping the last guard ends the turn. If another task waits and the [limits] allow it, that task has the
+/// lock immediately. Otherwise the lock is released in the background: the delete of its node is submitted
+/// immediately and retried until it succeeds. The drop never blocks or panics, even outside a runtime.
 ///
 /// [limits]: crate::SharedMutexBuilder::limit
 #[derive(Debug)]
@@ -29,8 +29,8 @@ impl SharedMutexGuard {
         Self { hold }
     }
 
-    /// The fencing token: higher than the fence of every earlier holder of this path. The same for all guards
-    /// of a turn.
+    /// Returns the fencing token, which is higher than the fence of every earlier holder of this path. All
+    /// guards of a turn have the same fence.
     pub fn fence(&self) -> TurnFence {
         match &self.hold {
             LockHold::Own(hold) => hold.fence().into(),
@@ -38,10 +38,11 @@ impl SharedMutexGuard {
         }
     }
 
-    /// The path of the ticket's node.
+    /// Returns the path of the ticket's node.
     ///
-    /// The node stays while the ticket is passed on. So a check of this path in a transaction of your own
-    /// does not prove that this guard is held. Use the guard's [`transaction`](Held::transaction).
+    /// The node stays while the ticket is passed on. A check of this path in a transaction of your own
+    /// therefore does not prove that this guard is held. Use the guard's [`transaction`](Held::transaction)
+    /// instead.
     pub fn path(&self) -> String {
         self.hold.path()
     }
@@ -54,16 +55,16 @@ impl SharedMutexGuard {
         Ok(Self::new(reentered(self.hold.clone())?))
     }
 
-    /// Releases this guard. The last guard of a turn returns at once if another task has the next turn.
+    /// Releases this guard. The last guard of a turn returns immediately if another task has the next turn.
     /// Otherwise it waits until the ticket's node is deleted.
     ///
     /// # Errors
     /// `Lost` if the lock was lost before the servers answered. `Timeout` if no server could be reached in
-    /// time, `Closed` if the client was closed meanwhile: the lock is released in the background then, or
-    /// with its session.
+    /// time, `Closed` if the client was closed meanwhile. After `Timeout` or `Closed` the lock is released in
+    /// the background or with its session.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: the release goes on in the background.
+    /// This method is cancel safe: the release continues in the background.
     pub async fn release(self) -> Result<(), Error> {
         self.hold.release().await
     }

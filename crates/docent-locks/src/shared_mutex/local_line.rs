@@ -3,13 +3,14 @@ use std::task::Waker;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Tasks of one process that wait for one lock, in the order in which they came, and the ticket that they
-/// share. Makes no request, and calls no code of others: `R` is a ticket that is held, `T` a turn with it,
-/// and `D` the draw of one.
+/// Tasks of one process that wait for one lock, in order of arrival, and the ticket that they share. Sends no
+/// requests and calls no foreign code. `R` is a ticket that is held, `T` a turn with it, and `D` a draw: the
+/// attempt to take a ticket.
 ///
-/// The first task that has no turn yet is the front: it alone draws a ticket, and the next one goes on with
-/// its draw if it leaves. A turn that a task was given and has not taken is passed on when the task leaves.
-/// One whose turn was lost before it took it waits on in its place, behind the task that draws by then.
+/// The front is the first task that has no turn yet. Only the front draws a ticket, and if it leaves, the
+/// next task continues its draw. If a task leaves after it was given a turn but before it took the turn, the
+/// turn is passed on. If a turn is lost before the task took it, the task keeps waiting in its place, behind
+/// the task that is drawing by then.
 pub(super) struct LocalLine<R, T, D> {
     waiters: BTreeMap<u64, Waiter<T>>,
     arrivals: u64,
@@ -23,12 +24,11 @@ struct Waiter<T> {
 }
 
 enum Stage<R, D> {
-    /// There is no ticket, or it was given up.
+    /// There is no ticket, or the last ticket was given up.
     Free,
-    /// The task `by`, which is the front until it leaves, draws a ticket. Its draw is not here while it is
-    /// polled.
+    /// The task `by` draws a ticket. It is the front until it leaves. The draw is `None` while it is polled.
     Drawing { by: u64, draw: Option<D>, tries: bool },
-    /// A turn is over, and the next one not yet given.
+    /// A turn has ended, and the next turn has not been given yet.
     Passing(Held<R>),
     /// A task has a turn, or was given one.
     Held(Held<R>),
@@ -36,41 +36,41 @@ enum Stage<R, D> {
 
 struct Held<R> {
     ticket: R,
-    /// Times that it was passed on.
+    /// Number of times that the ticket was passed on.
     passed: u32,
-    /// No turn begins after this.
+    /// Time after which no turn begins.
     until: Instant,
 }
 
 /// Next step of a task that waits.
 pub(super) enum Step<T, D> {
-    /// It has its turn.
+    /// The task has its turn.
     Turn(T),
-    /// It is to make a draw, and poll that.
+    /// The task has to create a draw and poll it.
     Draw,
-    /// It is to poll this draw.
+    /// The task has to poll this draw.
     Poll(D),
-    /// It is woken.
+    /// The task waits to be woken.
     Wait,
 }
 
-/// Outcome of a turn's end.
-pub(super) enum Over<R> {
-    /// The ticket was given up before.
+/// Outcome of the end of a turn.
+pub(super) enum AfterTurn<R> {
+    /// The ticket had already been given up.
     Stale,
-    /// The ticket is to be given up.
+    /// The ticket has to be given up.
     GiveUp(R),
-    /// The ticket may be passed on: the task that is to get it has waited for so long.
+    /// The ticket may be passed on. The next task has waited for this long.
     Pass(Duration),
 }
 
-/// Leavings of a task that did not wait on.
-pub(super) struct Left<T, D> {
-    /// Turn that it was given: to be dropped, which passes it on.
+/// What is left of a task that stopped waiting.
+pub(super) struct Departure<T, D> {
+    /// Turn that the task was given. Dropping it passes it on.
     pub(super) turn: Option<T>,
-    /// Draw that nobody wants any more.
+    /// Draw that no task needs any more.
     pub(super) draw: Option<D>,
-    /// To be woken.
+    /// Waker of the next task, which the caller has to wake.
     pub(super) next: Option<Waker>,
 }
 
@@ -81,25 +81,26 @@ impl<R, T, D> Default for LocalLine<R, T, D> {
 }
 
 impl<R, T, D> LocalLine<R, T, D> {
-    /// A task comes. Its number.
+    /// Adds a task and returns its number.
     pub(super) fn arrive(&mut self, now: Instant) -> u64 {
         let id = self.arrivals;
         self.arrivals += 1;
-        self.wait_on(id, now);
+        self.wait_again(id, now);
         id
     }
 
-    /// The task `id`, which came at `since`, waits again: its turn was lost before it took it.
-    pub(super) fn wait_on(&mut self, id: u64, since: Instant) {
+    /// Makes the task `id`, which arrived at `since`, wait again, because its turn was lost before it took
+    /// the turn.
+    pub(super) fn wait_again(&mut self, id: u64, since: Instant) {
         self.waiters.insert(id, Waiter { since, waker: None, given: None });
     }
 
-    /// As [`arrive`](Self::arrive), if nobody is here.
+    /// Adds a task like [`arrive`](Self::arrive), if no other task is present.
     pub(super) fn arrive_first(&mut self, now: Instant) -> Option<u64> {
         (matches!(self.stage, Stage::Free) && self.front().is_none()).then(|| self.arrive(now))
     }
 
-    /// Number of tasks that are here, with the one that has its turn.
+    /// Returns the number of tasks present, including the task that has its turn.
     pub(super) fn len(&self) -> usize {
         self.waiters.len() + usize::from(matches!(self.stage, Stage::Passing(_) | Stage::Held(_)))
     }
@@ -111,18 +112,19 @@ impl<R, T, D> LocalLine<R, T, D> {
         }
     }
 
-    /// The first task that has no turn yet.
+    /// Returns the first task that has no turn yet.
     fn first(&self) -> Option<u64> {
         self.waiters.iter().find(|(_, waiter)| waiter.given.is_none()).map(|(id, _)| *id)
     }
 
-    /// The waker of the front.
+    /// Takes the waker of the front.
     pub(super) fn next(&mut self) -> Option<Waker> {
         let front = self.front()?;
         self.waiters.get_mut(&front)?.waker.take()
     }
 
-    /// The task `id` asks for its turn; where it draws, its draw may be one that only `tries`.
+    /// Returns the next step of the task `id`. If the task has to draw, `tries` records whether its draw only
+    /// tries.
     pub(super) fn poll(&mut self, id: u64, tries: bool, waker: &Waker) -> Step<T, D> {
         let is_front = self.front() == Some(id);
         let Some(waiter) = self.waiters.get_mut(&id) else { return Step::Wait };
@@ -143,70 +145,72 @@ impl<R, T, D> LocalLine<R, T, D> {
         }
     }
 
-    /// The draw of the front goes on.
-    pub(super) fn put_back(&mut self, ours: D) {
+    /// Returns the draw of the front after it was polled.
+    pub(super) fn put_back(&mut self, held_draw: D) {
         if let Stage::Drawing { draw, .. } = &mut self.stage {
-            *draw = Some(ours);
+            *draw = Some(held_draw);
         }
     }
 
-    /// The draw of the front `id` failed: the task leaves, and the next one draws for itself. Its waker.
+    /// Removes the front `id`, whose draw failed, and returns the waker of the next task, which draws for
+    /// itself.
     pub(super) fn failed(&mut self, id: u64) -> Option<Waker> {
         self.waiters.remove(&id);
         self.stage = Stage::Free;
         self.next()
     }
 
-    /// The front `id` has `ticket`, and its turn: no other begins after `until`.
+    /// Gives the front `id` its turn with `ticket`. No other turn begins after `until`.
     pub(super) fn drawn(&mut self, id: u64, ticket: R, until: Instant) {
         self.waiters.remove(&id);
         self.stage = Stage::Held(Held { ticket, passed: 0, until });
     }
 
-    /// The task `id` waits no more.
-    pub(super) fn leave(&mut self, id: u64) -> Left<T, D> {
+    /// Removes the task `id`, which stopped waiting.
+    pub(super) fn leave(&mut self, id: u64) -> Departure<T, D> {
         let was_front = self.front() == Some(id);
         let turn = self.waiters.remove(&id).and_then(|waiter| waiter.given);
         if !was_front {
-            return Left { turn, draw: None, next: None };
+            return Departure { turn, draw: None, next: None };
         }
         let (mut draw, next) = (None, self.first());
-        if let Stage::Drawing { by, draw: ours, tries } = &mut self.stage {
+        if let Stage::Drawing { by, draw: held_draw, tries } = &mut self.stage {
             match next {
-                Some(next) if ours.is_some() && !*tries => *by = next,
-                // A draw that is not here panicked. One that only tries is of no use to those who wait.
+                Some(next) if held_draw.is_some() && !*tries => *by = next,
+                // A missing draw means that its poll panicked. A draw that only tries is of no use to the
+                // waiting tasks.
                 _ => {
-                    draw = ours.take();
+                    draw = held_draw.take();
                     self.stage = Stage::Free;
                 }
             }
         }
-        Left { turn, draw, next: self.next() }
+        Departure { turn, draw, next: self.next() }
     }
 
-    /// A turn with the ticket that `is` this one is over. It is passed on at most `limit` times.
-    pub(super) fn over(&mut self, is: impl Fn(&R) -> bool, limit: u32, now: Instant) -> Over<R> {
+    /// Ends a turn with the ticket for which `is` returns true. A ticket is passed on at most `limit` times.
+    pub(super) fn end_turn(&mut self, is: impl Fn(&R) -> bool, limit: u32, now: Instant) -> AfterTurn<R> {
         let (held, stage) = match std::mem::replace(&mut self.stage, Stage::Free) {
             Stage::Held(held) if is(&held.ticket) => (held, Stage::Passing),
             other => {
                 self.stage = other;
-                return Over::Stale;
+                return AfterTurn::Stale;
             }
         };
         let waited = self.front().map(|front| now.saturating_duration_since(self.waiters[&front].since));
         match waited {
             Some(waited) if held.passed < limit && now < held.until => {
                 self.stage = stage(held);
-                Over::Pass(waited)
+                AfterTurn::Pass(waited)
             }
-            _ => Over::GiveUp(held.ticket),
+            _ => AfterTurn::GiveUp(held.ticket),
         }
     }
 
-    /// The next `turn` is given to the front, whose waker is returned.
+    /// Gives the next `turn` to the front, and returns the front's waker.
     ///
     /// # Errors
-    /// The turn, and the ticket, which is given up: nobody waits any more.
+    /// The turn, and the ticket, which is given up because no task waits any more.
     pub(super) fn pass(&mut self, turn: T) -> Result<Option<Waker>, (T, Option<R>)> {
         let front = self.front();
         let held = self.take_passing();
@@ -221,7 +225,7 @@ impl<R, T, D> LocalLine<R, T, D> {
         }
     }
 
-    /// The ticket is given up instead of being passed on.
+    /// Gives up the ticket instead of passing it on.
     pub(super) fn give_up(&mut self) -> Option<R> {
         self.take_passing().map(|held| held.ticket)
     }
@@ -236,7 +240,8 @@ impl<R, T, D> LocalLine<R, T, D> {
         }
     }
 
-    /// Gives up the ticket if it `is` lost: those who wait do not wait for the end of its turn.
+    /// Gives up the ticket if `is` reports it as lost, so that the waiting tasks do not wait for the end of
+    /// its turn.
     pub(super) fn lost(&mut self, is: impl Fn(&R) -> bool) -> Option<(R, Option<Waker>)> {
         match std::mem::replace(&mut self.stage, Stage::Free) {
             Stage::Held(held) if is(&held.ticket) => Some((held.ticket, self.next())),

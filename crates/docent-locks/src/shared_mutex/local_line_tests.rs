@@ -1,7 +1,7 @@
-//! Tasks come, leave, are polled when they were woken and at no other time, and tickets are drawn and lost,
-//! in thousands of orders.
+//! Tasks arrive, leave, and are polled only when they were woken. Tickets are taken and lost, in thousands of
+//! orders.
 
-use super::local_line::{Left, LocalLine, Over, Step};
+use super::local_line::{AfterTurn, Departure, LocalLine, Step};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,10 +12,10 @@ use tokio::time::Instant;
 const TASKS: usize = 5;
 const LIMIT: u32 = 3;
 
-/// A draw under way, and the task that polled it last.
+/// Draw in progress.
 struct Draw;
 
-/// A turn with the ticket of this number.
+/// Turn with the ticket of this number.
 #[derive(Debug, PartialEq)]
 struct Turn(u32);
 
@@ -35,7 +35,7 @@ enum Task {
     Has(Turn),
 }
 
-/// Numbers that look random.
+/// Pseudorandom numbers.
 struct Dice(u64);
 
 impl Dice {
@@ -53,17 +53,17 @@ struct World {
     dice: Dice,
     now: Instant,
     tickets: u32,
-    /// The ticket that is held and not lost.
+    /// Ticket that is held and not lost.
     held: Option<u32>,
     passed: u32,
-    /// To be woken when the draw goes on.
+    /// Waker to call when the draw continues.
     drawing: Option<Waker>,
     draws: u32,
     last_turn: Option<u64>,
-    /// Tasks that wait again after a turn that was lost, each with the number of later ones that came before
-    /// it since.
+    /// Tasks that wait again after a lost turn, each with the number of later tasks that have overtaken it
+    /// since.
     overtaken: BTreeMap<u64, u32>,
-    /// Tasks that were given a turn, and have not taken it.
+    /// Tasks that were given a turn and have not taken it.
     given: BTreeSet<u64>,
 }
 
@@ -111,11 +111,11 @@ impl World {
         }
     }
 
-    /// Lets a task run, if it would.
+    /// Runs a task if the executor would run it.
     fn run(&mut self, task: usize) {
         match std::mem::replace(&mut self.tasks[task], Task::Idle) {
             Task::Idle => {}
-            Task::Has(turn) => self.over(&turn),
+            Task::Has(turn) => self.end_turn(&turn),
             Task::Waits(id, flag) => {
                 let is_woken = flag.0.swap(false, Ordering::Relaxed);
                 self.tasks[task] = Task::Waits(id, flag);
@@ -133,7 +133,7 @@ impl World {
             Step::Wait => {}
             Step::Turn(turn) => self.begin(task, id, turn),
             Step::Draw => {
-                assert_eq!(self.draws, 0, "one draws");
+                assert_eq!(self.draws, 0, "only one task draws at a time");
                 self.draws += 1;
                 self.draw(task, id, waker);
             }
@@ -165,12 +165,12 @@ impl World {
 
     fn begin(&mut self, task: usize, id: u64, turn: Turn) {
         let same = |other: &Task| matches!(other, Task::Has(other) if *other == turn);
-        assert!(!self.tasks.iter().any(same), "two have a turn with one ticket");
+        assert!(!self.tasks.iter().any(same), "two tasks have a turn with one ticket");
         self.given.remove(&id);
         if self.held != Some(turn.0) {
-            // It was lost before it was taken.
-            self.over(&turn);
-            self.line.wait_on(id, self.now);
+            // The turn was lost before the task took it.
+            self.end_turn(&turn);
+            self.line.wait_again(id, self.now);
             self.overtaken.insert(id, 0);
             return self.poll(task);
         }
@@ -178,37 +178,37 @@ impl World {
         let is_in_order = has_waited_again || self.last_turn.is_none_or(|last| last < id);
         assert!(is_in_order, "first come, first served");
         self.last_turn = self.last_turn.max(Some(id));
-        // Who was given a turn that is lost by now waits for no other before it knows.
+        // A task that was given a turn which is now lost is not overtaken until it learns of the loss.
         let waits = |(waiting, _): &(&u64, &mut u32)| !self.given.contains(waiting);
         for (_, times) in self.overtaken.range_mut(..id).filter(waits) {
             *times += 1;
-            assert_eq!(*times, 1, "more than the one that drew came first");
+            assert_eq!(*times, 1, "a task was overtaken by more than the task that drew");
         }
         self.tasks[task] = Task::Has(turn);
     }
 
     fn leave(&mut self, task: usize) {
         let Task::Waits(id, _) = std::mem::replace(&mut self.tasks[task], Task::Idle) else { return };
-        let Left { turn, draw, next } = self.line.leave(id);
+        let Departure { turn, draw, next } = self.line.leave(id);
         self.overtaken.remove(&id);
         self.given.remove(&id);
         self.draws -= u32::from(draw.is_some());
         next.into_iter().for_each(Waker::wake);
-        turn.into_iter().for_each(|turn| self.over(&turn));
+        turn.into_iter().for_each(|turn| self.end_turn(&turn));
     }
 
-    /// As the end of a turn does it.
-    fn over(&mut self, turn: &Turn) {
-        match self.line.over(|ticket| *ticket == turn.0, LIMIT, self.now) {
-            Over::Stale => assert_ne!(self.held, Some(turn.0)),
-            Over::GiveUp(ticket) => self.given_up(ticket),
-            Over::Pass(_) if self.dice.roll(8) == 0 => {
+    /// Does what the end of a turn does.
+    fn end_turn(&mut self, turn: &Turn) {
+        match self.line.end_turn(|ticket| *ticket == turn.0, LIMIT, self.now) {
+            AfterTurn::Stale => assert_ne!(self.held, Some(turn.0)),
+            AfterTurn::GiveUp(ticket) => self.given_up(ticket),
+            AfterTurn::Pass(_) if self.dice.roll(8) == 0 => {
                 let ticket = self.line.give_up().unwrap();
                 self.given_up(ticket);
             }
-            Over::Pass(_) => {
+            AfterTurn::Pass(_) => {
                 if self.dice.roll(8) == 0 {
-                    // One leaves while the turn is made, or all of them.
+                    // One task leaves while the turn is created, or all of them leave.
                     let tasks = if self.dice.roll(2) == 0 { 1 } else { TASKS };
                     let waiting = |task: &usize| matches!(self.tasks[*task], Task::Waits(..));
                     let leaving: Vec<_> = (0..TASKS).filter(waiting).take(tasks).collect();
@@ -243,7 +243,7 @@ impl World {
     fn lose(&mut self) {
         let Some(held) = self.held.take() else { return };
         let lost = self.line.lost(|ticket| *ticket == held);
-        let (ticket, next) = lost.expect("a ticket that is held is found");
+        let (ticket, next) = lost.expect("a held ticket must be found");
         assert_eq!(ticket, held);
         next.into_iter().for_each(Waker::wake);
     }
@@ -255,20 +255,20 @@ fn no_order_of_events_loses_a_task_or_doubles_a_turn() {
     for seed in 1..=5_000 {
         let mut world = World::new(seed);
         (0..80).for_each(|_| world.step());
-        // From here on every task that is woken runs, and every turn ends.
+        // From here on every woken task runs, and every turn ends.
         for _ in 0..1_000 {
             world.drawing.take().into_iter().for_each(Waker::wake);
             (0..TASKS).for_each(|task| world.run(task));
         }
         let idle = |task: &Task| matches!(task, Task::Idle);
-        assert!(world.tasks.iter().all(idle) && world.line.len() == 0, "seed {seed}: a task waits for ever");
+        assert!(world.tasks.iter().all(idle) && world.line.len() == 0, "seed {seed}: a task waits forever");
         most = most.max(world.passed);
     }
-    assert_eq!(most, LIMIT, "no ticket came to its limit");
+    assert_eq!(most, LIMIT, "no ticket reached its limit");
 }
 
 #[test]
-fn who_only_tries_is_refused_where_a_task_is_and_leaves_no_draw_to_others() {
+fn a_try_is_refused_if_a_task_is_present_and_leaves_no_draw_behind() {
     let now = Instant::now();
     let mut line = LocalLine::<u32, Turn, Draw>::default();
     let waker = Waker::noop();
@@ -278,13 +278,13 @@ fn who_only_tries_is_refused_where_a_task_is_and_leaves_no_draw_to_others() {
     line.put_back(Draw);
     let second = line.arrive(now);
     assert!(matches!(line.poll(second, false, waker), Step::Wait));
-    let left = line.leave(first);
-    assert!(left.draw.is_some() && left.next.is_some());
+    let departure = line.leave(first);
+    assert!(departure.draw.is_some() && departure.next.is_some());
     assert!(matches!(line.poll(second, false, waker), Step::Draw));
 }
 
 #[test]
-fn a_draw_goes_on_with_the_next_task() {
+fn a_draw_continues_with_the_next_task() {
     let now = Instant::now();
     let mut line = LocalLine::<u32, Turn, Draw>::default();
     let waker = Waker::noop();
@@ -292,15 +292,15 @@ fn a_draw_goes_on_with_the_next_task() {
     assert!(matches!(line.poll(first, false, waker), Step::Draw));
     line.put_back(Draw);
     assert!(matches!(line.poll(second, false, waker), Step::Wait));
-    let left = line.leave(first);
-    assert!(left.draw.is_none() && left.next.is_some());
+    let departure = line.leave(first);
+    assert!(departure.draw.is_none() && departure.next.is_some());
     assert!(matches!(line.poll(second, false, waker), Step::Poll(Draw)));
     line.drawn(second, 7, now + Duration::from_secs(1));
-    assert!(matches!(line.over(|ticket| *ticket == 7, 1, now), Over::GiveUp(7)), "nobody waits");
+    assert!(matches!(line.end_turn(|ticket| *ticket == 7, 1, now), AfterTurn::GiveUp(7)), "no task waits");
 }
 
 #[test]
-fn after_its_time_a_ticket_is_given_up() {
+fn a_ticket_is_given_up_after_its_maximum_time() {
     let now = Instant::now();
     let mut line = LocalLine::<u32, Turn, Draw>::default();
     let (first, second) = (line.arrive(now), line.arrive(now));
@@ -309,12 +309,12 @@ fn after_its_time_a_ticket_is_given_up() {
     }
     line.drawn(first, 7, now + Duration::from_secs(1));
     let later = now + Duration::from_secs(1);
-    assert!(matches!(line.over(|ticket| *ticket == 7, 9, later), Over::GiveUp(7)));
-    assert!(line.next().is_some(), "the other one draws");
+    assert!(matches!(line.end_turn(|ticket| *ticket == 7, 9, later), AfterTurn::GiveUp(7)));
+    assert!(line.next().is_some(), "the other task draws");
 }
 
 #[test]
-fn a_task_whose_turn_was_lost_before_it_took_it_waits_behind_the_one_that_draws_alone() {
+fn a_task_whose_turn_was_lost_before_it_took_it_waits_behind_the_drawing_task() {
     let now = Instant::now();
     let mut line = LocalLine::<u32, Turn, Draw>::default();
     let waker = Waker::noop();
@@ -323,19 +323,19 @@ fn a_task_whose_turn_was_lost_before_it_took_it_waits_behind_the_one_that_draws_
         line.poll(id, false, waker);
     }
     line.drawn(first, 7, now + Duration::from_secs(1));
-    assert!(matches!(line.over(|ticket| *ticket == 7, 9, now), Over::Pass(_)));
+    assert!(matches!(line.end_turn(|ticket| *ticket == 7, 9, now), AfterTurn::Pass(_)));
     assert!(line.pass(Turn(7)).is_ok());
     assert!(line.lost(|ticket| *ticket == 7).is_some());
     assert!(matches!(line.poll(draws, false, waker), Step::Draw));
     assert!(matches!(line.poll(late, false, waker), Step::Turn(Turn(7))));
-    line.wait_on(late, now);
-    // The draw is polled at this moment: nobody else is to wait for it.
+    line.wait_again(late, now);
+    // The draw is being polled right now, so no other task may wait for it.
     assert!(matches!(line.poll(late, false, waker), Step::Wait));
     line.put_back(Draw);
     assert!(matches!(line.poll(late, false, waker), Step::Wait));
     assert!(matches!(line.poll(draws, false, waker), Step::Poll(Draw)));
     line.drawn(draws, 8, now + Duration::from_secs(1));
-    assert!(matches!(line.over(|ticket| *ticket == 8, 9, now), Over::Pass(_)));
+    assert!(matches!(line.end_turn(|ticket| *ticket == 8, 9, now), AfterTurn::Pass(_)));
     assert!(line.pass(Turn(8)).is_ok());
     assert!(matches!(line.poll(other, false, waker), Step::Wait));
     assert!(matches!(line.poll(late, false, waker), Step::Turn(Turn(8))));

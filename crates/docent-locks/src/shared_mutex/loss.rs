@@ -7,7 +7,8 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Wake, Waker};
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
-/// Loss of a ticket that tasks share. The token of the ticket's hold wakes it: no task has to wait for that.
+/// Loss of a ticket that tasks share. The token of the ticket's hold wakes it, so no task has to wait for the
+/// token.
 pub(super) struct Loss {
     happened: AtomicBool,
     cohort: Weak<Cohort>,
@@ -20,7 +21,8 @@ impl Loss {
 }
 
 impl Wake for Loss {
-    /// The token may be locked by its cancellation. So nothing is dropped here, and nothing done but to wake.
+    /// The token may be locked by its cancellation. Therefore nothing is dropped here, and the only action is
+    /// to wake.
     fn wake(self: Arc<Self>) {
         if planted!(TurnAfterLoss) {
             return;
@@ -32,7 +34,7 @@ impl Wake for Loss {
     }
 }
 
-/// Watch for the loss of a ticket. Drop it without the lock of the cohort.
+/// Watch for the loss of a ticket. It must be dropped while the cohort is not locked.
 pub(super) struct LossWatch {
     loss: Arc<Loss>,
     _cancelled: Pin<Box<WaitForCancellationFutureOwned>>,

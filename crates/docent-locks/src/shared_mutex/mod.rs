@@ -1,4 +1,4 @@
-//! The mutex whose tickets the tasks of a process share.
+//! The mutex whose tickets are shared by the tasks of a process.
 
 mod builder;
 mod cohort;
@@ -7,7 +7,7 @@ mod local_line;
 #[cfg(test)]
 mod local_line_tests;
 mod loss;
-#[expect(clippy::module_inception, reason = "the folder is about it")]
+#[expect(clippy::module_inception, reason = "the folder is named after its main module")]
 mod shared_mutex;
 mod turn;
 mod turn_fence;

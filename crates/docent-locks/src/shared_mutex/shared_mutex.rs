@@ -12,8 +12,8 @@ use std::time::Duration;
 /// A [`Mutex`] for many tasks of one process.
 ///
 /// The first task creates one node at the servers, its *ticket*. The tasks then hold the lock one after
-/// another with this ticket. Each holding is a *turn*. From one turn to the next the ticket is passed on at
-/// once, without a request.
+/// another with this ticket. Each of these holds is a *turn*. The ticket is passed on from one turn to the
+/// next immediately, without a request.
 ///
 /// ```no_run
 /// # use docent_locks::SharedMutex;
@@ -27,35 +27,39 @@ use std::time::Duration;
 /// ```
 ///
 /// # Who shares
-/// All values of `SharedMutex` with the same client, path and settings share tickets. A clone of the client
-/// with another timeout, or bound to a session, counts as another client. Other contenders at the path, such
-/// as a plain [`Mutex`] or another process, wait in the same line.
+/// All `SharedMutex` values with the same client, path and settings share tickets. A clone of the client with
+/// another timeout, or bound to a session, counts as another client. Other contenders at the path, such as a
+/// plain [`Mutex`] or another process, wait in the same line.
 ///
-/// A task that waits behind another task has no node. So [`participants`](Self::participants) lists the
-/// ticket, and not the tasks.
+/// A task that waits behind another task has no node. Therefore [`participants`](Self::participants) lists
+/// the ticket and not the tasks.
 ///
 /// # Guarantees
-/// - Those of [`Mutex`]: at most one guard holds the lock in the order of transactions, and the fences
-///   increase.
-/// - The tasks have their turns in the order in which they came. A task that is cancelled when its turn comes
-///   passes the turn on.
+/// - Those of [`Mutex`]: at most one guard holds the lock in the order of transactions, and fences increase.
+/// - Tasks have their turns in order of arrival. A task that is cancelled when its turn comes passes the turn
+///   on.
 /// - A ticket is passed on at most [`limit`](SharedMutexBuilder::limit) times, and no turn begins later than
-///   [`share_for`](SharedMutexBuilder::share_for) after the first one. Then the ticket is given up, and the
-///   tasks that wait take another one at the end of the line.
-/// - If the ticket is lost, its guard is lost. The other tasks take another ticket at once.
+///   [`share_for`](SharedMutexBuilder::share_for) after the first turn. Then the ticket is given up, and the
+///   waiting tasks take another ticket at the end of the line.
+/// - If the ticket is lost, the guard of the current turn is lost. The other tasks take another ticket
+///   immediately.
 ///
-/// At the end of a turn the ticket is also given up if no task waits, if a participant has
-/// [asked](Self::revoke) for it, if the client is shut down, or if a guard's
-/// [transaction](docent_core::Held::transaction) may still be applied because its reply was lost or not
-/// waited for.
+/// The ticket is also given up at the end of a turn in these cases:
+///
+/// - no task waits;
+/// - a participant has [asked](Self::revoke) for the ticket;
+/// - the client is shut down;
+/// - a guard's [transaction](docent_core::Held::transaction) may still be applied, because the reply was lost
+///   or the commit was cancelled.
 ///
 /// # Fences
-/// A number of 64 bits cannot tell two turns apart, so the guards have a [`TurnFence`](crate::TurnFence).
+/// A 64-bit number cannot distinguish two turns with one ticket, so the guards have a
+/// [`TurnFence`](crate::TurnFence).
 ///
 /// # Re-entry
-/// By [`Owner`], as with `Mutex`. An owner that holds a `SharedMutex` cannot acquire a `Mutex` of the same
-/// path: it gets [`WouldDeadlock`](AcquireError::WouldDeadlock). An owner that holds the `Mutex` re-enters it
-/// by the `SharedMutex`: that guard has turn 0, and its ticket is not passed on.
+/// Re-entry is by [`Owner`], as with `Mutex`. An owner that holds a `SharedMutex` cannot acquire a `Mutex` of
+/// the same path: the call fails with [`WouldDeadlock`](AcquireError::WouldDeadlock). An owner that holds the
+/// `Mutex` can re-enter it through the `SharedMutex`: that guard has turn 0, and its ticket is not passed on.
 ///
 /// Source: "Lock Cohorting" by Dice, Marathe and Shavit (2012), with the process as the cohort.
 #[derive(Clone)]
@@ -65,8 +69,8 @@ pub struct SharedMutex {
 }
 
 impl SharedMutex {
-    /// The mutex at `path`, with the default settings. Missing parents are created as containers, which the
-    /// servers delete when they are empty.
+    /// Creates a handle for the mutex at `path`, with default settings. Missing parents are created on demand
+    /// as containers, which the servers delete when they are empty.
     ///
     /// # Errors
     /// `InvalidInput` if the path breaks a rule.
@@ -74,7 +78,7 @@ impl SharedMutex {
         Self::builder(client, path).build()
     }
 
-    /// Prepares a mutex with other settings.
+    /// Returns a builder for a mutex with custom settings.
     pub fn builder(client: &Client, path: &str) -> SharedMutexBuilder {
         SharedMutexBuilder::new(client, path)
     }
@@ -92,30 +96,31 @@ impl SharedMutex {
         async move { acquire.await.map(SharedMutexGuard::new) }
     }
 
-    /// The path, as it was given.
+    /// Returns the path that was passed to the constructor.
     pub fn path(&self) -> &str {
         self.line.path()
     }
 
-    /// Waits until the lock is acquired, as [`Mutex::acquire`]. The task's place among the tasks of this
-    /// process is that of the first poll.
+    /// Acquires the lock, waiting as long as necessary, like [`Mutex::acquire`]. The task's place among the
+    /// tasks of this process is determined by the first poll.
     ///
     /// # Errors
-    /// As [`Mutex::acquire`], without `WouldDeadlock`.
+    /// Those of [`Mutex::acquire`], without `WouldDeadlock`.
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but the task loses its place.
+    /// This method is cancel safe, but cancelling it loses your place in the queue.
     pub fn acquire(&self) -> impl Future<Output = Result<SharedMutexGuard, AcquireError>> + Send + use<> {
         self.enter(Owner::current(), Progress::unrecorded())
     }
 
-    /// As [`acquire`](Self::acquire), for `owner`. Re-enters without I/O if that owner holds the lock.
+    /// Acquires the lock for `owner`, like [`acquire`](Self::acquire). Re-enters without I/O if `owner` holds
+    /// the lock.
     ///
     /// # Errors
-    /// As [`acquire`](Self::acquire).
+    /// Those of [`acquire`](Self::acquire).
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but the task loses its place.
+    /// This method is cancel safe, but cancelling it loses your place in the queue.
     pub fn acquire_as(
         &self,
         owner: &Owner,
@@ -124,11 +129,11 @@ impl SharedMutex {
     }
 
     /// Acquires the lock if it is free or held by the ambient owner. If a task of this process holds the lock
-    /// or waits for it, the only requests are those that find the holder.
+    /// or waits for it, the call only reads who the holder is, for the error.
     ///
     /// # Errors
-    /// [`AcquireError::Busy`] if somebody holds the lock or waits for it. `Timeout` if it took longer than
-    /// the operation timeout in all; else as [`acquire`](Self::acquire).
+    /// [`AcquireError::Busy`] if another client or task holds the lock or waits for it. `Timeout` if the
+    /// whole call took longer than the operation timeout; otherwise those of [`acquire`](Self::acquire).
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -137,13 +142,13 @@ impl SharedMutex {
         async move { acquire.await.map(SharedMutexGuard::new) }
     }
 
-    /// As [`acquire`](Self::acquire), for at most `timeout`, which bounds the whole call.
+    /// Acquires the lock, like [`acquire`](Self::acquire), waiting at most `timeout` for the whole call.
     ///
     /// # Errors
-    /// [`AcquireError::TimedOut`] if that was not enough; else as [`acquire`](Self::acquire).
+    /// [`AcquireError::TimedOut`] if the timeout expired; otherwise those of [`acquire`](Self::acquire).
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but the task loses its place.
+    /// This method is cancel safe, but cancelling it loses your place in the queue.
     pub fn acquire_timeout(
         &self,
         timeout: Duration,
@@ -153,7 +158,7 @@ impl SharedMutex {
         with_timeout(timeout, self.line.clone(), progress, acquire)
     }
 
-    /// As [`Mutex::participants`].
+    /// Returns the holder and the waiters, like [`Mutex::participants`].
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`.
@@ -164,13 +169,14 @@ impl SharedMutex {
         self.plain().participants()
     }
 
-    /// As [`Mutex::revoke`]. A ticket that somebody asked for is not passed on.
+    /// Asks a participant to give up its place, like [`Mutex::revoke`]. After the request, the participant
+    /// no longer passes its ticket on to another task.
     ///
     /// # Errors
     /// `NoNode` if the participant has left, `NoAuth`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: asking again does no harm.
+    /// This method is cancel safe. The request can be repeated without harm.
     pub fn revoke(
         &self,
         participant: &Participant,
@@ -178,18 +184,18 @@ impl SharedMutex {
         self.plain().revoke(participant)
     }
 
-    /// As [`Mutex::reset`].
+    /// Resets the sequence numbers of the line, like [`Mutex::reset`].
     ///
     /// # Errors
-    /// `NotEmpty` if somebody holds the lock or waits for it; `NoAuth`, `Timeout`, `Closed`.
+    /// `NotEmpty` if a client holds the lock or waits for it; `NoAuth`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: doing it again does no harm.
+    /// This method is cancel safe. The reset can be repeated without harm.
     pub fn reset(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         self.plain().reset()
     }
 
-    /// The same lock, as one that shares no tickets.
+    /// Returns the same lock as a mutex that shares no tickets.
     fn plain(&self) -> Mutex {
         Mutex::of(self.line.clone())
     }

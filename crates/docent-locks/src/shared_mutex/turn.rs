@@ -10,7 +10,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Ticket that tasks share. It goes from one turn to the next.
+/// Ticket that tasks share. It moves from one turn to the next.
 pub(super) struct Ticket {
     pub(super) hold: Hold,
     pub(super) loss: Arc<Loss>,
@@ -21,18 +21,18 @@ pub(super) struct Ticket {
 /// Turn of a task with a ticket that tasks share.
 ///
 /// # On drop
-/// The turn is over: the next one begins, or the ticket is given up. Never blocks or panics, also outside a
-/// runtime.
+/// The turn ends: the next turn begins, or the ticket is given up. The drop never blocks or panics, even
+/// outside a runtime.
 pub(crate) struct Turn {
-    /// Lent by the hold of the ticket. It ends before the ticket goes on, because fields are dropped in
-    /// order.
+    /// Hold that the ticket's hold lends. It ends before the ticket is passed on, because fields are dropped
+    /// in order.
     lent: Hold,
     fence: TurnFence,
     end: TurnEnd,
 }
 
 impl Turn {
-    /// The next turn with `ticket`, for a task that `waited` for it.
+    /// Creates the next turn with `ticket`, for a task that `waited` for it.
     pub(super) fn new(cohort: Arc<Cohort>, mut ticket: Ticket, waited: Duration) -> Self {
         let lent = ticket.hold.lend(waited);
         let fence = TurnFence::new(lent.fence(), ticket.turns);
@@ -44,13 +44,13 @@ impl Turn {
         self.fence
     }
 
-    /// Ends it. Waits until the ticket's node is deleted, if it is.
+    /// Ends the turn. If the ticket is given up, waits until its node is deleted.
     ///
     /// # Errors
-    /// As [`Hold::release`].
+    /// Those of [`Hold::release`].
     ///
     /// # Cancel safety
-    /// Cancel safe: the turn ends in any case.
+    /// This method is cancel safe: the turn ends in any case.
     pub(crate) async fn release(self) -> Result<(), Error> {
         let Self { lent, mut end, .. } = self;
         let still_held = lent.check_for("release");
@@ -61,7 +61,7 @@ impl Turn {
         }
     }
 
-    /// Ends it without what its end leads to.
+    /// Ends the turn without passing the ticket on.
     pub(super) fn into_ticket(self) -> Option<Ticket> {
         let Self { lent, mut end, .. } = self;
         drop(lent);
@@ -69,20 +69,20 @@ impl Turn {
     }
 }
 
-/// What the end of a turn leads to.
+/// End of a turn, which passes the ticket on or gives it up.
 struct TurnEnd {
     cohort: Arc<Cohort>,
-    /// `None` once the turn is over.
+    /// `None` once the turn has ended.
     ticket: Option<Ticket>,
 }
 
 impl TurnEnd {
-    /// Begins the next turn, or gives the ticket up. Returns the delete of its node then.
+    /// Begins the next turn, or gives the ticket up and returns the delete of its node.
     fn reach(&mut self) -> Option<BoxFuture<'static, Result<(), Error>>> {
         let ticket = self.ticket.take()?;
         let ticket = self.cohort.pass_on(ticket)?;
         let deleted = ticket.hold.give_up().boxed();
-        // Those who wait draw a ticket after the delete of this one.
+        // The waiting tasks take their next ticket after the delete of this ticket was submitted.
         self.cohort.wake_next();
         Some(deleted)
     }

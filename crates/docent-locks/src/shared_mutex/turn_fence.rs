@@ -3,18 +3,19 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Fencing token of a [`SharedMutexGuard`](crate::SharedMutexGuard): the ticket's [`Fence`], and the number
-/// of the guard's turn with it. It increases from one holder of a path to the next.
+/// Fencing token of a [`SharedMutexGuard`](crate::SharedMutexGuard): the ticket's [`Fence`] and the number of
+/// the guard's turn with that ticket. It increases from one holder of a path to the next.
 ///
-/// It does not fit in 64 bits. Fences of tickets are transaction ids, and the id of the next ticket may be
-/// one higher, so that no number is left for the turns between the two. The id of a later write does not work
-/// either: a waiting ticket may be older than that write, and its fence would be too low.
+/// A turn fence does not fit in 64 bits. Fences of tickets are transaction ids, and the next ticket's id may
+/// be higher by only one, which leaves no numbers for the turns in between. The id of a write made in each
+/// turn is not usable either: the next ticket may be older than that write, and its fence would be too low.
 ///
 /// # In databases and messages
-/// Two columns, compared as a row: `(ticket, turn) <= (?, ?)`, which PostgreSQL and SQLite (3.15 or later)
-/// have. Or one number of 96 bits, [`as_u128`](Self::as_u128), in a column such as `NUMERIC(29)`. Where
-/// guards of plain locks write to the same store, theirs is `TurnFence::from(fence)`, with turn 0. As a text
-/// it is ticket, dot and turn; texts do not sort as fences do.
+/// Store a fence as two columns and compare them as a row: `(ticket, turn) <= (?, ?)`, which PostgreSQL and
+/// SQLite (3.15 or later) support. Or store the 96-bit number [`as_u128`](Self::as_u128) in a column such as
+/// `NUMERIC(29)`. If guards of plain locks write to the same store, use `TurnFence::from(fence)` for them,
+/// which has turn 0. The text form is the ticket, a dot and the turn; texts do not sort in the order of the
+/// fences.
 ///
 /// ```
 /// # use docent_locks::TurnFence;
@@ -31,23 +32,24 @@ pub struct TurnFence {
 }
 
 impl TurnFence {
-    /// The fence of these two numbers, as they come back from a store.
+    /// Creates the fence of these two numbers, for example as read back from a store.
     pub fn new(ticket: Fence, turn: u32) -> Self {
         Self { ticket, turn }
     }
 
-    /// The fence of the ticket, which guards with other turns have as well: alone it tells no order among
-    /// them.
+    /// Returns the fence of the ticket. Guards with other turns of the same ticket have the same value, so
+    /// the value does not order these guards.
     pub fn ticket(self) -> Fence {
         self.ticket
     }
 
-    /// The number of the turn with that ticket, from 0.
+    /// Returns the number of the turn with that ticket, counted from 0.
     pub fn turn(self) -> u32 {
         self.turn
     }
 
-    /// Both as one number below 2^96 with the order of the fences, for stores that have such numbers.
+    /// Returns ticket and turn as one number below 2^96 that sorts like the fence, for stores that support
+    /// such numbers.
     pub fn as_u128(self) -> u128 {
         u128::from(self.ticket.as_u64()) << u32::BITS | u128::from(self.turn)
     }
@@ -65,9 +67,9 @@ impl fmt::Display for TurnFence {
     }
 }
 
-/// A text that is not a [`TurnFence`].
+/// Error of parsing a text that is not a [`TurnFence`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("fence {0:?} must be the decimal numbers of a ticket and a turn with a dot between them")]
+#[error("fence {0:?} must consist of two decimal numbers, the ticket and the turn, separated by a dot")]
 pub struct ParseTurnFenceError(String);
 
 impl FromStr for TurnFence {
@@ -91,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_of_a_ticket_stand_between_it_and_the_next_one() {
+    fn turn_fences_lie_between_their_ticket_and_the_next_one() {
         let last = i64::MAX.unsigned_abs();
         let fences = [fence(0, 0), fence(7, 0), fence(7, 1), fence(7, u32::MAX), fence(8, 0), fence(last, 1)];
         assert!(fences.is_sorted() && fences.map(TurnFence::as_u128).is_sorted());
@@ -101,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_comes_back_from_text_and_json() {
+    fn a_fence_round_trips_through_text_and_json() {
         let fence = fence(4_294_967_301, 17);
         assert_eq!(fence.to_string().parse(), Ok(fence));
         let json = serde_json::to_string(&fence).unwrap();

@@ -1,5 +1,5 @@
 use super::cohort::{Cohort, wake};
-use super::local_line::{Left, Step};
+use super::local_line::{Departure, Step};
 use super::turn::Turn;
 use crate::AcquireError;
 use crate::acquire::{try_line, wait};
@@ -16,36 +16,36 @@ use tokio::runtime::{self, Handle};
 use tokio::time::Instant;
 use tracing::Span;
 
-/// Draw of a ticket, by one task after the other.
+/// Draw of a ticket. Several tasks may poll it, one after another.
 pub(super) struct Draw {
     acquiring: BoxFuture<'static, Result<Hold, AcquireError>>,
-    /// The runtime that its timers are of: where that is not driven any more they never fire.
+    /// Runtime to which the draw's timers belong. If that runtime is no longer driven, the timers never fire.
     runtime: Option<runtime::Id>,
-    /// Shows its ticket to each of them.
+    /// Progress that shows the ticket to each of the tasks.
     progress: Progress,
 }
 
 /// Wait of a task for its turn.
 ///
 /// # On drop
-/// The task leaves. A turn that it was given goes to the next one, and so does the draw of a ticket; a task
-/// of another runtime draws anew.
+/// The task leaves. A turn that it was given passes to the next task, and so does its draw of a ticket. A
+/// next task on another runtime starts a new draw.
 pub(super) struct Waiting {
     cohort: Arc<Cohort>,
     line: Line,
     id: u64,
-    /// Time at which it came.
+    /// Time at which the task arrived.
     since: Instant,
-    /// Shows the ticket that it draws.
+    /// Progress that shows the ticket being drawn.
     progress: Progress,
-    /// True when it waits for nobody.
+    /// Whether the task gives up instead of waiting for other contenders.
     tries: bool,
-    /// Set once it is in the line no more.
+    /// Whether the task has left the line.
     done: bool,
 }
 
 impl Waiting {
-    /// The wait of the task `id`, which came at `since`.
+    /// Creates the wait of the task `id`, which arrived at `since`.
     pub(super) fn new(
         cohort: Arc<Cohort>,
         line: Line,
@@ -83,26 +83,27 @@ impl Future for Waiting {
                     Span::current().record("docent.fence", tracing::field::display(turn.fence()));
                     return Poll::Ready(Ok(turn));
                 }
-                // It was lost before it was taken, as a ticket may be.
+                // The turn was lost before the task took it, because its ticket was lost.
                 Step::Turn(lost) => {
                     drop(lost);
-                    self.cohort.lock().wait_on(self.id, self.since);
+                    self.cohort.lock().wait_again(self.id, self.since);
                 }
                 Step::Draw => break self.draw(),
                 Step::Poll(draw) if draw.runtime == runtime_id() => break draw,
-                // It was begun by a task of another runtime. Its place in the line is lost.
+                // A task of another runtime started this draw, so it is dropped. Its place in the line is
+                // lost.
                 Step::Poll(draw) => {
                     drop(draw);
                     break self.draw();
                 }
-                // Another task came at the moment at which the ticket was lost.
+                // Another task arrived at the moment at which the ticket was lost.
                 Step::Wait if self.tries => return Poll::Ready(Err(AcquireError::busy(self.line.path()))),
                 Step::Wait => return Poll::Pending,
             }
         };
         match draw.acquiring.as_mut().poll(cx) {
             Poll::Pending => {
-                // It may be a draw that another task began.
+                // The draw may be one that another task started.
                 self.progress.share(&draw.progress);
                 self.cohort.lock().put_back(draw);
                 Poll::Pending
@@ -126,14 +127,14 @@ impl Drop for Waiting {
         if self.done {
             return;
         }
-        let Left { turn, draw, next } = self.cohort.lock().leave(self.id);
+        let Departure { turn, draw, next } = self.cohort.lock().leave(self.id);
         drop(draw);
         wake(next);
         if planted!(TurnForgottenOnCancel) {
             turn.into_iter().for_each(std::mem::forget);
             return;
         }
-        // Its end is the beginning of the next turn.
+        // Dropping the turn starts the next one.
         drop(turn);
     }
 }

@@ -1,4 +1,4 @@
-//! The node that says who holds a lease, in the format of kazoo's `NonBlockingLease`.
+//! Node that records the holder of a lease, in the format of kazoo's `NonBlockingLease`.
 
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime};
@@ -10,9 +10,9 @@ const DAY: u64 = 24 * 60 * 60;
 /// Content of a lease's node.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// Name that it gave itself.
+    /// Identity that the holder chose.
     pub identity: String,
-    /// Time at which it ends, in whole seconds.
+    /// End of the lease, in whole seconds.
     pub end: SystemTime,
 }
 
@@ -22,7 +22,8 @@ impl Holder {
         json!({ "version": VERSION, "holder": self.identity, "end": end }).to_string().into_bytes()
     }
 
-    /// `None` for data of another version or of somebody else: nothing is known of the holder then.
+    /// Parses the data of a lease's node. Returns `None` for data of another version or another program: the
+    /// holder is unknown then.
     pub fn decode(data: &[u8]) -> Option<Self> {
         let value: Value = serde_json::from_slice(data).ok()?;
         (value.get("version")?.as_u64()? == VERSION).then_some(())?;
@@ -31,7 +32,7 @@ impl Holder {
     }
 }
 
-/// A time as `2026-11-21T04:52:16`, by UTC. Times before 1970 are that year's begin.
+/// Formats a time like `2026-11-21T04:52:16`, in UTC. Times before 1970 become the beginning of 1970.
 fn format_utc(time: SystemTime) -> String {
     let seconds = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
     let (year, month, day) = date(seconds / DAY);
@@ -57,9 +58,10 @@ fn numbers(text: &str, separator: char) -> Option<[u64; 3]> {
     numbers.try_into().ok()
 }
 
-/// Days from 1970-01-01 to a date. Source: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
+/// Returns the days from 1970-01-01 to a date. Source: Howard Hinnant, "chrono-Compatible Low-Level Date
+/// Algorithms".
 fn days(year: u64, month: u64, day: u64) -> u64 {
-    // Years begin with March, so that the leap day is the last one.
+    // Years begin in March, so that the leap day is the last day of a year.
     let year = if month <= 2 { year - 1 } else { year };
     let month = (month + 9) % 12;
     let (era, of_era) = (year / 400, year % 400);
@@ -67,7 +69,7 @@ fn days(year: u64, month: u64, day: u64) -> u64 {
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
-/// The date `days` after 1970-01-01. Source: as [`days`].
+/// Returns the date that is `days` after 1970-01-01. Source: as for [`days`].
 fn date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);

@@ -10,34 +10,36 @@ use uuid::Uuid;
 
 static KIND: RecipeKind = RecipeKind::new("lease", "obtain");
 
-/// Text before the number in a contender's name, as in kazoo's `Lock`.
+/// Text before the sequence number in a contender's name, as in kazoo's `Lock`.
 const MARKER: &str = "__lock__";
-/// Name of the node that says who holds the lease.
+/// Name of the node that records the holder of the lease.
 const HOLDER: &str = "lease_holder";
-/// Least duration: ends are written in whole seconds.
+/// Minimum duration, because the end is stored in whole seconds.
 const SHORTEST: Duration = Duration::from_secs(1);
-/// Longest duration: the format has years of four digits.
+/// Maximum duration, because the format has four-digit years.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
-/// A lease on a name for a time: whoever obtains it has it until its end, also when its process or session is
-/// gone by then. For jobs that run once in a while on one of many machines.
+/// A lease on a name for a fixed time. The holder keeps the lease until its end, even if the process exits or
+/// the session expires earlier. Use a lease for jobs that run occasionally, on one of many machines.
 ///
 /// # Expected flow
-/// Every machine calls [`try_obtain`](Self::try_obtain) when the job is due. One gets the lease and does the
-/// job; the others get `None`, as long as it lasts. The one that has it can call it again to begin the time
-/// anew.
+/// Every machine calls [`try_obtain`](Self::try_obtain) when the job is due. One machine obtains the lease
+/// and does the job; the others get `None` while the lease lasts. The holder can call `try_obtain` again to
+/// extend the lease.
 ///
-/// The layout is that of kazoo's `NonBlockingLease`, and with [several slots](Self::slots) of its
-/// `MultiNonBlockingLease`: a persistent node `lease_holder` with holder and end, which is changed under
-/// kazoo's lock. Both exclude each other.
+/// The layout is that of kazoo's `NonBlockingLease` or, with [several slots](Self::slots), of its
+/// `MultiNonBlockingLease`. A persistent node `lease_holder` records the holder and the end, and is changed
+/// only under kazoo's lock. Docent and kazoo exclude each other.
 ///
 /// # Guarantees
-/// One identity has the lease until its end, as far as the clocks of the machines agree. Writes are exact: a
-/// lost reply neither hides a lease that was obtained nor obtains one for a call that failed and is over.
+/// One identity holds the lease until its end, as far as the clocks of the machines agree. Writes are exact:
+/// a lost reply does not hide a lease that was obtained. If the outcome stays unknown, the error is
+/// `OutcomeUnknown`.
 ///
 /// # Caveats
-/// It rests on the clocks of the machines, unlike all other locks here: by as much as they differ two may
-/// have it. It has no fence and nobody is told when it ends. Where that matters take a [`Mutex`].
+/// Unlike all other locks of this crate, the lease depends on the clocks of the machines. Two identities may
+/// hold the lease at the same time, for as long as their clocks differ. The lease has no fence, and its end
+/// is not signalled. If that matters, use a [`Mutex`].
 #[derive(Clone)]
 pub struct TimedLease {
     client: Client,
@@ -48,11 +50,11 @@ pub struct TimedLease {
 }
 
 impl TimedLease {
-    /// The lease at `path`, which lasts for `duration` from when it is obtained; its end is rounded down to
-    /// whole seconds.
+    /// Creates a handle for the lease at `path`, which lasts for `duration` after it is obtained. The end is
+    /// rounded down to whole seconds.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule, or the duration is not from 1 s to 100 years.
+    /// `InvalidInput` if the path breaks a rule, or if the duration is not from 1 s to 100 years.
     pub fn new(client: &Client, path: &str, duration: Duration) -> Result<Self, Error> {
         let path = NodePath::new("lease", path)?;
         if !(SHORTEST..=LONGEST).contains(&duration) {
@@ -63,35 +65,36 @@ impl TimedLease {
         Ok(Self { client: client.clone(), path, duration, identity, slots: None })
     }
 
-    /// Sets the identity that holds the lease; by default one that this value and its clones have alone.
-    /// One identity has one lease, also after a restart.
+    /// Sets the identity that holds the lease. The default is a random identity that only this value and its
+    /// clones have. An identity holds at most one lease, and still holds it after a restart of the process.
     #[must_use]
     pub fn identity(self, identity: impl Into<String>) -> Self {
         Self { identity: identity.into(), ..self }
     }
 
-    /// Lets so many have the lease at a time, each in a slot of its own at `<path>/<n>`. Everybody at the
-    /// path needs the same.
+    /// Sets the number of leases that may be held at the same time, each in its own slot at `<path>/<n>`. All
+    /// contenders at the path need the same number.
     #[must_use]
     pub fn slots(self, slots: u32) -> Self {
         Self { slots: Some(slots), ..self }
     }
 
-    /// The path, as it was given.
+    /// Returns the path that was passed to the constructor.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// Obtains the lease if it is free, over, or this one's already: then its time begins anew. `None` while
-    /// somebody else has it, in all slots. Waits for nobody but those who look at the same time.
+    /// Obtains the lease if it is free, expired, or already held by this identity; in the last case the lease
+    /// is extended. Returns `None` if other identities hold the lease in all slots. Waits only for contenders
+    /// that check the lease at the same time.
     ///
     /// # Errors
-    /// [`AcquireError::Core`] with `NoAuth`, `TooLarge`, `Timeout` when it took longer than the operation
-    /// timeout in all, `Closed`, and those of [`Mutex::acquire`]; with `OutcomeUnknown` it may have been
-    /// obtained. A node in another format counts as held.
+    /// [`AcquireError::Core`] with `NoAuth`, `TooLarge` or `Closed`; with `Timeout` if the whole call took
+    /// longer than the operation timeout; with `OutcomeUnknown` if the lease may have been obtained; and the
+    /// errors of [`Mutex::acquire`]. A node in another format counts as held.
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: it may have been obtained.
+    /// This method is *not* cancel safe: the lease may have been obtained.
     pub fn try_obtain(&self) -> impl Future<Output = Result<Option<Obtained>, AcquireError>> + Send + use<> {
         let lease = self.clone();
         async move { Box::pin(lease.try_slots()).await }
@@ -99,8 +102,8 @@ impl TimedLease {
 
     async fn try_slots(&self) -> Result<Option<Obtained>, AcquireError> {
         let Some(slots) = self.slots else { return self.try_slot(0, &self.path).await };
-        // The own slot first, to extend that lease. If it was over, another process may take the slot
-        // meanwhile.
+        // The own slot comes first, to extend its lease. If that lease has expired, another process may take
+        // the slot meanwhile.
         let mut own = None;
         for slot in 0..slots {
             if self.holds(&self.slot(slot)).await? {
@@ -119,13 +122,13 @@ impl TimedLease {
         Ok(None)
     }
 
-    /// Gives the lease back before its end. False when this one does not have it.
+    /// Gives the lease back before its end. Returns false if this identity does not hold it.
     ///
     /// # Errors
-    /// As [`try_obtain`](Self::try_obtain).
+    /// Those of [`try_obtain`](Self::try_obtain).
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: it may have been given back.
+    /// This method is *not* cancel safe: the lease may have been given back.
     pub fn give_back(&self) -> impl Future<Output = Result<bool, AcquireError>> + Send + use<> {
         let lease = self.clone();
         async move { Box::pin(lease.delete_own()).await }
@@ -148,7 +151,7 @@ impl TimedLease {
         format!("{}/{slot}", self.path)
     }
 
-    /// True when this one has the lease at `path`, over or not.
+    /// Returns whether this identity holds the lease at `path`, expired or not.
     async fn holds(&self, path: &str) -> Result<bool, Error> {
         let holder = self.read(path).await?.and_then(|node| Holder::decode(&node.data));
         Ok(holder.is_some_and(|holder| holder.identity == self.identity))
@@ -157,20 +160,20 @@ impl TimedLease {
     async fn try_slot(&self, slot: u32, path: &str) -> Result<Option<Obtained>, AcquireError> {
         let guard = self.lock(path).await?;
         let (begun, now) = (Instant::now(), SystemTime::now());
-        let known = self.read(path).await?;
-        if known.as_ref().is_some_and(|node| !self.is_free(node, now)) {
+        let current = self.read(path).await?;
+        if current.as_ref().is_some_and(|node| !self.is_free(node, now)) {
             return Ok(None);
         }
         let end = whole_seconds(now + self.duration);
         let data = Holder { identity: self.identity.clone(), end }.encode();
         let (path, all) = (holder_path(path), guard.transaction());
-        let all = match known {
+        let all = match current {
             Some(node) => all.set(&path, data, node.stat.version),
             None => all.create(&path, data, CreateMode::Persistent),
         };
         match all.commit_exactly().await {
             Ok(_) => {}
-            // Somebody wrote it without the lock.
+            // Another program wrote the node without holding the lock.
             Err(error) if matches!(error.kind(), ErrorKind::BadVersion | ErrorKind::NodeExists) => {
                 return Ok(None);
             }
@@ -189,11 +192,11 @@ impl TimedLease {
         Ok(true)
     }
 
-    /// The lock under which the lease at `path` is looked at and changed. Released by its drop.
+    /// Acquires the lock under which the lease at `path` is read and changed. Dropping the guard releases it.
     async fn lock(&self, path: &str) -> Result<MutexGuard, AcquireError> {
         let line = Line::new(&self.client, path, &KIND, MARKER)?.with_own_child(HOLDER);
         let mutex = Mutex::of(line);
-        // Not as the ambient owner, which may hold a lock of this path.
+        // Does not use the ambient owner, which may hold a lock of this path.
         let acquire = mutex.acquire_as(&Owner::default());
         Box::pin(recipe::in_time(&self.client, "obtain", path, acquire)).await
     }

@@ -1,4 +1,4 @@
-//! Leases on a name for a time, kept by the clocks of the machines.
+//! Leases on a name for a time, based on the clocks of the machines.
 
 mod holder;
 mod lease;

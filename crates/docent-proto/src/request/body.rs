@@ -1,4 +1,4 @@
-//! Bodies of requests, without the header in front of them.
+//! Bodies of requests, without their headers.
 
 use super::{Create, CreateKind, OpCode, Request, WatchKind, WatchMode, Watches};
 use crate::wire::{Reader, Record, Write};
@@ -6,7 +6,7 @@ use crate::{Acl, DecodeError, multi};
 use bytes::BufMut;
 
 impl Request {
-    /// Appends the request's body, without header, to `out`.
+    /// Appends the request's body, without its header, to `out`.
     pub fn write(&self, out: &mut impl BufMut) {
         match self {
             Self::Create(create) => create.write(out),
@@ -65,10 +65,10 @@ impl Request {
         }
     }
 
-    /// Reads the body of an `op`.
+    /// Reads the body of a request with the operation `op`.
     ///
     /// # Errors
-    /// When the bytes are not such a request.
+    /// If the bytes are not such a request.
     pub fn read(op: OpCode, reader: &mut Reader) -> Result<Self, DecodeError> {
         if let Some(kind) = CreateKind::from_op(op) {
             return Create::read(kind, reader).map(Self::Create);
@@ -150,17 +150,18 @@ fn write_paths<'a>(out: &mut impl BufMut, lists: impl IntoIterator<Item = &'a Ve
     }
 }
 
-/// A list of paths, which the real server fails on when it is null.
+/// Reads a list of paths. The real server fails on a null list.
 fn read_paths(reader: &mut Reader) -> Result<Vec<String>, DecodeError> {
     reader.list(Reader::text)?.ok_or(DecodeError::NullVector)
 }
 
-/// A string that may be null, which is no path either.
+/// Reads a string that may be null. The empty string, which null becomes, is not a valid path either.
 fn nullable(reader: &mut Reader) -> Result<String, DecodeError> {
     reader.optional_text().map(Option::unwrap_or_default)
 }
 
-/// Credentials. Null is refused by all schemes but `ip`, which looks at the link: it is of no scheme.
+/// Reads credentials. All schemes refuse null credentials, except `ip`, which uses the address of the
+/// connection. For the other schemes, null credentials are mapped to an empty scheme.
 fn read_credentials(reader: &mut Reader) -> Result<Request, DecodeError> {
     let (scheme, credentials) = (nullable(reader)?, reader.buffer()?);
     let scheme = if credentials.is_some() || scheme == "ip" { scheme } else { String::new() };

@@ -5,16 +5,16 @@ use bytes::{BufMut, Bytes};
 use std::fmt;
 use std::sync::Arc;
 
-/// Create operation, of four, as which a [`Create`] is sent.
+/// Kind of create operation by which a [`Create`] is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CreateKind {
-    /// Answered with the path alone.
+    /// The reply contains only the path.
     Plain,
-    /// Answered with path and stat.
+    /// The reply contains the path and the stat.
     WithStat,
-    /// Create of a container; answered with path and stat.
+    /// Creates a container; the reply contains the path and the stat.
     Container,
-    /// Create with a time to live in milliseconds; answered with path and stat.
+    /// Creates a node with a time to live in milliseconds; the reply contains the path and the stat.
     Ttl(i64),
 }
 
@@ -39,24 +39,24 @@ impl CreateKind {
     }
 }
 
-/// A request to create a node.
+/// Request to create a node.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Create {
-    /// The operation.
+    /// Kind of create operation.
     pub kind: CreateKind,
-    /// The node, or the prefix of its name when the mode is sequential.
+    /// Path of the node; a sequential mode appends a number.
     pub path: String,
-    /// The data; `None` is null.
+    /// Data of the node; `None` is null.
     pub data: Option<Bytes>,
-    /// The node's access control list.
+    /// Access control list of the node.
     pub acl: Arc<[Acl]>,
-    /// The mode as the wire holds it; see [`CreateMode::from_flags`].
+    /// Mode of the node on the wire; see [`CreateMode::from_flags`].
     pub flags: i32,
 }
 
 impl Create {
-    /// A create in `mode` that is answered with path and stat. A mode with a time to live takes it from
-    /// `ttl_ms`.
+    /// Creates a request for a node in `mode`, whose reply contains the path and the stat. `ttl_ms` is used
+    /// only by modes with a time to live.
     pub fn new(path: String, data: Bytes, acl: impl Into<Arc<[Acl]>>, mode: CreateMode, ttl_ms: i64) -> Self {
         let kind = match mode {
             CreateMode::Container => CreateKind::Container,

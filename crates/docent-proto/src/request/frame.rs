@@ -4,22 +4,22 @@ use crate::frame::write_frame;
 use crate::wire::Reader;
 use bytes::{BufMut, Bytes};
 
-/// Request numbers with a meaning of their own. Ordinary requests count up from 1.
+/// Request numbers with a special meaning. Ordinary requests count up from 1.
 pub mod xid {
-    /// A watch event, which answers no request.
+    /// A watch event, which does not answer a request.
     pub const NOTIFICATION: i32 = -1;
     /// A ping.
     pub const PING: i32 = -2;
     /// Credentials.
     pub const AUTH: i32 = -4;
-    /// Watches set again after a reconnect.
+    /// Watches that are set again after a reconnect.
     pub const SET_WATCHES: i32 = -8;
 }
 
-/// A request with its number, as one frame.
+/// Request with its number, as one frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestFrame {
-    /// The number that the reply will carry.
+    /// Number that the reply will carry.
     pub xid: i32,
     /// The request itself.
     pub request: Request,
@@ -40,10 +40,10 @@ impl RequestFrame {
         });
     }
 
-    /// Reads a frame (without its length).
+    /// Reads a frame without its length.
     ///
     /// # Errors
-    /// When the bytes are not a request this codec knows.
+    /// If the bytes are not a request that this codec knows.
     pub fn decode(frame: Bytes) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(frame);
         let xid = reader.i32()?;

@@ -1,10 +1,10 @@
-//! Requests of a client: the operations, their bodies, and the frame around them.
+//! Requests of a client: the operations, their bodies, and their frames.
 
 mod body;
 mod create;
 mod frame;
 mod op_code;
-#[expect(clippy::module_inception, reason = "the folder is about it")]
+#[expect(clippy::module_inception, reason = "the folder is named after its main module")]
 mod request;
 mod watches;
 

@@ -2,7 +2,7 @@ use crate::DecodeError;
 
 macro_rules! op_codes {
     ($($(#[$doc:meta])* $name:ident = $value:literal;)*) => {
-        /// The number of an operation on the wire.
+        /// Number of an operation on the wire.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[repr(i32)]
         pub enum OpCode {
@@ -10,13 +10,13 @@ macro_rules! op_codes {
         }
 
         impl OpCode {
-            /// Every operation there is.
+            /// All operations.
             pub const ALL: &[Self] = &[$(Self::$name,)*];
 
-            /// The operation that `number` stands for.
+            /// Returns the operation with this number.
             ///
             /// # Errors
-            /// [`DecodeError::UnknownOpCode`] when this codec does not know it.
+            /// [`DecodeError::UnknownOpCode`] if this codec does not know the number.
             pub fn from_number(number: i32) -> Result<Self, DecodeError> {
                 match number {
                     $($value => Ok(Self::$name),)*
@@ -28,35 +28,35 @@ macro_rules! op_codes {
 }
 
 op_codes! {
-    /// Create, answered with the path.
+    /// Create a node; the reply contains the path.
     Create = 1;
-    /// Delete.
+    /// Delete a node.
     Delete = 2;
-    /// Stat of a node.
+    /// Get the stat of a node.
     Exists = 3;
-    /// Data of a node.
+    /// Get the data of a node.
     GetData = 4;
-    /// Set data.
+    /// Set the data of a node.
     SetData = 5;
     /// Read the access control list.
     GetAcl = 6;
     /// Set the access control list.
     SetAcl = 7;
-    /// Names of the children.
+    /// Get the names of the children.
     GetChildren = 8;
-    /// Catch up with the leader.
+    /// Wait until the server has caught up with the leader.
     Sync = 9;
-    /// Sign of life.
+    /// Heartbeat.
     Ping = 11;
-    /// Names of the children and the stat.
+    /// Get the names of the children and the stat.
     GetChildren2 = 12;
-    /// Check of a version, in a multi.
+    /// Check a version, in a multi.
     Check = 13;
     /// Several writes, all or none.
     Multi = 14;
-    /// Create, answered with path and stat.
+    /// Create a node; the reply contains the path and the stat.
     Create2 = 15;
-    /// Change of the ensemble's members.
+    /// Change the ensemble's members.
     Reconfig = 16;
     /// Check that a watch is set.
     CheckWatches = 17;
@@ -68,22 +68,22 @@ op_codes! {
     CreateTtl = 21;
     /// Several reads in one request.
     MultiRead = 22;
-    /// Credentials.
+    /// Add credentials.
     Auth = 100;
-    /// Watches set again after a reconnect.
+    /// Set watches again after a reconnect.
     SetWatches = 101;
-    /// Step of an authentication by SASL.
+    /// One step of a SASL authentication.
     Sasl = 102;
-    /// Ephemeral nodes of the session.
+    /// Get the ephemeral nodes of the session.
     GetEphemerals = 103;
-    /// Number of the nodes below a node.
+    /// Get the number of all nodes below a node.
     GetAllChildrenNumber = 104;
-    /// Watches of all modes set again after a reconnect.
+    /// Set watches of all modes again after a reconnect.
     SetWatches2 = 105;
-    /// Set a watch that stays.
+    /// Set a persistent watch.
     AddWatch = 106;
-    /// Identities of the client.
+    /// Get the identities of the client.
     WhoAmI = 107;
-    /// End of the session.
+    /// End the session.
     CloseSession = -11;
 }

@@ -4,160 +4,160 @@ use crate::multi::MultiOp;
 use bytes::Bytes;
 use std::fmt;
 
-/// Requests that a client can make of a server once it is connected.
+/// Request that a client can send to a server after it has connected.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Request {
     /// Create a node.
     Create(Create),
     /// Delete a node.
     Delete {
-        /// The node.
+        /// Path of the node.
         path: String,
-        /// Version it must have; −1 for any.
+        /// Required version; −1 for any.
         version: i32,
     },
-    /// Stat of a node. The watch is left on a missing node too.
+    /// Get the stat of a node. A watch is set even if the node does not exist.
     Exists {
-        /// The node.
+        /// Path of the node.
         path: String,
-        /// Leave a watch.
+        /// Whether to set a watch.
         watch: bool,
     },
-    /// Data of a node. No watch is left on a missing node.
+    /// Get the data of a node. No watch is set if the node does not exist.
     GetData {
-        /// The node.
+        /// Path of the node.
         path: String,
-        /// Leave a watch.
+        /// Whether to set a watch.
         watch: bool,
     },
-    /// Set a node's data.
+    /// Set the data of a node.
     SetData {
-        /// The node.
+        /// Path of the node.
         path: String,
-        /// The data; `None` is null.
+        /// The new data; `None` is null.
         data: Option<Bytes>,
-        /// Version it must have; −1 for any.
+        /// Required version; −1 for any.
         version: i32,
     },
     /// Read the access control list.
     GetAcl {
-        /// The node.
+        /// Path of the node.
         path: String,
     },
     /// Set the access control list.
     SetAcl {
-        /// The node.
+        /// Path of the node.
         path: String,
         /// The new access control list.
         acl: Vec<Acl>,
-        /// Version of the list; −1 for any.
+        /// Required version of the list; −1 for any.
         version: i32,
     },
-    /// Names of the children.
+    /// Get the names of the children.
     GetChildren {
-        /// The node.
+        /// Path of the node.
         path: String,
-        /// Leave a watch.
+        /// Whether to set a watch.
         watch: bool,
     },
-    /// Names of the children and the node's stat.
+    /// Get the names of the children and the node's stat.
     GetChildren2 {
-        /// The node.
+        /// Path of the node.
         path: String,
-        /// Leave a watch.
+        /// Whether to set a watch.
         watch: bool,
     },
-    /// Wait until the server has what the leader had when the request reached it.
+    /// Wait until the server has applied everything that the leader had applied when the request reached it.
     Sync {
-        /// A path, which servers do not look at.
+        /// A path, which servers ignore.
         path: String,
     },
-    /// Sign of life.
+    /// Heartbeat.
     Ping,
-    /// Check that a node exists with a version. Clients send it in a multi only.
+    /// Check that a node exists and has a version. Clients send this only in a multi.
     Check {
-        /// The node.
+        /// Path of the node.
         path: String,
-        /// Version it must have; −1 for any.
+        /// Required version; −1 for any.
         version: i32,
     },
     /// Several writes, all or none.
     Multi(Vec<MultiOp>),
     /// Several reads in one request.
     MultiRead(Vec<MultiOp>),
-    /// Change of the ensemble's members, which servers refuse unless they are told to allow it.
+    /// Change the ensemble's members. Servers refuse this unless it is enabled.
     Reconfig {
         /// Servers to add; `None` is null.
         joining: Option<String>,
-        /// Servers to take away; `None` is null.
+        /// Servers to remove; `None` is null.
         leaving: Option<String>,
-        /// All servers there are to be, in place of the two above; `None` is null.
+        /// Complete list of servers, instead of the two lists above; `None` is null.
         members: Option<String>,
-        /// Version the configuration must have; −1 for any.
+        /// Required version of the configuration; −1 for any.
         config: i64,
     },
     /// Check that a watch is set on a node.
     CheckWatches {
-        /// The node.
+        /// Path of the node.
         path: String,
         /// Kind of the watch.
         kind: WatchKind,
     },
     /// Remove watches from a node.
     RemoveWatches {
-        /// The node.
+        /// Path of the node.
         path: String,
         /// Kind of the watches.
         kind: WatchKind,
     },
-    /// Set a watch that stays on a node, which need not exist.
+    /// Set a persistent watch on a node, which does not have to exist.
     AddWatch {
-        /// The node.
+        /// Path of the node.
         path: String,
         /// Mode of the watch.
         mode: WatchMode,
     },
-    /// Credentials.
+    /// Add credentials.
     Auth {
-        /// Scheme by which they are checked.
+        /// Scheme by which the credentials are checked.
         scheme: String,
         /// The credentials themselves.
         credentials: Bytes,
     },
-    /// Watches set again after a reconnect.
+    /// Set watches again after a reconnect.
     SetWatches(Watches),
-    /// Watches of all modes set again after a reconnect.
+    /// Set watches of all modes again after a reconnect.
     SetWatches2 {
-        /// Those that come true once.
+        /// Watches that fire once.
         once: Watches,
         /// Nodes with a watch of the mode [`WatchMode::Persistent`].
         persistent: Vec<String>,
         /// Nodes with a watch of the mode [`WatchMode::PersistentRecursive`].
         recursive: Vec<String>,
     },
-    /// Step of an authentication by SASL.
+    /// One step of a SASL authentication.
     Sasl {
         /// The token; `None` is null.
         token: Option<Bytes>,
     },
-    /// Ephemeral nodes of the session.
+    /// Get the ephemeral nodes of the session.
     GetEphemerals {
-        /// Start of the paths that are asked for; empty or `/` for all.
+        /// Prefix of the requested paths; empty or `/` for all.
         prefix: String,
     },
-    /// Number of the nodes below a node, children and theirs alike.
+    /// Get the number of all nodes below a node, at any depth.
     GetAllChildrenNumber {
-        /// The node.
+        /// Path of the node.
         path: String,
     },
-    /// Identities of the client.
+    /// Get the identities of the client.
     WhoAmI,
-    /// End of the session.
+    /// End the session.
     CloseSession,
 }
 
 impl Request {
-    /// The operation it is sent as.
+    /// Returns the operation with which the request is sent.
     pub fn op(&self) -> OpCode {
         match self {
             Self::Create(create) => create.kind.op(),
@@ -189,7 +189,7 @@ impl Request {
         }
     }
 
-    /// The node it is about, for operations on one node.
+    /// Returns the path of the node, for operations on one node.
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::Create(create) => Some(&create.path),
@@ -221,8 +221,8 @@ impl Request {
         }
     }
 
-    /// True when the servers agree on it in a quorum: its acknowledgement proves that the session existed
-    /// then.
+    /// Returns whether the request is a write, on which a quorum of the servers agrees. The acknowledgement
+    /// of a write proves that the session existed at that time.
     pub fn is_write(&self) -> bool {
         match self {
             Self::Create(_)
@@ -254,7 +254,8 @@ impl Request {
         }
     }
 
-    /// Bytes of the paths and data it carries: nearly all of a large request's size.
+    /// Returns the number of bytes of the paths and data in the request, which is nearly the whole size of a
+    /// large request.
     pub fn payload_len(&self) -> usize {
         match self {
             Self::Create(create) => create.payload_len(),

@@ -1,7 +1,7 @@
 use crate::DecodeError;
 
-/// Kind of the watches that a [`Request::RemoveWatches`](super::Request::RemoveWatches) removes and a
-/// [`Request::CheckWatches`](super::Request::CheckWatches) asks for. A watch that stays is one of both kinds.
+/// Kind of watches that a [`Request::RemoveWatches`](super::Request::RemoveWatches) removes and a
+/// [`Request::CheckWatches`](super::Request::CheckWatches) checks. A persistent watch is of both kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WatchKind {
     /// Watches on children.
@@ -23,13 +23,13 @@ impl WatchKind {
     }
 }
 
-/// Mode of a watch that stays when it comes true, set by [`Request::AddWatch`](super::Request::AddWatch).
+/// Mode of a watch that stays set after it fires, created by [`Request::AddWatch`](super::Request::AddWatch).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WatchMode {
-    /// Tells each change of the node and of the set of its children.
+    /// Reports each change of the node and of the set of its children.
     Persistent = 0,
-    /// Tells each creation, deletion and change of data of the node and of all below it, but nothing of sets
-    /// of children.
+    /// Reports each creation, deletion and change of data of the node and of all nodes below it, but no
+    /// changes of the sets of children.
     PersistentRecursive = 1,
 }
 
@@ -43,14 +43,14 @@ impl WatchMode {
     }
 }
 
-/// Watches that a client sets again on a new link.
+/// Watches that a client sets again on a new connection.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Watches {
-    /// Newest transaction the client has seen: what changed after it fires at once.
+    /// Latest transaction that the client has seen. Watches on nodes that changed later fire immediately.
     pub relative_zxid: i64,
     /// Watches on the data of nodes that existed.
     pub data: Vec<String>,
-    /// Watches on the existence of nodes that did not.
+    /// Watches on the existence of nodes that did not exist.
     pub exist: Vec<String>,
     /// Watches on children.
     pub child: Vec<String>,

@@ -1,4 +1,4 @@
-//! Frames as ZooKeeper 3.8.0 and its Java client really sent them: each is decoded to its meaning, and
+//! Frames that ZooKeeper 3.8.0 and its Java client really sent: each frame is decoded to its meaning, and
 //! encoded back to the same bytes. The files in `frames` hold one frame each, with its length.
 
 mod replies;
@@ -9,7 +9,7 @@ use docent_proto::{ConnectRequest, ConnectResponse, DecodeError, Frames, Record,
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The session that was opened when the frames were recorded.
+/// Session that was opened when the frames were recorded.
 const SESSION: i64 = 0x0100_0022_7224_0000;
 const PASSWORD: [u8; 16] = 0x9e8d_c15d_d371_e22e_acd4_32f9_d45d_e991_u128.to_be_bytes();
 const NO_PASSWORD: [u8; 16] = [0; 16];
@@ -18,7 +18,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/frames")
 }
 
-/// The bytes of a recorded frame, with its length.
+/// Returns the bytes of a recorded frame, with its length.
 fn recorded(name: &str) -> Vec<u8> {
     let path = folder().join(format!("{name}.hex"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
@@ -26,7 +26,7 @@ fn recorded(name: &str) -> Vec<u8> {
     digits.map(|byte| u8::from_str_radix(byte, 16).expect("two hexadecimal digits")).collect()
 }
 
-/// The recorded frame without its length.
+/// Returns the recorded frame without its length.
 fn frame(name: &str) -> Bytes {
     let mut received = BytesMut::from(&recorded(name)[..]);
     let frame = Frames::new(1024).next(&mut received).expect("a good length").expect("a complete frame");
@@ -34,19 +34,19 @@ fn frame(name: &str) -> Bytes {
     frame
 }
 
-/// Asserts that `write` gives the recorded frame.
+/// Asserts that `write` produces the recorded frame.
 fn assert_encodes(name: &str, write: impl FnOnce(&mut BytesMut)) {
     let mut out = BytesMut::new();
     write_frame(&mut out, write);
     assert_eq!(&out[..], &recorded(name)[..], "{name}");
 }
 
-/// Asserts that no part of the recorded frame, from its start to some byte, is taken for the whole.
+/// Asserts that no proper prefix of the recorded frame is accepted as a complete frame.
 fn assert_needs_every_byte<T: std::fmt::Debug>(name: &str, decode: impl Fn(Bytes) -> Result<T, DecodeError>) {
     let frame = frame(name);
     for length in 0..frame.len() {
         let read = decode(frame.slice(..length));
-        assert!(read.is_err(), "{name} is taken for complete after {length} bytes: {read:?}");
+        assert!(read.is_err(), "{name} is accepted as complete after {length} bytes: {read:?}");
     }
 }
 
@@ -64,8 +64,8 @@ fn connect_requests() -> Vec<(&'static str, ConnectRequest)> {
         password: Bytes::copy_from_slice(&PASSWORD),
         ..new.clone()
     };
-    let gone = ConnectRequest { session_id: 0x1_2345_6789, ..new.clone() };
-    vec![("connect-request", new), ("reconnect-request", again), ("connect-gone-request", gone)]
+    let expired = ConnectRequest { session_id: 0x1_2345_6789, ..new.clone() };
+    vec![("connect-request", new), ("reconnect-request", again), ("connect-gone-request", expired)]
 }
 
 fn connect_responses() -> Vec<(&'static str, ConnectResponse)> {
@@ -75,7 +75,7 @@ fn connect_responses() -> Vec<(&'static str, ConnectResponse)> {
         password: Bytes::copy_from_slice(&PASSWORD),
         read_only: Some(false),
     };
-    let gone = ConnectResponse {
+    let expired = ConnectResponse {
         timeout_ms: 0,
         session_id: 0,
         password: Bytes::copy_from_slice(&NO_PASSWORD),
@@ -84,11 +84,12 @@ fn connect_responses() -> Vec<(&'static str, ConnectResponse)> {
     vec![
         ("connect-response", opened.clone()),
         ("reconnect-response", opened),
-        ("connect-gone-response", gone),
+        ("connect-gone-response", expired),
     ]
 }
 
-/// The field at the end may be missing, as with clients before 3.4: that is the one part that is a whole.
+/// The last field may be missing, as with clients before 3.4, so the frame without this field is the only
+/// accepted prefix.
 fn assert_connect<R: Record + PartialEq + std::fmt::Debug>(name: &str, expected: &R) {
     assert_eq!(&R::decode(frame(name)).expect("a connect frame"), expected, "{name}");
     assert_encodes(name, |out| expected.write(out));
@@ -118,14 +119,14 @@ fn a_part_of_a_frame_is_not_a_frame() {
 }
 
 #[test]
-fn every_recorded_frame_is_looked_at() {
-    let mut looked_at: BTreeSet<String> = BTreeSet::new();
-    looked_at.extend(connect_requests().iter().map(|(name, _)| (*name).to_owned()));
-    looked_at.extend(connect_responses().iter().map(|(name, _)| (*name).to_owned()));
-    looked_at.extend(requests::expected().iter().map(|(name, ..)| format!("{name}-request")));
-    looked_at.extend(replies::expected().iter().map(|reply| format!("{}-response", reply.name)));
-    looked_at.extend(replies::events().iter().map(|(name, _)| format!("event-{name}")));
-    assert_eq!(names(), looked_at);
+fn every_recorded_frame_is_decoded() {
+    let mut covered: BTreeSet<String> = BTreeSet::new();
+    covered.extend(connect_requests().iter().map(|(name, _)| (*name).to_owned()));
+    covered.extend(connect_responses().iter().map(|(name, _)| (*name).to_owned()));
+    covered.extend(requests::expected().iter().map(|(name, ..)| format!("{name}-request")));
+    covered.extend(replies::expected().iter().map(|reply| format!("{}-response", reply.name)));
+    covered.extend(replies::events().iter().map(|(name, _)| format!("event-{name}")));
+    assert_eq!(names(), covered);
 }
 
 fn names() -> BTreeSet<String> {

@@ -13,11 +13,11 @@ pub(super) struct Expected {
     response: Option<Response>,
 }
 
-/// When the nodes were made, in milliseconds; the nodes' own times are said relative to it.
+/// Time at which the nodes were created, in milliseconds; the nodes' own times are relative to it.
 const START: i64 = 1_795_247_517_000;
 const HEADER: usize = 16;
 
-/// A stat whose node was created and last changed at the times given, in milliseconds after [`START`].
+/// Returns a stat whose node was created and last changed at these times, in milliseconds after [`START`].
 fn stat([czxid, mzxid, pzxid]: [i64; 3], [ctime, mtime]: [i64; 2], versions: [i32; 3]) -> Stat {
     let [version, cversion, aversion] = versions;
     let (ctime, mtime) = (START + ctime, START + mtime);
@@ -49,7 +49,7 @@ fn failed(name: &'static str, op: OpCode, [xid, zxid]: [i32; 2], code: Code) -> 
     Expected { name, op, header: ReplyHeader { xid, zxid: zxid.into(), code }, response: None }
 }
 
-/// Every recorded reply.
+/// Returns every recorded reply.
 pub(super) fn expected() -> Vec<Expected> {
     let mut expected = writes();
     expected.extend(reads());
@@ -116,7 +116,7 @@ fn multis() -> Vec<Expected> {
     ];
     vec![
         ok("multi", OpCode::Multi, [22, 14], Response::Multi(written)),
-        // The header says success; that nothing was applied is in the body.
+        // The header reports success; the body shows that nothing was applied.
         ok("multi-failing", OpCode::Multi, [23, 15], Response::Multi(refused.to_vec())),
         ok("multi-read", OpCode::MultiRead, [24, 15], Response::Multi(read)),
     ]
@@ -133,7 +133,7 @@ fn empty() -> Vec<Expected> {
     ]
 }
 
-/// Every recorded watch event.
+/// Returns every recorded watch event.
 pub(super) fn events() -> Vec<(&'static str, WatchEvent)> {
     let event = |kind, path: &str| WatchEvent { kind, path: path.into() };
     vec![

@@ -4,12 +4,12 @@ use docent_proto::{
     Acl, Create, CreateKind, CreateMode, MultiOp, Permissions, Request, RequestFrame, WatchKind, Watches, xid,
 };
 
-/// Every recorded request: its name, its number, and its meaning.
+/// Returns every recorded request: its name, its number, and its meaning.
 pub(super) fn expected() -> Vec<(&'static str, i32, Request)> {
     let mut expected = writes();
     expected.extend(reads());
     expected.extend(multis());
-    expected.extend(others());
+    expected.extend(other_requests());
     expected
 }
 
@@ -80,7 +80,7 @@ fn multis() -> Vec<(&'static str, i32, Request)> {
     ]
 }
 
-fn others() -> Vec<(&'static str, i32, Request)> {
+fn other_requests() -> Vec<(&'static str, i32, Request)> {
     let watches = Watches {
         relative_zxid: 15,
         data: vec!["/golden/m".into()],
@@ -91,7 +91,7 @@ fn others() -> Vec<(&'static str, i32, Request)> {
         ("auth", xid::AUTH, Request::Auth { scheme: "digest".into(), credentials: "user:secret".into() }),
         ("sync", 21, Request::Sync { path: "/golden".into() }),
         ("remove-watches", 28, Request::RemoveWatches { path: "/golden".into(), kind: WatchKind::Children }),
-        // The Java client numbers it like any other request.
+        // The Java client gives this request an ordinary number.
         ("set-watches", 30, Request::SetWatches(watches)),
         ("ping", xid::PING, Request::Ping),
         ("close-session", 32, Request::CloseSession),

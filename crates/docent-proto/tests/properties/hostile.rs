@@ -7,12 +7,13 @@ use docent_proto::{
 use proptest::prelude::{any, prop_assert, proptest};
 use std::time::{Duration, Instant};
 
-/// Far more than a decoder takes for a few bytes, far less than for the 2³¹ items that they announce.
+/// Time limit that is far longer than decoding a few bytes takes, and far shorter than decoding the 2³¹ items
+/// that they announce.
 const AT_ONCE: Duration = Duration::from_secs(1);
 const HOSTILE_COUNTS: [i32; 5] = [i32::MAX, i32::MAX - 1, 1 << 28, -2, i32::MIN];
 
-/// Gives `bytes` to every decoder. The test is that it returns.
-fn read_as_everything(bytes: &Bytes) {
+/// Passes `bytes` to every decoder. The test is that each decoder returns.
+fn decode_as_each_record(bytes: &Bytes) {
     for &op in OpCode::ALL {
         let _ = Request::read(op, &mut Reader::new(bytes.clone()));
         let _ = Response::decode(op, bytes.clone());
@@ -26,7 +27,7 @@ fn read_as_everything(bytes: &Bytes) {
     let _ = Acl::decode(bytes.clone());
 }
 
-/// Everything a decoded value holds, measured by what its vectors have room for.
+/// Returns the size of everything that a decoded value holds, measured by the capacity of its vectors.
 fn room(response: &Response) -> usize {
     match response {
         Response::Children { names, .. } => {
@@ -43,7 +44,7 @@ fn room(response: &Response) -> usize {
 proptest! {
     #[test]
     fn any_bytes_give_a_value_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-        read_as_everything(&bytes.into());
+        decode_as_each_record(&bytes.into());
     }
 
     #[test]
@@ -54,7 +55,7 @@ proptest! {
         RequestFrame { xid: 1, request }.encode(&mut out);
         let at = at.index(out.len());
         out[at] = byte;
-        read_as_everything(&out.clone().freeze().slice(4..));
+        decode_as_each_record(&out.clone().freeze().slice(4..));
         let _ = Frames::new(1024).next(&mut out);
     }
 
@@ -66,7 +67,7 @@ proptest! {
         response.write(&mut out);
         let at = at.index(out.len());
         out[at] = byte;
-        read_as_everything(&out.freeze());
+        decode_as_each_record(&out.freeze());
     }
 
     #[test]
@@ -80,7 +81,7 @@ proptest! {
     }
 
     #[test]
-    fn a_decoded_value_has_no_more_room_than_its_bytes_explain((op, response) in response()) {
+    fn a_decoded_value_allocates_no_more_than_its_bytes_justify((op, response) in response()) {
         let mut out = BytesMut::new();
         response.write(&mut out);
         let length = out.len();
@@ -90,7 +91,7 @@ proptest! {
 }
 
 #[test]
-fn a_count_that_the_bytes_cannot_hold_is_an_error_at_once() {
+fn a_count_larger_than_the_bytes_is_an_error_immediately() {
     for (count, op) in HOSTILE_COUNTS.iter().flat_map(|count| OpCode::ALL.iter().map(|op| (*count, *op))) {
         let mut body = BytesMut::new();
         body.put_i32(count);
@@ -103,7 +104,7 @@ fn a_count_that_the_bytes_cannot_hold_is_an_error_at_once() {
 }
 
 #[test]
-fn hostile_counts_inside_a_request_are_errors_at_once() {
+fn hostile_counts_inside_a_request_are_errors_immediately() {
     for count in HOSTILE_COUNTS {
         let mut watches = BytesMut::new();
         watches.put_i64(0);
@@ -136,7 +137,7 @@ fn a_null_vector_reads_as_empty_and_reserves_nothing() {
 }
 
 #[test]
-fn a_frame_that_is_only_announced_reserves_nothing() {
+fn an_announced_frame_reserves_nothing() {
     let mut received = BytesMut::with_capacity(8);
     received.put_i32(1 << 20);
     received.put_i32(0);
@@ -150,7 +151,8 @@ fn a_frame_that_is_only_announced_reserves_nothing() {
     }
 }
 
-/// Bytes that the results of a multi take up besides their data, which stays where it was received.
+/// Returns the memory in bytes that the results of a multi take in addition to their data, which stays in the
+/// received buffer.
 fn memory(results: &[MultiResult], capacity: usize) -> usize {
     let on_heap = |result: &MultiResult| match result {
         MultiResult::Created { path, stat } => {
@@ -173,7 +175,7 @@ fn the_results_of_a_multi_take_a_few_times_their_frame() {
         MultiResult::Data { data: None, stat: Stat::default().into() },
     ] {
         let mut out = BytesMut::new();
-        // One more than vectors like to have room for.
+        // One more than a power of two, up to which growing vectors reserve room.
         Response::Multi(vec![result.clone(); 1_025]).write(&mut out);
         let frame = out.len();
         let decoded = Response::decode(OpCode::Multi, out.freeze()).unwrap();

@@ -1,4 +1,4 @@
-//! Properties that the codec has for all values and all bytes.
+//! Properties of the codec that hold for all values and all bytes.
 
 mod hostile;
 mod round_trip;

@@ -5,7 +5,7 @@ use proptest::prelude::{any, prop_assert_eq, proptest};
 use proptest::test_runner::TestCaseError;
 use std::fmt::Debug;
 
-fn comes_back<R: Record + PartialEq + Debug>(record: &R) -> Result<(), TestCaseError> {
+fn survives_round_trip<R: Record + PartialEq + Debug>(record: &R) -> Result<(), TestCaseError> {
     let mut out = BytesMut::new();
     record.write(&mut out);
     let read = R::decode(out.freeze());
@@ -15,20 +15,20 @@ fn comes_back<R: Record + PartialEq + Debug>(record: &R) -> Result<(), TestCaseE
 
 proptest! {
     #[test]
-    fn records_come_back_as_they_were_written(
+    fn records_survive_a_round_trip(
         acl in acl(), stat in stat(), header in header(), event in event(),
         connect in connect_request(), connected in connect_response(),
     ) {
-        comes_back(&acl)?;
-        comes_back(&stat)?;
-        comes_back(&header)?;
-        comes_back(&event)?;
-        comes_back(&connect)?;
-        comes_back(&connected)?;
+        survives_round_trip(&acl)?;
+        survives_round_trip(&stat)?;
+        survives_round_trip(&header)?;
+        survives_round_trip(&event)?;
+        survives_round_trip(&connect)?;
+        survives_round_trip(&connected)?;
     }
 
     #[test]
-    fn requests_come_back_as_they_were_written(xid in any::<i32>(), request in request()) {
+    fn requests_survive_a_round_trip(xid in any::<i32>(), request in request()) {
         let sent = RequestFrame { xid, request };
         let mut wire = BytesMut::new();
         sent.encode(&mut wire);
@@ -37,14 +37,14 @@ proptest! {
     }
 
     #[test]
-    fn responses_come_back_as_they_were_written((op, response) in response()) {
+    fn responses_survive_a_round_trip((op, response) in response()) {
         let mut out = BytesMut::new();
         response.write(&mut out);
         prop_assert_eq!(Response::decode(op, out.freeze()).unwrap(), response);
     }
 
     #[test]
-    fn frames_come_back_however_the_stream_is_cut(
+    fn frames_survive_any_split_of_the_stream(
         bodies in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..30), 0..6),
         cuts in proptest::collection::vec(1_usize..20, 1..10),
     ) {

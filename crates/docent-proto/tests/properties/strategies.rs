@@ -209,7 +209,7 @@ fn multi_result() -> impl Strategy<Value = MultiResult> {
     ]
 }
 
-/// A reply's body, and an operation that is answered in this way.
+/// A reply's body, and an operation that has such a reply.
 pub(crate) fn response() -> impl Strategy<Value = (OpCode, Response)> {
     let one_of = |ops: &'static [OpCode]| proptest::sample::select(ops);
     prop_oneof![

@@ -1,4 +1,4 @@
-//! Reactions of the first two in the line of idle consumers to changes of the queue.
+//! Reactions to changes of the queue, by the first two processes in the line of idle consumers.
 
 use super::wakeups::Wakeups;
 use crate::store::{Listing, Prospect, Store, children_ever};
@@ -7,34 +7,36 @@ use futures_util::future::try_join_all;
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
-/// Time that others leave to those ahead of them, once they have seen an item.
+/// Time for which a process leaves an item that it has seen to the processes ahead of it.
 pub(super) const HEAD_START: Duration = Duration::from_millis(250);
-/// Maximum number of refused items that are looked at to find out whether others took them meanwhile.
-const LOOKED_AT: usize = 8;
+/// Maximum number of refused items that are checked for whether other consumers took them meanwhile.
+const MAX_CHECKED: usize = 8;
 
 /// Sign that there may be an item to claim.
 pub(crate) enum Sign {
-    /// This is how items and claims stand.
+    /// Current items and claims.
     Listed(Listing),
-    /// An item may be handed out now that could not be before.
+    /// An item that was delayed may be handed out now.
     Due,
-    /// The client is closed: nothing is known.
+    /// The client is closed, so nothing is known.
     Closed,
 }
 
-/// Reason to stop waiting at a place.
+/// Reason to stop waiting at a place in the line.
 pub(super) enum Stop {
     Sign(Sign),
-    /// The place was deleted, or went with its session.
-    Gone,
-    /// The free items are for those behind this process.
+    /// The place was deleted, or ended with its session.
+    PlaceDeleted,
+    /// The free items are for the processes behind this one.
     PassOn,
 }
 
-/// Waits for a change of the queue; the second in the line, for one that the first does nothing about.
+/// Waits for a change of the queue. The second process in the line waits for a change to which the first one
+/// does not react.
 ///
 /// # Cancel safety
-/// Cancel safe: an item that was `seen` is looked for again, also by one that is the first by then.
+/// Cancel safe: an item that was `seen` is checked again by the next call, also if this process is the first
+/// one by then.
 pub(super) async fn changes(
     store: &Store,
     wakeups: &mut Wakeups,
@@ -65,15 +67,15 @@ pub(super) async fn changes(
         store.note(&listing);
         match store.prospect(&listing, true) {
             Prospect::Refused(names) => {
-                // Until it is known: the call may be dropped meanwhile.
+                // Kept until the result is known, because the call may be dropped meanwhile.
                 *seen = Some(Instant::now());
-                let passes = is_to_pass_on(store, &names).await?;
+                let passes = is_passed_on(store, &names).await?;
                 *seen = None;
                 if passes {
                     return Ok(Stop::PassOn);
                 }
             }
-            // The first in the line tells how many items there are.
+            // The first process in the line reports the number of items.
             Prospect::Nothing if is_second => continue,
             Prospect::Item | Prospect::Nothing => {}
         }
@@ -81,18 +83,18 @@ pub(super) async fn changes(
     }
 }
 
-/// True when one of the free items `names`, which this process leaves to others, was taken since this process
-/// went behind the others last: others may have joined the line meanwhile.
-async fn is_to_pass_on(store: &Store, names: &[String]) -> Result<bool, Error> {
+/// Returns whether one of the free items `names`, which this process leaves to other consumers, was taken
+/// since this process last went to the end of the line: other consumers may have joined the line meanwhile.
+async fn is_passed_on(store: &Store, names: &[String]) -> Result<bool, Error> {
     if planted!(RefusedNotPassedOn) {
         return Ok(false);
     }
-    let looks = names.iter().take(LOOKED_AT).map(|name| async move {
+    let checks = names.iter().take(MAX_CHECKED).map(|name| async move {
         let item = store.client.exists(&store.paths.item(name)).await?;
         Ok::<_, Error>(item.map(|item| (name, children_ever(&item))))
     });
-    // Noted for all of them at once: a call that is dropped before has passed nothing on.
-    let looked_at = try_join_all(looks).await?;
-    let passes = looked_at.into_iter().flatten().map(|(name, claims)| store.aside.pass_on(name, claims));
+    // Recorded for all items together: a call that is dropped before this point has passed nothing on.
+    let checked = try_join_all(checks).await?;
+    let passes = checked.into_iter().flatten().map(|(name, claims)| store.skipped.pass_on(name, claims));
     Ok(passes.fold(false, |any, one| any | one))
 }

@@ -1,10 +1,10 @@
-//! The one task of a process that claims items of a queue, for all calls that take them.
+//! The single task of a process that claims items of a queue, for all calls that take items.
 
 use super::changes::Sign;
 use super::endings;
 use super::free_items::FreeItems;
 use super::idle::Idle;
-use crate::store::{ClaimedItem, Demand, ItemEnd, Leftover, Store, Taker};
+use crate::store::{ClaimedItem, Demand, ItemEnd, Leftover, PendingTake, Store};
 use docent_core::recipe::{Stage, hand_out, spawn, stage_reached};
 use docent_core::{Error, ErrorKind};
 use futures_util::FutureExt;
@@ -16,61 +16,61 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
-/// Before an operation is tried again that failed in an outage.
+/// Pause before an operation that failed in an outage is retried.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Ends of claims that are under way.
+/// Ends of claims in progress.
 type Endings = FuturesUnordered<BoxFuture<'static, ()>>;
 
-/// Starts the task that claims, if it does not run.
+/// Starts the claiming task if it is not running.
 pub(crate) fn start(store: &Arc<Store>) {
-    if store.desk.start() {
-        // On the heap, because the runtime moves a task's future several times.
+    if store.dispatcher.start() {
+        // Boxed, because the runtime moves a task's future several times.
         spawn(&store.client, Box::pin(Claimer::new(Arc::clone(store)).run()));
     }
 }
 
-/// Lists the items beside an acknowledgement, where the call after it will want a listing: it need not wait
-/// for it then.
-pub(crate) fn look_ahead(store: &Arc<Store>) {
+/// Lists the items concurrently with an acknowledgement if the next call will want a listing, so that the
+/// call does not have to wait for it.
+pub(crate) fn list_ahead(store: &Arc<Store>) {
     let backlog = store.backlog.lock().unwrap_or_else(PoisonError::into_inner);
     let is_wanted = backlog.is_wanted_ahead(Instant::now());
     drop(backlog);
-    if is_wanted && store.desk.look_ahead() {
+    if is_wanted && store.dispatcher.list_ahead() {
         start(store);
     }
 }
 
-/// Leaves the `end` of an item that no call has to the task that claims. The receiver is notified when that
-/// is done.
+/// Leaves the `end` of an item that no call has to the claiming task. The receiver is notified when the end
+/// is complete.
 pub(crate) fn leave(store: &Arc<Store>, item: ClaimedItem, end: ItemEnd) -> oneshot::Receiver<()> {
     let (done, ended) = oneshot::channel();
-    store.desk.leave(Leftover { item, end, done: Some(done) });
+    store.dispatcher.leave(Leftover { item, end, done: Some(done) });
     start(store);
     ended
 }
 
-/// Claims the lowest items that are free, as many as are wanted, in one write, for all calls that wait.
+/// Claims the lowest free items, as many as are wanted, in one write, for all waiting calls.
 ///
-/// One write is under way at a time: of two claims under way a lost link might repeat the later one first,
-/// and first claims would be out of order (decision 8).
+/// Only one write is in progress at a time. With two concurrent claims, a lost connection might repeat the
+/// later one first, and first claims would be out of order (decision 8).
 struct Claimer {
     store: Arc<Store>,
     free: FreeItems,
-    /// The place in the line of idle consumers, while calls wait and nothing is free.
+    /// Place in the line of idle consumers, while calls wait and no item is free.
     idle: Option<Idle>,
-    /// True when something may be free that was not at the last attempt.
+    /// Whether an item may be free that was not free at the last attempt.
     sign: bool,
     running: Running,
 }
 
-/// Tells the desk when the task is gone.
+/// Notifies the dispatcher when the task ends.
 struct Running(Option<Arc<Store>>);
 
 impl Drop for Running {
     fn drop(&mut self) {
         if let Some(store) = self.0.take() {
-            store.desk.abandon();
+            store.dispatcher.abandon();
         }
     }
 }
@@ -90,43 +90,45 @@ impl Claimer {
         let mut endings = Endings::new();
         loop {
             if self.is_stopping() {
-                self.store.desk.stop(&Error::closed("take", &self.store.path));
+                self.store.dispatcher.stop(&Error::closed("take", &self.store.path));
             }
-            for leftover in self.store.desk.take_leftovers(Instant::now()) {
+            for leftover in self.store.dispatcher.take_leftovers(Instant::now()) {
                 endings.push(Box::pin(endings::end(Arc::clone(&self.store), leftover)));
             }
-            beside(&mut endings, pin!(self.serve())).await;
-            if self.store.desk.takes_look_ahead() && !self.is_stopping() {
-                beside(&mut endings, pin!(self.list_ahead())).await;
+            poll_endings_with(&mut endings, pin!(self.serve())).await;
+            if self.store.dispatcher.take_ahead_request() && !self.is_stopping() {
+                poll_endings_with(&mut endings, pin!(self.list_ahead())).await;
             }
-            let demand = self.store.desk.demand();
+            let demand = self.store.dispatcher.demand();
             if demand.now > 0 {
                 self.free.begin();
-                beside(&mut endings, pin!(self.work(demand))).await;
+                poll_endings_with(&mut endings, pin!(self.work(demand))).await;
                 continue;
             }
             self.idle = None;
-            // From the end at the desk on, the next run of the task may begin.
-            self.free.leave();
-            if endings.is_empty() && self.store.desk.end() {
+            // Once the dispatcher has recorded the end, the next run of the task may begin.
+            self.free.save();
+            if endings.is_empty() && self.store.dispatcher.end() {
                 self.running.0 = None;
                 return;
             }
-            // An ending tells the desk when it is done.
-            beside(&mut endings, pin!(self.rest::<()>(None))).await;
-            self.free.go_on();
+            // An ending notifies the dispatcher when it is complete.
+            poll_endings_with(&mut endings, pin!(self.wait_for_change::<()>(None))).await;
+            self.free.restore();
         }
     }
 
     /// Lists the items for the next call.
     async fn list_ahead(&mut self) {
         if let Err(error) = self.free.list_ahead().await {
-            // The next call is told, if it lasts.
-            tracing::debug!(path = %self.store.path, %error, "items could not be listed ahead");
+            // If the error persists, the next call returns it.
+            // Event: A consumer could not list the items of a queue in advance; the field `error` has the
+            // reason. The next take lists them again.
+            tracing::debug!(path = %self.store.path, %error, "could not list the items in advance; the next take lists them again");
         }
     }
 
-    /// True once the client's shutdown wants nothing more to be taken.
+    /// Returns whether the client is shutting down and no more items may be taken.
     fn is_stopping(&self) -> bool {
         stage_reached(&self.store.client, Stage::Deliveries).now_or_never().is_some()
     }
@@ -137,21 +139,21 @@ impl Claimer {
         }
     }
 
-    /// Serves calls with the items on the shelf.
+    /// Serves calls with the claimed items on the shelf.
     async fn serve(&mut self) {
         loop {
-            let next = std::iter::from_fn(|| self.store.desk.next_served());
+            let next = std::iter::from_fn(|| self.store.dispatcher.next_served());
             let mut served: Vec<_> = next.collect();
             if served.is_empty() {
                 return;
             }
             let handed_out = hand_out_all(&self.store, &mut served).await;
-            for (taker, mut items) in served {
+            for (call, mut items) in served {
                 items.retain(|item| item.hold.is_held());
                 match items.is_empty() {
-                    // It gets the next ones.
-                    true => self.store.desk.unserved(taker),
-                    false => taker.offer(&self.store, items),
+                    // The call gets the next items instead.
+                    true => self.store.dispatcher.requeue(call),
+                    false => call.offer(&self.store, items),
                 }
             }
             if let Err(error) = handed_out {
@@ -160,38 +162,38 @@ impl Claimer {
         }
     }
 
-    /// Claims items if some are free; waits for a sign of one otherwise.
+    /// Claims items if some are free; otherwise waits for a sign of one.
     async fn attempt(&mut self, demand: Demand) -> Result<(), Error> {
         let now = Instant::now();
         let has_more = self.free.has_more(now);
-        if demand.asked || has_more || self.sign || self.idle.is_none() {
+        if demand.wants_answer || has_more || self.sign || self.idle.is_none() {
             let is_old = has_more || self.free.is_old(now);
-            // A sign came with a listing, which says whether there is anything. To a call that wants an
-            // answer now only a listing of its own says so.
-            let known = std::mem::take(&mut self.sign) && !demand.asked;
-            self.store.desk.trying(demand.until);
+            // The sign came with a listing, which shows whether there are free items. For a call that wants
+            // an answer now, only its own listing is recent enough.
+            let known = std::mem::take(&mut self.sign) && !demand.wants_answer;
+            self.store.dispatcher.attempt_started(demand.until);
             let items = self.free.claim(demand, is_old, known).await?;
             if !items.is_empty() {
-                // The next one in the line watches: the turn is over.
+                // This process leaves the line, so that the next one watches.
                 self.idle = None;
-                self.store.desk.shelve(items);
+                self.store.dispatcher.shelve(items);
                 return Ok(());
             }
-            self.store.desk.answer_nothing(&self.store, demand.until);
-            if demand.asked {
+            self.store.dispatcher.answer_nothing(&self.store, demand.until);
+            if demand.wants_answer {
                 return Ok(());
             }
         }
         self.wait().await
     }
 
-    /// Waits in the line until there may be an item, or the desk has changed.
+    /// Waits in the line until there may be an item, or the dispatcher has changed.
     async fn wait(&mut self) -> Result<(), Error> {
         let mut idle = self.idle.take().unwrap_or_default();
         let sign = {
             let (store, due) = (Arc::clone(&self.store), self.free.next());
             let sign = Box::pin(async { idle.sign(&store, due).await });
-            self.rest(Some(sign)).await
+            self.wait_for_change(Some(sign)).await
         };
         self.idle = Some(idle);
         match sign.transpose()? {
@@ -199,17 +201,17 @@ impl Claimer {
                 self.free.fill(listing);
                 self.sign = true;
             }
-            // The next attempt says so.
+            // The next attempt returns the error.
             Some(Sign::Closed) => self.idle = None,
             Some(Sign::Due) | None => {}
         }
         Ok(())
     }
 
-    /// Waits for a sign of an item, until the desk has changed or something was kept long enough.
-    async fn rest<T>(&mut self, sign: Option<BoxFuture<'_, T>>) -> Option<T> {
+    /// Waits for a sign of an item, until the dispatcher has changed or an item was kept long enough.
+    async fn wait_for_change<T>(&mut self, sign: Option<BoxFuture<'_, T>>) -> Option<T> {
         let store = Arc::clone(&self.store);
-        let due = store.desk.rests_until();
+        let due = store.dispatcher.wait_deadline();
         let (has_sign, stops) = (sign.is_some(), !self.is_stopping());
         let sign = async {
             match sign {
@@ -219,28 +221,30 @@ impl Claimer {
         };
         tokio::select! {
             sign = sign, if has_sign => return Some(sign),
-            () = store.desk.changed() => {}
+            () = store.dispatcher.changed() => {}
             () = stage_reached(&store.client, Stage::Deliveries), if stops => {}
             () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {}
         }
         None
     }
 
-    /// Tells calls an error; those that wait are not told what time mends.
+    /// Reports an error to the calls. Waiting calls do not receive transient errors.
     async fn failed(&mut self, error: Error) {
         self.idle = None;
         self.sign = true;
         let passes = is_passing(&error);
-        self.store.desk.answer_error(&error, !passes);
+        self.store.dispatcher.answer_error(&error, !passes);
         if passes {
-            tracing::debug!(path = %self.store.path, %error, "taking goes on");
+            // Event: A consumer cannot claim items of a queue; the field `error` has the reason, such as an
+            // outage. It retries until it succeeds, and waiting calls keep waiting.
+            tracing::debug!(path = %self.store.path, %error, "cannot claim items; retrying");
             self.store.idle.pause(PAUSE).await;
         }
     }
 }
 
-/// Polls `future`, and the ends of claims beside it: they wait for nobody.
-async fn beside<F: Future>(endings: &mut Endings, mut future: Pin<&mut F>) -> F::Output {
+/// Polls `future`, and concurrently the ends of claims, which do not wait for anything else.
+async fn poll_endings_with<F: Future>(endings: &mut Endings, mut future: Pin<&mut F>) -> F::Output {
     loop {
         tokio::select! {
             biased;
@@ -250,18 +254,18 @@ async fn beside<F: Future>(endings: &mut Endings, mut future: Pin<&mut F>) -> F:
     }
 }
 
-/// Hands out at the servers what is not handed out yet, and some of the items behind it. Where that fails
-/// these items are given back, to be claimed once more.
+/// Hands out the served items that are not handed out yet, and some of the items behind them. If that fails,
+/// these items are given back, to be claimed again.
 ///
 /// # Errors
-/// When a single item is refused: of several some may be handed out.
-async fn hand_out_all(store: &Store, served: &mut [(Taker, Vec<ClaimedItem>)]) -> Result<(), Error> {
-    let Store { client, path, desk, claim_size, hand_out_size, limits, .. } = store;
+/// If a single item is refused. Of several items, some may have been handed out.
+async fn hand_out_all(store: &Store, served: &mut [(PendingTake, Vec<ClaimedItem>)]) -> Result<(), Error> {
+    let Store { client, path, dispatcher, claim_size, hand_out_size, limits, .. } = store;
     let wanted = served.iter().flat_map(|(_, items)| items).filter(|item| !item.handed_out).count();
     if wanted == 0 {
         return Ok(());
     }
-    let mut ahead = desk.take_unhanded(hand_out_size.get().saturating_sub(wanted));
+    let mut ahead = dispatcher.take_unhanded(hand_out_size.get().saturating_sub(wanted));
     let items = served.iter_mut().flat_map(|(_, items)| items).chain(&mut ahead);
     let items: Vec<_> = items.filter(|item| !item.handed_out).collect();
     let claims: Vec<_> = items.iter().map(|item| &item.hold).collect();
@@ -275,38 +279,40 @@ async fn hand_out_all(store: &Store, served: &mut [(Taker, Vec<ClaimedItem>)]) -
             Ok(())
         }
         Err(error) => {
+            // Event: A consumer could not hand claimed items out; the field `error` has the reason. It gives
+            // the items back, and they are claimed again.
             tracing::debug!(%path, items = items.len(), %error, "failed to hand items out; giving them back");
             let items = items.len();
             served.iter_mut().for_each(|(_, items)| items.retain(|item| item.handed_out));
             ahead.clear();
-            // Fewer at once may be in time.
-            hand_out_size.unasked();
+            // Handing out fewer items together may succeed in time.
+            hand_out_size.reset();
             match error.kind() {
                 ErrorKind::NoAuth | ErrorKind::TooManyEphemerals if items > 1 => {
                     claim_size.unread(items);
                     Ok(())
                 }
                 ErrorKind::NoAuth | ErrorKind::TooManyEphemerals => Err(error),
-                // The next claim says so, if it lasts.
+                // If the error persists, the next claim returns it.
                 _ => Ok(()),
             }
         }
     };
-    desk.shelve_first(ahead);
+    dispatcher.shelve_first(ahead);
     result
 }
 
-/// True for errors that an outage causes and time mends.
+/// Returns whether an error is caused by an outage and passes with time.
 ///
-/// Other errors than `Line::wait_out` waits out: the claim may be lost on the way, and may be of unknown
-/// outcome. A missing folder of items is an empty queue, and no error.
+/// Differs from the errors that `Line::wait_out` waits out: a claim may be lost meanwhile or have an unknown
+/// outcome. A missing folder of items means an empty queue, and is not an error.
 pub(crate) fn is_passing(error: &Error) -> bool {
     match error.kind() {
-        // The error of a client which is bound to a session that has ended.
+        // The client is bound to a session that has ended.
         ErrorKind::SessionChanged => false,
-        // A claim of unknown outcome goes with the session that it was sent in (decision 8).
+        // A claim of unknown outcome ends with the session in which it was sent (decision 8).
         ErrorKind::OutcomeUnknown => true,
-        // The items in work are acknowledged or given back at some time.
+        // Items in work will be acknowledged or given back, which frees nodes.
         ErrorKind::TooManyEphemerals => true,
         _ => error.is_retryable() || error.is_lost(),
     }

@@ -1,4 +1,4 @@
-//! Ends of claims whose items were handed to nobody.
+//! Ends of claims whose items were not handed to any call.
 
 use crate::layout::Head;
 use crate::store::{ClaimedItem, ItemEnd, Leftover, Store, ensure_folder};
@@ -9,25 +9,25 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Pause before an item is looked at again that could not be moved to the dead letters, in ordered mode,
-/// where it keeps the queue from all others.
+/// Pause in ordered mode before an item is checked again that could not be moved to the dead letters. In this
+/// mode such an item blocks the whole queue.
 const IN_THE_WAY: Duration = Duration::from_secs(10);
 
-/// Text before the number in a dead letter's name.
+/// Text before the sequence number in a dead letter's name.
 pub const LETTER: &str = "letter-";
 
-/// Ends the claim of an item that no call has any more.
+/// Ends the claim of an item that no call has.
 pub(super) async fn end(store: Arc<Store>, Leftover { item, end, done }: Leftover) {
     match end {
         ItemEnd::Unclaim => {
             if item.handed_out {
-                store.hand_out_size.unasked();
+                store.hand_out_size.reset();
             }
             give_back(&store, item).await;
         }
         ItemEnd::Delay { until, deliveries } => delay(&store, item, until, deliveries).await,
         ItemEnd::Bury(reason, detail) => {
-            // The claim that finds an item handed out too often is no hand-out.
+            // A claim that finds an item handed out too often is not a hand-out itself.
             let deliveries = store.paths.counts().then(|| item.handed_out_before(&store.paths));
             let ClaimedItem { hold, name, node, .. } = item;
             let head = Head::new(reason, &detail, deliveries, &name);
@@ -36,22 +36,24 @@ pub(super) async fn end(store: Arc<Store>, Leftover { item, end, done }: Leftove
             }
         }
     }
-    store.desk.look_again();
+    store.dispatcher.request_listing();
     if let Some(done) = done {
         let _ = done.send(());
     }
 }
 
-/// Gives an item back to its place, to be handed out from a time on.
+/// Gives an item back to its place, to be handed out from the time `until`.
 async fn delay(store: &Store, item: ClaimedItem, until: u64, deliveries: Option<u32>) {
     let ClaimedItem { hold, name, node, .. } = item;
     if let Err(error) = store.items.delay(hold, &name, &node.data, deliveries, until).await {
         // The drop of the hold ends the claim.
+        // Event: The client could not write the delay of an item that was given back; the field `error` has
+        // the reason. The item is available again without a delay.
         tracing::debug!(path = %store.path, item = %name, %error, "failed to delay an item; giving it back without a delay");
     }
 }
 
-/// Gives an item back as if it had not been claimed: where its claim was counted, that is taken back.
+/// Gives an item back as if it had not been claimed: if its delivery was counted, the count is corrected.
 async fn give_back(store: &Store, item: ClaimedItem) {
     let frame = match item.handed_out && store.paths.counts() {
         true => uncounted(store, &item),
@@ -67,12 +69,14 @@ async fn give_back(store: &Store, item: ClaimedItem) {
         None => hold.release().await,
     };
     if let Err(error) = ended {
-        // The drop of the hold sees to the claim.
-        tracing::debug!(path = %store.path, item = %name, %error, "an item was given back as if handed out");
+        // The drop of the hold ends the claim.
+        // Event: A consumer could not give back an item that no call took; the field `error` has the reason.
+        // Its claim is released in the background, and the delivery may stay counted.
+        tracing::debug!(path = %store.path, item = %name, %error, "failed to give back an item; releasing its claim in the background");
     }
 }
 
-/// The node's data with one hand-out less; `None` where the data is not framed as an item's.
+/// Returns the node's data with one delivery less, or `None` if the data is not a queue item.
 fn uncounted(store: &Store, item: &ClaimedItem) -> Option<Bytes> {
     let (base, bytes) = store.paths.unframe(&item.node.data).ok()?;
     store.paths.frame(&bytes, base.wrapping_sub(1))
@@ -81,7 +85,11 @@ fn uncounted(store: &Store, item: &ClaimedItem) -> Option<Bytes> {
 /// Moves an item to the dead letters, in one step.
 pub(crate) async fn bury(store: &Store, hold: Hold, node: &Bytes, head: &Head) -> Result<(), Error> {
     let Head { reason, detail, item, .. } = head;
-    tracing::warn!(path = %store.path, item, %reason, detail, "item goes to the dead letters");
+    // Event: An item is moved to the dead letters of its queue, because it was handed out too often, could
+    // not be decoded or was rejected. The fields `reason` and `detail` say which.
+    // Action: Inspect the dead letters with `docent queue dead`; put the item back into the queue, or delete
+    // it.
+    tracing::warn!(path = %store.path, item, %reason, detail, "moving the item to the dead letters");
     let letter =
         head.letter(node).map_err(|error| Error::invalid_input("take", format!("dead letter: {error}")))?;
     if !store.has_dead.load(Ordering::Acquire) {
@@ -101,17 +109,22 @@ pub(crate) async fn bury(store: &Store, hold: Hold, node: &Bytes, head: &Head) -
     done.map(drop)
 }
 
-/// Leaves an item alone that could not be moved for a reason that stays.
+/// Leaves an item alone that could not be moved for a permanent reason.
 fn bury_failed(store: &Store, item: &str, stat: &Stat, error: &Error) {
     use ErrorKind::{AuthFailed, Closed, EnsembleRolledBack, NoNode, OutcomeUnknown};
-    // It is handed out again, and comes here again; or this is not about the item.
+    // The item is handed out and fails here again, or the error does not concern the item.
     let passes = matches!(error.kind(), NoNode | OutcomeUnknown | Closed | AuthFailed | EnsembleRolledBack);
     if passes || error.is_lost() || error.is_retryable() {
         return;
     }
-    tracing::error!(path = %store.path, item, %error, "item cannot go to the dead letters");
+    // Event: An item could not be moved to the dead letters; the field `error` has the reason. This process
+    // no longer takes the item. In ordered mode the item blocks the queue, and the move is retried every 10
+    // seconds.
+    // Action: Fix the cause in the field `error`, usually missing permissions on the folder of the dead
+    // letters.
+    tracing::error!(path = %store.path, item, %error, "cannot move the item to the dead letters; leaving it in the queue");
     match store.lock {
-        Some(_) => store.aside.leave_for(item, stat, IN_THE_WAY),
-        None => store.aside.leave_for_good(item, stat),
+        Some(_) => store.skipped.skip_for(item, stat, IN_THE_WAY),
+        None => store.skipped.skip_for_good(item, stat),
     }
 }

@@ -6,71 +6,71 @@ use futures_util::future::try_join;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use tokio::time::Instant;
 
-/// Claims in vain after which it looks what is claimed.
-const LOOK_AFTER: usize = 3;
+/// Number of failed claims after which the existing claims are read.
+const REFRESH_AFTER: usize = 3;
 
-/// Items at the front of the backlog that a look compares with the claims. Each comparison costs time, and
-/// the next claims are mostly of these items.
+/// Number of items at the front of the backlog that are compared with the existing claims. Each comparison
+/// costs time, and the next claims mostly concern these items.
 const NEXT: usize = 64;
 
-/// The items that may be free, as far as this process knows, and claims of the lowest of them.
+/// Items that may be free, as far as this process knows, and claims of the lowest of them.
 pub(super) struct FreeItems {
     store: Arc<Store>,
     backlog: Backlog,
-    /// True until the first claim since the backlog was left.
-    rested: bool,
+    /// Whether the backlog has not been used for a claim since it was saved.
+    unused: bool,
 }
 
 impl FreeItems {
     pub(super) fn new(store: Arc<Store>) -> Self {
-        let mut free = Self { store, backlog: Backlog::default(), rested: true };
-        free.go_on();
+        let mut free = Self { store, backlog: Backlog::default(), unused: true };
+        free.restore();
         free
     }
 
-    /// Leaves the backlog for when the task goes on, or runs again: a listing for each item would cost much.
-    pub(super) fn leave(&mut self) {
-        let left = std::mem::take(&mut self.backlog);
-        *self.kept() = left;
-        self.rested = true;
+    /// Saves the backlog for the next run of the task, because a listing for each item would be expensive.
+    pub(super) fn save(&mut self) {
+        let backlog = std::mem::take(&mut self.backlog);
+        *self.saved() = backlog;
+        self.unused = true;
     }
 
-    /// Takes the backlog back that was [left](Self::leave).
-    pub(super) fn go_on(&mut self) {
-        let kept = std::mem::take(&mut *self.kept());
-        self.backlog = kept;
+    /// Takes back the backlog that was [saved](Self::save).
+    pub(super) fn restore(&mut self) {
+        let saved = std::mem::take(&mut *self.saved());
+        self.backlog = saved;
     }
 
-    /// Begins to claim. A short backlog that was left is listed anew where others take items, too, so that
-    /// fewer claims are in vain and what they give back is seen.
+    /// Starts to claim. A short backlog that was saved is discarded if other processes take items too. A new
+    /// listing then avoids claims in vain and shows returned items.
     pub(super) fn begin(&mut self) {
-        if std::mem::take(&mut self.rested) && !self.backlog.is_kept(Instant::now()) {
+        if std::mem::take(&mut self.unused) && !self.backlog.is_kept(Instant::now()) {
             self.backlog.clear();
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Backlog> {
+    fn saved(&self) -> MutexGuard<'_, Backlog> {
         self.store.backlog.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// True when it is time to list the items because one came back, or its time has come.
+    /// Returns whether the items have to be listed because an item came back, or its time has come.
     pub(super) fn has_more(&mut self, now: Instant) -> bool {
-        self.backlog.came_back |= self.store.desk.take_look_again();
+        self.backlog.has_returned |= self.store.dispatcher.take_listing_request();
         self.backlog.has_more(now)
     }
 
-    /// True when the last listing is too old.
+    /// Returns whether the last listing is too old.
     pub(super) fn is_old(&self, now: Instant) -> bool {
         self.backlog.is_old(now)
     }
 
-    /// Time at which an item of the last listing may be handed out that could not be before.
+    /// Returns the time at which a delayed item of the last listing may be handed out.
     pub(super) fn next(&self) -> Option<Instant> {
         self.backlog.next()
     }
 
-    /// Claims the lowest items that are free; none when none is. The last listing may be too old; `known`
-    /// when nothing else can be free than it shows.
+    /// Claims the lowest free items; returns no items if none is free. `is_old` means that the last listing
+    /// is too old, and `known` that no items can be free except those that it shows.
     pub(super) async fn claim(
         &mut self,
         demand: Demand,
@@ -85,7 +85,7 @@ impl FreeItems {
             && !known
             && self.backlog.is_contended(Instant::now())
         {
-            listed = self.look().await?;
+            listed = self.refresh().await?;
         }
         loop {
             let size = &self.store.claim_size;
@@ -98,11 +98,11 @@ impl FreeItems {
                 listed = true;
                 continue;
             }
-            // A stream that takes fast gets more than it asks for now.
+            // A stream that takes items quickly gets more items than it currently asks for.
             let most = if ahead > 0 { now.max(self.store.hand_out_size.get()) } else { now };
             let handed_out = if size.counts() { most.min(names.len()) } else { 0 };
             let claimed = match self.claim_these(&names, handed_out).await {
-                // Fewer fit.
+                // Fewer items may fit into one request.
                 Err(error) if names.len() > 1 && is_too_much(&error) => {
                     now = now.min(names.len()).div_ceil(2);
                     ahead = (names.len() / 2).saturating_sub(now);
@@ -130,15 +130,15 @@ impl FreeItems {
                         return Ok(claimed);
                     }
                 }
-                // Another process claims the same items, or has finished this one since the listing: the next
-                // attempt is for fewer.
+                // Another process claimed one of the items, or has finished it since the listing. The next
+                // attempt claims fewer items.
                 ClaimResult::Taken(index) | ClaimResult::NoNode(index) => {
                     (now, ahead) = (now.div_ceil(2), ahead / 2);
                     self.backlog.forget(&names[index]);
                     self.backlog.contend();
                     in_vain += 1;
-                    if in_vain % LOOK_AFTER == 0 {
-                        listed |= self.look().await?;
+                    if in_vain % REFRESH_AFTER == 0 {
+                        listed |= self.refresh().await?;
                     }
                 }
                 ClaimResult::NoParent(_) => {
@@ -148,14 +148,14 @@ impl FreeItems {
         }
     }
 
-    /// Lists the items for the next claim, if it will want that.
+    /// Lists the items in advance for the next claim.
     pub(super) async fn list_ahead(&mut self) -> Result<(), Error> {
         self.list().await?;
         self.backlog.listed_ahead();
         Ok(())
     }
 
-    /// Takes note where items may have been claimed and not read. True when fewer of them might be read.
+    /// Records that items may have been claimed but not read. Returns whether claiming fewer items may help.
     fn is_about_reads(&self, error: &Error, items: usize) -> bool {
         let is_about_reads =
             matches!(error.kind(), ErrorKind::NoAuth | ErrorKind::Timeout | ErrorKind::OutcomeUnknown);
@@ -165,7 +165,7 @@ impl FreeItems {
         is_about_reads && items > 1
     }
 
-    /// Claims items, and hands the first `handed_out` of them out.
+    /// Claims items, and hands out the first `handed_out` of them.
     async fn claim_these(&mut self, names: &[String], handed_out: usize) -> Result<ClaimResult, Error> {
         let Store { client, paths, .. } = &*self.store;
         let request = |(index, name): (usize, &String)| paths.claim_request(name, index < handed_out);
@@ -173,39 +173,39 @@ impl FreeItems {
         claim_all(client, &requests, &KIND, "take").await
     }
 
-    /// Finds out what others claimed and ended since the last listing; true when the items were listed again,
-    /// too.
-    async fn look(&mut self) -> Result<bool, Error> {
+    /// Finds out which items other processes claimed and finished since the last listing. Returns whether the
+    /// items were listed again.
+    async fn refresh(&mut self) -> Result<bool, Error> {
         if !self.backlog.is_long() {
             self.list().await?;
             return Ok(true);
         }
         let marks = self.backlog.marks();
         let items = &self.store.items;
-        let (claimed, gone) = try_join(items.claimed(), items.are_gone(&marks)).await?;
-        self.backlog.forget_taken(&marks, |index, mark| gone[index] || claimed.contains(mark));
+        let (claimed, deleted) = try_join(items.claimed(), items.are_deleted(&marks)).await?;
+        self.backlog.forget_taken(&marks, |index, mark| deleted[index] || claimed.contains(mark));
         self.backlog.forget_claimed(&claimed, NEXT);
         Ok(false)
     }
 
     async fn list(&mut self) -> Result<(), Error> {
-        self.backlog.came_back = false;
+        self.backlog.has_returned = false;
         let listing = self.store.items.list().await?;
         self.fill(listing);
         Ok(())
     }
 
-    /// Takes a listing.
+    /// Takes over a listing.
     pub(super) fn fill(&mut self, listing: Listing) {
-        let Store { aside, own, .. } = &*self.store;
+        let Store { skipped, own, .. } = &*self.store;
         self.store.note(&listing);
         let Listing { items, claimed, .. } = listing;
-        self.store.tell_depth(items.len());
-        self.backlog.fill(items, &claimed, own, aside, self.store.time_of_day());
+        self.store.report_depth(items.len());
+        self.backlog.fill(items, &claimed, own, skipped, self.store.time_of_day());
     }
 }
 
-/// True for an error of claims of which fewer might be made.
+/// Returns whether the error may be avoided by claiming fewer items.
 fn is_too_much(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::TooLarge | ErrorKind::TooManyEphemerals)
 }
@@ -216,10 +216,11 @@ fn claimed_item(
     (hold, node): (Hold, Option<Node>),
     handed_out: bool,
 ) -> Option<ClaimedItem> {
-    // Somebody deleted the item by hand: its claim is dropped.
+    // The item was deleted by hand, so its claim is dropped.
     let node = node?;
-    tracing::debug!(path = %store.path, item = %name, fence = %hold.fence(), "item claimed");
-    store.tell_head(node.stat.created);
+    // Event: This process claimed an item of a queue.
+    tracing::debug!(path = %store.path, item = %name, fence = %hold.fence(), "claimed an item");
+    store.report_head(node.stat.created);
     let own = Some(store.own.note(&name));
     Some(ClaimedItem { hold, name, node, handed_out, counted_since: 0, own })
 }

@@ -1,5 +1,5 @@
-//! Ways of a consumer to an item: the task that claims the lowest items that are free for all calls of the
-//! process, the lock of the ordered mode, and wakeups while there is nothing.
+//! How a consumer gets an item: the task that claims the lowest free items for all calls of the process, the
+//! lock of the ordered mode, and wakeups while there are no items.
 
 mod changes;
 mod claimer;
@@ -10,7 +10,7 @@ pub(crate) mod ordered;
 mod request;
 mod wakeups;
 
-pub(crate) use claimer::{is_passing, leave, look_ahead, start};
+pub(crate) use claimer::{is_passing, leave, list_ahead, start};
 pub use endings::LETTER;
 pub(crate) use endings::bury;
 pub use idle::IDLE;

@@ -1,9 +1,9 @@
-//! One consumer at a time: lock, take the smallest, delete it after success.
+//! One consumer at a time: acquire the lock, take the first item, delete it after success.
 
 use super::changes::Sign;
 use super::idle::Idle;
 use super::start;
-use crate::store::{Aside, Backlog, ClaimedItem, Listing, Offer, Prospect, Store};
+use crate::store::{Backlog, ClaimedItem, Listing, Offer, Prospect, SkippedItems, Store};
 use bytes::Bytes;
 use docent_core::recipe::{Hold, Line, Stage, WaitError, spawn, stage_reached};
 use docent_core::{Error, ErrorKind, Node, planted};
@@ -13,7 +13,8 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
-/// The first item, under the lock; waits for both. None when it came too late: see [`for_call`].
+/// Returns the first item, under the lock; waits for both. Returns `None` if the call was not polled in time:
+/// see [`for_call`].
 pub(crate) async fn take_locked(store: &Arc<Store>, lock: &Line) -> Result<Option<ClaimedItem>, Error> {
     let (task, lock) = (Arc::clone(store), lock.clone());
     for_call(store, async move {
@@ -25,7 +26,8 @@ pub(crate) async fn take_locked(store: &Arc<Store>, lock: &Line) -> Result<Optio
                     offer => return Ok(offer),
                 },
                 First::Refused(due) => {
-                    // Another consumer may understand it. Until it is done nobody may take the next one.
+                    // Another consumer may be able to decode the item. Until it is done, no consumer may take
+                    // the next item.
                     drop(hold);
                     until_acceptable(&task, due).await?;
                 }
@@ -36,12 +38,13 @@ pub(crate) async fn take_locked(store: &Arc<Store>, lock: &Line) -> Result<Optio
     .await
 }
 
-/// The first item, if nobody else has the lock, and there is one that this process does not leave to others.
+/// Returns the first item, if no other consumer has the lock and this process does not leave that item to
+/// others.
 pub(crate) async fn try_take_locked(store: &Arc<Store>, lock: &Line) -> Result<Option<ClaimedItem>, Error> {
     let (task, lock) = (Arc::clone(store), lock.clone());
     for_call(store, async move {
         loop {
-            if !lock.ahead(None).await?.is_nobody() {
+            if !lock.ahead(None).await?.is_empty() {
                 return Ok(None);
             }
             let hold = match lock.take_ticket(None).await?.try_now().await {
@@ -58,8 +61,8 @@ pub(crate) async fn try_take_locked(store: &Arc<Store>, lock: &Line) -> Result<O
     .await
 }
 
-/// Lets a task take an item for a call. The call may be dropped, which ends the task, or not be polled for
-/// long: then the lock is held no longer than the offer to it stands, and it finds nothing.
+/// Takes an item for a call in a separate task. If the call is dropped, the task ends. If the call is not
+/// polled for long, the lock is held no longer than the offer to the call lasts, and the call finds nothing.
 async fn for_call(
     store: &Arc<Store>,
     taking: impl Future<Output = Result<Option<Offer>, Error>> + Send + 'static,
@@ -71,7 +74,7 @@ async fn for_call(
             () = sender.closed() => return,
             taken = taking => taken,
         };
-        // The drop of an offer that nobody gets leaves its item to the task that claims.
+        // If no call receives the offer, its drop leaves the item to the claiming task.
         drop(sender.send(taken));
     };
     spawn(&store.client, task);
@@ -83,11 +86,12 @@ async fn for_call(
 
 /// Outcome of the wait for the first item.
 enum First {
-    /// These, in their order: the first of them that is there.
+    /// Candidates in their order: the first one that still exists is the first item.
     Items(Vec<String>),
-    /// An item that this process leaves to others. With the time at which another may be the first.
+    /// The first item is one that this process leaves to others. Contains the time at which a delayed item
+    /// may become the first.
     Refused(Option<Instant>),
-    /// The lock was lost, or the client is being closed, of which the next attempt tells.
+    /// The lock was lost, or the client is being closed, which the next attempt reports.
     Lost,
 }
 
@@ -108,7 +112,7 @@ async fn first_under(store: &Store, hold: &Hold) -> Result<First, Error> {
         let next = backlog.next();
         tokio::select! {
             listed = folder.next() => {
-                // It ends with the client, whose end `acquire` reports.
+                // The stream ends with the client, and `acquire` reports the end of the client.
                 let Some(listed) = listed else { return Ok(First::Lost) };
                 listing = store.items.listing(listed?, HashSet::new());
             }
@@ -117,28 +121,30 @@ async fn first_under(store: &Store, hold: &Hold) -> Result<First, Error> {
                 return Err(Error::closed("take", &store.path));
             }
             reason = hold.lost() => {
-                tracing::debug!(path = %store.path, %reason, "the lock of the queue was lost while it was empty");
+                // Event: A consumer lost the lock of an ordered queue while it waited for an item; the field
+                // `reason` says why. It acquires the lock again.
+                tracing::debug!(path = %store.path, %reason, "lost the queue's lock while waiting for an item; acquiring the lock again");
                 return Ok(First::Lost);
             }
         }
     }
 }
 
-/// Waits, without the lock, until the first item is one that this process does not leave to others.
+/// Waits, without the lock, until the first item is not left to other consumers.
 async fn until_acceptable(store: &Arc<Store>, mut due: Option<Instant>) -> Result<(), Error> {
     let mut idle = Idle::default();
     loop {
-        let again = store.aside.next(Instant::now()).into_iter().chain(due).min();
+        let retry_at = store.skipped.next(Instant::now()).into_iter().chain(due).min();
         tokio::select! {
             sign = idle.sign(store, None) => match sign? {
                 Sign::Listed(listing) if matches!(store.prospect(&listing, false), Prospect::Refused(_)) => {
                     due = in_turn(store, &listing).next();
                 }
-                // The next attempt says so where the client is closed.
+                // If the client is closed, the next attempt reports it.
                 Sign::Listed(_) | Sign::Due | Sign::Closed => return Ok(()),
             },
-            // This process looks at the item once more.
-            () = sleep_until(again.unwrap_or_else(Instant::now)), if again.is_some() => return Ok(()),
+            // It is time for this process to try the item again.
+            () = sleep_until(retry_at.unwrap_or_else(Instant::now)), if retry_at.is_some() => return Ok(()),
             () = stage_reached(&store.client, Stage::Deliveries) => {
                 return Err(Error::closed("take", &store.path));
             }
@@ -146,28 +152,34 @@ async fn until_acceptable(store: &Arc<Store>, mut due: Option<Instant>) -> Resul
     }
 }
 
-/// The items whose turn has come, in their order. Nobody claims them: the lock is what decides.
+/// Returns the items whose time has come, in their order. In this mode there are no claims: the lock decides.
 fn in_turn(store: &Store, listing: &Listing) -> Backlog {
     let mut backlog = Backlog::default();
-    backlog.fill(listing.items.clone(), &HashSet::new(), &store.own, &Aside::default(), store.time_of_day());
+    backlog.fill(
+        listing.items.clone(),
+        &HashSet::new(),
+        &store.own,
+        &SkippedItems::default(),
+        store.time_of_day(),
+    );
     backlog
 }
 
-/// The first items of `backlog`, up to one that this process leaves to others: none may be handed out before
-/// it.
+/// Returns the first items of `backlog`, up to an item that this process leaves to other consumers: no item
+/// may be handed out before that one.
 fn acceptable(store: &Store, backlog: &Backlog) -> Vec<String> {
     let now = Instant::now();
     let names = backlog.first(usize::MAX).into_iter();
     if planted!(SecondBeforeFirst) {
-        return names.filter(|name| !store.aside.has(name, now)).collect();
+        return names.filter(|name| !store.skipped.contains(name, now)).collect();
     }
-    names.take_while(|name| !store.aside.has(name, now)).collect()
+    names.take_while(|name| !store.skipped.contains(name, now)).collect()
 }
 
-/// Counts the first of `names` that is there as handed out. `None` when there is none, or the lock was lost.
+/// Counts a delivery of the first of `names` that exists. Returns `None` if none exists or the lock was lost.
 ///
 /// # Cancel safety
-/// Cancel safe: what was counted for a call that is gone is taken back.
+/// Cancel safe: a delivery that was counted for a dropped call is uncounted again.
 async fn hand_over(store: &Arc<Store>, hold: Hold, names: Vec<String>) -> Result<Option<Offer>, Error> {
     let (sender, receiver) = oneshot::channel();
     let counting = Arc::clone(store);
@@ -175,7 +187,7 @@ async fn hand_over(store: &Arc<Store>, hold: Hold, names: Vec<String>) -> Result
         let counted = count_first(&counting, hold, names).await;
         let offer = counted.map(|item| item.map(|item| Offer::new(&counting, vec![item])));
         if let Ok(Some(_)) = &offer {
-            // The drop of an offer that nobody gets leaves its item to this task.
+            // If no call receives the offer, its drop leaves the item to the claiming task.
             start(&counting);
         }
         drop(sender.send(offer));
@@ -187,7 +199,8 @@ async fn hand_over(store: &Arc<Store>, hold: Hold, names: Vec<String>) -> Result
     }
 }
 
-/// Counts a delivery of the first of `names` that is there, in its data: an ephemeral item can have no child.
+/// Counts a delivery of the first of `names` that exists. The count is in the item's data, because an
+/// ephemeral item cannot have a child.
 async fn count_first(
     store: &Arc<Store>,
     hold: Hold,
@@ -232,20 +245,20 @@ async fn count_first(
     Ok(None)
 }
 
-/// The node's data with one hand-out more; `None` where it is not framed as an item's.
+/// Returns the node's data with one delivery more, or `None` if the data is not a queue item.
 fn counted(store: &Store, node: &Node) -> Option<Bytes> {
     let (base, item) = store.paths.unframe(&node.data).ok()?;
     store.paths.frame(&item, base.wrapping_add(1))
 }
 
-/// Sets the data of a node, and returns the node as it is then; only looks after the lock without data.
+/// Sets the data of a node, and returns the node with its new data. Without data, only verifies the lock.
 async fn count(hold: &Hold, path: &str, node: &Node, data: Option<Bytes>) -> Result<Option<Node>, Error> {
     let Some(data) = data else {
         hold.verify().await?;
         return Ok(None);
     };
     let count = hold.transaction().set(path, data.clone(), node.stat.version);
-    // Exact: after a lost reply it must be certain whether this delivery was counted (decision 11).
+    // An exact write: after a lost reply it must be certain whether this delivery was counted (decision 11).
     count.commit_exactly().await?;
     let mut counted = node.clone();
     counted.data = data;

@@ -1,4 +1,4 @@
-//! Watches of the first in the line of idle consumers.
+//! Watches of the first processes in the line of idle consumers.
 
 use crate::store::{Listing, Store};
 use docent_core::{Children, Error, WatchStream, planted};
@@ -7,14 +7,14 @@ use std::collections::HashSet;
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
-/// Pause between two listings of the claims: they change with each item that others work on.
+/// Pause between two listings of the claims, which change with each item that other consumers process.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Listings of items and claims, one for each change that may leave an item free.
+/// Listings of items and claims, one for each change that may have freed an item.
 pub(crate) struct Wakeups {
     items: WatchStream<Children>,
     claims: WatchStream<Children>,
-    /// The newest listings; `None` before the first.
+    /// Latest listing of the items; `None` before the first.
     folder: Option<Option<Children>>,
     claimed: Option<HashSet<String>>,
     /// Time before which claims are not listed again.
@@ -32,16 +32,16 @@ impl Wakeups {
         })
     }
 
-    /// Waits for a change. `None` when the client is closed.
+    /// Waits for a change. Returns `None` if the client is closed.
     ///
     /// # Errors
-    /// The servers' error about a folder, such as `NoAuth`.
+    /// The servers' error for a folder, such as `NoAuth`.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
     pub(crate) async fn next(&mut self, store: &Store) -> Result<Option<Listing>, Error> {
         loop {
-            // Where there is no item, claims are of items that are being put or finished just now.
+            // If there are no items, all claims concern items that are just being put or finished.
             let has_items = self.folder.as_ref().is_some_and(|folder| folder_has_items(folder.as_ref()));
             let is_deaf = planted!(FreedClaimNotNoticed) && self.claimed.is_some();
             tokio::select! {

@@ -2,35 +2,36 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-/// Before the bytes of an item: a mark and the version of the format, 1. Then four bytes of the number that
-/// is added to the servers' count of its claims.
+/// Prefix of an item: a mark and the format version, 1. It is followed by four bytes with the number that is
+/// added to the servers' count of the item's claims.
 const NATIVE: [u8; 4] = [0xd0, 0xce, 0x00, 0x01];
 const NATIVE_HEAD: usize = 8;
 
-/// Curator's: a version, then items, each with this before its length, then an end.
+/// Prefix of Curator's format: a version. Then come the items, each with a code before its length, and an end
+/// code.
 const CURATOR: [u8; 4] = [0x00, 0x01, 0x00, 0x01];
 const CURATOR_ITEM: u8 = 0x01;
 const CURATOR_END: u8 = 0x02;
 
-/// Reason for which a node holds no item.
+/// Reason for which a node does not hold an item.
 pub(crate) type Malformed = String;
 
-/// Data of an item's node, and the number that is added to the servers' count of its claims.
+/// Returns the data of an item's node; `base` is added to the servers' count of the item's claims.
 pub(crate) fn native(item: &[u8], base: i32) -> Bytes {
     [&NATIVE, &base.to_be_bytes()[..], item].concat().into()
 }
 
-/// The number that is added to the servers' count of claims, and the item.
+/// Returns the number that is added to the servers' count of claims, and the item.
 pub(crate) fn of_native(node: &Bytes) -> Result<(i32, Bytes), Malformed> {
     let [a, b, version @ ..] = node.get(..4).ok_or("the frame is truncated")? else {
         return Err("the frame is truncated".to_owned());
     };
     if [*a, *b] != NATIVE[..2] {
-        return Err("it is not framed as an item".to_owned());
+        return Err("the data is not a queue item".to_owned());
     }
     if version != &NATIVE[2..] {
         let version = u16::from_be_bytes([version[0], version[1]]);
-        return Err(format!("the version of its format is {version}, and not 1"));
+        return Err(format!("the format version is {version}, and not 1"));
     }
     let base =
         node.get(4..NATIVE_HEAD).and_then(|base| base.try_into().ok()).ok_or("the frame is truncated")?;
@@ -47,7 +48,7 @@ pub(crate) fn curator(item: &[u8]) -> Option<Bytes> {
     Some(frame.freeze())
 }
 
-/// The one item of a node; nodes of `putMulti` have several, which is an error.
+/// Returns the single item of a node. Nodes of `putMulti` have several items, which is an error.
 pub(crate) fn of_curator(node: &Bytes) -> Result<Bytes, Malformed> {
     let truncated = || "the frame is truncated".to_owned();
     let mut rest = node.clone();
@@ -55,13 +56,13 @@ pub(crate) fn of_curator(node: &Bytes) -> Result<Bytes, Malformed> {
         return Err(truncated());
     }
     if rest.split_to(4)[..] != CURATOR {
-        return Err("it is not framed as an item of Curator".to_owned());
+        return Err("the data is not an item of a Curator queue".to_owned());
     }
     let mut items = Vec::new();
     loop {
         match rest.first() {
             Some(&CURATOR_END) if rest.len() == 1 => break,
-            Some(&CURATOR_END) => return Err("there are bytes behind its end".to_owned()),
+            Some(&CURATOR_END) => return Err("there are bytes after the end of the item".to_owned()),
             Some(&CURATOR_ITEM) => {}
             Some(other) => return Err(format!("the code {other:#04x} is neither an item nor an end")),
             None => return Err(truncated()),
@@ -77,7 +78,7 @@ pub(crate) fn of_curator(node: &Bytes) -> Result<Bytes, Malformed> {
     }
     match items.as_slice() {
         [item] => Ok(item.clone()),
-        items => Err(format!("it has {} items in one node, and not 1", items.len())),
+        items => Err(format!("there are {} items in one node, and not 1", items.len())),
     }
 }
 
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_anywhere_or_changed_is_refused_and_nothing_panics() {
+    fn a_truncated_or_changed_frame_is_refused_without_a_panic() {
         let of_native = |node: &Bytes| of_native(node).map(|(_, item)| item);
         for (frame, read, head) in [
             (native(b"hello", 0), &of_native as &dyn Fn(&Bytes) -> Result<Bytes, Malformed>, 8),

@@ -1,30 +1,30 @@
-//! The data of a dead letter: a header as one line of JSON, then the item's node as it was.
+//! Data of a dead letter: a header as one line of JSON, then the data of the item's node.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 const VERSION: u32 = 1;
-/// Longest name of a reason, and longest text about one, in bytes.
+/// Maximum length of a reason's name and of its details, in bytes.
 const DETAIL: usize = 500;
 
-/// Reason for which an item is a dead letter.
+/// Reason for which an item became a dead letter.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DeadReason {
-    /// It was handed out as often as is allowed, and never acknowledged.
+    /// The item was handed out as often as is allowed, and never acknowledged.
     TooManyDeliveries,
-    /// It could not be decoded.
+    /// The item could not be decoded.
     Undecodable,
-    /// A consumer [rejected](crate::Delivery::reject) it.
+    /// A consumer [rejected](crate::Delivery::reject) the item.
     Rejected,
-    /// A reason that this version does not know, by its name in the letter; empty where the letter itself
-    /// cannot be read.
+    /// A reason that this version does not know, by its name in the letter. Empty if the letter itself cannot
+    /// be read.
     Other(String),
 }
 
 impl DeadReason {
-    /// The name, as it is in the letter; empty where the letter itself cannot be read.
+    /// Returns the name of the reason in the letter; empty if the letter itself cannot be read.
     pub fn name(&self) -> &str {
         match self {
             Self::TooManyDeliveries => "too-many-deliveries",
@@ -47,11 +47,11 @@ impl DeadReason {
 impl fmt::Display for DeadReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooManyDeliveries => f.write_str("it was handed out too often"),
-            Self::Undecodable => f.write_str("it could not be decoded"),
-            Self::Rejected => f.write_str("a consumer rejected it"),
-            Self::Other(name) if name.is_empty() => f.write_str("the letter cannot be read"),
-            Self::Other(name) => write!(f, "of the unknown reason {name:?}"),
+            Self::TooManyDeliveries => f.write_str("handed out too often"),
+            Self::Undecodable => f.write_str("could not be decoded"),
+            Self::Rejected => f.write_str("rejected by a consumer"),
+            Self::Other(name) if name.is_empty() => f.write_str("the dead letter cannot be read"),
+            Self::Other(name) => write!(f, "unknown reason {name:?}"),
         }
     }
 }
@@ -59,13 +59,13 @@ impl fmt::Display for DeadReason {
 /// Header of a dead letter.
 #[derive(Debug)]
 pub struct Head {
-    /// Reason for which the item is dead.
+    /// Reason for which the item became a dead letter.
     pub reason: DeadReason,
-    /// More about that.
+    /// Details of the reason.
     pub detail: String,
-    /// Number of times the item was handed out, where that is counted.
+    /// Number of deliveries of the item; `None` if deliveries are not counted.
     pub deliveries: Option<u32>,
-    /// The name of the item's node.
+    /// Name of the item's node.
     pub item: String,
 }
 
@@ -86,7 +86,7 @@ impl Head {
         Self { reason, detail: shortened(detail.to_owned()), deliveries, item: item.to_owned() }
     }
 
-    /// The data of a letter about `node`.
+    /// Returns the data of a dead letter for the data `node`.
     pub(crate) fn letter(&self, node: &Bytes) -> Result<Bytes, serde_json::Error> {
         let line = Line {
             version: VERSION,
@@ -101,29 +101,29 @@ impl Head {
         Ok(letter.into())
     }
 
-    /// The header of a letter and the item's node. A letter that cannot be read is a letter, too: with all
-    /// its bytes as the node.
+    /// Parses a dead letter into its header and the data of the item's node. A letter that cannot be parsed
+    /// is returned as well, with all its bytes as the data.
     pub fn read(letter: &Bytes) -> (Self, Bytes) {
         let unread = |detail: String| {
             let reason = DeadReason::Other(String::new());
             (Self { reason, detail, deliveries: None, item: String::new() }, letter.clone())
         };
         let Some(end) = letter.iter().position(|byte| *byte == b'\n') else {
-            return unread("it has no header".to_owned());
+            return unread("the dead letter has no header".to_owned());
         };
         match serde_json::from_slice::<Line>(&letter[..end]) {
             Ok(Line { reason, detail, deliveries, item, .. }) => {
-                // Anybody may have written it.
+                // Any program may have written the letter.
                 let (detail, item) = (shortened(detail), shortened(item));
                 let head = Self { reason: DeadReason::named(reason), detail, deliveries, item };
                 (head, letter.slice(end + 1..))
             }
-            Err(_) => unread("its header is not as expected".to_owned()),
+            Err(_) => unread("the header of the dead letter is invalid".to_owned()),
         }
     }
 }
 
-/// At most [`DETAIL`] bytes of a text.
+/// Truncates a text to at most [`DETAIL`] bytes.
 fn shortened(mut text: String) -> String {
     if let Some(end) = (0..=DETAIL).rev().find(|end| text.is_char_boundary(*end)) {
         text.truncate(end);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_that_others_wrote_are_shortened() {
+    fn long_foreign_texts_are_shortened() {
         let long = "ä".repeat(DETAIL);
         let letter = format!(r#"{{"version":1,"reason":"{long}","detail":"{long}","item":"{long}"}}"#) + "\n";
         let (head, _) = Head::read(&letter.into());

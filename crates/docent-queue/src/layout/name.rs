@@ -1,17 +1,17 @@
-//! The names of items: a prefix, what is said about the item's turn, and the number that the server
-//! appended.
+//! Names of items: a prefix, the priority and time of the item, and the number that the server appended.
 
-/// Numbers in the last part of the server's 32-bit counter, where it may stick or wrap and repeat.
+/// Last number that is safe to use. Numbers above it are in the last part of the server's 32-bit counter,
+/// which may stick, or wrap and repeat.
 const DANGER_FROM: i32 = i32::MAX - (1 << 20);
 
-/// Digits of a priority and of a time in a name.
+/// Number of digits of a priority in a name.
 const PRIORITY_DIGITS: usize = 8;
 const TIME_DIGITS: usize = 16;
 
-/// Before the time that an item was put with.
+/// Mark before the time of an item that was put with a delay.
 const PUT: char = 't';
 
-/// Before the time that an item was given back with.
+/// Mark before the time of an item that was given back with a delay.
 const RETURNED: char = 'r';
 
 /// Name of an item, with its place in the queue.
@@ -19,13 +19,15 @@ const RETURNED: char = 'r';
 pub struct ItemName {
     /// The whole name.
     pub text: String,
-    /// Lower ones come first. 0 where the name says nothing.
+    /// Priority: items with a lower number come first. 0 if the name contains none.
     pub priority: i32,
-    /// Time from which on it may be handed out, in milliseconds since the Unix epoch. `None` for at once.
+    /// Time from which the item may be handed out, in milliseconds since the Unix epoch. `None` if it may be
+    /// handed out immediately.
     pub due: Option<u64>,
-    /// True if a consumer gave it back with that time: then its place is that of its number.
+    /// Whether a consumer gave the item back with that time. The item's place is then determined by its
+    /// number.
     pub returned: bool,
-    /// Number that the servers appended.
+    /// Number that the server appended.
     pub number: i32,
 }
 
@@ -36,7 +38,7 @@ impl AsRef<str> for ItemName {
 }
 
 impl ItemName {
-    /// The name of an item; `None` for names of others.
+    /// Parses the name of an item. Returns `None` for other names.
     pub fn parse(text: String, prefix: &str) -> Option<Self> {
         let mut rest = text.strip_prefix(prefix)?;
         let (mut priority, mut due, mut returned) = (0, None, false);
@@ -56,15 +58,15 @@ impl ItemName {
         Some(Self { text, priority, due, returned, number })
     }
 
-    /// The name of the item `name` once a consumer has given it back until the time `until`: with the same
-    /// priority and number, so that it keeps its place.
+    /// Returns the name of the item `name` after a consumer has given it back until the time `until`. The
+    /// name has the same priority and number, so the item keeps its place.
     pub(crate) fn returned(name: String, prefix: &str, until: u64) -> Option<String> {
         let Self { priority, number, .. } = Self::parse(name, prefix)?;
         let prefix = Self::prefix(prefix, priority, None);
         Some(format!("{prefix}{RETURNED}{until:016x}-{number:010}"))
     }
 
-    /// The text before the number of an item with such a place.
+    /// Returns the text before the number of an item with this priority and time.
     pub(crate) fn prefix(prefix: &str, priority: i32, due: Option<u64>) -> String {
         let priority = match priority {
             0 => String::new(),
@@ -75,7 +77,7 @@ impl ItemName {
     }
 }
 
-/// A priority as a number that is in the same order without a sign.
+/// Maps a priority to an unsigned number with the same order.
 fn signed(priority: i32) -> u32 {
     priority.cast_unsigned() ^ (1 << 31)
 }
@@ -84,20 +86,20 @@ fn unsigned(ordered: u32) -> i32 {
     (ordered ^ (1 << 31)).cast_signed()
 }
 
-/// The hexadecimal digits behind `mark`, and what is behind them and a hyphen.
+/// Returns the hexadecimal digits after `mark`, and the text after the digits and a hyphen.
 fn field(text: &str, mark: char, count: usize) -> Option<(&str, &str)> {
     let (digits, behind) = text.strip_prefix(mark)?.split_once('-')?;
     let lower = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     (digits.len() == count && digits.bytes().all(lower)).then_some((digits, behind))
 }
 
-/// The number of a node, ten digits right after `prefix`; `None` for names of others.
+/// Returns the number of a node: ten digits right after `prefix`. Returns `None` for other names.
 pub fn number(name: &str, prefix: &str) -> Option<i32> {
     digits(name.strip_prefix(prefix)?)
 }
 
-/// The number behind the last `marker` in a name.
-pub(crate) fn number_behind(name: &str, marker: &str) -> Option<i32> {
+/// Returns the number after the last `marker` in a name.
+pub(crate) fn number_after(name: &str, marker: &str) -> Option<i32> {
     digits(name.rsplit_once(marker)?.1)
 }
 
@@ -109,12 +111,12 @@ fn digits(number: &str) -> Option<i32> {
     number.parse().ok()
 }
 
-/// True when numbers are so nearly used up that order by them could not be relied on any more.
+/// Returns whether the numbers are so nearly used up that their order is no longer reliable.
 pub(crate) fn is_in_danger_zone(number: i32) -> bool {
     !(0..=DANGER_FROM).contains(&number)
 }
 
-/// The nodes among `names` that have a number right after `prefix`, in their order.
+/// Returns the nodes among `names` that have a number right after `prefix`, ordered by number.
 pub(crate) fn in_order(names: impl IntoIterator<Item = String>, prefix: &str) -> Vec<String> {
     let mut items: Vec<_> =
         names.into_iter().filter_map(|name| Some((number(&name, prefix)?, name))).collect();
@@ -145,19 +147,19 @@ mod tests {
     }
 
     #[test]
-    fn items_are_in_the_order_of_their_numbers_and_strangers_are_left_out() {
+    fn items_are_in_the_order_of_their_numbers_and_foreign_names_are_skipped() {
         let names =
             ["item-0000000010", "item-0000000009", "foo", "item-", "item-12345678901", "item-000000000a"];
         let order = in_order(names.map(String::from), "item-");
         assert_eq!(order, ["item-0000000009", "item-0000000010"]);
-        // Items of an id queue or a priority queue are no items of a plain one.
+        // Items of an id queue or a priority queue are not items of a plain queue.
         assert_eq!(number("queue-|a|0000000001", "queue-"), None);
         assert_eq!(number("queue-1000000050000000000", "queue-"), None);
         assert_eq!(number("item--2147483648", "item-"), Some(i32::MIN));
     }
 
     #[test]
-    fn a_name_says_priority_and_time() {
+    fn a_name_contains_priority_and_time() {
         let parse = |name: &str| ItemName::parse(name.to_owned(), "item-");
         for (priority, due) in [(0, None), (5, None), (-5, Some(7)), (i32::MIN, Some(u64::MAX)), (0, Some(0))]
         {

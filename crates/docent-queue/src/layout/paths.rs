@@ -7,8 +7,8 @@ use docent_core::recipe::ClaimRequest;
 /// Text before the name of a queue's own folder below a lock path.
 const OWN: &str = "docent-";
 
-/// Name of the folder below `lock_path` that belongs to the queue at `path` alone: the way from one to the
-/// other, which is the same for clients of all namespaces.
+/// Returns the name of the folder below `lock_path` that belongs only to the queue at `path`. The name is the
+/// relative path between the two, which is the same for clients of all namespaces.
 fn own_folder(lock_path: &str, path: &str) -> String {
     if planted!(QueuesShareLockPath) {
         return format!("{OWN}queues");
@@ -27,9 +27,9 @@ fn own_folder(lock_path: &str, path: &str) -> String {
 #[derive(Debug)]
 pub(crate) struct Paths {
     pub(crate) layout: QueueLayout,
-    /// The folder of the items.
+    /// Folder of the items.
     pub(crate) items: String,
-    /// The folder of the claims.
+    /// Folder of the claims.
     pub(crate) claims: String,
     pub(crate) dead: String,
     pub(crate) idle: String,
@@ -61,14 +61,15 @@ impl Paths {
         }
     }
 
-    /// Among the children of the folder of the claims, the folder of another queue that has its claims there.
+    /// Finds, among the children of the folder of the claims, the folder of another queue that has its claims
+    /// there.
     pub(crate) fn other_queue<'n>(&self, names: impl IntoIterator<Item = &'n String>) -> Option<&'n String> {
         let QueueLayout::Curator { lock_path } = &self.layout else { return None };
         let own = own_folder(lock_path, &self.items);
         names.into_iter().find(|name| name.starts_with(OWN) && **name != own)
     }
 
-    /// Text before the number in an item's name.
+    /// Returns the text before the number in an item's name.
     pub(crate) fn prefix(&self) -> &'static str {
         match self.layout {
             QueueLayout::Native => "item-",
@@ -76,18 +77,18 @@ impl Paths {
         }
     }
 
-    /// The path to create an item at, without its number.
+    /// Returns the path for creating an item, without its number.
     pub(crate) fn new_item(&self, priority: i32, due: Option<u64>) -> String {
         format!("{}/{}", self.items, ItemName::prefix(self.prefix(), priority, due))
     }
 
-    /// The path of an item of the native layout that keeps its place and is handed out from the time `until`
-    /// on, in milliseconds since the Unix epoch.
+    /// Returns the path of an item of the native layout that keeps its place and may be handed out from the
+    /// time `until`, in milliseconds since the Unix epoch.
     pub(crate) fn returned_item(&self, name: &str, until: u64) -> Option<String> {
         Some(self.item(&ItemName::returned(name.to_owned(), self.prefix(), until)?))
     }
 
-    /// True when an item's name can say from which time on it is handed out.
+    /// Returns whether an item's name can contain the time from which the item may be handed out.
     pub(crate) fn has_delays(&self) -> bool {
         self.layout == QueueLayout::Native
     }
@@ -100,18 +101,18 @@ impl Paths {
         format!("{}/{name}", self.claims)
     }
 
-    /// The claim of an item, which hands the item out if `handed_out`.
+    /// Returns the claim request for an item, which also hands the item out if `handed_out`.
     pub(crate) fn claim_request(&self, name: &str, handed_out: bool) -> ClaimRequest {
         let beside_curator = self.layout != QueueLayout::Native;
         ClaimRequest { claim: self.claim(name), node: self.item(name), handed_out, beside_curator }
     }
 
-    /// True when it is counted how often items are handed out.
+    /// Returns whether deliveries of items are counted.
     pub(crate) fn counts(&self) -> bool {
         self.layout == QueueLayout::Native
     }
 
-    /// The item with this name in the folder; `None` for names of others.
+    /// Parses the name of an item in the folder. Returns `None` for other names.
     pub(crate) fn parse(&self, name: String) -> Option<ItemName> {
         match self.layout {
             QueueLayout::Native => ItemName::parse(name, self.prefix()),
@@ -122,7 +123,7 @@ impl Paths {
         }
     }
 
-    /// The node's data for an item, with the number that is added to the servers' count of its claims.
+    /// Returns the node's data for an item; `base` is added to the servers' count of the item's claims.
     pub(crate) fn frame(&self, item: &Bytes, base: i32) -> Option<Bytes> {
         match self.layout {
             QueueLayout::Native => Some(frame::native(item, base)),
@@ -130,7 +131,7 @@ impl Paths {
         }
     }
 
-    /// The item of a node's data, behind the number that is added to the servers' count of its claims.
+    /// Returns the number that is added to the servers' count of claims, and the item of a node's data.
     pub(crate) fn unframe(&self, node: &Bytes) -> Result<(i32, Bytes), Malformed> {
         match self.layout {
             QueueLayout::Native => frame::of_native(node),
@@ -144,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_queue_has_a_folder_of_its_own_below_a_lock_path_whatever_the_namespace() {
+    fn each_queue_has_its_own_folder_below_a_lock_path_in_any_namespace() {
         assert_eq!(own_folder("/locks", "/jobs"), "docent-..%2Fjobs");
         for namespace in ["", "/app", "/app/eu"] {
             let folder =

@@ -1,29 +1,32 @@
 use std::fmt;
 
-/// Layout of a queue's items and claims in the tree. All who use a queue need the same.
+/// Layout of a queue's items and claims in the tree. All users of a queue need the same layout.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum QueueLayout {
-    /// Docent's own. Items are persistent nodes `<path>/items/item-0000000000`, with the version of the
-    /// format before their bytes. A claim is the ephemeral node `<path>/claims/item-0000000000`, and an item
-    /// in work has an ephemeral child whose name ends with `-claim`. `<path>/idle` is the line of waiting
-    /// consumers, `<path>/dead` has the dead letters.
+    /// Docent's own layout. Items are persistent nodes `<path>/items/item-0000000000`, whose data begins with
+    /// the format version. A claim is the ephemeral node `<path>/claims/item-0000000000`, and an item in work
+    /// has an ephemeral child whose name ends with `-claim`. `<path>/idle` is the line of waiting consumers,
+    /// and `<path>/dead` contains the dead letters.
     #[default]
     Native,
-    /// Layout of Curator's `DistributedQueue` with a lock path: items are `<path>/queue-0000000000` in its
-    /// framing, claims are ephemeral nodes of the items' names below `lock_path`. The line of waiting
-    /// consumers and the dead letters are `idle` and `dead` in a folder `<lock_path>/docent-…`, which Curator
-    /// does not look at. The folder's name says which queue it belongs to. Consumers of both kinds share the
-    /// work; Curator's must have the lock path set too, or they take items that are claimed.
+    /// Layout of Curator's `DistributedQueue` with a lock path. Items are nodes `<path>/queue-0000000000` in
+    /// Curator's framing, and claims are ephemeral nodes with the items' names below `lock_path`. The line of
+    /// waiting consumers and the dead letters are `idle` and `dead` in a folder `<lock_path>/docent-…`, which
+    /// Curator ignores. The folder's name identifies the queue. Consumers of both kinds share the work.
+    /// Curator's consumers must have the lock path set as well; otherwise they take claimed items.
     ///
-    /// Give each queue its own lock path. If two queues share one, items with the same number exclude each
-    /// other, because Curator names a claim after its item alone: the second waits until the first is done.
-    /// Consumers log a warning in this case.
+    /// Give each queue its own lock path. Curator names a claim only after its item, so if two queues share a
+    /// lock path, items with the same number exclude each other: the second item waits until the first is
+    /// done. Consumers log a warning in this case.
     ///
-    /// It cannot promise everything: deliveries are not counted, so that there is no limit of them
-    /// ([`Delivery::deliveries`](crate::Delivery::deliveries) is `None`); a node of several items (Curator's
-    /// `putMulti`) goes to the dead letters whole; Curator's producers may double an item when a reply is
-    /// lost, and its consumers delete an item that they cannot decode.
+    /// This layout has fewer guarantees:
+    ///
+    /// - Deliveries are not counted, so there is no limit of deliveries, and
+    ///   [`Delivery::deliveries`](crate::Delivery::deliveries) returns `None`.
+    /// - A node of several items (Curator's `putMulti`) is moved to the dead letters as a whole.
+    /// - Curator's producers may duplicate an item if a reply is lost, and Curator's consumers delete an item
+    ///   that they cannot decode.
     Curator {
         /// Folder of the claims.
         lock_path: String,

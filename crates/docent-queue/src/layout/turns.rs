@@ -1,21 +1,21 @@
 use super::ItemName;
 use std::collections::BTreeMap;
 
-/// The items that may be handed out now, first in first, and when the next one may be.
+/// Items that may be handed out now, in order, and the time at which the next item may be.
 #[derive(Debug, Default)]
 pub struct Turns {
-    /// Items in their order.
+    /// Items in the order in which they are handed out.
     pub ready: Vec<ItemName>,
-    /// In milliseconds since the Unix epoch.
+    /// Time at which the next delayed item may be handed out, in milliseconds since the Unix epoch.
     pub next: Option<u64>,
 }
 
 impl Turns {
     /// Orders `items` as they are handed out at the time `now`.
     ///
-    /// Lower priorities come first. Within one, items that were put with a time are in the order of their
-    /// times; the first of those goes before all items without a time that were put after it. An item that
-    /// was given back until a time has the place of its number from then on.
+    /// Lower priorities come first. Within one priority, items that were put with a delay are ordered by
+    /// their times. The first of them precedes all items without a delay that were put after it. An item that
+    /// was given back with a delay has the place of its number once the delay has passed.
     pub fn at(now: u64, items: impl IntoIterator<Item = ItemName>) -> Self {
         let mut next: Option<u64> = None;
         let mut classes: BTreeMap<i32, (Vec<ItemName>, Vec<ItemName>)> = BTreeMap::new();
@@ -71,11 +71,12 @@ mod tests {
     }
 
     #[test]
-    fn an_item_has_its_turn_from_its_time_on() {
+    fn an_item_may_be_taken_from_its_time_on() {
         let items = [item(0, Some(20), 1), item(0, Some(10), 2), item(0, None, 3), item(0, None, 0)];
         assert_eq!(numbers(5, &items), (vec![0, 3], Some(10)));
         assert_eq!(numbers(10, &items), (vec![0, 2, 3], Some(20)));
-        // Of two that waited, the one whose time came first; both were put before the last one.
+        // Of the two delayed items, the one with the earlier time comes first. Both were put before the last
+        // item.
         assert_eq!(numbers(20, &items), (vec![0, 2, 1, 3], None));
     }
 

@@ -1,9 +1,9 @@
-//! Looking at a queue, and clearing it.
+//! Inspection and clearing of a queue.
 
 use super::{PutOptions, Queue};
 use crate::error::PeekError;
 use crate::layout::{ItemName, QueueLayout};
-use crate::store::{Aside, Backlog, ClaimedItem, Listing, Store, ensure_known_folder};
+use crate::store::{Backlog, ClaimedItem, Listing, SkippedItems, Store, ensure_known_folder};
 use crate::telemetry::KIND;
 use docent_core::recipe::{ClaimResult, Line, claim_all, hand_out};
 use docent_core::{CreateMode, Error, ErrorKind};
@@ -11,29 +11,30 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use std::future::Future;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Deletes of a purge under way at the same time.
-const AT_ONCE: usize = 64;
+/// Maximum number of concurrent deletes of a purge.
+const MAX_CONCURRENT: usize = 64;
 
-/// How often a line is deleted again that others join or leave meanwhile.
+/// Maximum number of attempts to delete a line that consumers join or leave meanwhile.
 const ROUNDS: usize = 8;
 
 /// An item as the listing of its queue shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueuedItem {
-    /// The name of its node.
+    /// Name of the item's node.
     pub name: String,
-    /// Its priority; lower ones are handed out first.
+    /// Priority of the item. Items with a lower number are handed out first.
     pub priority: i32,
-    /// Time from which on it may be handed out, for one that was put with a delay.
+    /// Earliest time at which the item may be handed out; `None` for an item without a delay.
     pub due: Option<SystemTime>,
-    /// True while a consumer works on it, or it was given back with a delay.
+    /// Whether the item is claimed: a consumer works on it, or, in Curator's layout, it was given back with a
+    /// delay that has not ended. Always false in `ordered` mode, which has no claims.
     pub is_claimed: bool,
 }
 
 impl<T: 'static> Queue<T> {
-    /// Number of items, items in work included, at the server this client talks to. Other children of the
-    /// folder count.
+    /// Returns the number of items, including those that consumers work on, as seen by the server to which
+    /// this client is connected. Other children of the folder are counted as well.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`.
@@ -45,10 +46,10 @@ impl<T: 'static> Queue<T> {
         async move { queue.store.items.length().await }
     }
 
-    /// True when there is no item, at the server this client talks to.
+    /// Returns whether the queue has no items, as seen by the server to which this client is connected.
     ///
     /// # Errors
-    /// As [`len`](Self::len).
+    /// Those of [`len`](Self::len).
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -57,7 +58,8 @@ impl<T: 'static> Queue<T> {
         async move { Ok(queue.len().await? == 0) }
     }
 
-    /// The items, in the order of their priorities and numbers, at the server this client talks to.
+    /// Returns the items, ordered by priority and number, as seen by the server to which this client is
+    /// connected.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`.
@@ -79,11 +81,11 @@ impl<T: 'static> Queue<T> {
         }
     }
 
-    /// The item that would be handed out next, which stays in the queue. Somebody else may take it at any
-    /// time. In `ordered` mode it is the first, also while it is worked on.
+    /// Returns the item that would be handed out next, without removing it. Another consumer may take the
+    /// item at any time. In `ordered` mode this is the first item, even while a consumer works on it.
     ///
     /// # Errors
-    /// [`PeekError::Undecodable`] when it cannot be decoded; `NoAuth`, `Timeout`, `Closed`.
+    /// [`PeekError::Undecodable`] if the item cannot be decoded; `NoAuth`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -93,12 +95,12 @@ impl<T: 'static> Queue<T> {
     }
 
     async fn peek_first(&self) -> Result<Option<T>, PeekError> {
-        let Store { client, paths, own, aside, items, lock, .. } = &*self.store;
+        let Store { client, paths, own, skipped, items, lock, .. } = &*self.store;
         let listing = items.list().await?;
         let mut backlog = Backlog::default();
-        // In ordered mode no item is passed over.
-        let aside = if lock.is_some() { &Aside::default() } else { aside };
-        backlog.fill(listing.items, &listing.claimed, own, aside, self.store.time_of_day());
+        // In ordered mode no item is skipped.
+        let skipped = if lock.is_some() { &SkippedItems::default() } else { skipped };
+        backlog.fill(listing.items, &listing.claimed, own, skipped, self.store.time_of_day());
         for name in backlog.first(usize::MAX) {
             match client.get(&paths.item(&name)).await {
                 Ok(node) => {
@@ -112,18 +114,19 @@ impl<T: 'static> Queue<T> {
         Ok(None)
     }
 
-    /// Puts an item that nobody works on at another place, in one step: at the end of those with its new
-    /// priority, and with its new delay. Its number of deliveries stays. False when there is no such item, or
-    /// somebody has claimed it. For one that was handed out there is
+    /// Moves an item to another place, in one step, unless a consumer works on the item. The item is then
+    /// behind the items of its new priority, and has its new delay. It keeps its number of deliveries.
+    /// Returns false if the item does not exist or is claimed. For an item that was handed out, use
     /// [`Delivery::put_back`](crate::Delivery::put_back).
     ///
     /// # Errors
-    /// `InvalidInput` for options in Curator's layout, and in `ordered` mode, where nothing tells whether
-    /// somebody works on an item; `Lost` when a holder whose claim was deleted by hand ends the item
-    /// meanwhile; `OutcomeUnknown`, `NoAuth`, `Timeout`, `Closed`.
+    /// `InvalidInput` for options in Curator's layout, and in `ordered` mode, in which items have no claims
+    /// that show whether a consumer works on them; `Lost` if a consumer whose claim was deleted
+    /// by hand ends its delivery meanwhile; `OutcomeUnknown`, `NoAuth`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: the item may be moved. It is in the queue once in any case.
+    /// This method is *not* cancel safe: the item may have been moved. In any case the item is in the queue
+    /// exactly once.
     pub fn reschedule(
         &self,
         name: &str,
@@ -152,26 +155,28 @@ impl<T: 'static> Queue<T> {
             let own = Some(queue.store.own.note(&name));
             let name_of = name.clone();
             if node.stat.num_children > 0 {
-                // An earlier claim was deleted by hand, and its holder may not know of that. After this the
-                // servers refuse what it still sends.
+                // An earlier claim was deleted by hand, and its holder may not know that. After this hand-out
+                // the servers refuse whatever that holder still sends.
                 hand_out(client, &[&hold], "reschedule").await?;
             }
             let claimed = ClaimedItem { hold, name: name_of, node, handed_out: false, counted_since: 0, own };
             let deliveries = claimed.deliveries(paths);
             items.move_to("reschedule", claimed.hold, &name, &claimed.node.data, deliveries, place).await?;
-            queue.store.desk.look_again();
+            queue.store.dispatcher.request_listing();
             Ok(true)
         }
     }
 
-    /// Deletes all items that are there and nobody works on, for good, and returns how many. In `ordered`
-    /// mode that includes the item that is worked on, which has no claim: its acknowledgement fails then.
+    /// Permanently deletes all current items on which no consumer works, and returns their number. In
+    /// `ordered` mode this includes the item on which a consumer works, because it has no claim; its
+    /// acknowledgement then fails.
     ///
     /// # Errors
-    /// `NoAuth`, `Timeout`, `Closed`, `OutcomeUnknown`: then some may be deleted.
+    /// `NoAuth`, `Timeout`, `Closed`, `OutcomeUnknown`: some items may have been deleted.
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: some may be deleted. Doing it again does no harm.
+    /// This method is *not* cancel safe: some items may have been deleted. The purge can be repeated without
+    /// harm.
     pub fn purge(&self) -> impl Future<Output = Result<usize, Error>> + Send + use<T> {
         let queue = self.clone();
         async move {
@@ -184,56 +189,56 @@ impl<T: 'static> Queue<T> {
             let delete = |name: String| async move {
                 let Store { client, paths, .. } = &**store;
                 let (item, claim) = (paths.item(&name), paths.claim(&name));
-                // A consumer that claims it first keeps it.
+                // If a consumer claims the item first, the item is kept.
                 let delete = client.transaction().create(&claim, "", CreateMode::Ephemeral);
                 match delete.delete(&item, None).delete(&claim, None).commit_exactly().await {
                     Ok(_) => Ok(1),
-                    // It is gone already, or claimed.
+                    // The item is already deleted or claimed.
                     Err(error) if matches!(error.kind(), NoNode | NotEmpty | NodeExists) => Ok(0),
                     Err(error) => Err(error),
                 }
             };
             let names = items.into_iter().map(|item| item.text);
-            let deleted = stream::iter(names).map(delete).buffer_unordered(AT_ONCE);
+            let deleted = stream::iter(names).map(delete).buffer_unordered(MAX_CONCURRENT);
             deleted.try_fold(0, |sum, one| async move { Ok(sum + one) }).await
         }
     }
 
-    /// Deletes the folder of the items if there is none, and the folders of claims and waiting consumers, so
-    /// that all their numbers begin at 0 again. Consumers that wait take new places.
+    /// Deletes the folder of the items if it is empty, and the folders of claims and waiting consumers, so
+    /// that all their sequence numbers start at 0 again. Waiting consumers take new places.
     ///
     /// # Errors
-    /// `NotEmpty` when there are items; `NodeExists` when one was put meanwhile, and not all numbers begin
-    /// anew; `NoAuth`, `Timeout`, `Closed`.
+    /// `NotEmpty` if the queue has items; `NodeExists` if an item was put meanwhile, in which case not all
+    /// numbers were reset; `NoAuth`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: doing it again does no harm.
+    /// This method is cancel safe. The reset can be repeated without harm.
     pub fn reset(&self) -> impl Future<Output = Result<(), Error>> + Send + use<T> {
         let queue = self.clone();
         async move {
             let Store { client, paths, items, idle, lock, .. } = &*queue.store;
             client.ensure_absent(&paths.items).await?;
-            items.numbers_begin_anew();
-            // Names of items are used again.
-            queue.store.desk.look_again();
+            items.numbers_restart();
+            // Names of items may be reused from now on.
+            queue.store.dispatcher.request_listing();
             for line in [Some(idle), lock.as_ref()].into_iter().flatten() {
                 rotate(line, &paths.items).await?;
             }
             match paths.layout {
-                // An item that was put and claimed since is no reason to fail.
+                // An item that was put and claimed meanwhile is not an error.
                 QueueLayout::Native => match client.ensure_absent(&paths.claims).await {
                     Err(error) if error.kind() == ErrorKind::NotEmpty => Ok(()),
                     result => result,
                 },
-                // It is the lock path, below which others are.
+                // The claims' folder is the lock path, which may contain nodes of other programs.
                 QueueLayout::Curator { .. } => Ok(()),
             }
         }
     }
 }
 
-/// Deletes a line with all its tickets, which are taken anew, in one step; while there is no folder of
-/// `items`, so that nobody loses a lock under which an item is worked on.
+/// Deletes a line with all its tickets, which their owners take again. This is one transaction that requires
+/// the folder of `items` to be missing, so that no consumer loses a lock under which it works on an item.
 async fn rotate(line: &Line, items: &str) -> Result<(), Error> {
     let client = line.client();
     for round in 1.. {
@@ -242,14 +247,14 @@ async fn rotate(line: &Line, items: &str) -> Result<(), Error> {
             Err(error) if error.kind() == ErrorKind::NoNode => return Ok(()),
             Err(error) => return Err(error),
         };
-        // The create fails where the folder is there.
+        // The create fails if the folder exists.
         let step = client.transaction().create(items, "", CreateMode::Persistent).delete(items, None);
         let step = tickets
             .iter()
             .fold(step, |step, ticket| step.delete(&format!("{}/{ticket}", line.path()), None))
             .delete(line.path(), None);
         match step.commit_exactly().await {
-            // Somebody came or left.
+            // A consumer joined or left the line meanwhile.
             Err(error)
                 if matches!(error.kind(), ErrorKind::NoNode | ErrorKind::NotEmpty) && round < ROUNDS => {}
             result => return result.map(drop),

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// Shortest and longest delay of an item that is given back.
 const REDELIVERY: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(60));
-/// How long an item that cannot be decoded is left to other consumers.
+/// Time for which an item that cannot be decoded is left to other consumers.
 const UNDECODABLE_AFTER: Duration = Duration::from_secs(5 * 60);
 
 const CAPACITY: usize = 10_000;
@@ -66,95 +66,101 @@ impl<T: 'static> QueueBuilder<T> {
         }
     }
 
-    /// The nodes' layout. Default [`QueueLayout::Native`].
+    /// Sets the nodes' layout. Default [`QueueLayout::Native`].
     pub fn layout(mut self, layout: QueueLayout) -> Self {
         self.layout = layout;
         self
     }
 
-    /// How many items the queue may have, items in work included: a put beyond that fails with
-    /// [`PutError::Full`](crate::PutError::Full). Default 10,000. It is looked up before a put, so that
-    /// producers who put at the same time may exceed it, each by one put; where there is room for more than
-    /// 64 items, each by at most 16, which it puts within half a second without looking again.
+    /// Sets the maximum number of items in the queue, including those that consumers work on. A put beyond
+    /// the limit fails with [`PutError::Full`](crate::PutError::Full). Default 10,000. The number is read
+    /// before a put, so concurrent producers may exceed the limit, each by one put. If there is room for more
+    /// than 64 items, a producer may put up to 16 items within half a second without reading the number
+    /// again.
     pub fn capacity(mut self, items: usize) -> Self {
         self.limits.capacity = Some(items);
         self
     }
 
-    /// No limit but the servers' memory, and one trip less for each put.
+    /// Removes the limit on the number of items, which is then bounded only by the servers' memory. Saves one
+    /// round trip for each put.
     pub fn unbounded(mut self) -> Self {
         self.limits.capacity = None;
         self
     }
 
-    /// How often an item is handed out before it goes to the dead letters. Default 16. It is counted before a
-    /// consumer gets the item, so that one that dies over it counts.
+    /// Sets how often an item is handed out before it is moved to the dead letters. Default 16. A delivery is
+    /// counted before the consumer gets the item, so deliveries to consumers that crash are counted as well.
     pub fn max_deliveries(mut self, deliveries: u32) -> Self {
         self.limits.max_deliveries = Some(deliveries);
         self
     }
 
-    /// An item is handed out until it is acknowledged, however often that is.
+    /// Removes the limit on deliveries: an item is handed out until it is acknowledged.
     pub fn unlimited_deliveries(mut self) -> Self {
         self.limits.max_deliveries = None;
         self
     }
 
-    /// Delay of an item that is given back, by [`nack`](crate::Delivery::nack) or by a drop: `shortest` for
-    /// one that was handed out once, twice that after the next time, and so on up to `longest`. Default from
-    /// 200 ms to a minute. Without a count, in Curator's layout, it is always `shortest`.
+    /// Sets the delay of an item that is given back by [`nack`](crate::Delivery::nack) or by dropping its
+    /// delivery. The delay is `shortest` after the first delivery and doubles with each further one, up to
+    /// `longest`. Default 200 ms to one minute. In Curator's layout, which does not count deliveries, the
+    /// delay is always `shortest`.
     pub fn redelivery_delay(mut self, shortest: Duration, longest: Duration) -> Self {
         self.limits.redelivery = (shortest, longest);
         self
     }
 
-    /// How long a consumer leaves an item that it cannot decode to others before it moves the item to the
-    /// dead letters. Default five minutes: in a rolling upgrade older consumers meet items that only newer
-    /// ones understand. The time counts while others could take the item, and starts again after each
-    /// hand-out. Keep it above the session timeout. With zero the item goes to the dead letters at once. Each
-    /// process keeps its own time.
+    /// Sets how long a consumer leaves an item that it cannot decode to other consumers, before it moves the
+    /// item to the dead letters. Default five minutes: during a rolling upgrade, older consumers meet items
+    /// that only newer ones can decode. The time runs while other consumers could take the item, and restarts
+    /// after each delivery. It should exceed the session timeout. With zero, the item is moved to the dead
+    /// letters immediately. Each process measures its own time.
     pub fn undecodable_after(mut self, patience: Duration) -> Self {
         self.limits.undecodable_after = patience;
         self
     }
 
-    /// How many items [`Queue::deliveries`] claims in one step. Default 1. The effects are explained there.
+    /// Sets how many items [`Queue::deliveries`] claims in one step. Default 1. See there for the effects.
     pub fn prefetch(mut self, items: usize) -> Self {
         self.limits.prefetch = items;
         self
     }
 
-    /// Where the dead letters are. Default as [`layout`](Self::layout) says.
+    /// Sets the folder of the dead letters. The default depends on the [`layout`](Self::layout).
     pub fn dead_letters(mut self, path: impl Into<String>) -> Self {
         self.dead_letters = Some(path.into());
         self
     }
 
-    /// One consumer at a time: an item is handed out after its predecessor was acknowledged or became a dead
-    /// letter, or first again after it was given back. A consumer that cannot decode the first item takes no
-    /// other one, and releases the lock for those that can. All consumers of the queue need the same setting.
+    /// Allows one consumer at a time. An item is handed out only after its predecessor was acknowledged or
+    /// became a dead letter; an item that is given back is handed out first again. A consumer that cannot
+    /// decode the first item takes no other item, and releases the lock for consumers that can. All consumers
+    /// of the queue need the same setting.
     ///
-    /// This is also the mode for ephemeral items ([`Queue::put_ephemeral`]). A delivery costs one write more
-    /// than otherwise, with the item's bytes.
+    /// This mode is required for ephemeral items ([`Queue::put_ephemeral`]). A delivery costs one additional
+    /// write with the item's bytes.
     pub fn ordered(mut self) -> Self {
         self.ordered = true;
         self
     }
 
-    /// The queue's name in metrics, with the feature `metrics` of `docent`. Without one nothing of this
-    /// queue is measured: a path is never a label. A process in which somebody takes tells, as it last saw
-    /// them, `docent_queue_depth`, the number of items, and `docent_queue_head_age_seconds`, for how long
-    /// the item that was claimed last had been in the queue.
+    /// Sets the queue's name in metrics, with the feature `metrics` of `docent`. Without a name, this queue
+    /// has no metrics: a path is never used as a label. A process that takes items reports two gauges, as of
+    /// its last listing or claim:
+    ///
+    /// - `docent_queue_depth`: the number of items;
+    /// - `docent_queue_head_age_seconds`: how long the last claimed item had been in the queue.
     pub fn metrics_name(mut self, name: impl Into<String>) -> Self {
         self.metrics_name = Some(name.into());
         self
     }
 
-    /// The queue.
+    /// Builds the queue.
     ///
     /// # Errors
-    /// `InvalidInput` when a path breaks a rule, and when a capacity, a limit of deliveries or a prefetch is
-    /// 0 or too large.
+    /// `InvalidInput` if a path breaks a rule, or if a capacity, a limit of deliveries or a prefetch is 0 or
+    /// too large.
     pub fn build(self) -> Result<Queue<T>, Error> {
         let invalid = |detail: String| Err(Error::invalid_input("queue", detail));
         if self.limits.capacity == Some(0) {
@@ -175,7 +181,7 @@ impl<T: 'static> QueueBuilder<T> {
         if self.ordered && self.layout != QueueLayout::Native {
             return invalid("the ordered mode must go with the native layout".to_owned());
         }
-        // Errors name the paths as they were given.
+        // Validates the paths first, so that errors name them as they were passed.
         NodePath::new("queue", self.path.as_str())?;
         if let QueueLayout::Curator { lock_path } = &self.layout {
             NodePath::new("queue", lock_path.as_str())?;

@@ -2,7 +2,7 @@ use super::Queue;
 use crate::consumer::LETTER;
 use crate::error::PutError;
 use crate::layout::{DeadReason, Head, in_order};
-use crate::store::{Place, Store, ensure_known_folder};
+use crate::store::{ItemPlace, Store, ensure_known_folder};
 use bytes::Bytes;
 use docent_core::recipe::debug_handle;
 use docent_core::{CreateMode, Error, ErrorKind};
@@ -11,30 +11,30 @@ use std::fmt;
 use std::future::Future;
 use std::time::SystemTime;
 
-/// Reads and deletes under way at the same time.
-const AT_ONCE: usize = 64;
+/// Maximum number of concurrent reads or deletes.
+const MAX_CONCURRENT: usize = 64;
 
-/// An item that nobody gets any more.
+/// An item that is no longer handed out.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct DeadLetter {
-    /// The name of its node.
+    /// Name of the dead letter's node.
     pub name: String,
-    /// Reason for which it is here.
+    /// Reason for which the item became a dead letter.
     pub reason: DeadReason,
-    /// More about that, at most 500 bytes.
+    /// Details of the reason, at most 500 bytes.
     pub detail: String,
-    /// The name that its node had in the queue.
+    /// Name that the item's node had in the queue.
     pub item: String,
-    /// Number of times it was handed out, where that is counted.
+    /// Number of deliveries of the item; `None` if deliveries are not counted.
     pub deliveries: Option<u32>,
-    /// When it was moved here, by the server's clock.
+    /// Time at which the item was moved, by the server's clock.
     pub since: SystemTime,
-    /// The data of its node as it was in the queue.
+    /// Data of the item's node, as in the queue.
     pub data: Bytes,
 }
 
-// The data of the queue is not printed.
+// Does not print the data, which may be confidential.
 impl fmt::Debug for DeadLetter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DeadLetter")
@@ -49,7 +49,7 @@ impl fmt::Debug for DeadLetter {
 }
 
 /// The items of a [`Queue`](crate::Queue) that were handed out too often, rejected, or could not be decoded.
-/// They stay until somebody looks after them.
+/// They stay until they are put back into the queue or deleted.
 pub struct DeadLetters<T> {
     queue: Queue<T>,
 }
@@ -76,16 +76,16 @@ impl<T: 'static> DeadLetters<T> {
         &self.queue.store
     }
 
-    /// Decodes the item of a letter.
+    /// Decodes the item of a dead letter.
     ///
     /// # Errors
-    /// The reason for which it cannot be decoded, without the item's data.
+    /// The reason for which the item cannot be decoded, without the item's data.
     pub fn decode(&self, letter: &DeadLetter) -> Result<T, String> {
         self.queue.decode(&letter.data)
     }
 
-    /// All of them, the oldest first. Children of the folder whose names are not those of letters are left
-    /// out; a letter that cannot be read is listed with [`DeadReason::Other`].
+    /// Returns all dead letters, the oldest first. Children of the folder that are not named like dead
+    /// letters are skipped. A letter that cannot be read is listed with [`DeadReason::Other`].
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`.
@@ -96,12 +96,12 @@ impl<T: 'static> DeadLetters<T> {
         let letters = self.clone();
         async move {
             let names = letters.names().await?;
-            let letters = stream::iter(names).map(|name| letters.read(name)).buffered(AT_ONCE);
+            let letters = stream::iter(names).map(|name| letters.read(name)).buffered(MAX_CONCURRENT);
             letters.try_filter_map(|letter| async { Ok(letter) }).try_collect().await
         }
     }
 
-    /// Number of dead letters.
+    /// Returns the number of dead letters.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`.
@@ -113,10 +113,10 @@ impl<T: 'static> DeadLetters<T> {
         async move { Ok(letters.names().await?.len()) }
     }
 
-    /// True when there is none.
+    /// Returns whether there are no dead letters.
     ///
     /// # Errors
-    /// As [`len`](Self::len).
+    /// Those of [`len`](Self::len).
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -125,12 +125,11 @@ impl<T: 'static> DeadLetters<T> {
         async move { Ok(letters.len().await? == 0) }
     }
 
-    /// Puts an item back into the queue, in one step and exactly once: at its end, as one that was never
-    /// handed out. The capacity is not looked at.
+    /// Puts an item back into the queue, in one step and exactly once. The item goes to the end of the queue
+    /// and counts as never handed out. The capacity is not checked.
     ///
     /// # Errors
-    /// `NoNode` when it is not among the dead letters any more; `OutcomeUnknown`, `NoAuth`, `Timeout`,
-    /// `Closed`.
+    /// `NoNode` if the letter no longer exists; `OutcomeUnknown`, `NoAuth`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the item may be in the queue again.
@@ -144,13 +143,14 @@ impl<T: 'static> DeadLetters<T> {
         }
     }
 
-    /// As [`requeue`](Self::requeue), with another `item` in the place of the letter's: one that was mended.
+    /// Puts `item` into the queue in place of the letter's item, like [`requeue`](Self::requeue). Use this to
+    /// requeue a repaired item.
     ///
     /// # Errors
-    /// As [`requeue`](Self::requeue), and those of encoding the item.
+    /// Those of [`requeue`](Self::requeue), and those of encoding the item.
     ///
     /// # Cancel safety
-    /// As [`requeue`](Self::requeue).
+    /// This method is *not* cancel safe: the item may be in the queue.
     pub fn requeue_as(
         &self,
         letter: &DeadLetter,
@@ -165,30 +165,31 @@ impl<T: 'static> DeadLetters<T> {
         let Store { client, paths, items, .. } = self.store();
         ensure_known_folder(client, &paths.items).await?;
         let delete = client.transaction().delete(&self.path(&letter.name), None);
-        let requeue = items.add(delete, &[node], Place::default(), CreateMode::PersistentSequential);
+        let requeue = items.add(delete, &[node], ItemPlace::default(), CreateMode::PersistentSequential);
         requeue.commit_exactly().await.map(drop)
     }
 
-    /// Deletes one for good.
+    /// Permanently deletes a dead letter.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: doing it again does no harm.
+    /// This method is cancel safe. The deletion can be repeated without harm.
     pub fn delete(&self, letter: &DeadLetter) -> impl Future<Output = Result<(), Error>> + Send + use<T> {
         let letters = self.clone();
         let letter = letter.clone();
         async move { letters.store().client.ensure_absent(&letters.path(&letter.name)).await }
     }
 
-    /// Deletes all that are there now, for good, and returns how many.
+    /// Permanently deletes all current dead letters, and returns their number.
     ///
     /// # Errors
-    /// As [`delete`](Self::delete): then some may be deleted.
+    /// Those of [`delete`](Self::delete): some letters may have been deleted.
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: some may be deleted. Doing it again does no harm.
+    /// This method is *not* cancel safe: some letters may have been deleted. The purge can be repeated
+    /// without harm.
     pub fn purge(&self) -> impl Future<Output = Result<usize, Error>> + Send + use<T> {
         let letters = self.clone();
         async move {
@@ -200,7 +201,7 @@ impl<T: 'static> DeadLetters<T> {
                     let client = &letters.store().client;
                     async move { client.ensure_absent(&path).await }
                 })
-                .buffer_unordered(AT_ONCE)
+                .buffer_unordered(MAX_CONCURRENT)
                 .try_collect::<()>()
                 .await?;
             Ok(count)

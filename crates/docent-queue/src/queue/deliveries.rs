@@ -8,11 +8,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// Pause after an error, at first and at most.
+/// Shortest pause after an error.
 const PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// The items of a queue as they are handed out. See [`Queue::deliveries`].
+/// Stream of the items of a queue as they are handed out. See [`Queue::deliveries`].
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct Deliveries<T>(SyncStream<Result<Delivery<T>, Error>>);
 
@@ -26,7 +26,7 @@ impl<T: Send + 'static> Deliveries<T> {
             loop {
                 let next = match queue.wait_for(1, prefetch - 1).await {
                     Ok(mut batch) => match batch.pop() {
-                        // A delivery that was lost on the way is somebody else's.
+                        // A delivery that was lost meanwhile belongs to another consumer.
                         Some(delivery) if !delivery.is_held() => continue,
                         Some(delivery) => {
                             pause = None;

@@ -1,5 +1,5 @@
 use super::{PutOptions, Queue};
-use crate::consumer::{bury, leave, look_ahead};
+use crate::consumer::{bury, leave, list_ahead};
 use crate::error::AckError;
 use crate::layout::{DeadReason, Head};
 use crate::store::{ClaimedItem, ItemEnd, OwnClaim, Store};
@@ -14,13 +14,15 @@ use std::sync::Arc;
 use std::time::Duration;
 use tracing::Span;
 
-/// An item of a [`Queue`](crate::Queue) that was handed to this consumer, to be acknowledged.
+/// An item of a [`Queue`](crate::Queue) that was handed to this consumer and has to be acknowledged.
 ///
-/// No other consumer gets it while this is held. It dereferences to [`Held`], which says whether that is so.
-/// Once it is [lost](Held::lost) another consumer may get the item. [`Held::revoked`] resolves when the
-/// client's [shutdown](docent_core::Client::shutdown) asks for the item: finish it and acknowledge, or give
-/// it back with [`nack_now`](Self::nack_now) so that another consumer starts on it immediately. For writes
-/// that go together with the acknowledgement there is [`ack_with`](Self::ack_with).
+/// No other consumer gets the item while this delivery is held. Dereferences to [`Held`], which reports
+/// whether the delivery is still held. Once it is [lost](Held::lost), another consumer may get the item.
+///
+/// [`Held::revoked`] resolves when the client's [shutdown](docent_core::Client::shutdown) asks for the item.
+/// Either finish and acknowledge the item, or give it back with [`nack_now`](Self::nack_now), so that another
+/// consumer can start immediately. Use [`ack_with`](Self::ack_with) for writes that have to be applied
+/// together with the acknowledgement.
 ///
 /// # Guarantees
 /// An item is handed out again only after a [`nack`](Self::nack), a drop, or a loss. Once another consumer
@@ -28,19 +30,19 @@ use tracing::Span;
 /// was stalled and does not know of the loss.
 ///
 /// # On drop
-/// The item goes back to its place after a delay, as with [`nack`](Self::nack), in the background. Never
-/// blocks or panics, also outside a runtime.
+/// The item returns to its place after a delay, as with [`nack`](Self::nack), in the background. The drop
+/// never blocks or panics, even outside a runtime.
 #[must_use = "an item goes back to the queue when its delivery is dropped"]
 pub struct Delivery<T> {
     item: T,
-    given: Given,
+    held: ReturnOnDrop,
 }
 
-/// An item that was handed out, without regard to what it is.
+/// An item that was handed out, in encoded form.
 struct HeldItem {
-    // Dropped in this order: once the item is not held any more it may be claimed again.
+    // Fields are dropped in this order: once the item is no longer held, it may be claimed again.
     hold: Hold,
-    store: GivenBack,
+    store: ReturnNotice,
     name: String,
     node: Node,
     deliveries: Option<u32>,
@@ -49,51 +51,52 @@ struct HeldItem {
 /// An item that was handed out.
 ///
 /// # On drop
-/// It is given back with the delay of [`Delivery::nack`], unless it was taken out before.
-struct Given(Option<HeldItem>);
+/// The item is given back with the delay of [`Delivery::nack`], unless it was taken out before.
+struct ReturnOnDrop(Option<HeldItem>);
 
-impl Given {
+impl ReturnOnDrop {
     fn take(mut self) -> HeldItem {
-        self.0.take().expect("it is taken out once, by value")
+        self.0.take().expect("the item is taken out only once, by a method that consumes the delivery")
     }
 }
 
-impl Deref for Given {
+impl Deref for ReturnOnDrop {
     type Target = HeldItem;
 
     fn deref(&self) -> &HeldItem {
-        self.0.as_ref().expect("it is taken out by value")
+        self.0.as_ref().expect("the item is taken out only by a method that consumes the delivery")
     }
 }
 
-impl Drop for Given {
+impl Drop for ReturnOnDrop {
     fn drop(&mut self) {
         if let Some(held) = self.0.take() {
             let delay = held.delay();
-            // Of one that was lost nobody asks.
+            // No caller can receive the error of a lost delivery.
             let _ = held.give_back_after(delay);
         }
     }
 }
 
-/// The store of an item that comes back when this is dropped, unless the item was ended before.
-struct GivenBack {
+/// Store of an item that returns to the queue when this value is dropped, unless the item was ended before.
+struct ReturnNotice {
     store: Arc<Store>,
-    /// True when it does not come back, or not at once. Not so while it is being ended: that may fail.
+    /// Whether the item does not return, or not immediately. False while the item is being ended, because
+    /// that may fail.
     ended: bool,
-    /// Span of the delivery, which ends with this.
+    /// Span of the delivery, which ends with this value.
     span: Span,
     own: Option<OwnClaim>,
 }
 
-impl GivenBack {
-    /// Notes in the span how the delivery ended.
+impl ReturnNotice {
+    /// Records in the span how the delivery ended.
     fn note(&self, end: &'static str) {
         self.span.record("docent.end", end);
     }
 }
 
-impl Deref for GivenBack {
+impl Deref for ReturnNotice {
     type Target = Store;
 
     fn deref(&self) -> &Store {
@@ -101,10 +104,10 @@ impl Deref for GivenBack {
     }
 }
 
-impl Drop for GivenBack {
+impl Drop for ReturnNotice {
     fn drop(&mut self) {
         if !self.ended {
-            self.desk.look_again();
+            self.dispatcher.request_listing();
         }
     }
 }
@@ -114,7 +117,7 @@ impl HeldItem {
         self.store.paths.item(&self.name)
     }
 
-    /// Delay of an item that is given back.
+    /// Returns the delay with which the item is given back.
     fn delay(&self) -> Duration {
         self.store.limits.delay(self.deliveries)
     }
@@ -122,11 +125,11 @@ impl HeldItem {
     /// Gives the item back to its place, to be handed out after `delay`.
     fn give_back_after(mut self, delay: Duration) -> Result<(), Lost> {
         if delay.is_zero() {
-            // The drop submits the release, and the item is looked for again.
+            // The drop releases the claim, and the process checks for the item again.
             return self.hold.check();
         }
         if !self.store.has_delays() || planted!(ClaimKeptForLater) {
-            // The claim stays for so long. Nothing is to be looked for before.
+            // The claim stays for the length of the delay, so checking for the item earlier is useless.
             self.store.ended = true;
             return self.hold.release_after(delay);
         }
@@ -143,18 +146,18 @@ impl HeldItem {
 
     /// Ends the claim, deletes the item and applies `transaction`, in one step.
     fn end(self, transaction: Transaction) -> BoxFuture<'static, Result<(), AckError>> {
-        // On the heap: users await it in futures of their own.
-        Box::pin(self.end_once(transaction))
+        // Boxed, because callers await this future inside their own futures.
+        Box::pin(self.end_unboxed(transaction))
     }
 
-    async fn end_once(mut self, transaction: Transaction) -> Result<(), AckError> {
+    async fn end_unboxed(mut self, transaction: Transaction) -> Result<(), AckError> {
         let path = self.path();
         if planted!(ClaimLeftBehind) {
             let end = transaction.delete(&path, None).commit_exactly().await;
             std::mem::forget(self.hold);
             return Ok(end.map(drop)?);
         }
-        look_ahead(&self.store.store);
+        list_ahead(&self.store.store);
         self.store.ended = false;
         self.hold.end_with("ack", &[path], transaction).await?;
         self.store.note("acknowledged");
@@ -162,13 +165,13 @@ impl HeldItem {
         Ok(())
     }
 
-    /// Its claim, the path of its item, and the store that it may come back to.
-    fn into_hold(self) -> (Hold, (String, GivenBack)) {
+    /// Returns the claim, the path of the item, and the store to which the item may return.
+    fn into_hold(self) -> (Hold, (String, ReturnNotice)) {
         let path = self.path();
         (self.hold, (path, self.store))
     }
 
-    fn nothing_else(&self) -> Transaction {
+    fn empty_transaction(&self) -> Transaction {
         self.store.client.transaction()
     }
 }
@@ -178,141 +181,150 @@ impl<T> Delivery<T> {
         let deliveries = claimed.deliveries(&store.paths);
         let ClaimedItem { hold, name, node, own, .. } = claimed;
         let span = delivery_span(store.client.label(), &store.path, &name, hold.fence(), deliveries);
-        let store = GivenBack { store: Arc::clone(store), ended: false, span, own };
-        Self { item, given: Given(Some(HeldItem { hold, store, name, node, deliveries })) }
+        let store = ReturnNotice { store: Arc::clone(store), ended: false, span, own };
+        Self { item, held: ReturnOnDrop(Some(HeldItem { hold, store, name, node, deliveries })) }
     }
 
-    /// The item.
+    /// Returns the item.
     pub fn item(&self) -> &T {
         &self.item
     }
 
-    /// The name of the item's node, which no other item of this queue has or had, until a
-    /// [`reset`](crate::Queue::reset). For logs. An item that is given back with a delay gets another name,
-    /// which ends with the same ten digits.
+    /// Returns the name of the item's node, for logs. The name is unique in this queue until a
+    /// [`reset`](crate::Queue::reset). An item that is given back with a delay gets another name, which ends
+    /// with the same ten digits.
     pub fn name(&self) -> &str {
-        &self.given.name
+        &self.held.name
     }
 
-    /// Number of times the item was handed out, this one included: 1 for the first. A claim that nobody got
-    /// is taken back, and does not count; one whose process dies between the claim and the hand-out does.
-    /// `None` where it is not counted, which is in Curator's layout.
+    /// Returns the number of deliveries of the item, including this one: 1 for the first delivery. A claim
+    /// whose item was not handed to any call is not counted. If the process exits after the count is stored
+    /// and before the call returns, the delivery stays counted. Returns `None` in Curator's layout, which
+    /// does not count deliveries.
     pub fn deliveries(&self) -> Option<u32> {
-        self.given.deliveries
+        self.held.deliveries
     }
 
-    /// The fencing token: higher than the fence of every earlier delivery of this item.
+    /// Returns the fencing token, which is higher than the fence of every earlier delivery of this item.
     pub fn fence(&self) -> Fence {
-        self.given.hold.fence()
+        self.held.hold.fence()
     }
 
-    /// Span of this delivery, for the code that works on the item: it begins with the hand-out and ends with
-    /// the delivery. It is none where nobody listens.
+    /// Returns the span of this delivery, for the code that works on the item. The span begins with the
+    /// hand-out and ends with the delivery. Returns a disabled span if no subscriber is interested.
     pub fn span(&self) -> &Span {
-        &self.given.store.span
+        &self.held.store.span
     }
 
-    /// The path of the node by which it is held.
+    /// Returns the path of the claim's node; in `ordered` mode, the path of the node in the lock's line.
     pub fn path(&self) -> String {
-        self.given.hold.path()
+        self.held.hold.path()
     }
 
-    /// Acknowledges the item: it is deleted, and nobody gets it again. Exactly once, also when the reply is
-    /// lost on the way.
+    /// Acknowledges the item: it is deleted and not handed out again. The acknowledgement is applied exactly
+    /// once, even if the reply is lost.
     ///
     /// # Errors
-    /// [`AckError::Lost`] when the delivery was lost before the acknowledgement was sent: the item is handed
-    /// out again. `OutcomeUnknown` when the delivery was lost, or the session ended, before the servers
+    /// [`AckError::Lost`] if the delivery was lost before the acknowledgement was sent: the item is handed
+    /// out again. `OutcomeUnknown` if the delivery was lost, or the session ended, before the servers
     /// answered. After any other error the item was not acknowledged and is back in its place.
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: the item may be acknowledged. If it is not, it goes back to its
-    /// place.
+    /// This method is *not* cancel safe: the item may have been acknowledged. If it was not, it returns to
+    /// its place.
     pub fn ack(self) -> impl Future<Output = Result<(), AckError>> + use<T> {
         let acknowledged = self.into_item();
         async move { acknowledged.await.map(drop) }
     }
 
-    /// As [`ack`](Self::ack), and returns the item.
+    /// Acknowledges the item like [`ack`](Self::ack), and returns it.
     ///
     /// # Errors
-    /// As [`ack`](Self::ack).
+    /// Those of [`ack`](Self::ack).
     ///
     /// # Cancel safety
-    /// As [`ack`](Self::ack).
+    /// This method is *not* cancel safe: the item may have been acknowledged. If it was not, it returns to
+    /// its place.
     pub fn into_item(self) -> impl Future<Output = Result<T, AckError>> + use<T> {
-        let Self { item, given } = self;
-        let nothing_else = given.nothing_else();
-        let end = given.take().end(nothing_else);
+        let Self { item, held } = self;
+        let empty_transaction = held.empty_transaction();
+        let end = held.take().end(empty_transaction);
         async move {
             end.await?;
             Ok(item)
         }
     }
 
-    /// Parts the item from its delivery, which is acknowledged or given back without it.
+    /// Separates the item from its delivery, which can then be acknowledged or given back without the item.
     pub fn into_parts(self) -> (T, Delivery<()>) {
-        let Self { item, given } = self;
-        (item, Delivery { item: (), given })
+        let Self { item, held } = self;
+        (item, Delivery { item: (), held })
     }
 
-    /// As [`ack`](Self::ack), and applies `transaction` in the same step, after the item was deleted: all of
-    /// it or nothing. Effects in ZooKeeper happen exactly once for each item this way. Prepare it with
-    /// [`Client::transaction`](docent_core::Client::transaction), or with the transaction of a guard of the
-    /// same client: then all is done only while that is held, too.
+    /// Acknowledges the item like [`ack`](Self::ack), and applies `transaction` in the same step, after the
+    /// deletion of the item: both are applied or neither. Effects in ZooKeeper therefore happen exactly once
+    /// for each item.
+    ///
+    /// Create the transaction with [`Client::transaction`](docent_core::Client::transaction), or with a guard
+    /// of the same client. With a guard's transaction, everything is applied only while that guard is held as
+    /// well.
     ///
     /// # Errors
-    /// As [`ack`](Self::ack), and the error of the operation that failed, with its path: then nothing was
-    /// applied, and the item is back in its place. So it is with [`AckError::Lost`] when the guard of the
-    /// transaction does not hold any more. `InvalidInput` for a transaction of another client.
+    /// Those of [`ack`](Self::ack), and the error of the operation that failed, with its path: nothing was
+    /// applied, and the item is back in its place. The same is true of [`AckError::Lost`] if the guard of the
+    /// transaction is no longer held. `InvalidInput` for a transaction of another client.
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: it may have been applied. If it was not, the item goes back to its
-    /// place.
+    /// This method is *not* cancel safe: the transaction may have been applied. If it was not, the item
+    /// returns to its place.
     pub async fn ack_with(self, transaction: Transaction) -> Result<(), AckError> {
-        self.given.take().end(transaction).await
+        self.held.take().end(transaction).await
     }
 
-    /// As [`ack`](Self::ack), and puts `item` into another queue in the same step: an item goes through
-    /// several queues and is in exactly one of them.
+    /// Acknowledges the item like [`ack`](Self::ack), and puts `item` into another queue in the same step. An
+    /// item that passes through several queues this way is always in exactly one of them.
     ///
     /// # Errors
-    /// As [`ack`](Self::ack); [`AckError::Put`] when it does not fit into the other queue, and then the item
-    /// is back in its place. `InvalidInput` for a queue of another client.
+    /// Those of [`ack`](Self::ack); [`AckError::Put`] if the item cannot be put into the other queue, in
+    /// which case this delivery's item is back in its place. `InvalidInput` for a queue of another client.
     ///
     /// # Cancel safety
-    /// As [`ack`](Self::ack).
+    /// This method is *not* cancel safe: the step may have been applied. If it was not, the item returns to
+    /// its place.
     pub async fn ack_and_put<U: 'static>(self, queue: &Queue<U>, item: &U) -> Result<(), AckError> {
-        if !self.given.store.idle.shares_client(&queue.store.idle) {
-            let rule = "what ends in one step must be of one client";
+        if !self.held.store.idle.shares_client(&queue.store.idle) {
+            let rule = "a delivery and the queue for its next item must belong to the same client";
             return Err(Error::invalid_input("ack", rule).into());
         }
-        let prepare = queue.prepare_put(self.given.nothing_else(), item);
-        let put = Box::pin(self.given.hold.run(prepare)).await?.map_err(AckError::Put)?;
-        self.given.take().end(put).await
+        let prepare = queue.prepare_put(self.held.empty_transaction(), item);
+        let put = Box::pin(self.held.hold.run(prepare)).await?.map_err(AckError::Put)?;
+        self.held.take().end(put).await
     }
 
-    /// Acknowledges several items in one step: all or none. In `ordered` mode there is one at a time.
+    /// Acknowledges several items in one step: all or none. In `ordered` mode there is only one delivery at a
+    /// time.
     ///
     /// # Errors
-    /// As [`ack`](Self::ack): when one of them was lost none is acknowledged, and the others go back to their
-    /// places. `InvalidInput` for none, and when they are not of one client: then all go back.
+    /// Those of [`ack`](Self::ack). If one delivery was lost, no item is acknowledged, and the other items
+    /// return to their places. `InvalidInput` if there are no deliveries or they belong to different clients:
+    /// all items return to their places.
     ///
     /// # Cancel safety
-    /// As [`ack`](Self::ack).
+    /// This method is *not* cancel safe: the items may have been acknowledged. If they were not, they return
+    /// to their places.
     pub async fn ack_all(deliveries: Vec<Self>) -> Result<(), AckError> {
         let Some(first) = deliveries.first() else {
             return Err(Error::invalid_input("ack", "a batch of 0 must be at least 1").into());
         };
-        let nothing_else = first.given.nothing_else();
+        let empty_transaction = first.held.empty_transaction();
         let (holds, held): (Vec<_>, Vec<_>) =
-            deliveries.into_iter().map(|Self { given, .. }| given.take().into_hold()).unzip();
-        let (items, mut stores): (Vec<_>, Vec<GivenBack>) = held.into_iter().unzip();
+            deliveries.into_iter().map(|Self { held, .. }| held.take().into_hold()).unzip();
+        let (items, mut stores): (Vec<_>, Vec<ReturnNotice>) = held.into_iter().unzip();
         if let Some(first) = stores.first() {
-            look_ahead(&first.store);
+            list_ahead(&first.store);
         }
         stores.iter_mut().for_each(|store| store.ended = false);
-        Hold::end_all("ack", holds, &items, nothing_else).await?;
+        Hold::end_all("ack", holds, &items, empty_transaction).await?;
         for store in &mut stores {
             store.note("acknowledged");
             store.ended = true;
@@ -320,57 +332,63 @@ impl<T> Delivery<T> {
         Ok(())
     }
 
-    /// Gives the item back after a delay that doubles with each time it was handed out
-    /// ([`redelivery_delay`](crate::QueueBuilder::redelivery_delay)), so that a consumer whose own
-    /// dependencies are down does not use up the item's deliveries within a moment.
+    /// Gives the item back after a delay that doubles with each delivery
+    /// ([`redelivery_delay`](crate::QueueBuilder::redelivery_delay)). The delay keeps a consumer whose own
+    /// dependencies are down from using up all deliveries of the item within a moment.
     ///
-    /// No consumer gets the item before that, also after this client has closed. Then it is before all items
-    /// that were put later; others overtake it meanwhile. The item's node is replaced by one that has the
-    /// time in its name, in the background and in one step with the end of the claim. If that fails, the item
-    /// is back at once.
+    /// No consumer gets the item before the delay has passed, even if this client is closed. After the delay
+    /// the item precedes all items that were put later; until then, other items overtake it. In the
+    /// background, and in one step with the end of the claim, the item's node is replaced by a node that has
+    /// the time in its name. If that fails, the item is available again immediately.
     ///
-    /// In Curator's layout and in `ordered` mode the claim, or the lock, is kept for the time of the delay
-    /// instead, and ends with the session. In `ordered` mode nothing is handed out meanwhile.
+    /// In Curator's layout and in `ordered` mode, the claim or the lock is kept for the duration of the delay
+    /// instead. It is released earlier if the session ends. In `ordered` mode no item is handed out
+    /// meanwhile.
     ///
     /// # Errors
-    /// [`AckError::Lost`] when the delivery was lost before.
+    /// [`AckError::Lost`] if the delivery was already lost.
     pub fn nack(self) -> Result<(), AckError> {
-        let delay = self.given.delay();
+        let delay = self.held.delay();
         self.nack_after(delay)
     }
 
-    /// As [`nack`](Self::nack), with this `delay`. A delay of zero gives the item back at once.
+    /// Gives the item back like [`nack`](Self::nack), after `delay`. With a delay of zero, the item is
+    /// available immediately.
     ///
     /// # Errors
-    /// As [`nack`](Self::nack).
+    /// Those of [`nack`](Self::nack).
     pub fn nack_after(self, delay: Duration) -> Result<(), AckError> {
-        self.given.store.note("given back");
-        Ok(self.given.take().give_back_after(delay)?)
+        self.held.store.note("given back");
+        Ok(self.held.take().give_back_after(delay)?)
     }
 
-    /// Gives the item back at once, and waits until it is in its place: before all items that were put later.
+    /// Gives the item back immediately, and waits until it is in its place, before all items that were put
+    /// later.
     ///
     /// # Errors
-    /// [`AckError::Lost`] when the delivery was lost before. `Timeout` when no server could be reached in
-    /// time, `Closed`: it goes back in the background then, or with its session.
+    /// [`AckError::Lost`] if the delivery was already lost. `Timeout` if no server could be reached in time,
+    /// `Closed` if the client is closed. After `Timeout` or `Closed` the item returns in the background,
+    /// at the latest when the session ends.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: once it was polled, giving it back goes on in the background.
+    /// This method is cancel safe: once the future has been polled, giving the item back continues in the
+    /// background.
     pub async fn nack_now(self) -> Result<(), AckError> {
-        let HeldItem { store, hold, .. } = self.given.take();
+        let HeldItem { store, hold, .. } = self.held.take();
         Ok(give_back(store, hold).await?)
     }
 
-    /// Moves the item to the [dead letters](crate::Queue::dead_letters) now, with the reason, of which 500
-    /// bytes are kept.
+    /// Moves the item to the [dead letters](crate::Queue::dead_letters) immediately, with the first 500 bytes
+    /// of the reason.
     ///
     /// # Errors
-    /// As [`ack`](Self::ack).
+    /// Those of [`ack`](Self::ack).
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: the item may be moved. If it is not, it goes back to its place.
+    /// This method is *not* cancel safe: the item may have been moved. If it was not, it returns to its
+    /// place.
     pub async fn reject(self, reason: &str) -> Result<(), AckError> {
-        let HeldItem { mut store, hold, name, node, deliveries } = self.given.take();
+        let HeldItem { mut store, hold, name, node, deliveries } = self.held.take();
         store.note("rejected");
         let head = Head::new(DeadReason::Rejected, reason, deliveries, &name);
         store.ended = false;
@@ -379,23 +397,26 @@ impl<T> Delivery<T> {
         Ok(())
     }
 
-    /// Puts the item back at another place, in one step: at the end of those with its new priority, and with
-    /// its new delay, which is kept by the servers. The number of deliveries stays with it.
+    /// Puts the item back at another place, in one step: behind the items with its new priority, and with its
+    /// new delay. The delay is stored at the servers, so it does not depend on this process. The item keeps
+    /// its number of deliveries.
     ///
     /// # Errors
-    /// As [`ack`](Self::ack). `InvalidInput` for options in Curator's layout, and for an ephemeral item,
-    /// which goes with its producer's session.
+    /// Those of [`ack`](Self::ack). `InvalidInput` for options in Curator's layout, and for an ephemeral
+    /// item, which is deleted with its producer's session.
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: the item may be moved. If it is not, it goes back to its place.
+    /// This method is *not* cancel safe: the item may have been moved. If it was not, it returns to its
+    /// place.
     pub async fn put_back(self, options: PutOptions) -> Result<(), AckError> {
-        if self.given.node.stat.owner.is_some() {
-            let rule = "an ephemeral item must stay where it is: it goes with its producer's session";
+        if self.held.node.stat.owner.is_some() {
+            let rule =
+                "an ephemeral item must keep its place, because it is deleted with its producer's session";
             return Err(Error::invalid_input("put back", rule).into());
         }
-        let HeldItem { mut store, hold, name, node, deliveries } = self.given.take();
+        let HeldItem { mut store, hold, name, node, deliveries } = self.held.take();
         let place = options.place_in(&store.store)?;
-        // It comes back also where it could not be moved.
+        // The item also returns if it could not be moved.
         store.ended = false;
         store.items.move_to("put back", hold, &name, &node.data, deliveries, place).await?;
         Ok(())
@@ -406,33 +427,33 @@ impl<T> Deref for Delivery<T> {
     type Target = Held;
 
     fn deref(&self) -> &Held {
-        &self.given.hold
+        &self.held.hold
     }
 }
 
 impl<T: Send + Sync> Guard for Delivery<T> {
     fn release(self) -> impl Future<Output = Result<(), Error>> + Send {
-        let HeldItem { store, hold, .. } = self.given.take();
+        let HeldItem { store, hold, .. } = self.held.take();
         give_back(store, hold)
     }
 }
 
-/// Gives an item back at once.
-async fn give_back(mut store: GivenBack, hold: Hold) -> Result<(), Error> {
+/// Gives an item back immediately.
+async fn give_back(mut store: ReturnNotice, hold: Hold) -> Result<(), Error> {
     store.note("given back");
     store.ended = false;
-    // Others here may try for it from now on, and again once it is back.
-    store.desk.look_again();
+    // Other calls of this process may try to claim the item now, and again once it is back.
+    store.dispatcher.request_listing();
     hold.release().await
 }
 
-// The data of the queue is not printed.
+// Does not print the data, which may be confidential.
 impl<T> fmt::Debug for Delivery<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Delivery")
-            .field("name", &self.given.name)
-            .field("deliveries", &self.given.deliveries)
-            .field("guard", &self.given.hold)
+            .field("name", &self.held.name)
+            .field("deliveries", &self.held.deliveries)
+            .field("guard", &self.held.hold)
             .finish_non_exhaustive()
     }
 }

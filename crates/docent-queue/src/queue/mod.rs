@@ -1,4 +1,4 @@
-//! The queue, its settings, and the deliveries that it hands out.
+//! The queue, its builder, and its deliveries.
 
 mod admin;
 mod builder;
@@ -7,7 +7,7 @@ mod deliveries;
 mod delivery;
 mod put;
 mod put_options;
-#[expect(clippy::module_inception, reason = "the folder is about it")]
+#[expect(clippy::module_inception, reason = "the folder is named after its main module")]
 mod queue;
 mod take;
 

@@ -2,7 +2,7 @@
 
 use super::{PutOptions, Queue};
 use crate::error::PutError;
-use crate::store::{Place, ensure_known_folder};
+use crate::store::{ItemPlace, ensure_known_folder};
 use crate::telemetry::publish_span;
 use bytes::Bytes;
 use docent_codec::CodecError;
@@ -17,12 +17,12 @@ use tracing::Instrument;
 const PERSISTENT: CreateMode = CreateMode::PersistentSequential;
 
 impl<T: 'static> Queue<T> {
-    /// Puts an item at the end of the queue, exactly once: when the reply is lost it is found out whether the
-    /// item is there. The item is encoded, and decoded to see that it can be, when this is called.
+    /// Puts an item at the end of the queue, exactly once: if the reply is lost, the client finds out whether
+    /// the item was put. The item is encoded when this method is called, and decoded again as a check.
     ///
     /// # Errors
-    /// [`PutError`]. `OutcomeUnknown` only when the session ended, or the operation timeout passed, before it
-    /// could be found out: the item may be in the queue, once.
+    /// [`PutError`]. `OutcomeUnknown` only if the session ended, or the operation timeout passed, before the
+    /// client could find out the outcome: the item may be in the queue, at most once.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the item may have been put.
@@ -30,13 +30,13 @@ impl<T: 'static> Queue<T> {
         self.put_nodes(self.encode(item).map(|node| vec![node]), PutOptions::new(), PERSISTENT)
     }
 
-    /// As [`put`](Self::put), with a delay or a priority.
+    /// Puts an item like [`put`](Self::put), with a delay or a priority.
     ///
     /// # Errors
-    /// As [`put`](Self::put); `InvalidInput` for options in Curator's layout.
+    /// Those of [`put`](Self::put); `InvalidInput` for options in Curator's layout.
     ///
     /// # Cancel safety
-    /// As [`put`](Self::put).
+    /// This method is *not* cancel safe: the item may have been put.
     pub fn put_with(
         &self,
         item: &T,
@@ -45,14 +45,15 @@ impl<T: 'static> Queue<T> {
         self.put_nodes(self.encode(item).map(|node| vec![node]), options, PERSISTENT)
     }
 
-    /// Puts several items in one step, in their order and next to each other: all or none. Together they fit
-    /// into one request, which is 1 MiB by default.
+    /// Puts several items in one step, in their order and next to each other: all or none. Together they have
+    /// to fit into one request, which is limited to 1 MiB by default.
     ///
     /// # Errors
-    /// As [`put`](Self::put); `InvalidInput` for none, `TooLarge` when they do not fit.
+    /// Those of [`put`](Self::put); `InvalidInput` if there are no items, `TooLarge` if they do not fit into
+    /// one request.
     ///
     /// # Cancel safety
-    /// As [`put`](Self::put).
+    /// This method is *not* cancel safe: the items may have been put.
     pub fn put_all<'a>(
         &self,
         items: impl IntoIterator<Item = &'a T>,
@@ -60,13 +61,13 @@ impl<T: 'static> Queue<T> {
         self.put_all_with(items, PutOptions::new())
     }
 
-    /// As [`put_all`](Self::put_all), with a delay or a priority.
+    /// Puts several items like [`put_all`](Self::put_all), with a delay or a priority.
     ///
     /// # Errors
-    /// As [`put_all`](Self::put_all); `InvalidInput` for options in Curator's layout.
+    /// Those of [`put_all`](Self::put_all); `InvalidInput` for options in Curator's layout.
     ///
     /// # Cancel safety
-    /// As [`put`](Self::put).
+    /// This method is *not* cancel safe: the items may have been put.
     pub fn put_all_with<'a>(
         &self,
         items: impl IntoIterator<Item = &'a T>,
@@ -76,29 +77,29 @@ impl<T: 'static> Queue<T> {
         Box::pin(self.put_nodes(nodes, options, PERSISTENT))
     }
 
-    /// As [`put`](Self::put), an item that goes with the session of this client: with the producer, when that
-    /// dies. In [`ordered`](crate::QueueBuilder::ordered) mode only, because its deliveries are counted in
-    /// another way: an ephemeral node can have no child.
+    /// Puts an item like [`put`](Self::put), as an ephemeral node that is deleted with the session of this
+    /// client, for example when the producer exits. Requires [`ordered`](crate::QueueBuilder::ordered) mode:
+    /// without it, an item in work has a child, which an ephemeral node cannot have.
     ///
     /// # Errors
-    /// As [`put`](Self::put); `InvalidInput` in another mode.
+    /// Those of [`put`](Self::put); `InvalidInput` without `ordered` mode.
     ///
     /// # Cancel safety
-    /// As [`put`](Self::put).
+    /// This method is *not* cancel safe: the item may have been put.
     pub fn put_ephemeral(&self, item: &T) -> impl Future<Output = Result<(), PutError>> + use<T> {
         let is_ordered = self.store.lock.is_some();
         let nodes = self.encode(item).map(|node| vec![node]);
         let put = self.put_nodes(nodes, PutOptions::new(), CreateMode::EphemeralSequential);
         async move {
             if !is_ordered {
-                let rule = "an ephemeral item must be put into a queue in ordered mode: it can have no child";
+                let rule = "an ephemeral item must be put into a queue in ordered mode, because an ephemeral node cannot have children";
                 return Err(Error::invalid_input("put", rule).into());
             }
             put.await
         }
     }
 
-    /// The data of the node of an item that every consumer can read.
+    /// Encodes an item as the data of a node, and checks that consumers can decode it.
     pub(super) fn encode(&self, item: &T) -> Result<Bytes, PutError> {
         self.store.items.frame(&self.encoded(item)?)
     }
@@ -127,15 +128,15 @@ impl<T: 'static> Queue<T> {
             let place = options.place_in(&store)?;
             let span = publish_span(store.client.label(), &store.path, nodes.len());
             store.items.put(&nodes, place, mode).instrument(span).await?;
-            if place != Place::default() {
-                // It may go before those that are listed.
-                store.desk.look_again();
+            if place != ItemPlace::default() {
+                // The item may precede the items in the last listing.
+                store.dispatcher.request_listing();
             }
             Ok(())
         }
     }
 
-    /// Adds the put of an item to a transaction, once there is room for it.
+    /// Adds the put of an item to a transaction, once the queue has room for the item.
     pub(super) async fn prepare_put(
         &self,
         transaction: Transaction,
@@ -143,8 +144,8 @@ impl<T: 'static> Queue<T> {
     ) -> Result<Transaction, PutError> {
         let node = self.encode(item)?;
         let items = &self.store.items;
-        items.takes(1).await?;
+        items.check_put(1).await?;
         ensure_known_folder(&self.store.client, &self.store.paths.items).await?;
-        Ok(items.add(transaction, &[node], Place::default(), PERSISTENT))
+        Ok(items.add(transaction, &[node], ItemPlace::default(), PERSISTENT))
     }
 }

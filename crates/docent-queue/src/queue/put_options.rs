@@ -1,9 +1,9 @@
 use crate::layout::QueueLayout;
-use crate::store::{Place, Store};
+use crate::store::{ItemPlace, Store};
 use docent_core::Error;
 use std::time::Duration;
 
-/// Options of an item that is put: when it may be handed out, and before which others.
+/// Options of an item that is put: when it may be handed out, and before which other items.
 ///
 /// ```
 /// use docent_queue::PutOptions;
@@ -19,36 +19,37 @@ pub struct PutOptions {
 }
 
 impl PutOptions {
-    /// As a plain put: no delay, and priority 0.
+    /// Creates the options of a plain put: no delay, and priority 0.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The item is handed out after `delay`, not before. The time is written into the item's name by this
-    /// process's clock, and compared with those of consumers: their clocks must agree as far as it matters.
+    /// Sets the delay before the item may be handed out. The resulting time is written into the item's name
+    /// by this process's clock and compared with the clocks of consumers, so the clocks must agree as
+    /// precisely as the delay requires.
     pub fn delay(mut self, delay: Duration) -> Self {
         self.delay = delay;
         self
     }
 
-    /// Items of a lower priority are handed out before those of a higher one. Default 0. An item of a high
-    /// number waits for as long as others of lower ones come.
+    /// Sets the priority. Items with a lower number are handed out first. Default 0. An item with a high
+    /// number waits as long as items with lower numbers arrive.
     pub fn priority(mut self, priority: i32) -> Self {
         self.priority = priority;
         self
     }
 
-    /// Place of an item that is put now.
+    /// Returns the place of an item that is put now.
     ///
     /// # Errors
-    /// `InvalidInput` in a layout whose names say nothing about it.
-    pub(crate) fn place_in(&self, store: &Store) -> Result<Place, Error> {
+    /// `InvalidInput` in a layout whose names cannot contain a delay or a priority.
+    pub(crate) fn place_in(&self, store: &Store) -> Result<ItemPlace, Error> {
         if *self != Self::default() && store.paths.layout != QueueLayout::Native {
             let rule = "an item with a delay or a priority must be put into a queue of the native layout";
             return Err(Error::invalid_input("put", rule));
         }
         let delay = u64::try_from(self.delay.as_millis()).unwrap_or(u64::MAX);
         let due = (!self.delay.is_zero()).then(|| store.time_of_day().saturating_add(delay));
-        Ok(Place { priority: self.priority, due })
+        Ok(ItemPlace { priority: self.priority, due })
     }
 }

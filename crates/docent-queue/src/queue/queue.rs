@@ -9,42 +9,46 @@ use serde::de::DeserializeOwned;
 use std::fmt;
 use std::sync::Arc;
 
-/// A FIFO queue of durable items: put by producers, taken by consumers, deleted when they are acknowledged.
+/// A FIFO queue of durable items: producers put items, consumers take them, and an acknowledgement deletes
+/// them.
 ///
-/// Cheap to clone; clones share what they know of the queue. For users of Curator: `DistributedQueue` with a
-/// lock path, whose items are not lost with their consumer.
+/// Cheap to clone; clones share what they know of the queue. For users of Curator: this corresponds to
+/// `DistributedQueue` with a lock path, which keeps the items of a consumer that exits.
 ///
 /// # Expected flow
-/// A producer [puts](Self::put) an item, which is a persistent node with a number. A consumer
-/// [takes](Self::take) the lowest one that nobody has claimed: it makes an ephemeral node of the item's name
-/// in the folder of the claims. [`Delivery::ack`](crate::Delivery::ack) deletes both;
+/// A producer [puts](Self::put) an item, which is a persistent sequential node. A consumer
+/// [takes](Self::take) the lowest item that is not claimed: it creates an ephemeral node with the item's name
+/// in the folder of the claims. [`Delivery::ack`](crate::Delivery::ack) deletes both nodes.
 /// [`Delivery::nack`](crate::Delivery::nack), the drop of the delivery or the end of the consumer's session
-/// deletes the claim alone, and the item is in its place again.
+/// ends only the claim, and the item is back in its place. After `nack` or a drop, it is free after a delay.
 ///
-/// One listing of the items and one of the claims show what is free, so that a take costs the same whatever
-/// others work on. All calls of one process share them: one task claims for all that wait, in one write.
+/// One listing of the items and one of the claims show which items are free, so the cost of a take does not
+/// depend on the number of items in work. All calls of one process share these listings: one task claims for
+/// all waiting calls, in one write.
 ///
-/// A process that finds nothing joins a line. Only the first two in it watch the folders; when one gets an
-/// item the next in the line watches. So a put wakes the process that gets it, the second one, which steps in
-/// a quarter of a second later where the first is dead, and the process that watches from then on, however
-/// many wait.
+/// A process that finds no item joins a line. Only the first two processes in the line watch the folders.
+/// When one of them gets an item, the next process in the line starts to watch. A put therefore wakes three
+/// processes, independent of the number of waiting processes: the first one, which gets the item; the second
+/// one, which steps in a quarter of a second later if the first is dead; and the process that watches from
+/// then on.
 ///
 /// # Guarantees
-/// - An item whose put succeeded is in the queue exactly once until it is acknowledged, and deleted by
-///   nothing else than [`purge`](Self::purge) and what deletes dead letters.
-/// - Items are claimed for the first time in the order in which they were put, those of a lower
-///   [priority](crate::PutOptions::priority) first. An item that comes back is before all later ones; a
-///   consumer with work in sight sees it within half a second; beside 100,000 other items, within 5 s.
-/// - At least once: an item is handed out again when its consumer dies, or loses its session, before it
-///   acknowledged. With [`Delivery::ack_with`](crate::Delivery::ack_with) effects in ZooKeeper happen exactly
-///   once.
-/// - An item that is handed out too often or cannot be decoded by anybody goes to the [dead
-///   letters](Self::dead_letters) and blocks nobody. Hand-outs are counted, not claims: a call that is
-///   cancelled before it got its item uses nothing up.
+/// - An item whose put succeeded is in the queue, or in its dead letters, exactly once until it is
+///   acknowledged. Apart from that, only [`purge`](Self::purge) and the deletion of dead letters delete it.
+/// - Items are claimed for the first time in the order in which they were put, items with a lower
+///   [priority](crate::PutOptions::priority) first. An item that returns precedes all later items. A consumer
+///   that still has other items to take notices the returned item within half a second, or within 5 s if the
+///   queue has 100,000 items.
+/// - At least once: an item is handed out again if its consumer exits or loses its lease or session before
+///   the acknowledgement. With [`Delivery::ack_with`](crate::Delivery::ack_with), effects in ZooKeeper happen
+///   exactly once.
+/// - An item that is handed out too often, or that no consumer can decode, is moved to the [dead
+///   letters](Self::dead_letters) and does not block the queue. Only hand-outs are counted, not claims: a
+///   call that is cancelled before it got its item uses up no delivery.
 ///
 /// # Assumptions
-/// All who use the queue have the same [layout](crate::QueueLayout) and mode. Nobody but the queue writes
-/// below its path.
+/// All users of the queue have the same [layout](crate::QueueLayout), and the same setting of
+/// [`ordered`](crate::QueueBuilder::ordered). Only the queue writes below its path.
 ///
 /// # Examples
 /// ```no_run
@@ -63,7 +67,7 @@ use std::sync::Arc;
 ///     match delivery.run(work(delivery.item())).await {
 ///         Ok(Ok(())) => delivery.ack().await?,
 ///         Ok(Err(_)) => delivery.nack()?,
-///         Err(lost) => println!("somebody else gets it: {lost}"),
+///         Err(lost) => println!("another consumer gets it: {lost}"),
 ///     }
 /// }
 /// # Ok(()) }
@@ -80,22 +84,23 @@ impl<T> Clone for Queue<T> {
 }
 
 impl<T: Serialize + DeserializeOwned + 'static> Queue<T> {
-    /// The queue at `path`, with items as JSON and otherwise default settings. It need not exist yet.
+    /// Creates a handle for the queue at `path`, with items encoded as JSON and otherwise default settings.
+    /// The queue does not have to exist yet.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule or is the root.
+    /// `InvalidInput` if the path breaks a rule or is the root.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
         Self::builder(client, path).build()
     }
 
-    /// Prepares a queue with settings of its own.
+    /// Returns a builder for a queue with custom settings.
     pub fn builder(client: &Client, path: &str) -> QueueBuilder<T> {
         Self::builder_with(client, path, Json::new())
     }
 }
 
 impl<T: 'static> Queue<T> {
-    /// Prepares a queue with a codec of its own.
+    /// Returns a builder for a queue with a custom codec.
     pub fn builder_with(client: &Client, path: &str, codec: impl Codec<T>) -> QueueBuilder<T> {
         QueueBuilder::new(client, path, Arc::new(codec))
     }
@@ -104,28 +109,30 @@ impl<T: 'static> Queue<T> {
         Self { store, codec }
     }
 
-    /// The path, as it was given.
+    /// Returns the path that was passed to the constructor.
     pub fn path(&self) -> &str {
         &self.store.path
     }
 
-    /// Largest item in bytes, encoded: what the client sends at most, without 4 KiB and twice the path for
-    /// what stands around it.
+    /// Returns the maximum size of an encoded item in bytes: the client's request limit, minus 4 KiB and
+    /// twice the length of the path for the rest of the request.
     pub fn max_item(&self) -> usize {
         self.store.items.max_item()
     }
 
-    /// The items that were handed out too often, rejected, or could not be decoded.
+    /// Returns a handle for the items that were handed out too often, rejected, or could not be decoded.
     pub fn dead_letters(&self) -> DeadLetters<T> {
         DeadLetters::new(self.clone())
     }
 
-    /// The item in the data of a node.
+    /// Decodes the item in the data of a node.
     pub(super) fn decode(&self, node: &Bytes) -> Result<T, String> {
         let (_, item) = self.store.paths.unframe(node)?;
-        // A decoder that panics at an item would do so again and again, and nobody got the ones behind it.
+        // A decoder that panics on an item would panic again and again, and the items behind it would never
+        // be handed out.
         match call_hook("codec", &self.store.path, || self.codec.decode(&item)) {
-            // The item is kept, and what else the codec has to say may repeat parts of it.
+            // The item is kept, so only the summary is used: the rest of the codec's error may repeat parts
+            // of the item.
             Ok(decoded) => decoded.map_err(|error| error.summary().to_owned()),
             Err(panic) => Err(panic.to_string()),
         }

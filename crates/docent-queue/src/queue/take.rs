@@ -12,20 +12,22 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
-/// Before an operation is tried again that failed in an outage.
+/// Pause before an operation that failed in an outage is retried.
 const PAUSE: Duration = Duration::from_millis(200);
 
 impl<T: 'static> Queue<T> {
-    /// Takes the next item, and waits for one, however long that is: also through lost links and sessions.
+    /// Takes the next item, waiting as long as necessary, even across lost connections and sessions.
     ///
     /// # Errors
-    /// Errors that only people can mend: `NoAuth`, also because of the next item alone, `AuthFailed`,
-    /// `ShortLease`, `EnsembleRolledBack`, `Closed`.
+    /// Errors that need an operator: `NoAuth`, which may concern only the next item, `AuthFailed`,
+    /// `ShortLease`, `EnsembleRolledBack`; and `Closed`.
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but you lose your place in the line. An item that was claimed on the way
-    /// is for the next call of this process, and goes back after two seconds without one; it does not count
-    /// as handed out. A call that is not polled for two seconds gets another item.
+    /// This method is cancel safe, but cancelling it loses the call's place among the waiting consumers. No
+    /// item is lost: an item that was claimed meanwhile is kept for the next call of this process. Without
+    /// such a call within two seconds, or immediately in `ordered` mode, the item returns to its place in the
+    /// queue. It does not count as handed out. If a call is not polled for two seconds, its item returns, and
+    /// the call gets another one.
     pub fn take(&self) -> impl Future<Output = Result<Delivery<T>, Error>> + use<T> {
         let queue = self.clone();
         async move {
@@ -37,30 +39,31 @@ impl<T: 'static> Queue<T> {
         }
     }
 
-    /// Takes the next item if there is one that is free.
+    /// Takes the next item if there is a free one.
     ///
     /// # Errors
     /// `NoAuth`, `ShortLease`, `Timeout`, `Closed`.
     ///
     /// # Cancel safety
-    /// As [`take`](Self::take).
+    /// This method is cancel safe. See [`take`](Self::take) for an item that was claimed meanwhile.
     pub fn try_take(&self) -> impl Future<Output = Result<Option<Delivery<T>>, Error>> + use<T> {
         let queue = self.clone();
         async move {
             let Store { client, path, .. } = &*queue.store;
-            in_time(client, "take", path, queue.try_once()).await
+            in_time(client, "take", path, queue.take_free()).await
         }
     }
 
-    /// Takes the next item, and waits for one at most for `timeout`; `None` when there was none. Only the
-    /// waiting is under the limit: a first look at the queue, or a claim, that is under way by then is waited
-    /// for, at most for a second longer.
+    /// Takes the next item, waiting for at most `timeout`. Returns `None` if there was no item in time. The
+    /// timeout limits only the wait: a first listing or a claim that is in progress when it expires is
+    /// awaited for up to one more second.
     ///
     /// # Errors
-    /// As [`take`](Self::take).
+    /// Those of [`take`](Self::take).
     ///
     /// # Cancel safety
-    /// As [`take`](Self::take).
+    /// This method is cancel safe, but cancelling it loses the call's place among the waiting consumers. See
+    /// [`take`](Self::take) for items that were claimed meanwhile.
     pub fn take_timeout(
         &self,
         timeout: Duration,
@@ -69,15 +72,16 @@ impl<T: 'static> Queue<T> {
         async move { queue.take_within(timeout).await }
     }
 
-    /// Takes the next items, at most `count` of them, in one write; waits for one, as [`take`](Self::take)
-    /// does, and not for more. [`Delivery::ack_all`] acknowledges several in one write. In `ordered` mode it
-    /// is one.
+    /// Takes the next items, at most `count`, in one write. Waits for one item, like [`take`](Self::take),
+    /// but not for more. [`Delivery::ack_all`] acknowledges several items in one write. In `ordered` mode the
+    /// batch has one item.
     ///
     /// # Errors
-    /// As [`take`](Self::take); `InvalidInput` for a count that is not from 1 to 1,000.
+    /// Those of [`take`](Self::take); `InvalidInput` if `count` is not from 1 to 1,000.
     ///
     /// # Cancel safety
-    /// As [`take`](Self::take).
+    /// This method is cancel safe, but cancelling it loses the call's place among the waiting consumers. See
+    /// [`take`](Self::take) for items that were claimed meanwhile.
     pub fn take_batch(&self, count: usize) -> impl Future<Output = Result<Vec<Delivery<T>>, Error>> + use<T> {
         let queue = self.clone();
         async move {
@@ -89,19 +93,22 @@ impl<T: 'static> Queue<T> {
         }
     }
 
-    /// The items as a stream, each to be acknowledged. It survives lost links and sessions, and ends when the
-    /// client is closed or [shut down](docent_core::Client::shutdown). An error such as `NoAuth` is emitted,
-    /// and it goes on trying when it is polled again, after a pause that grows from 200 ms to 5 s.
+    /// Returns a stream of the items, each of which has to be acknowledged. The stream survives lost
+    /// connections and sessions. It ends when the client is closed or [shut
+    /// down](docent_core::Client::shutdown). An error such as `NoAuth` is yielded; when polled again, the
+    /// stream retries after a pause that grows from 200 ms to 5 s.
     ///
-    /// With a [prefetch](crate::QueueBuilder::prefetch) of more than 1, up to that many items are claimed in
-    /// one write, and kept for the next polls, of this stream or of another call of this process. They are in
-    /// order here; others work on later items meanwhile. Another write hands them out and counts them: the
-    /// first item alone, then two together, four, and so on, as long as calls keep asking. Items that no call
-    /// asked for within two seconds go back, and are not counted. If the process exits before that, those
-    /// that were handed out together are counted.
+    /// With a [prefetch](crate::QueueBuilder::prefetch) above 1, up to that many items are claimed in one
+    /// write and kept for the next polls of this stream or for other calls of this process. This process
+    /// hands them out in order; other processes meanwhile work on later items.
+    ///
+    /// Another write hands items out and counts the deliveries: first one item, then two together, four, and
+    /// so on, as long as calls keep asking. Items for which no call asks within two seconds return and are
+    /// not counted. If the process exits before that, the deliveries of all items in the same write stay
+    /// counted.
     ///
     /// # On drop
-    /// Items that were claimed and not handed out go back within two seconds.
+    /// Items that were claimed and not handed out return within two seconds.
     pub fn deliveries(&self) -> Deliveries<T>
     where
         T: Send + 'static,
@@ -109,11 +116,11 @@ impl<T: 'static> Queue<T> {
         Deliveries::new(self.clone(), self.store.limits.prefetch)
     }
 
-    /// Takes free items, and `ahead` more for the next calls; waits for one.
+    /// Takes free items, and `ahead` more for the next calls. Waits until there is at least one.
     pub(super) async fn wait_for(&self, count: usize, ahead: usize) -> Result<Vec<Delivery<T>>, Error> {
         loop {
             let batch = match &self.store.lock {
-                // On the heap, because the mode is rare.
+                // Boxed, because the mode is rare.
                 Some(lock) => Box::pin(self.wait_for_lock(lock)).await?.into_iter().collect(),
                 None => Request::new(&self.store, count, ahead, true).answer().await?,
             };
@@ -124,12 +131,15 @@ impl<T: 'static> Queue<T> {
         }
     }
 
-    /// The first item, once this consumer has the lock; `None` when the call was not polled for too long.
+    /// Returns the first item, once this consumer has the lock. Returns `None` if the call was not polled for
+    /// too long.
     async fn wait_for_lock(&self, lock: &Line) -> Result<Option<ClaimedItem>, Error> {
         loop {
             match ordered::take_locked(&self.store, lock).await {
                 Err(error) if is_passing(&error) => {
-                    tracing::debug!(path = %self.store.path, %error, "taking goes on");
+                    // Event: A consumer cannot take the next item in order; the field `error` has the reason,
+                    // such as an outage. It retries until it succeeds.
+                    tracing::debug!(path = %self.store.path, %error, "cannot take the next item; retrying");
                     lock.pause(PAUSE).await;
                 }
                 result => return result,
@@ -137,8 +147,8 @@ impl<T: 'static> Queue<T> {
         }
     }
 
-    /// An item that is free now, if there is one.
-    async fn try_once(&self) -> Result<Option<Delivery<T>>, Error> {
+    /// Returns an item that is free now, if there is one.
+    async fn take_free(&self) -> Result<Option<Delivery<T>>, Error> {
         loop {
             let taken = match &self.store.lock {
                 Some(lock) => {
@@ -164,11 +174,11 @@ impl<T: 'static> Queue<T> {
         }
         let began = Instant::now();
         loop {
-            let left = limit.saturating_sub(began.elapsed());
-            let taken = Request::new(&self.store, 1, 0, true).answer_within(left).await?;
-            // Those that are handed to nobody are ended in the background.
-            let left = limit.saturating_sub(began.elapsed()).saturating_add(LATE);
-            let accepted = timeout(left, self.accept(taken)).await.unwrap_or_default();
+            let remaining = limit.saturating_sub(began.elapsed());
+            let taken = Request::new(&self.store, 1, 0, true).answer_within(remaining).await?;
+            // Items that are not handed to any call are ended in the background.
+            let remaining = limit.saturating_sub(began.elapsed()).saturating_add(LATE);
+            let accepted = timeout(remaining, self.accept(taken)).await.unwrap_or_default();
             if let Some(delivery) = accepted.into_iter().next() {
                 return Ok(Some(delivery));
             }
@@ -187,14 +197,14 @@ impl<T: 'static> Queue<T> {
         }
     }
 
-    /// The claimed items as deliveries, without those that are handed to nobody. Where that is all of them,
-    /// it waits until their claims have ended.
+    /// Turns the claimed items into deliveries, without the items that must not be handed out. If no item is
+    /// left, waits until the claims have ended.
     async fn accept(&self, claimed: Vec<ClaimedItem>) -> Vec<Delivery<T>> {
         let (mut batch, mut ended) = (Vec::new(), Vec::new());
         for item in claimed {
             match self.accept_one(item) {
                 Ok(delivery) => batch.push(delivery),
-                Err(one) => ended.push(one),
+                Err(ending) => ended.push(ending),
             }
         }
         if batch.is_empty() {
@@ -208,7 +218,7 @@ impl<T: 'static> Queue<T> {
         if let (Some(deliveries), Some(most)) = (item.deliveries(&store.paths), store.limits.max_deliveries)
             && deliveries > most
         {
-            let detail = format!("it was handed out {most} times and not acknowledged");
+            let detail = format!("handed out {most} times and never acknowledged");
             return Err(leave(store, item, ItemEnd::Bury(DeadReason::TooManyDeliveries, detail)));
         }
         match self.decode(&item.node.data) {
@@ -228,24 +238,29 @@ impl<T: 'static> Queue<T> {
         }
     }
 
-    /// True for an item that cannot be decoded here, and that no other consumer took for long enough.
+    /// Returns whether this process cannot decode the item and no other consumer took it for long enough.
     fn is_undecodable(&self, item: &ClaimedItem, detail: &str) -> bool {
         let patience = self.store.limits.undecodable_after;
         if patience.is_zero() {
             return true;
         }
         let handed_out = item.handed_out_before(&self.store.paths);
-        let left_for = self.store.aside.leave(&item.name, &item.node.stat, handed_out, patience);
-        if left_for.is_some_and(|left_for| left_for >= patience) {
+        let skipped_for = self.store.skipped.skip(&item.name, &item.node.stat, handed_out, patience);
+        if skipped_for.is_some_and(|skipped_for| skipped_for >= patience) {
             return true;
         }
         let (path, name) = (&self.store.path, &item.name);
+        // Event: This process cannot decode an item of a queue; the field `detail` has the reason. It leaves
+        // the item to other consumers, and moves it to the dead letters if none takes it within the
+        // configured time.
+        // Action: Check whether producers and consumers of the queue use compatible versions of the item's
+        // type.
         tracing::warn!(%path, item = %name, detail, "cannot decode the item; leaving it for other consumers");
         false
     }
 }
 
-/// The defect [`DeleteBeforeProcessing`](docent_core::planted::Planted::DeleteBeforeProcessing).
+/// Planted defect [`DeleteBeforeProcessing`](docent_core::planted::Planted::DeleteBeforeProcessing).
 fn delete_early(store: &std::sync::Arc<Store>, item: &ClaimedItem) {
     let (store, claim, item) = (std::sync::Arc::clone(store), item.hold.path(), store.paths.item(&item.name));
     let client = store.client.clone();

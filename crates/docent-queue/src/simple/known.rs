@@ -6,95 +6,101 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// How long a listing is used while items of it are left. No item comes before those that are listed, except
-/// where somebody names nodes by hand, or the queue's node is made anew.
+/// Time for which a listing is used while it still has items. No new item can precede the listed items,
+/// except if a node is named by hand or the queue's node is re-created.
 const FRESH: Duration = Duration::from_secs(10);
 
-/// Items of a `SimpleQueue` that are to be taken, as the last listing showed them, for all calls of its
+/// Items of a `SimpleQueue` that may be taken, as the last listing showed them. Shared by all calls of all
 /// clones.
 #[derive(Default)]
-pub(super) struct Known {
-    shown: Mutex<Shown>,
-    /// Told when a call gave an item up that it had not taken: the listings of calls that wait may not show
-    /// it.
+pub(super) struct KnownItems {
+    shown: Mutex<LastShown>,
+    /// Notified when a call returns an item that it did not take: the listings of waiting calls may not show
+    /// that item.
     returned: Notify,
 }
 
 #[derive(Default)]
-struct Shown {
+struct LastShown {
     items: LastListing<String>,
-    /// Listings that were taken.
+    /// Number of listings that were taken over.
     taken: u64,
-    /// Transaction of the folder's last change, as the last listing of it showed that.
+    /// Transaction of the folder's last change, according to the last listing.
     changed: i64,
 }
 
-/// Listing of the queue, for the `Known` items.
+/// Listing of the queue, for the `KnownItems` items.
 pub(super) struct Listing {
     /// Names of the items, in order.
     pub(super) names: Vec<String>,
-    /// Transaction of the folder's last change; `None` where there is no folder.
+    /// Transaction of the folder's last change; `None` if there is no folder.
     changed: Option<i64>,
-    /// Listings that had been taken when it was asked for.
-    asked: u64,
+    /// Number of listings that had been taken over when this one was requested.
+    requested_after: u64,
 }
 
 impl Listing {
-    /// That of `folder`, which was asked for when so many listings [had been taken](Known::taken).
-    pub(super) fn new(folder: Option<Children>, asked: u64) -> Self {
+    /// Creates the listing of `folder`, which was requested when `requested_after` listings [had been taken
+    /// over](KnownItems::taken).
+    pub(super) fn new(folder: Option<Children>, requested_after: u64) -> Self {
         let changed = folder.as_ref().map(|folder| folder.stat.pzxid);
-        Self { names: folder.map_or_else(Vec::new, |folder| in_order(folder.names)), changed, asked }
+        Self {
+            names: folder.map_or_else(Vec::new, |folder| in_order(folder.names)),
+            changed,
+            requested_after,
+        }
     }
 }
 
-/// The first of the `Known` items, which one call tries to take.
+/// The first of the `KnownItems` items, which one call tries to take.
 ///
 /// # On drop
-/// It goes back to its place for the next call, unless it is known to be gone.
+/// The item returns to its place for the next call, unless it is known to be deleted.
 pub(super) struct Candidate {
-    known: Arc<Known>,
+    known: Arc<KnownItems>,
     name: String,
-    is_gone: bool,
+    is_deleted: bool,
 }
 
-impl Known {
-    fn shown(&self) -> MutexGuard<'_, Shown> {
+impl KnownItems {
+    fn shown(&self) -> MutexGuard<'_, LastShown> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The first item, which is this call's from then on.
+    /// Removes the first item for this call.
     pub(super) fn first(self: &Arc<Self>) -> Option<Candidate> {
         let name = self.shown().items.pop()?;
-        Some(Candidate { known: Arc::clone(self), name, is_gone: false })
+        Some(Candidate { known: Arc::clone(self), name, is_deleted: false })
     }
 
-    /// True when the queue is to be listed before anything is taken.
+    /// Returns whether the queue has to be listed before an item is taken.
     pub(super) fn is_due(&self) -> bool {
         let (shown, now) = (self.shown(), Instant::now());
         let items = &shown.items;
         items.is_empty() || items.is_old(now, FRESH) || (!items.is_long() && items.is_contended(now))
     }
 
-    /// True where others take items of a queue that is too long to be listed for each of them.
+    /// Returns whether other processes take items of a queue that is too long to be listed for each of them.
     pub(super) fn is_contended(&self) -> bool {
         let items = &self.shown().items;
         items.is_long() && items.is_contended(Instant::now())
     }
 
-    /// Number of listings that were taken: one that is asked for from now on is younger than those.
+    /// Returns the number of listings taken over so far: a listing that is requested now is newer than those.
     pub(super) fn taken(&self) -> u64 {
         self.shown().taken
     }
 
-    /// Takes a listing, unless another call has taken a younger one since it was asked for: an older one does
-    /// not show what was put since, and those who wait for that were told of it already.
+    /// Takes over a listing, unless another call has taken over a newer one since this one was requested. An
+    /// older listing does not show the items that were put since, and calls that wait for those items have
+    /// already been notified.
     ///
-    /// Transactions order listings of a folder that was made anew, too. Where there was none, or the servers
-    /// went back to an older copy, only those are younger that are asked for later. To leave a listing out is
-    /// safe: items that are gone cost an attempt in vain.
+    /// Transactions also order the listings of a folder that was re-created. If there was no folder, or the
+    /// servers were restored from an older snapshot, only listings that are requested later count as newer.
+    /// Discarding a listing is safe: deleted items only cost a failed attempt.
     pub(super) fn fill(&self, listing: Listing) {
         let mut shown = self.shown();
-        let was_last = listing.asked == shown.taken;
+        let was_last = listing.requested_after == shown.taken;
         if was_last || listing.changed.is_some_and(|changed| changed >= shown.changed) {
             shown.taken += 1;
             shown.changed = listing.changed.unwrap_or(shown.changed);
@@ -102,17 +108,17 @@ impl Known {
         }
     }
 
-    /// Names to look at, to find out how many of the first are gone.
+    /// Returns the names to check, to find out how many of the first items are deleted.
     pub(super) fn marks(&self) -> Vec<String> {
         self.shown().items.marks()
     }
 
-    /// Forgets the items up to the last of the first `marks` that are all gone.
-    pub(super) fn forget_gone(&self, marks: &[String], gone: &[bool]) {
-        self.shown().items.forget_taken(marks, |index, _| gone[index]);
+    /// Forgets the items up to the last one of the leading `marks` that are all deleted.
+    pub(super) fn forget_deleted(&self, marks: &[String], deleted: &[bool]) {
+        self.shown().items.forget_taken(marks, |index, _| deleted[index]);
     }
 
-    /// Waits until a call gave an item up.
+    /// Waits until a call returns an item.
     pub(super) async fn returned(&self) {
         self.returned.notified().await;
     }
@@ -123,15 +129,15 @@ impl Candidate {
         &self.name
     }
 
-    /// It is not there any more: this call has taken it.
+    /// Records that this call has taken the item.
     pub(super) fn taken(mut self) {
-        self.is_gone = true;
+        self.is_deleted = true;
     }
 
-    /// It was not there: somebody else has taken it. True when it is better to list the queue than to try the
-    /// next one.
+    /// Records that another consumer has taken the item. Returns whether listing the queue is better than
+    /// trying the next item.
     pub(super) fn missed(mut self) -> bool {
-        self.is_gone = true;
+        self.is_deleted = true;
         let items = &mut self.known.shown().items;
         items.contend();
         !items.is_long()
@@ -140,7 +146,7 @@ impl Candidate {
 
 impl Drop for Candidate {
     fn drop(&mut self) {
-        if !self.is_gone {
+        if !self.is_deleted {
             self.known.shown().items.put_back(std::mem::take(&mut self.name));
             self.known.returned.notify_one();
         }
@@ -151,19 +157,19 @@ impl Drop for Candidate {
 mod tests {
     use super::*;
 
-    /// The names of a listing that shows the folder after the transaction `changed`.
-    fn listing(names: &[&str], changed: impl Into<Option<i64>>, asked: u64) -> Listing {
+    /// Creates a listing that shows the folder after the transaction `changed`.
+    fn listing(names: &[&str], changed: impl Into<Option<i64>>, requested_after: u64) -> Listing {
         let names = names.iter().map(ToString::to_string).collect();
-        Listing { names, changed: changed.into(), asked }
+        Listing { names, changed: changed.into(), requested_after }
     }
 
-    fn fill(known: &Known, items: usize) {
+    fn fill(known: &KnownItems, items: usize) {
         let names = (0..items).map(|item| format!("qn-{item:010}")).collect();
-        known.fill(Listing { names, changed: Some(1), asked: known.taken() });
+        known.fill(Listing { names, changed: Some(1), requested_after: known.taken() });
     }
 
-    /// Takes what is left.
-    fn left(known: &Arc<Known>) -> Vec<String> {
+    /// Takes the remaining items.
+    fn drain(known: &Arc<KnownItems>) -> Vec<String> {
         let take = |first: Candidate| {
             let name = first.name().to_owned();
             first.taken();
@@ -173,50 +179,51 @@ mod tests {
     }
 
     #[test]
-    fn a_listing_that_another_call_held_for_long_hides_no_item_that_was_put_since() {
-        let known = Arc::new(Known::default());
-        let asked = known.taken();
-        known.fill(listing(&["x"], 7, asked));
-        for late in [listing(&[], 6, asked), listing(&[], None, asked)] {
+    fn a_delayed_listing_hides_no_item_that_was_put_since() {
+        let known = Arc::new(KnownItems::default());
+        let requested_after = known.taken();
+        known.fill(listing(&["x"], 7, requested_after));
+        for late in [listing(&[], 6, requested_after), listing(&[], None, requested_after)] {
             known.fill(late);
         }
-        assert_eq!(left(&known), ["x"]);
+        assert_eq!(drain(&known), ["x"]);
     }
 
     #[tokio::test]
-    async fn an_item_that_went_back_to_its_place_is_there_for_the_call_that_is_told() {
-        let known = Arc::new(Known::default());
-        let asked = known.taken();
-        known.fill(listing(&["x"], 7, asked));
+    async fn a_returned_item_is_available_to_the_notified_call() {
+        let known = Arc::new(KnownItems::default());
+        let requested_after = known.taken();
+        known.fill(listing(&["x"], 7, requested_after));
         let cancelled = known.first();
         assert!(known.first().is_none());
         drop(cancelled);
-        known.fill(listing(&[], 6, asked));
+        known.fill(listing(&[], 6, requested_after));
         known.returned().await;
-        assert_eq!(left(&known), ["x"]);
+        assert_eq!(drain(&known), ["x"]);
     }
 
     #[test]
-    fn a_listing_that_is_asked_for_later_counts_whatever_its_transaction() {
-        let known = Arc::new(Known::default());
+    fn a_listing_that_is_requested_later_counts_whatever_its_transaction() {
+        let known = Arc::new(KnownItems::default());
         known.fill(listing(&["a", "b"], 7, 0));
-        // The folder is gone, and another one is there: by a newer transaction, or of an older copy.
+        // The folder was deleted and another one exists: created by a newer transaction, or restored from an
+        // older snapshot.
         known.fill(listing(&[], None, known.taken()));
         assert!(known.is_due());
         known.fill(listing(&["c"], 9, known.taken()));
-        assert_eq!(left(&known), ["c"]);
+        assert_eq!(drain(&known), ["c"]);
         known.fill(listing(&["d"], 2, known.taken()));
-        assert_eq!(left(&known), ["d"]);
-        // From then on it is the older copy's transactions that tell.
-        let asked = known.taken();
-        known.fill(listing(&["f"], 4, asked));
-        known.fill(listing(&["e"], 3, asked));
-        assert_eq!(left(&known), ["f"]);
+        assert_eq!(drain(&known), ["d"]);
+        // From here on the transactions of the older snapshot decide.
+        let requested_after = known.taken();
+        known.fill(listing(&["f"], 4, requested_after));
+        known.fill(listing(&["e"], 3, requested_after));
+        assert_eq!(drain(&known), ["f"]);
     }
 
     #[tokio::test]
-    async fn an_item_that_was_not_taken_goes_back_to_its_place() {
-        let known = Arc::new(Known::default());
+    async fn an_item_that_was_not_taken_returns_to_its_place() {
+        let known = Arc::new(KnownItems::default());
         assert!(known.is_due() && known.first().is_none());
         known.fill(listing(&["a", "b", "c", "d"], 1, 0));
         assert!(!known.is_due());
@@ -225,12 +232,12 @@ mod tests {
         known.returned().await;
         second.unwrap().taken();
         drop(third);
-        assert_eq!(left(&known), ["a", "c", "d"]);
+        assert_eq!(drain(&known), ["a", "c", "d"]);
     }
 
     #[test]
-    fn a_short_queue_that_others_take_from_is_listed_again() {
-        let known = Arc::new(Known::default());
+    fn a_short_queue_with_rival_consumers_is_listed_again() {
+        let known = Arc::new(KnownItems::default());
         fill(&known, 10);
         assert!(known.first().unwrap().missed() && known.is_due() && !known.is_contended());
         fill(&known, 10_000);

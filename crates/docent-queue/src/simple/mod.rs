@@ -4,5 +4,5 @@ mod known;
 mod simple_queue;
 mod take;
 
-use known::Known;
+use known::KnownItems;
 pub use simple_queue::{PREFIX, SimpleQueue};

@@ -1,4 +1,4 @@
-use super::Known;
+use super::KnownItems;
 use super::known::Listing;
 use bytes::Bytes;
 use docent_core::recipe::{NodePath, debug_handle};
@@ -12,40 +12,41 @@ use tokio::time::Instant;
 
 /// Text before an item's number.
 pub const PREFIX: &str = "qn-";
-/// Bytes of a request besides an item's bytes and its path.
+/// Bytes of a request other than the item's bytes and its path.
 const FIELDS: usize = 1024;
 
-/// The queue of ZooKeeper's documentation: nodes `qn-0000000000` with the bytes of an item, taken by deleting
-/// them. Curator's `SimpleDistributedQueue` and Docent share the items of one path.
+/// The queue of ZooKeeper's documentation: nodes `qn-0000000000` that hold the bytes of an item and are taken
+/// by deleting them. Curator's `SimpleDistributedQueue` and Docent share the items of one path.
 ///
 /// # Guarantees
-/// At most once: an item is deleted before it is returned, so that it is lost when its consumer dies before
-/// it worked on it. Puts and takes of this class are exact: a lost reply neither doubles an item nor loses it
-/// on the way.
+/// At most once: an item is deleted before it is returned, so it is lost if its consumer exits before it has
+/// processed the item. Puts and takes of this type are exact: a lost reply neither duplicates nor loses an
+/// item.
 ///
 /// # Caveats
-/// Every item that is put wakes everybody who waits, and all of them list the queue; one listing is enough
-/// for many takes of items that were there before. Items that nobody can read are in the way. There is no
-/// capacity, no counting of deliveries, no dead letters. Curator's own puts and takes may double or lose an
-/// item when a reply is lost. For all of that there is [`Queue`](crate::Queue).
+/// Every put wakes all waiting consumers, and each of them lists the queue. Items that are already in a
+/// listing are taken without another one. The queue does not decode items: an item that its consumer cannot
+/// decode is already deleted. There is no capacity, no counting of deliveries, and no dead letters. Curator's
+/// own puts and takes may duplicate or lose an item if a reply is lost. [`Queue`](crate::Queue) has none of
+/// these limitations in its native layout.
 #[derive(Clone)]
 pub struct SimpleQueue {
     pub(super) client: Client,
     pub(super) path: NodePath,
-    /// The items that are left of the last listing.
-    pub(super) known: Arc<Known>,
+    /// Remaining items of the last listing.
+    pub(super) known: Arc<KnownItems>,
 }
 
 impl SimpleQueue {
-    /// The queue at `path`. It need not exist yet.
+    /// Creates a handle for the queue at `path`, which does not have to exist yet.
     ///
     /// # Errors
-    /// `InvalidInput` when the path breaks a rule or is the root.
+    /// `InvalidInput` if the path breaks a rule or is the root.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
         Ok(Self { client: client.clone(), path: NodePath::new("queue", path)?, known: Arc::default() })
     }
 
-    /// The path, as it was given.
+    /// Returns the path that was passed to the constructor.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -53,9 +54,9 @@ impl SimpleQueue {
     /// Puts an item at the end, exactly once. For users of Curator: `offer`.
     ///
     /// # Errors
-    /// `TooLarge`, `NoAuth`, `Timeout`, `Closed`; `OutcomeUnknown` when it could not be found out whether it
-    /// is there. `SequenceExhausted` when the path has given out all its numbers: delete the empty queue's
-    /// node, and the numbers start at 0 again.
+    /// `TooLarge`, `NoAuth`, `Timeout`, `Closed`; `OutcomeUnknown` if the client could not find out whether
+    /// the item was put. `SequenceExhausted` if the path has used all its sequence numbers: delete the empty
+    /// queue's node, and the numbers start at 0 again.
     ///
     /// # Cancel safety
     /// This method is *not* cancel safe: the item may have been put.
@@ -74,7 +75,7 @@ impl SimpleQueue {
                     Err(error) if error.kind() == ErrorKind::NoNode => {
                         queue.client.ensure_parent(&path).await?;
                     }
-                    // The counter sticks at its end: an item with the last number is still in the queue.
+                    // The counter stays at its maximum: an item with the last number is still in the queue.
                     Err(error)
                         if error.kind() == ErrorKind::NodeExists && !planted!(CounterEndIsNodeExists) =>
                     {
@@ -87,55 +88,55 @@ impl SimpleQueue {
         })
     }
 
-    /// Takes the first item, and waits for one.
+    /// Takes the first item, waiting as long as necessary.
     ///
     /// # Errors
-    /// `NoAuth`, `Timeout`, `Closed`. `OutcomeUnknown` when an item was being deleted and it could not be
-    /// found out whether it is: then it is there still, or lost.
+    /// `NoAuth`, `Timeout`, `Closed`. `OutcomeUnknown` if an item was being deleted and the client could not
+    /// find out whether the delete was applied: the item is still in the queue, or lost.
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: an item may have been deleted. [`take_timeout`](Self::take_timeout)
-    /// gives up without that.
+    /// This method is *not* cancel safe: an item may have been deleted. Use
+    /// [`take_timeout`](Self::take_timeout) to stop waiting without this risk.
     pub fn take(&self) -> impl Future<Output = Result<Bytes, Error>> + Send + use<> {
         let queue = self.clone();
         async move {
             loop {
-                if let Some(item) = queue.take_by(None).await? {
+                if let Some(item) = queue.take_until(None).await? {
                     return Ok(item);
                 }
             }
         }
     }
 
-    /// As [`take`](Self::take), but waits for an item at most for `timeout`; `None` when there was none. For
-    /// users of Curator: `poll`.
+    /// Takes the first item like [`take`](Self::take), waiting for at most `timeout`. Returns `None` if there
+    /// was no item. For users of Curator: `poll`.
     ///
     /// # Errors
-    /// As [`take`](Self::take).
+    /// Those of [`take`](Self::take).
     ///
     /// # Cancel safety
-    /// As [`take`](Self::take).
+    /// This method is *not* cancel safe: an item may have been deleted.
     pub fn take_timeout(
         &self,
         timeout: Duration,
     ) -> impl Future<Output = Result<Option<Bytes>, Error>> + Send + use<> {
         let queue = self.clone();
-        async move { queue.take_by(Instant::now().checked_add(timeout)).await }
+        async move { queue.take_until(Instant::now().checked_add(timeout)).await }
     }
 
     /// Takes the first item if there is one.
     ///
     /// # Errors
-    /// As [`take`](Self::take).
+    /// Those of [`take`](Self::take).
     ///
     /// # Cancel safety
-    /// As [`take`](Self::take).
+    /// This method is *not* cancel safe: an item may have been deleted.
     pub fn try_take(&self) -> impl Future<Output = Result<Option<Bytes>, Error>> + Send + use<> {
         let queue = self.clone();
         async move { queue.take_now().await }
     }
 
-    /// The first item, which stays.
+    /// Returns the first item, without removing it.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`.
@@ -154,7 +155,7 @@ impl SimpleQueue {
         }
     }
 
-    /// Number of items.
+    /// Returns the number of items.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`.
@@ -166,10 +167,10 @@ impl SimpleQueue {
         async move { Ok(queue.list().await?.names.len()) }
     }
 
-    /// True when there is none.
+    /// Returns whether the queue has no items.
     ///
     /// # Errors
-    /// As [`len`](Self::len).
+    /// Those of [`len`](Self::len).
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -183,8 +184,8 @@ impl SimpleQueue {
     }
 
     pub(super) async fn list(&self) -> Result<Listing, Error> {
-        let asked = self.known.taken();
-        Ok(Listing::new(present(self.client.children(&self.path).await)?, asked))
+        let requested_after = self.known.taken();
+        Ok(Listing::new(present(self.client.children(&self.path).await)?, requested_after))
     }
 
     pub(super) async fn read(&self, name: &str) -> Result<Option<Node>, Error> {
@@ -192,14 +193,14 @@ impl SimpleQueue {
     }
 }
 
-/// As others do it: by name, not by number.
+/// Returns the items ordered by name and not by number, as other clients of such queues do.
 pub(super) fn in_order(mut names: Vec<String>) -> Vec<String> {
     names.retain(|name| name.starts_with(PREFIX));
     names.sort_unstable();
     names
 }
 
-/// `None` for a missing node.
+/// Maps a missing node to `None`.
 fn present<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     match result {
         Ok(value) => Ok(Some(value)),

@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use futures_util::future::try_join_all;
 use tokio::time::Instant;
 
-/// Attempts in vain after which it is found out how many items of a long queue are gone.
+/// Number of failed attempts after which the process checks how many items of a long queue are deleted.
 const SKIP_AFTER: usize = 3;
 
 impl SimpleQueue {
@@ -19,13 +19,13 @@ impl SimpleQueue {
         self.take_known(true).await
     }
 
-    /// Only the waiting is under the deadline: an item that is being deleted is returned.
-    pub(super) async fn take_by(&self, deadline: Option<Instant>) -> Result<Option<Bytes>, Error> {
+    /// Only the wait is bounded by the deadline: an item that is being deleted is still returned.
+    pub(super) async fn take_until(&self, deadline: Option<Instant>) -> Result<Option<Bytes>, Error> {
         if let Some(item) = self.take_known_unless_due().await? {
             return Ok(Some(item));
         }
-        // What the stream reads was asked for after what it emitted before.
-        let mut asked = self.known.taken();
+        // Each listing of the stream was requested after the previous one was yielded.
+        let mut requested_after = self.known.taken();
         let mut folder = self.client.watch_children(&self.path)?;
         loop {
             let listed = tokio::select! {
@@ -36,10 +36,10 @@ impl SimpleQueue {
             };
             match listed {
                 Some(Some(listed)) => {
-                    self.known.fill(Listing::new(listed?, asked));
-                    asked = self.known.taken();
+                    self.known.fill(Listing::new(listed?, requested_after));
+                    requested_after = self.known.taken();
                 }
-                // The stream ends with the client: this says so.
+                // The stream ends when the client is closed; this request returns the matching error.
                 Some(None) => self.known.fill(self.list().await?),
                 None => {}
             }
@@ -49,7 +49,7 @@ impl SimpleQueue {
         }
     }
 
-    /// Takes the first of the known items that is there, without a listing.
+    /// Takes the first known item that still exists, without a listing.
     async fn take_known_unless_due(&self) -> Result<Option<Bytes>, Error> {
         if self.known.is_due() {
             return Ok(None);
@@ -60,7 +60,7 @@ impl SimpleQueue {
         self.take_known(false).await
     }
 
-    /// Takes the first of the known items that is there; of those that are `listed` just now, all are tried.
+    /// Takes the first known item that still exists. If the items were just `listed`, tries all of them.
     async fn take_known(&self, listed: bool) -> Result<Option<Bytes>, Error> {
         let mut in_vain = 0;
         while let Some(candidate) = self.known.first() {
@@ -79,16 +79,17 @@ impl SimpleQueue {
         Ok(None)
     }
 
-    /// Takes an item; `None` when it is gone.
+    /// Takes an item. Returns `None` if it was deleted.
     async fn take_one(&self, name: &str) -> Result<Option<Bytes>, Error> {
         while let Some(node) = self.read(name).await? {
             let delete = self.client.transaction().delete(&self.item(name), node.stat.version);
-            // Exact: after a lost reply it must be certain whether this consumer took the item (decision 11).
+            // An exact write: after a lost reply it must be certain whether this consumer took the item
+            // (decision 11).
             match delete.commit_exactly().await {
                 Ok(_) => return Ok(Some(node.data)),
                 Err(error) if error.kind() == ErrorKind::NoNode => break,
-                // Somebody wrote to the item: it is read again, because the deleted data must be the returned
-                // data.
+                // The item's data was changed meanwhile. It is read again, because the returned data must be
+                // the deleted data.
                 Err(error) if error.kind() == ErrorKind::BadVersion => {}
                 Err(error) => return Err(error),
             }
@@ -96,13 +97,13 @@ impl SimpleQueue {
         Ok(None)
     }
 
-    /// Finds out how many of the first items of a long queue others have taken.
+    /// Finds out how many of the first items of a long queue other consumers have taken.
     async fn skip_taken(&self) -> Result<(), Error> {
         let marks = self.known.marks();
-        let looks = marks.iter().map(|name| async { self.client.exists(&self.item(name)).await });
-        let found = try_join_all(looks).await?;
-        let gone: Vec<_> = found.into_iter().map(|item| item.is_none()).collect();
-        self.known.forget_gone(&marks, &gone);
+        let checks = marks.iter().map(|name| async { self.client.exists(&self.item(name)).await });
+        let stats = try_join_all(checks).await?;
+        let deleted: Vec<_> = stats.into_iter().map(|item| item.is_none()).collect();
+        self.known.forget_deleted(&marks, &deleted);
         Ok(())
     }
 }

@@ -1,14 +1,14 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Most items that are claimed in one write.
+/// Maximum number of items that are claimed in one write.
 pub(crate) const MOST: usize = 1000;
 
-/// Number of items that the next write claims at most.
+/// Maximum number of items that the next write claims.
 ///
-/// Claims whose items cannot be read are given back. The next write is for half of them: so one item that may
-/// not be read keeps nobody from those before it, and a slow link gets as many as it can carry. Each claim
-/// that is read doubles the number again. While it is less than [`MOST`] claims do not count as hand-outs, or
-/// items would be used up that nobody got.
+/// Claims whose items cannot be read are given back, and the next write claims half as many. Therefore an
+/// unreadable item does not block the items before it, and a slow connection gets as many items as it can
+/// transfer. Each claim that is read doubles the number again. While the number is below [`MOST`], claims do
+/// not count as deliveries; otherwise items that no consumer got would use up their deliveries.
 #[derive(Debug)]
 pub(crate) struct ClaimSize(AtomicUsize);
 
@@ -23,17 +23,17 @@ impl ClaimSize {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// True while claims count as hand-outs.
+    /// Returns whether claims count as deliveries.
     pub(crate) fn counts(&self) -> bool {
         self.most() == MOST
     }
 
-    /// Takes note that so many items were claimed, or may be, and could not be read.
+    /// Records that `items` items were claimed, or may have been, and could not be read.
     pub(crate) fn unread(&self, items: usize) {
         self.0.store((items / 2).max(1), Ordering::Relaxed);
     }
 
-    /// Takes note that items were claimed and read.
+    /// Records that items were claimed and read.
     pub(crate) fn read(&self) {
         self.0.store((2 * self.most()).min(MOST), Ordering::Relaxed);
     }

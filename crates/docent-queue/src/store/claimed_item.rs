@@ -8,19 +8,19 @@ use docent_core::recipe::Hold;
 pub(crate) struct ClaimedItem {
     pub(crate) hold: Hold,
     pub(crate) name: String,
-    /// Its node, as it was read after the claim.
+    /// Node of the item, as read after the claim.
     pub(crate) node: Node,
-    /// True once it is handed out, which is counted.
+    /// Whether the item was handed out, which is counted.
     pub(crate) handed_out: bool,
-    /// Number of hand-outs that were counted since the node was read.
+    /// Number of deliveries that were counted since the node was read.
     pub(crate) counted_since: u32,
-    /// `None` for one under the lock of the ordered mode.
+    /// Record of the own claim; `None` for an item under the lock of the ordered mode.
     pub(crate) own: Option<OwnClaim>,
 }
 
 impl ClaimedItem {
-    /// Number of times it was handed out, with this one where that is counted already. `None` where nothing
-    /// is counted.
+    /// Returns the number of deliveries, including this one if it is already counted. Returns `None` if
+    /// deliveries are not counted.
     pub(crate) fn deliveries(&self, paths: &Paths) -> Option<u32> {
         paths.counts().then(|| {
             let base = paths.unframe(&self.node.data).map_or(0, |(base, _)| base);
@@ -29,7 +29,7 @@ impl ClaimedItem {
         })
     }
 
-    /// Number of times it was handed out before this one; 0 where nothing is counted.
+    /// Returns the number of earlier deliveries; 0 if deliveries are not counted.
     pub(crate) fn handed_out_before(&self, paths: &Paths) -> u32 {
         self.deliveries(paths).unwrap_or(0).saturating_sub(u32::from(self.handed_out))
     }

@@ -1,7 +1,8 @@
 use docent_core::recipe::ensure_node;
 use docent_core::{Client, CreateMode, Error};
 
-/// As [`ensure_folder`], for a folder that mostly is there: a look costs the leader nothing.
+/// Creates a folder like [`ensure_folder`], for a folder that usually exists: a read costs the leader
+/// nothing.
 pub(crate) async fn ensure_known_folder(client: &Client, path: &str) -> Result<(), Error> {
     match client.exists(path).await? {
         Some(_) => Ok(()),
@@ -9,7 +10,8 @@ pub(crate) async fn ensure_known_folder(client: &Client, path: &str) -> Result<(
     }
 }
 
-/// Creates the folder `path`, if it is missing, as one that stays: the numbers of items go on increasing.
+/// Creates the folder `path` if it is missing, as a persistent node, so that the numbers of items keep
+/// increasing.
 pub(crate) async fn ensure_folder(client: &Client, path: &str) -> Result<(), Error> {
     ensure_node(client, path, CreateMode::Persistent).await
 }

@@ -2,11 +2,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Number of items of a stream that one write hands out.
 ///
-/// An item counts as handed out before its consumer has it, so that an item which kills the process is
-/// counted. A write for each item would cost as much as its acknowledgement. So a process begins with one
-/// item, and each write hands out twice as many as the last one: an item that kills the process is the first
-/// of a new process, and those behind it are counted without reason once at most. An item that no call asks
-/// for in time begins that again.
+/// An item is counted as handed out before its consumer has it, so that an item that crashes the process is
+/// counted. A write for each item would cost as much as its acknowledgement. Therefore a process starts with
+/// one item, and each write hands out twice as many as the last one. An item that crashes the process is then
+/// the first item of the restarted process, and the items behind it are counted wrongly at most once. If no
+/// call asks for an item in time, the number starts at one again.
 #[derive(Debug)]
 pub(crate) struct HandOutSize(AtomicUsize);
 
@@ -21,13 +21,13 @@ impl HandOutSize {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Notes that a write has handed out items of a stream that claims `prefetch` items at a time.
+    /// Records that a write has handed out items of a stream that claims `prefetch` items at a time.
     pub(crate) fn grow(&self, prefetch: usize) {
         self.0.store((2 * self.get()).min(prefetch.max(1)), Ordering::Relaxed);
     }
 
-    /// Notes that an item was handed out and no call asked for it, or that a write failed.
-    pub(crate) fn unasked(&self) {
+    /// Records that an item was handed out and no call asked for it, or that a write failed.
+    pub(crate) fn reset(&self) {
         self.0.store(1, Ordering::Relaxed);
     }
 }
@@ -47,7 +47,7 @@ mod tests {
             })
             .collect();
         assert_eq!(sizes, [1, 2, 4, 6, 6]);
-        size.unasked();
+        size.reset();
         assert_eq!(size.get(), 1);
         size.grow(0);
         assert_eq!(size.get(), 1);

@@ -9,46 +9,46 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Bytes of a request besides an item's bytes and its path, and besides the header that is written when it
-/// goes to the dead letters.
+/// Bytes of a request other than the item's bytes and its path, and other than the header that is added when
+/// the item is moved to the dead letters.
 const FIELDS: usize = 4096;
 
-/// Number from which on a warning is due: half of the numbers are used up.
+/// First number for which a warning is logged: half of the numbers are used.
 const WARN_FROM: i32 = 1 << 30;
 
-/// How often the folder is made anew before that is an error.
+/// Maximum number of attempts to create the folder during a put.
 const ROUNDS: u32 = 3;
 
-/// A listing of a queue: its items, and which of them are claimed.
+/// Listing of a queue: its items, and which of them are claimed.
 pub(crate) struct Listing {
-    /// The transaction that made the folder of the items; 0 where there is none.
+    /// Transaction that created the folder of the items; 0 if there is no folder.
     pub(crate) folder: i64,
     pub(crate) items: Vec<ItemName>,
-    /// The names of items that are claimed.
+    /// Names of the claimed items.
     pub(crate) claimed: HashSet<String>,
 }
 
-/// Place that an item is put at.
+/// Place of an item that is put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Place {
+pub(crate) struct ItemPlace {
     pub(crate) priority: i32,
-    /// Time from which on it may be handed out, in milliseconds since the Unix epoch.
+    /// Time from which the item may be handed out, in milliseconds since the Unix epoch.
     pub(crate) due: Option<u64>,
 }
 
-/// Items of a queue at the servers, to list and to put, without regard to what they are.
+/// Items of a queue at the servers, in encoded form, to list and to put.
 pub(crate) struct Items {
     client: Client,
     path: String,
     paths: Arc<Paths>,
-    /// How many items there may be.
+    /// Maximum number of items.
     capacity: Option<usize>,
     room: Room,
-    /// Set when numbers are nearly used up.
+    /// Whether the sequence numbers are nearly used up.
     exhausted: AtomicBool,
-    /// Set when children that are no items were reported.
+    /// Whether children that are not items were reported.
     reported: AtomicBool,
-    /// Set when another queue with the same lock path was reported.
+    /// Whether another queue with the same lock path was reported.
     shared: AtomicBool,
 }
 
@@ -66,16 +66,18 @@ impl Items {
         }
     }
 
-    /// The items and the claims, in one trip. A queue that does not exist is empty.
+    /// Lists the items and the claims, in one round trip. A queue that does not exist is empty.
     pub(crate) async fn list(&self) -> Result<Listing, Error> {
-        // In this order: a claim that is not listed was not there when the items were.
+        // The order matters: a claim that is missing from the listing did not exist when the items were
+        // listed.
         let folders = [&*self.paths.items, &self.paths.claims];
         let mut listed = children_of_all(&self.client, &folders).await?.into_iter();
         let (items, claims) = (listed.next().flatten(), listed.next().flatten());
         Ok(self.listed(items, claims))
     }
 
-    /// As [`list`](Self::list), with the names of the places in the line of idle consumers.
+    /// Lists like [`list`](Self::list), and also returns the names of the places in the line of idle
+    /// consumers.
     pub(crate) async fn list_with_line(&self) -> Result<(Vec<String>, Listing), Error> {
         let folders = [&*self.paths.idle, &self.paths.items, &self.paths.claims];
         let mut listed = children_of_all(&self.client, &folders).await?.into_iter();
@@ -96,24 +98,28 @@ impl Items {
             && !self.shared.swap(true, Ordering::Relaxed)
         {
             let (path, lock_path) = (&self.path, &self.paths.claims);
+            // Event: Two queues in Curator's layout use the same lock path. Items with the same number
+            // exclude each other, so consumers wait without need.
+            // Action: Give each queue its own lock path.
             tracing::warn!(%path, %lock_path, %other, "another queue uses the same lock path; items with the same number exclude each other");
         }
     }
 
-    /// Names of the items that are claimed.
+    /// Returns the names of the claimed items.
     pub(crate) async fn claimed(&self) -> Result<HashSet<String>, Error> {
         let claims = children_of_all(&self.client, &[&self.paths.claims]).await?;
         Ok(names(claims.into_iter().next().flatten()))
     }
 
-    /// Whether each of the items with these names is gone, in one trip.
-    pub(crate) async fn are_gone(&self, names: &[String]) -> Result<Vec<bool>, Error> {
-        let looks = names.iter().map(|name| async { self.client.exists(&self.paths.item(name)).await });
-        let found = futures_util::future::try_join_all(looks).await?;
-        Ok(found.into_iter().map(|item| item.is_none()).collect())
+    /// Returns for each name whether the item was deleted, in one round trip.
+    pub(crate) async fn are_deleted(&self, names: &[String]) -> Result<Vec<bool>, Error> {
+        let checks = names.iter().map(|name| async { self.client.exists(&self.paths.item(name)).await });
+        let stats = futures_util::future::try_join_all(checks).await?;
+        Ok(stats.into_iter().map(|item| item.is_none()).collect())
     }
 
-    /// Makes a listing of the folder's children. Those that are no items are ignored, and reported once.
+    /// Creates a listing from the folder's children. Children that are not items are ignored, and reported
+    /// once.
     pub(crate) fn listing(&self, folder: Option<Children>, claimed: HashSet<String>) -> Listing {
         let Some(Children { names, stat, .. }) = folder else {
             return Listing { folder: 0, items: Vec::new(), claimed };
@@ -122,17 +128,21 @@ impl Items {
         let items: Vec<_> = names.into_iter().filter_map(|name| self.paths.parse(name)).collect();
         if items.len() < count && !self.reported.swap(true, Ordering::Relaxed) {
             let foreign = count - items.len();
-            tracing::warn!(path = %self.path, foreign, "the queue has children that are no items: ignored");
+            // Event: The folder of a queue contains nodes that are not items of this queue; the field
+            // `foreign` has their number. They are ignored. This is logged once per queue handle.
+            // Action: Find out which program writes to the queue's path, or whether consumers use another
+            // layout.
+            tracing::warn!(path = %self.path, foreign, "the queue's folder contains nodes that are not items; ignoring them");
         }
         Listing { folder: stat.czxid, items, claimed }
     }
 
-    /// Largest item in bytes.
+    /// Returns the maximum size of an item in bytes.
     pub(crate) fn max_item(&self) -> usize {
         self.client.max_request().saturating_sub(FIELDS + 2 * self.path.len())
     }
 
-    /// The node's data for an item.
+    /// Returns the node's data for an item.
     pub(crate) fn frame(&self, item: &Bytes) -> Result<Bytes, PutError> {
         let limit = self.max_item();
         let framed = (item.len() <= limit).then(|| self.paths.frame(item, 0)).flatten();
@@ -140,13 +150,18 @@ impl Items {
     }
 
     /// Puts all of `nodes` in one step, or none.
-    pub(crate) async fn put(&self, nodes: &[Bytes], place: Place, mode: CreateMode) -> Result<(), PutError> {
-        self.takes(nodes.len()).await?;
+    pub(crate) async fn put(
+        &self,
+        nodes: &[Bytes],
+        place: ItemPlace,
+        mode: CreateMode,
+    ) -> Result<(), PutError> {
+        self.check_put(nodes.len()).await?;
         let mut round = 1;
         loop {
             let transaction = self.add(self.client.transaction(), nodes, place, mode);
-            // Exact: after a lost reply a second put is safe only if the first one cannot be applied any more
-            // (decision 11).
+            // An exact write: after a lost reply, a second put is safe only if the first one can no longer be
+            // applied (decision 11).
             match transaction.commit_exactly().await {
                 Ok(results) => {
                     if let Some(TransactionResult::Created(last)) =
@@ -154,7 +169,8 @@ impl Items {
                     {
                         self.note_number(&last.path);
                     }
-                    tracing::debug!(path = %self.path, items = nodes.len(), "items put");
+                    // Event: The client put items into a queue; the field `items` has their number.
+                    tracing::debug!(path = %self.path, items = nodes.len(), "put items into the queue");
                     return Ok(());
                 }
                 Err(error) if error.kind() == ErrorKind::NoNode && round < ROUNDS => {
@@ -172,14 +188,14 @@ impl Items {
         &self,
         transaction: Transaction,
         nodes: &[Bytes],
-        place: Place,
+        place: ItemPlace,
         mode: CreateMode,
     ) -> Transaction {
         let path = self.paths.new_item(place.priority, place.due);
         nodes.iter().fold(transaction, |transaction, node| transaction.create(&path, node.clone(), mode))
     }
 
-    /// Moves the item that is held by `hold` to another place, in one step, with its number of deliveries.
+    /// Moves the item of `hold` to another place, in one step. The item keeps its number of deliveries.
     pub(crate) async fn move_to(
         &self,
         operation: &'static str,
@@ -187,15 +203,15 @@ impl Items {
         name: &str,
         node: &Bytes,
         deliveries: Option<u32>,
-        place: Place,
+        place: ItemPlace,
     ) -> Result<(), Error> {
         let node = self.moved(node, deliveries);
         let put = self.add(self.client.transaction(), &[node], place, CreateMode::PersistentSequential);
         hold.end_with(operation, &[self.paths.item(name)], put).await.map(drop)
     }
 
-    /// Gives the item that is held by `hold` back to its place, in one step, with its number of deliveries.
-    /// It is handed out from the time `until` on.
+    /// Gives the item of `hold` back to its place, in one step. The item keeps its number of deliveries, and
+    /// may be handed out from the time `until`.
     pub(crate) async fn delay(
         &self,
         hold: Hold,
@@ -210,15 +226,15 @@ impl Items {
         hold.end_with("give back", &[self.paths.item(name)], put).await.map(drop)
     }
 
-    /// Data of the node that replaces `node`, of an item that was handed out so many times.
+    /// Returns the data of the node that replaces `node`, with the item's number of deliveries.
     fn moved(&self, node: &Bytes, deliveries: Option<u32>) -> Bytes {
         let base = deliveries.map_or(0, |count| i32::try_from(count).unwrap_or(i32::MAX));
         let framed = self.paths.unframe(node).ok().and_then(|(_, item)| self.paths.frame(&item, base));
         framed.unwrap_or_else(|| node.clone())
     }
 
-    /// Looks whether there are numbers and room for `more` items.
-    pub(crate) async fn takes(&self, more: usize) -> Result<(), PutError> {
+    /// Checks whether there are sequence numbers and room for `more` items.
+    pub(crate) async fn check_put(&self, more: usize) -> Result<(), PutError> {
         self.has_numbers().await?;
         self.has_room(more).await
     }
@@ -229,13 +245,13 @@ impl Items {
             if folder.is_some_and(|folder| is_exhausted(children_ever(&folder))) {
                 return Err(PutError::SequenceExhausted);
             }
-            // The queue was reset, perhaps by another process.
+            // The queue was reset, possibly by another process.
             self.exhausted.store(false, Ordering::Release);
         }
         Ok(())
     }
 
-    /// Looks whether `more` items fit in.
+    /// Checks whether the queue has room for `more` items.
     async fn has_room(&self, more: usize) -> Result<(), PutError> {
         let Some(capacity) = self.capacity else { return Ok(()) };
         if self.room.take(more) {
@@ -249,17 +265,17 @@ impl Items {
         Ok(())
     }
 
-    /// Number of items.
+    /// Returns the number of items.
     pub(crate) async fn length(&self) -> Result<usize, Error> {
         Ok(self.client.exists(&self.paths.items).await?.map_or(0, |folder| folder.num_children))
     }
 
-    /// Forgets that numbers were nearly used up: they begin anew.
-    pub(crate) fn numbers_begin_anew(&self) {
+    /// Records that the sequence numbers start again, so that they are no longer nearly used up.
+    pub(crate) fn numbers_restart(&self) {
         self.exhausted.store(false, Ordering::Release);
     }
 
-    /// Looks at the number that the servers gave to the item at `path`.
+    /// Checks the number that the servers gave to the item at `path`.
     fn note_number(&self, path: &str) {
         let name = path.rsplit('/').next().unwrap_or_default();
         let number = self.paths.parse(name.to_owned()).map_or(-1, |item| item.number);
@@ -267,7 +283,10 @@ impl Items {
             self.exhausted.store(true, Ordering::Release);
         }
         if number >= WARN_FROM {
-            tracing::warn!(path = %self.path, number, "less than half of the queue's numbers is left");
+            // Event: More than half of the sequence numbers of a queue are used. Once they are nearly used
+            // up, puts fail.
+            // Action: Plan a `reset` of the queue at a time when it is empty.
+            tracing::warn!(path = %self.path, number, "more than half of the queue's sequence numbers are used");
         }
     }
 }
@@ -276,17 +295,17 @@ fn names(claims: Option<Children>) -> HashSet<String> {
     claims.map(|claims| claims.names.into_iter().collect()).unwrap_or_default()
 }
 
-/// True when the number of the next item would be among the last: servers number items by how many children
-/// their folder ever had.
+/// Returns whether the number of the next item would be among the last. Servers number items by how many
+/// children their folder ever had.
 fn is_exhausted(children_ever: u32) -> bool {
     i32::try_from(children_ever).map_or(true, is_in_danger_zone)
 }
 
-/// Number of children that a node ever had. For an item that is the number of hand-outs that were counted:
-/// each made and deleted one child.
+/// Returns the number of children that a node ever had. For an item, this is the number of counted
+/// deliveries: each created and deleted one child.
 pub(crate) fn children_ever(node: &Stat) -> u32 {
-    // `cversion` counts children that came and children that went, so half of the sum is the number of claims
-    // (decision 8).
+    // `cversion` counts created and deleted children, so half of the sum is the number of claims (decision
+    // 8).
     let children = u32::try_from(node.num_children).unwrap_or(u32::MAX);
     node.cversion.cast_unsigned().wrapping_add(children) / 2
 }

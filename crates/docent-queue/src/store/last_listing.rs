@@ -2,23 +2,23 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long others are expected to take the same items, once they did.
+/// Time for which other processes are expected to keep taking the same items, after they once did.
 const CONTENDED: Duration = Duration::from_millis(500);
-/// How long a listing is used for each of its items, so that long listings are rare: for 100,000 items 5 s.
+/// Time per item for which a listing is used, so that long listings are rare: 5 s for 100,000 items.
 const FRESH_PER_ITEM: Duration = Duration::from_micros(50);
-/// Items up to which a new listing costs less than an attempt in vain.
+/// Number of items up to which a new listing costs less than a failed attempt.
 const SHORT: usize = 200;
-/// Items from which on a listing costs more than several attempts in vain.
+/// Number of items from which a listing costs more than several failed attempts.
 const LONG: usize = 1_000;
-/// Items that are looked at to find out how many of the first are taken.
+/// Number of items that are checked to find out how many of the first items are taken.
 const MARKS: usize = 6;
 
-/// Items that may be free, as the last listing showed them and attempts since: first in first.
+/// Items that may be free, in order, according to the last listing and the attempts since.
 #[derive(Debug)]
 pub(crate) struct LastListing<I> {
     items: VecDeque<I>,
     listed: Option<Listed>,
-    /// Time until which others are expected to take the same items.
+    /// Time until which other processes are expected to take the same items.
     contended: Option<Instant>,
 }
 
@@ -31,7 +31,7 @@ struct Listed {
 }
 
 impl Listed {
-    /// For how long it is used, for what it costs.
+    /// Returns how long the listing should be used, in view of its cost.
     fn worth(self) -> Duration {
         FRESH_PER_ITEM.saturating_mul(u32::try_from(self.items).unwrap_or(u32::MAX))
     }
@@ -44,19 +44,19 @@ impl<I> Default for LastListing<I> {
 }
 
 impl<I: AsRef<str>> LastListing<I> {
-    /// Takes a listing of items in their order.
+    /// Takes over a listing of items in their order.
     pub(crate) fn fill(&mut self, items: Vec<I>) {
         self.listed = Some(Listed { at: Instant::now(), items: items.len() });
         self.items = items.into();
     }
 
-    /// Forgets the listing, and not that others take the same items.
+    /// Forgets the listing, but not whether other processes take the same items.
     pub(crate) fn clear(&mut self) {
         self.items = VecDeque::new();
         self.listed = None;
     }
 
-    /// Number of items that were free when they were listed.
+    /// Returns the number of items that were free at the time of the listing.
     pub(crate) fn listed_items(&self) -> usize {
         self.listed.map_or(0, |listed| listed.items)
     }
@@ -65,62 +65,62 @@ impl<I: AsRef<str>> LastListing<I> {
         self.items.is_empty()
     }
 
-    /// True when it is time to list again, although there may be items left: after `fresh`, or after the
-    /// time that the listing is worth.
+    /// Returns whether the items have to be listed again, although there may be items left: after `fresh`, or
+    /// after the time that corresponds to the listing's cost, whichever is longer.
     pub(crate) fn is_old(&self, now: Instant, fresh: Duration) -> bool {
         self.listed.is_none_or(|listed| now.duration_since(listed.at) >= fresh.max(listed.worth()))
     }
 
-    /// True when it may be listed again for the sake of one item.
+    /// Returns whether the items may be listed again for the sake of one item.
     pub(crate) fn may_be_listed(&self, now: Instant) -> bool {
         self.items.len() <= SHORT
             || self.listed.is_none_or(|listed| now.duration_since(listed.at) >= listed.worth())
     }
 
-    /// True when a new listing costs more than several attempts in vain.
+    /// Returns whether a new listing costs more than several failed attempts.
     pub(crate) fn is_long(&self) -> bool {
         self.items.len() >= LONG
     }
 
-    /// Notes that others take the same items.
+    /// Records that other processes take the same items.
     pub(crate) fn contend(&mut self) {
         self.contended = Some(Instant::now() + CONTENDED);
     }
 
-    /// True when others are expected to take the same items.
+    /// Returns whether other processes are expected to take the same items.
     pub(crate) fn is_contended(&self, now: Instant) -> bool {
         self.contended.is_some_and(|until| now < until)
     }
 
-    /// The first `count`.
+    /// Returns the first `count` items.
     pub(crate) fn first(&self, count: usize) -> Vec<String> {
         self.items.iter().take(count).map(|item| item.as_ref().to_owned()).collect()
     }
 
-    /// Takes the first one away.
+    /// Removes the first item.
     pub(crate) fn pop(&mut self) -> Option<I> {
         self.items.pop_front()
     }
 
-    /// Forgets the first `count`.
+    /// Removes the first `count` items.
     pub(crate) fn taken(&mut self, count: usize) {
         self.items.drain(..count.min(self.items.len()));
     }
 
-    /// Forgets the item with this name: it is not free.
+    /// Removes the item with this name, because it is not free.
     pub(crate) fn forget(&mut self, name: &str) {
         let index = self.items.iter().position(|item| item.as_ref() == name);
         index.map(|index| self.items.remove(index));
     }
 
-    /// Forgets those of the first `count` that are not `kept`.
+    /// Removes those of the first `count` items for which `is_kept` returns false.
     pub(crate) fn retain_first(&mut self, count: usize, is_kept: impl Fn(&str) -> bool) {
         let first = self.items.len().min(count);
         let kept: Vec<_> = self.items.drain(..first).filter(|item| is_kept(item.as_ref())).collect();
         kept.into_iter().rev().for_each(|item| self.items.push_front(item));
     }
 
-    /// Names of items from the first one on, each twice as far as the one before; none where a listing is
+    /// Returns the names of items at the positions 0, 1, 3, 7 and so on. Returns no names if a listing is
     /// cheaper.
     pub(crate) fn marks(&self) -> Vec<String> {
         let marks =
@@ -128,21 +128,24 @@ impl<I: AsRef<str>> LastListing<I> {
         marks.map(|item| item.as_ref().to_owned()).collect()
     }
 
-    /// Forgets the items up to the last of the first `marks` that are all taken. Items are taken in their
-    /// order: those between two that are taken are taken, too, but for one that came back.
+    /// Removes the items up to the last one of the leading `marks` that are all taken. Because items are
+    /// taken in order, the items between two taken items are taken as well, except for an item that came
+    /// back.
     pub(crate) fn forget_taken(&mut self, marks: &[String], is_taken: impl Fn(usize, &str) -> bool) {
-        // Another call may have taken from the front since the marks were made, or listed the items anew.
-        let is_there =
-            |index, name: &String| self.items.get(mark(index)).is_some_and(|it| it.as_ref() == name);
-        let is_gone = |(index, name): &(usize, &String)| is_there(*index, name) && is_taken(*index, name);
-        if let Some(last) = marks.iter().enumerate().take_while(is_gone).count().checked_sub(1) {
+        // Another call may have taken items from the front since the marks were read, or may have listed the
+        // items again.
+        let is_unchanged =
+            |index, name: &String| self.items.get(mark(index)).is_some_and(|item| item.as_ref() == name);
+        let is_deleted =
+            |(index, name): &(usize, &String)| is_unchanged(*index, name) && is_taken(*index, name);
+        if let Some(last) = marks.iter().enumerate().take_while(is_deleted).count().checked_sub(1) {
             self.taken(mark(last) + 1);
         }
     }
 }
 
 impl<I: Ord> LastListing<I> {
-    /// Puts an item back into its place, of items that are in the order of their names.
+    /// Puts an item back into its place, if the items are ordered by name.
     pub(crate) fn put_back(&mut self, item: I) {
         if let Err(place) = self.items.binary_search(&item) {
             self.items.insert(place, item);
@@ -150,7 +153,7 @@ impl<I: Ord> LastListing<I> {
     }
 }
 
-/// Position of a mark: 0, 1, 3, 7 and so on.
+/// Returns the position of a mark: 0, 1, 3, 7 and so on.
 fn mark(power: usize) -> usize {
     (1 << power) - 1
 }
@@ -170,9 +173,9 @@ mod tests {
     }
 
     #[test]
-    fn items_before_the_first_that_is_there_are_taken() {
+    fn items_before_the_first_existing_mark_are_forgotten() {
         let names = names(3_000);
-        let left_of = |taken: usize| {
+        let rest_of = |taken: usize| {
             let mut listing = listing(3_000);
             let marks = listing.marks();
             assert_eq!(marks.last(), Some(&names[31]));
@@ -181,12 +184,12 @@ mod tests {
         };
         let firsts = [(0, 0), (1, 1), (2, 2), (3, 2), (30, 16), (31, 16), (32, 32), (1_500, 32)];
         for (taken, first) in firsts {
-            assert_eq!(left_of(taken), names[first], "{taken}");
+            assert_eq!(rest_of(taken), names[first], "{taken}");
         }
     }
 
     #[test]
-    fn marks_of_a_listing_that_was_taken_from_since_say_nothing() {
+    fn marks_of_a_listing_that_has_changed_since_are_ignored() {
         let mut listing = listing(3_000);
         let marks = listing.marks();
         listing.pop();
@@ -195,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_of_another_listing_that_begins_alike_say_nothing_of_its_later_items() {
+    fn marks_of_another_listing_that_begins_alike_do_not_affect_its_later_items() {
         let mut listing = listing(3_000);
         let marks = listing.marks();
         let of_3_000 = names(3_000);

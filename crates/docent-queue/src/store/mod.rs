@@ -1,11 +1,9 @@
-//! A queue without regard to what its items are: its items at the servers, and the items that this process
-//! has claimed.
+//! A queue of encoded items: its items at the servers, and the items that this process has claimed.
 
-mod aside;
 mod backlog;
 mod claim_size;
 mod claimed_item;
-mod desk;
+mod dispatcher;
 mod folder;
 mod hand_out_size;
 mod items;
@@ -14,20 +12,21 @@ mod offer;
 mod own_claims;
 mod prospect;
 mod room;
-#[expect(clippy::module_inception, reason = "the folder is about it")]
+mod skipped_items;
+#[expect(clippy::module_inception, reason = "the folder is named after its main module")]
 mod store;
 
-pub(crate) use aside::Aside;
 pub(crate) use backlog::Backlog;
 pub(crate) use claim_size::{ClaimSize, MOST};
 pub(crate) use claimed_item::ClaimedItem;
-pub(crate) use desk::{Demand, Desk, ItemEnd, Leftover, Taker};
+pub(crate) use dispatcher::{Demand, Dispatcher, ItemEnd, Leftover, PendingTake};
 pub(crate) use folder::{ensure_folder, ensure_known_folder};
 use hand_out_size::HandOutSize;
-pub(crate) use items::{Items, Listing, Place, children_ever};
+pub(crate) use items::{ItemPlace, Items, Listing, children_ever};
 pub(crate) use last_listing::LastListing;
 pub(crate) use offer::Offer;
 pub(crate) use own_claims::{OwnClaim, OwnClaims};
 pub(crate) use prospect::Prospect;
 use room::Room;
+pub(crate) use skipped_items::SkippedItems;
 pub(crate) use store::{Limits, Store};

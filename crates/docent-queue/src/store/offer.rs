@@ -1,16 +1,16 @@
-use super::desk::KEEP;
+use super::dispatcher::KEEP;
 use super::{ClaimedItem, Store};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::time::Instant;
 
-/// The items of an offer. The desk has them, too, and takes them back from a call that is not polled.
+/// Items of an offer. The dispatcher shares them, and takes them back from a call that is not polled.
 pub(super) type Offered = Arc<Mutex<Vec<ClaimedItem>>>;
 
-/// Items on their way to a taker. It stands for two seconds: a call that is not polled keeps no item from
-/// others.
+/// Items on their way to a call. An offer is valid for two seconds, so a call that is not polled does not
+/// keep items from other calls.
 ///
 /// # On drop
-/// Those that were not taken go to the shelf.
+/// Items that were not taken go to the shelf.
 pub(crate) struct Offer {
     store: Arc<Store>,
     items: Offered,
@@ -18,10 +18,10 @@ pub(crate) struct Offer {
 
 impl Offer {
     pub(crate) fn new(store: &Arc<Store>, items: Vec<ClaimedItem>) -> Self {
-        Self { store: Arc::clone(store), items: store.desk.offered(items) }
+        Self { store: Arc::clone(store), items: store.dispatcher.offered(items) }
     }
 
-    /// The items; none when it does not stand any more.
+    /// Returns the items; no items if the offer has expired.
     pub(crate) fn take(self) -> Vec<ClaimedItem> {
         take_all(&self.items)
     }
@@ -30,7 +30,7 @@ impl Offer {
 impl Drop for Offer {
     fn drop(&mut self) {
         let keep = if self.store.lock.is_some() { std::time::Duration::ZERO } else { KEEP };
-        self.store.desk.offer_ended(&self.items, Instant::now() + keep);
+        self.store.dispatcher.offer_ended(&self.items, Instant::now() + keep);
     }
 }
 

@@ -1,7 +1,8 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The names of the items that this process has claimed: claims of others show that others take items, too.
+/// Names of the items that this process has claimed. Other claims show that other processes take items as
+/// well.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct OwnClaims(Arc<Mutex<HashSet<String>>>);
 
@@ -10,22 +11,22 @@ impl OwnClaims {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a claim.
+    /// Records a claim.
     pub(crate) fn note(&self, name: &str) -> OwnClaim {
         self.names().insert(name.to_owned());
         OwnClaim { claims: self.clone(), name: name.to_owned() }
     }
 
-    /// True for a claim of this process.
+    /// Returns whether the claim belongs to this process.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.names().contains(name)
     }
 }
 
-/// Note that this process has an item.
+/// Record that this process has claimed an item.
 ///
 /// # On drop
-/// The note is gone: a claim that is still there counts as another's.
+/// The record is removed: if the claim still exists, it counts as another process's.
 #[derive(Debug)]
 pub(crate) struct OwnClaim {
     claims: OwnClaims,
@@ -43,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_claim_is_known_while_its_note_is_there() {
+    fn a_claim_is_known_while_its_note_exists() {
         let claims = OwnClaims::default();
         let (one, other) = (claims.note("one"), claims.note("other"));
         assert!(claims.has("one") && claims.has("other") && !claims.has("third"));

@@ -2,33 +2,35 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a look at the room of a queue is relied on.
+/// Time for which a reading of the queue's length is used.
 const FRESH: Duration = Duration::from_millis(500);
-/// Part of the room that one process uses up without looking again, and most items of it.
+/// Divisor of the queue's room: a process may use up one part, of at most `MOST` items, without reading the
+/// length again.
 const PART: usize = 64;
 const MOST: usize = 16;
 
-/// Room for items that this process saw in the queue, where it is ample: it need not look before each put.
+/// Room that this process found in the queue. If the room is ample, the process does not read the length
+/// before each put.
 #[derive(Debug, Default)]
 pub(crate) struct Room(Mutex<Option<(usize, Instant)>>);
 
 impl Room {
-    /// Takes room for `items`; false when it must be looked for.
+    /// Takes room for `items`. Returns false if the length has to be read.
     pub(crate) fn take(&self, items: usize) -> bool {
         let mut room = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *room {
-            Some((left, seen)) if *left >= items && seen.elapsed() < FRESH => {
-                *left -= items;
+            Some((remaining, seen)) if *remaining >= items && seen.elapsed() < FRESH => {
+                *remaining -= items;
                 true
             }
             _ => false,
         }
     }
 
-    /// Notes that there is room for so many items.
+    /// Records that there is room for `room` items.
     pub(crate) fn seen(&self, room: usize) {
-        let left = (room / PART).min(MOST);
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((left, Instant::now()));
+        let remaining = (room / PART).min(MOST);
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((remaining, Instant::now()));
     }
 }
 
@@ -37,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_look_is_enough_for_a_small_part_of_the_room() {
+    fn one_reading_suffices_for_a_small_part_of_the_room() {
         let room = Room::default();
         assert!(!room.take(1));
         room.seen(PART * 2 + 1);

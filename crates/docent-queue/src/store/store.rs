@@ -1,4 +1,4 @@
-use super::{Aside, Backlog, ClaimSize, Desk, HandOutSize, Items, OwnClaims};
+use super::{Backlog, ClaimSize, Dispatcher, HandOutSize, Items, OwnClaims, SkippedItems};
 use crate::layout::Paths;
 use crate::telemetry::QueueGauges;
 use docent_core::Client;
@@ -11,20 +11,20 @@ use std::time::{Duration, SystemTime};
 /// Limits of a queue.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// How many items there may be.
+    /// Maximum number of items.
     pub(crate) capacity: Option<usize>,
-    /// How often an item is handed out.
+    /// Maximum number of deliveries of an item.
     pub(crate) max_deliveries: Option<u32>,
-    /// How many items are claimed in one step for a stream.
+    /// Number of items that are claimed in one step for a stream.
     pub(crate) prefetch: usize,
-    /// How long items are left to others that cannot be decoded here.
+    /// Time for which items that this process cannot decode are left to other consumers.
     pub(crate) undecodable_after: Duration,
     /// Shortest and longest delay of items that are given back.
     pub(crate) redelivery: (Duration, Duration),
 }
 
 impl Limits {
-    /// Delay of an item that is given back after so many hand-outs.
+    /// Returns the delay of an item that is given back after `deliveries` deliveries.
     pub(crate) fn delay(&self, deliveries: Option<u32>) -> Duration {
         let (shortest, longest) = self.redelivery;
         let doublings = deliveries.unwrap_or(1).saturating_sub(1).min(31);
@@ -32,33 +32,33 @@ impl Limits {
     }
 }
 
-/// A queue without regard to what its items are.
+/// A queue of encoded items.
 pub(crate) struct Store {
     pub(crate) client: Client,
     pub(crate) path: String,
     pub(crate) paths: Arc<Paths>,
-    /// Line of the consumers that found nothing.
+    /// Line of the consumers that found no item.
     pub(crate) idle: Line,
-    /// In `ordered` mode, the lock of the consumers.
+    /// Lock of the consumers in `ordered` mode.
     pub(crate) lock: Option<Line>,
     pub(crate) limits: Limits,
-    /// Its gauges, where it has a name in metrics.
+    /// Gauges of the queue, if it has a name in metrics.
     gauges: Option<QueueGauges>,
     /// Items at the servers.
     pub(crate) items: Items,
     /// Items that this process leaves alone.
-    pub(crate) aside: Aside,
+    pub(crate) skipped: SkippedItems,
     /// Claims of this process.
     pub(crate) own: OwnClaims,
-    /// The last listing, while the task that claims rests or does not run.
+    /// Last listing, while the claiming task rests or is not running.
     pub(crate) backlog: Mutex<Backlog>,
     /// Calls of this process that take items, and items that are claimed for them.
-    pub(crate) desk: Desk,
-    /// Set when the folder of the dead letters is known to be there.
+    pub(crate) dispatcher: Dispatcher,
+    /// Whether the folder of the dead letters is known to exist.
     pub(crate) has_dead: AtomicBool,
     /// Size of the next claim.
     pub(crate) claim_size: ClaimSize,
-    /// Size of the next hand-out of items that were claimed ahead.
+    /// Size of the next hand-out of items that were claimed in advance.
     pub(crate) hand_out_size: HandOutSize,
 }
 
@@ -76,10 +76,10 @@ impl Store {
         let gauges = metrics_name.map(|name| QueueGauges::new(&client, &name));
         Self {
             items: Items::new(&client, &path, &paths, limits.capacity),
-            aside: Aside::default(),
+            skipped: SkippedItems::default(),
             own: OwnClaims::default(),
             backlog: Mutex::default(),
-            desk: Desk::default(),
+            dispatcher: Dispatcher::default(),
             client,
             path,
             paths,
@@ -93,25 +93,26 @@ impl Store {
         }
     }
 
-    /// True when an item that is given back for later says so itself, so that no claim is kept for that.
+    /// Returns whether the delay of a returned item is stored in its name, so that no claim has to be kept
+    /// for the delay.
     pub(crate) fn has_delays(&self) -> bool {
         self.lock.is_none() && self.paths.has_delays()
     }
 
-    /// The time of day of the client's clock, in milliseconds since the Unix epoch.
+    /// Returns the time of day of the client's clock, in milliseconds since the Unix epoch.
     pub(crate) fn time_of_day(&self) -> u64 {
         since_1970_ms(time_of_day(&self.client))
     }
 
-    /// Tells how many items there are.
-    pub(crate) fn tell_depth(&self, items: usize) {
+    /// Reports the number of items to the metrics.
+    pub(crate) fn report_depth(&self, items: usize) {
         if let Some(gauges) = &self.gauges {
             gauges.depth(items);
         }
     }
 
-    /// Tells since when an item has been there that was the first.
-    pub(crate) fn tell_head(&self, since: SystemTime) {
+    /// Reports since when the first item has been in the queue to the metrics.
+    pub(crate) fn report_head(&self, since: SystemTime) {
         if let Some(gauges) = &self.gauges {
             gauges.head(since);
         }

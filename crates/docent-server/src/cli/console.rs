@@ -6,13 +6,13 @@ use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-/// Variable that sets what is logged.
+/// Environment variable that sets the log filter.
 const VARIABLE: &str = "RUST_LOG";
 
-/// Maximum wait at the end for a reader of the standard streams.
+/// Maximum time to wait, before the program exits, until its last lines are written.
 const FLUSH: Duration = Duration::from_secs(1);
 
-/// The standard streams of the program. Nothing that is written to them fails or waits.
+/// Standard output and standard error of the program. Writing to them never fails and never blocks.
 #[derive(Debug, Clone)]
 pub(super) struct Console {
     name: String,
@@ -21,24 +21,25 @@ pub(super) struct Console {
 }
 
 impl Console {
-    /// The console of a program that users call `name`.
+    /// Creates the console of a program that users call `name`.
     pub(super) fn new(name: &str) -> Self {
         Self { name: name.to_owned(), stdout: LossyWriter::stdout(name), stderr: LossyWriter::stderr(name) }
     }
 
-    /// Prints a line, and returns the exit code of success.
-    pub(super) fn say(&self, line: impl Display) -> u8 {
+    /// Prints a line to standard output and returns the exit code for success.
+    pub(super) fn print(&self, line: impl Display) -> u8 {
         self.stdout.last_line(format!("{line}\n").into_bytes());
         0
     }
 
-    /// Reports a failure, and returns its exit code.
+    /// Reports a failure on standard error and returns `code`.
     pub(super) fn fail(&self, error: impl Display, code: u8) -> u8 {
         self.stderr.last_line(format!("{}: {error}\n", self.name).into_bytes());
         code
     }
 
-    /// Logs to standard error, unless the process logs elsewhere already. Reports panics there as well.
+    /// Starts logging to standard error, unless the process already has a `tracing` subscriber. Panics are
+    /// reported on standard error too.
     pub(super) fn start_log(&self) {
         let default = EnvFilter::builder().with_default_directive(LevelFilter::WARN.into());
         let directives = env::var(VARIABLE).unwrap_or_default();
@@ -48,13 +49,13 @@ impl Console {
         });
         let stderr = self.stderr.clone();
         let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(move || stderr.clone());
-        // A subscriber that reports its own errors panics if it cannot.
+        // By default, a subscriber prints its own errors to standard error, and panics if that fails.
         let _ = log.log_internal_errors(false).try_init();
         let stderr = self.stderr.clone();
         panic::set_hook(Box::new(move |panic| stderr.line(format!("{panic}\n").into_bytes())));
     }
 
-    /// Gives readers of the standard streams a moment for the last lines.
+    /// Waits up to [`FLUSH`] for each standard stream until its queued lines are written.
     pub(super) fn flush(&self) {
         self.stdout.written_within(FLUSH);
         self.stderr.written_within(FLUSH);

@@ -1,14 +1,14 @@
 use crate::Limits;
 use std::time::Duration;
 
-/// A limit that can be set by the option of its name.
+/// A limit with a command-line option of the same name.
 pub(super) struct Limit {
     pub(super) name: &'static str,
     text: &'static str,
     field: Field,
 }
 
-/// Field of [`Limits`].
+/// Accessor of a [`Limits`] field, by the unit of its value.
 enum Field {
     Bytes(fn(&mut Limits) -> &mut usize),
     Count(fn(&mut Limits) -> &mut usize),
@@ -17,7 +17,7 @@ enum Field {
 
 macro_rules! limits {
     ($($name:literal = $kind:ident($field:ident), $text:literal;)+) => {
-        /// All limits, in the order of their fields.
+        /// All limits, in the order of the fields of [`Limits`].
         const LIMITS: &[Limit] = &[$(
             Limit { name: $name, text: $text, field: Field::$kind(|limits| &mut limits.$field) },
         )+];
@@ -25,39 +25,39 @@ macro_rules! limits {
 }
 
 limits! {
-    "frame-bytes" = Bytes(frame_bytes), "Longest request";
-    "reply-bytes" = Bytes(reply_bytes), "Longest reply";
-    "connections" = Count(connections), "Open connections";
-    "sessions" = Count(sessions), "Living sessions";
-    "nodes" = Count(nodes), "Nodes";
-    "total-bytes" = Bytes(total_bytes), "Data, paths and lists of all nodes";
-    "acl-bytes" = Bytes(acl_bytes), "One access control list";
-    "auth-bytes-per-connection" = Bytes(auth_bytes_per_connection), "Identities of one connection";
-    "watches-per-connection" = Count(watches_per_connection), "Watches of one connection";
-    "watch-bytes-per-connection" = Bytes(watch_bytes_per_connection), "Watches of one connection";
-    "watch-bytes" = Bytes(watch_bytes), "Watches of all connections";
-    "requests-per-connection" = Count(requests_per_connection), "Unanswered requests of one connection";
-    "queued-bytes-per-connection" = Bytes(queued_bytes_per_connection), "What one client has not read yet";
-    "queued-bytes" = Bytes(queued_bytes), "What all clients have not read yet";
-    "events-per-transaction" = Count(events_per_transaction), "Watch events of one transaction";
-    "held-bytes" = Bytes(held_bytes), "Requests held by followers; none here";
-    "past-bytes" = Bytes(past_bytes), "Trees for followers; none here";
-    "journal-bytes" = Bytes(journal_bytes), "Journal; none here";
-    "handshake" = Time(handshake), "Time for a new connection to open a session";
+    "frame-bytes" = Bytes(frame_bytes), "Maximum size of a request";
+    "reply-bytes" = Bytes(reply_bytes), "Maximum size of a reply";
+    "connections" = Count(connections), "Maximum open connections";
+    "sessions" = Count(sessions), "Maximum live sessions";
+    "nodes" = Count(nodes), "Maximum nodes";
+    "total-bytes" = Bytes(total_bytes), "Maximum size of all nodes";
+    "acl-bytes" = Bytes(acl_bytes), "Maximum size of an access control list";
+    "auth-bytes-per-connection" = Bytes(auth_bytes_per_connection), "Maximum identities of a connection";
+    "watches-per-connection" = Count(watches_per_connection), "Maximum watches of a connection";
+    "watch-bytes-per-connection" = Bytes(watch_bytes_per_connection), "Maximum watches of a connection";
+    "watch-bytes" = Bytes(watch_bytes), "Maximum watches of all connections";
+    "requests-per-connection" = Count(requests_per_connection), "Maximum unanswered requests of a connection";
+    "queued-bytes-per-connection" = Bytes(queued_bytes_per_connection), "Maximum data queued for one connection";
+    "queued-bytes" = Bytes(queued_bytes), "Maximum data queued for all connections";
+    "events-per-transaction" = Count(events_per_transaction), "Maximum watch events of a transaction";
+    "held-bytes" = Bytes(held_bytes), "Requests of followers; not used here";
+    "past-bytes" = Bytes(past_bytes), "Past trees of followers; not used here";
+    "journal-bytes" = Bytes(journal_bytes), "Journal; not used here";
+    "handshake" = Time(handshake), "Time to open a session";
 }
 
-/// The limit of an option.
+/// Returns the limit that the option `name` sets.
 pub(super) fn limit(name: &str) -> Option<&'static Limit> {
     LIMITS.iter().find(|limit| limit.name == name)
 }
 
-/// Help of all options, one line for each, with defaults.
+/// Returns the help text of all limits, one line each, with their defaults.
 pub(super) fn help() -> String {
     LIMITS.iter().map(Limit::help).collect()
 }
 
 impl Limit {
-    /// Sets the limit, or returns the rule that the text breaks.
+    /// Parses `text` and sets the limit. On failure, returns the rule that `text` violates.
     pub(super) fn set(&self, limits: &mut Limits, text: &str) -> Result<(), &'static str> {
         match self.field {
             Field::Bytes(field) => *field(limits) = bytes(text).ok_or(BYTES)?,
@@ -79,11 +79,11 @@ impl Limit {
     }
 }
 
-const BYTES: &str = "must be a whole number of bytes, or one with KiB, MiB or GiB, such as 64MiB";
+const BYTES: &str = "must be a whole number of bytes, or one in KiB, MiB or GiB, such as 64MiB";
 const COUNT: &str = "must be a whole number";
-pub(super) const TIME: &str = "must be a whole number above 0 with ms, s or m, such as 500ms";
+pub(super) const TIME: &str = "must be a whole number above 0 in ms, s or m, such as 500ms";
 
-/// Units of bytes, the largest first.
+/// Units of byte sizes, largest first.
 const UNITS: [(&str, usize); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
 
 fn bytes(text: &str) -> Option<usize> {
@@ -97,7 +97,7 @@ fn shown(bytes: usize) -> String {
     unit.map_or_else(|| bytes.to_string(), |(unit, size)| format!("{}{unit}", bytes / size))
 }
 
-/// A duration above 0.
+/// Parses a duration, which must be above 0.
 pub(super) fn time(text: &str) -> Option<Duration> {
     let unit = text.find(|c: char| !c.is_ascii_digit())?;
     let number: u32 = text[..unit].parse().ok()?;
@@ -114,7 +114,7 @@ pub(super) fn time(text: &str) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    /// The names of the fields, as options.
+    /// Returns the names of all `Limits` fields, written as options.
     fn fields() -> Vec<String> {
         let debug = format!("{:#?}", Limits::default());
         let fields = debug.lines().filter_map(|line| line.strip_prefix("    ")?.split_once(": "));
@@ -151,10 +151,10 @@ mod tests {
     fn the_help_has_units_and_defaults() {
         let help = help();
         for (option, rest) in [
-            ("--queued-bytes BYTES ", " What all clients have not read yet; default 512MiB\n"),
-            ("--frame-bytes BYTES ", " Longest request; default 1048575\n"),
-            ("--connections COUNT ", " Open connections; default 10000\n"),
-            ("--handshake TIME ", " Time for a new connection to open a session; default 10s\n"),
+            ("--queued-bytes BYTES ", " Maximum data queued for all connections; default 512MiB\n"),
+            ("--frame-bytes BYTES ", " Maximum size of a request; default 1048575\n"),
+            ("--connections COUNT ", " Maximum open connections; default 10000\n"),
+            ("--handshake TIME ", " Time to open a session; default 10s\n"),
         ] {
             assert!(help.contains(option) && help.contains(rest), "{option}: {help}");
         }

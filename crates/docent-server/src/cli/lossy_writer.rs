@@ -13,14 +13,16 @@ use std::time::Duration;
 /// Maximum number of bytes that wait to be written. Further lines are dropped.
 const ROOM: usize = 1 << 20;
 
-/// A standard stream that is written by a thread of its own. Callers never wait, even if a pipe is full or a
-/// terminal is stopped. Each `write` is one line; lines are written in the order of the calls.
+/// A writer for a standard stream that never blocks its caller, even if a pipe is full or a terminal is
+/// stopped.
 ///
-/// Lines are dropped while more than a megabyte waits, or if the stream refuses them. As soon as the stream
-/// accepts lines again, one of them reports how many are missing. Nothing here fails or panics.
+/// A dedicated thread, which starts with the first line, does the writing. Each `write` is one line, and
+/// lines keep the order of the calls. Lines are dropped while more than 1 MiB waits to be written, or if the
+/// stream refuses them. When the stream accepts lines again, an extra line reports how many were dropped. No
+/// method fails or panics.
 ///
-/// A program that logs to a standard stream can use this as the writer of `tracing_subscriber`, so that a
-/// reader that stalls cannot stall a server in the same process. The thread is started with the first line.
+/// A program that logs to a standard stream can use this type as the writer of `tracing_subscriber`. A
+/// stalled reader of the stream then cannot stall a server in the same process.
 #[derive(Clone)]
 pub struct LossyWriter {
     shared: Arc<Shared>,
@@ -29,43 +31,43 @@ pub struct LossyWriter {
 struct Shared {
     name: String,
     waiting: Mutex<Waiting>,
-    /// Notified of each change.
+    /// Notified whenever `waiting` changes.
     changed: Condvar,
     sink: Box<Sink>,
 }
 
-/// Writes a line as a whole, or fails.
+/// Function that writes a whole line, or fails.
 type Sink = dyn Fn(&[u8]) -> io::Result<()> + Send + Sync;
 
-/// Part of the output.
+/// An item of the output queue.
 #[derive(Debug)]
 enum Entry {
     Line(Vec<u8>),
-    /// Number of lines that were dropped at this place.
+    /// Number of lines that were dropped at this position.
     Dropped(u64),
 }
 
-/// Entries that wait to be written.
+/// Queue of entries to be written.
 #[derive(Debug, Default)]
 struct Waiting {
     entries: VecDeque<Entry>,
     bytes: usize,
-    /// Number of lines that were dropped behind the last entry.
+    /// Number of lines that were dropped after the last entry.
     dropped: u64,
-    /// Number of lines that the stream refused since it last accepted one.
+    /// Number of lines that the stream has refused since it last accepted one.
     refused: u64,
-    /// True while an entry is being written.
+    /// Whether the thread is writing an entry.
     is_writing: bool,
     has_thread: bool,
 }
 
 impl LossyWriter {
-    /// Standard error of this process. `name` begins the line that reports dropped lines.
+    /// Returns a writer for standard error. `name` starts the line that reports dropped lines.
     pub fn stderr(name: &str) -> Self {
         Self::into(name, |line| Descriptor(stdio::stderr()).write_all(line))
     }
 
-    /// Standard output of this process.
+    /// Returns a writer for standard output. `name` starts the line that reports dropped lines.
     pub fn stdout(name: &str) -> Self {
         Self::into(name, |line| Descriptor(stdio::stdout()).write_all(line))
     }
@@ -75,21 +77,22 @@ impl LossyWriter {
         Self { shared: Arc::new(Shared { name: name.to_owned(), waiting, changed, sink }) }
     }
 
-    /// Queues a line, unless too much waits already.
+    /// Queues a line, or drops it if more than 1 MiB already waits.
     pub fn line(&self, line: Vec<u8>) {
         self.push(line, ROOM);
     }
 
-    /// Queues a line, however much waits: for the few that report how the program ended.
+    /// Queues a line regardless of how much already waits. It is meant for the few lines that report how the
+    /// program ended.
     pub fn last_line(&self, line: Vec<u8>) {
         self.push(line, usize::MAX);
     }
 
-    /// Waits until all lines are written, but no longer than `limit`. Returns whether they are.
+    /// Waits up to `limit` until all queued lines are written. Returns whether they are.
     pub fn written_within(&self, limit: Duration) -> bool {
         let mut waiting = self.shared.lock();
         if !waiting.is_done() && !self.has_thread(&mut waiting) {
-            // The process cannot start a thread. This is the last chance to write.
+            // The process cannot start a thread, so the remaining lines are written here.
             while let Some(entry) = waiting.take() {
                 let _ = (self.shared.sink)(&self.shared.text(&entry));
             }
@@ -110,13 +113,14 @@ impl LossyWriter {
         }
     }
 
-    /// Starts the thread unless it runs. False if the process cannot have one now.
+    /// Starts the thread if it does not run yet. Returns `false` if the process cannot start a thread.
     fn has_thread(&self, waiting: &mut Waiting) -> bool {
         waiting.has_thread = waiting.has_thread || self.start().is_ok();
         waiting.has_thread
     }
 
-    /// Starts the thread. It takes no signals: a signal for the process is for the threads that wait for it.
+    /// Starts the thread with all signals blocked, so that signals for the process go to the threads that
+    /// wait for them.
     fn start(&self) -> io::Result<()> {
         let shared = Arc::clone(&self.shared);
         let before = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
@@ -148,7 +152,7 @@ impl Shared {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes entries as they come.
+    /// Writes entries as they are queued.
     fn write_all(&self) {
         let mut waiting = self.lock();
         loop {
@@ -181,12 +185,12 @@ impl Shared {
 }
 
 impl Waiting {
-    /// True if nothing is left to write.
+    /// Returns whether all entries are written.
     fn is_done(&self) -> bool {
         self.entries.is_empty() && self.dropped == 0 && !self.is_writing
     }
 
-    /// Adds a line if there is `room` for it.
+    /// Adds a line, or counts it as dropped if the queue would exceed `room` bytes.
     fn add(&mut self, line: Vec<u8>, room: usize) {
         if self.bytes.saturating_add(line.len()) > room {
             self.dropped += 1;
@@ -198,7 +202,7 @@ impl Waiting {
         self.entries.push_back(Entry::Line(line));
     }
 
-    /// Takes the next entry.
+    /// Removes and returns the next entry.
     fn take(&mut self) -> Option<Entry> {
         let entry = self.entries.pop_front();
         if let Some(Entry::Line(line)) = &entry {
@@ -207,13 +211,13 @@ impl Waiting {
         entry.or_else(|| self.note())
     }
 
-    /// Entry for the lines that were dropped behind the last one.
+    /// Returns an entry for the lines that were dropped after the last entry.
     fn note(&mut self) -> Option<Entry> {
         let count = std::mem::take(&mut self.dropped);
         (count > 0).then_some(Entry::Dropped(count))
     }
 
-    /// Reports the lines that the stream refused, now that it accepts some.
+    /// Queues a report of the lines that the stream refused. Called when the stream accepts lines again.
     fn report_refused(&mut self) {
         let count = std::mem::take(&mut self.refused);
         if count > 0 {
@@ -223,7 +227,7 @@ impl Waiting {
 }
 
 impl Entry {
-    /// Number of lines that are missing without it.
+    /// Number of lines that are missing from the output if this entry is not written.
     fn lines(&self) -> u64 {
         match self {
             Self::Line(_) => 1,
@@ -232,15 +236,16 @@ impl Entry {
     }
 }
 
-/// Descriptor of a standard stream, without the lock of the standard library: a panic elsewhere can be
-/// reported while a write stalls.
+/// Descriptor of a standard stream. It bypasses the standard library's lock, so that another thread can
+/// report a panic while a write stalls.
 struct Descriptor(BorrowedFd<'static>);
 
 impl Write for Descriptor {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             match rustix::io::write(self.0, bytes) {
-                // Another process that shares the terminal or the pipe may have made it non-blocking.
+                // Another process that shares the terminal or the pipe may have made the descriptor
+                // non-blocking.
                 Err(Errno::AGAIN) => poll(&mut [PollFd::new(&self.0, PollFlags::OUT)], None).map(drop)?,
                 written => return Ok(written?),
             }
@@ -253,7 +258,7 @@ impl Write for Descriptor {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#[allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -261,7 +266,7 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(30);
 
-    /// A stream whose reader takes a line when it likes.
+    /// Returns a writer for a stream whose reader decides when to take each line.
     fn stalled() -> (LossyWriter, Receiver<String>) {
         let (sender, lines): (SyncSender<String>, _) = sync_channel(0);
         let write = move |line: &[u8]| {
@@ -270,7 +275,7 @@ mod tests {
         (LossyWriter::into("program", write), lines)
     }
 
-    /// The text of an entry, shortened to what tells it from others.
+    /// Returns the text of a line, or the number of dropped lines.
     fn short(entry: &Entry) -> String {
         match entry {
             Entry::Line(line) => String::from_utf8(line.clone()).unwrap(),
@@ -283,7 +288,7 @@ mod tests {
         let (writer, lines) = stalled();
         let all: Vec<_> = (0..100).map(|number| format!("{number}\n")).collect();
         all.iter().for_each(|line| writer.line(line.clone().into_bytes()));
-        assert!(!writer.written_within(Duration::from_millis(1)), "no reader has taken them");
+        assert!(!writer.written_within(Duration::from_millis(1)), "unread lines count as written");
         assert!(lines.iter().take(100).eq(all));
         assert!(writer.written_within(PATIENCE));
     }
@@ -322,7 +327,7 @@ mod tests {
         for line in ["a\n", "b\n", "c\n"] {
             writer.line(line.into());
         }
-        assert!(writer.written_within(PATIENCE), "a stream that refuses lines is not waited for");
+        assert!(writer.written_within(PATIENCE), "the writer waits for a stream that refuses lines");
         accepts.store(true, Ordering::SeqCst);
         writer.line("d\n".into());
         assert_eq!(lines.recv().unwrap(), "d\n");

@@ -1,4 +1,4 @@
-//! The server as a program; what `docent-server` does is all here.
+//! The server as a program. The `docent-server` binary only calls [`run`].
 
 mod console;
 mod limits;

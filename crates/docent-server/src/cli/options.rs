@@ -6,55 +6,57 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// ZooKeeper's port.
+/// Default port, the same as ZooKeeper's.
 const PORT: u16 = 2181;
 
 const HELP: &str = "\
 An embedded server that speaks ZooKeeper's client protocol, for development and tests.
-It is one node, keeps everything in memory, and is no replacement for an ensemble.
+It is a single node that keeps everything in memory, and does not replace an ensemble.
 
 Usage: {name} [OPTIONS]
 
 Options:
       --host ADDRESS             Address to listen on; default 127.0.0.1
-      --port PORT                Port to listen on, 0 for any free one; default 2181
+      --port PORT                Port to listen on, 0 for any free port; default 2181
       --allow-remote             Permit an address that other machines can reach
-      --keep FILE                Load nodes and sessions from FILE, and keep them there at a clean
-                                 stop; NOT DURABLE: a kill loses everything since the start
+      --keep FILE                Load nodes and sessions from FILE, and save them there at a clean
+                                 stop; NOT DURABLE: a kill loses all changes since the start
       --tick TIME                Unit of session expiry; default 2s
-      --min-session-timeout TIME Shortest session timeout granted; default two ticks
-      --max-session-timeout TIME Longest session timeout granted; default twenty ticks
-      --container-check TIME     Pause between looks for empty containers; default 1m
-      --ttl-nodes                Take nodes with a time to live
-      --super-digest DIGEST      Let a user do everything: the user, a colon, and the SHA-1 of
-                                 user:password in Base64
-      --words LIST               Four-letter words to answer besides srvr, as mntr,ruok; default *,
-                                 which is all of them
-      --zxid-in-events           Number events as ZooKeeper does from 3.9 on
-      --seed NUMBER              Draw session passwords from this number, so that runs repeat, and
-                                 count transactions from 1; default random passwords, and numbers
-                                 that are ahead of those of earlier servers
-  -h, --help                     Print this
+      --min-session-timeout TIME Minimum session timeout; default two ticks
+      --max-session-timeout TIME Maximum session timeout; default twenty ticks
+      --container-check TIME     Interval of the deletion of empty containers and expired
+                                 TTL nodes; default 1m
+      --ttl-nodes                Allow nodes with a time to live
+      --super-digest DIGEST      Super user that passes every ACL check: the name, a colon, and
+                                 the SHA-1 of user:password in Base64
+      --words LIST               Four-letter words to answer besides srvr, such as mntr,ruok;
+                                 default *, which means all of them
+      --zxid-in-events           Put transaction ids into watch events, as ZooKeeper 3.9 does
+      --seed NUMBER              Seed of session passwords, for reproducible runs; transaction ids
+                                 then start at 1. By default, passwords are random, and transaction
+                                 ids are above those of earlier servers
+  -h, --help                     Print this help
   -V, --version                  Print the version
 
-Limits of what all clients together can ask for, which bound the memory of the server:
+Limits on the resources of clients, which bound the memory of the server:
 {limits}
-TIME is a whole number with ms, s or m, such as 500ms. BYTES is a whole number, or one with KiB, MiB
-or GiB, such as 64MiB. If a client exceeds a limit, the log has its name with _ for -.
+TIME is a whole number followed by ms, s or m, such as 500ms. BYTES is a whole number, or one
+followed by KiB, MiB or GiB, such as 64MiB. If a client exceeds a limit, the server logs a warning
+with the name of the limit, in which _ replaces -.
 
-SIGTERM, SIGINT and SIGHUP stop the server cleanly, a second signal stops it at once. Exit codes: 0
-after a clean stop, 1 when it cannot start or keep its state, 2 for wrong options, 128 and the
-number of the signal when it was stopped at once.
+SIGTERM, SIGINT and SIGHUP stop the server cleanly; a second signal stops it immediately.
+Exit codes: 0 after a clean stop, 1 if the server cannot start or save its state, 2 for invalid
+options, 128 plus the signal number after a second signal.
 
-The environment variable RUST_LOG sets what is logged to standard error; default warn.
+The environment variable RUST_LOG sets the filter of the log on standard error; default warn.
 ";
 
-/// The help of a program that users call `name`.
+/// Returns the help text of a program that users call `name`.
 pub(super) fn help(name: &str) -> String {
     HELP.replace("{name}", name).replace("{limits}", &limits::help())
 }
 
-/// Order of the command line.
+/// What the command line asks for.
 #[derive(Debug)]
 pub(super) enum Order {
     Serve(Box<Options>),
@@ -62,16 +64,16 @@ pub(super) enum Order {
     Version,
 }
 
-/// Server that the command line asks for.
+/// Options of the server to start.
 #[derive(Debug)]
 pub(super) struct Options {
     pub(super) builder: Builder,
     pub(super) keep: Option<PathBuf>,
-    /// Connections that are allowed.
+    /// Maximum number of open connections.
     pub(super) connections: usize,
 }
 
-/// Values as they come in; those that belong together are looked at in the end.
+/// Option values as parsed. Values that depend on each other are checked after the last option.
 struct Raw {
     builder: Builder,
     keep: Option<PathBuf>,
@@ -84,7 +86,7 @@ struct Raw {
     longest: Option<Duration>,
 }
 
-/// Reads the command line. An error names the option, its value and the rule.
+/// Parses the command line. An error names the option, its value and the rule that the value violates.
 pub(super) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Order, String> {
     let mut parser = Parser::from_args(args);
     let mut raw = Raw::new();
@@ -117,7 +119,7 @@ impl Raw {
         }
     }
 
-    /// Takes a long option, with its value where it has one.
+    /// Applies a long option, reading its value if it takes one.
     fn option(mut self, name: &str, parser: &mut Parser) -> Result<Self, String> {
         match name {
             "allow-remote" => self.allow_remote = true,
@@ -147,14 +149,14 @@ impl Raw {
         let Self { mut builder, keep, limits, host, port, allow_remote, tick, shortest, longest } = self;
         if !host.is_loopback() && !allow_remote {
             return Err(format!(
-                "--host {host} is not a loopback address: others could reach the server; --allow-remote permits it"
+                "--host {host} is not a loopback address, so other machines could reach the server; --allow-remote permits this"
             ));
         }
         let shortest = shortest.unwrap_or(tick.saturating_mul(2));
         let longest = longest.unwrap_or(tick.saturating_mul(20).max(shortest));
         if shortest > longest {
             return Err(format!(
-                "--min-session-timeout {shortest:?} must not be above --max-session-timeout {longest:?}"
+                "--min-session-timeout {shortest:?} must not exceed --max-session-timeout {longest:?}"
             ));
         }
         builder = builder.bind(SocketAddr::new(host, port)).tick(tick).session_timeouts(shortest, longest);
@@ -249,28 +251,25 @@ mod tests {
             (&["--port", "x"][..], "--port \"x\" must be a number from 0 to 65535"),
             (&["--port", "65536"], "--port \"65536\" must be a number from 0 to 65535"),
             (&["--host", "here"], "--host \"here\" must be an IP address or localhost"),
-            (&["--tick", "2"], "--tick \"2\" must be a whole number above 0 with ms, s or m, such as 500ms"),
-            (
-                &["--tick", "0s"],
-                "--tick \"0s\" must be a whole number above 0 with ms, s or m, such as 500ms",
-            ),
+            (&["--tick", "2"], "--tick \"2\" must be a whole number above 0 in ms, s or m, such as 500ms"),
+            (&["--tick", "0s"], "--tick \"0s\" must be a whole number above 0 in ms, s or m, such as 500ms"),
             (&["--keep"], "--keep needs a value"),
             (&["--seed", "-1"], "--seed \"-1\" must be a whole number from 0 to 18446744073709551615"),
             (&["--nodes", "few"], "--nodes \"few\" must be a whole number"),
             (
                 &["--queued-bytes", "64MB"],
-                "--queued-bytes \"64MB\" must be a whole number of bytes, or one with KiB, MiB or GiB, such as 64MiB",
+                "--queued-bytes \"64MB\" must be a whole number of bytes, or one in KiB, MiB or GiB, such as 64MiB",
             ),
             (&["--nonsense"], "invalid option '--nonsense'"),
             (&["-x"], "invalid option '-x'"),
             (&["file"], "unexpected argument \"file\""),
             (
                 &["--host", "0.0.0.0"],
-                "--host 0.0.0.0 is not a loopback address: others could reach the server; --allow-remote permits it",
+                "--host 0.0.0.0 is not a loopback address, so other machines could reach the server; --allow-remote permits this",
             ),
             (
                 &["--min-session-timeout", "9s", "--max-session-timeout", "8s"],
-                "--min-session-timeout 9s must not be above --max-session-timeout 8s",
+                "--min-session-timeout 9s must not exceed --max-session-timeout 8s",
             ),
         ] {
             assert_eq!(refusal(args), text);

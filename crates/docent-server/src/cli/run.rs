@@ -11,19 +11,20 @@ use std::process::ExitCode;
 use tokio::runtime;
 use tokio_util::sync::CancellationToken;
 
-/// Exit code of a command line that cannot be followed.
+/// Exit code for an invalid command line.
 const USAGE: u8 = 2;
 
-/// Added to the number of the signal that ended a program.
+/// Base of the exit code after a second signal, to which the signal's number is added.
 const SIGNALLED: u8 = 128;
 
-/// Runs the server as a program, on a runtime of its own, until a signal ends it. `name` is how users call
-/// it, and `args` are the arguments behind that; `--help` lists them.
+/// Runs the server as a program on its own runtime, until a signal stops it. `name` is the name by which
+/// users call the program, and `args` are the arguments that follow the name. `--help` lists the options.
 ///
-/// It takes over SIGTERM, SIGINT and SIGHUP, but a SIGHUP that is ignored at the start stays ignored. It
-/// prints a line when it serves and another one when it has stopped, logs to standard error unless another
-/// subscriber of `tracing` is set, and reports panics there. A standard stream that is closed, full or not
-/// read does not delay it. A process should call it once, as the last statement of its `main`:
+/// The function handles SIGTERM, SIGINT and SIGHUP. A SIGHUP that is ignored when the process starts stays
+/// ignored. The function prints one line when the server is ready and another when the server has stopped.
+/// Logs go to standard error unless another `tracing` subscriber is set, and panics are always reported
+/// there. A standard stream that is closed, full or not read does not delay the server. Call this function
+/// once per process, as the last statement of `main`:
 ///
 /// ```no_run
 /// use std::process::ExitCode;
@@ -35,8 +36,8 @@ const SIGNALLED: u8 = 128;
 pub fn run(name: &str, args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let console = Console::new(name);
     let code = match parse(args) {
-        Ok(Order::Help) => console.say(help(name).trim_end()),
-        Ok(Order::Version) => console.say(format!("{name} {}", env!("CARGO_PKG_VERSION"))),
+        Ok(Order::Help) => console.print(help(name).trim_end()),
+        Ok(Order::Version) => console.print(format!("{name} {}", env!("CARGO_PKG_VERSION"))),
         Ok(Order::Serve(options)) => {
             serve(name, *options, &console).unwrap_or_else(|error| console.fail(error, 1))
         }
@@ -50,12 +51,12 @@ fn serve(name: &str, options: Options, console: &Console) -> io::Result<u8> {
     console.start_log();
     let runtime = runtime::Builder::new_multi_thread().enable_all().build()?;
     let code = runtime.block_on(until_signalled(name, options, console));
-    // The second signal does not wait for a file that is being written.
+    // After a second signal, the process does not wait for a file that is still being written.
     runtime.shutdown_background();
     code
 }
 
-/// The first signal stops the server, the second one does not wait for that.
+/// The first signal stops the server. A second signal ends the program without waiting for that stop.
 async fn until_signalled(name: &str, options: Options, console: &Console) -> io::Result<u8> {
     let (mut signals, stop) = (Signals::take()?, CancellationToken::new());
     let signalled = async {
@@ -66,11 +67,11 @@ async fn until_signalled(name: &str, options: Options, console: &Console) -> io:
     tokio::select! {
         biased;
         code = live(name, options, console, &stop) => Ok(code),
-        code = signalled => Ok(console.fail("stopped at once, without a clean stop", code)),
+        code = signalled => Ok(console.fail("stopped immediately by a second signal, without a clean stop", code)),
     }
 }
 
-/// The life of a server up to its exit code.
+/// Runs the server until it has stopped, and returns the exit code.
 async fn live(
     name: &str,
     Options { builder, keep, connections }: Options,
@@ -81,45 +82,46 @@ async fn live(
         Ok(server) => server,
         Err(error) => return console.fail(explained(&error), 1),
     };
-    console.say(greeting(name, &server, keep.as_ref()));
+    console.print(greeting(name, &server, keep.as_ref()));
     if let Some(warning) = few_files(most_files(), connections) {
         warning.write();
     }
     stop.cancelled().await;
     let (nodes, sessions) = (server.node_count(), server.session_count());
-    let stopped = format!("{name} stopped: {nodes} nodes and {sessions} sessions are");
+    let stopped = format!("{name} stopped: {nodes} nodes and {sessions} sessions");
     match (server.try_stop().await, keep) {
         (Err(error), _) => console.fail(error, 1),
-        (Ok(()), Some(file)) => console.say(format!("{stopped} kept in {file:?}")),
-        (Ok(()), None) => console.say(format!("{stopped} gone")),
+        (Ok(()), Some(file)) => console.print(format!("{stopped} saved in {file:?}")),
+        (Ok(()), None) => console.print(format!("{stopped} discarded")),
     }
 }
 
 fn greeting(name: &str, server: &Server, keep: Option<&PathBuf>) -> String {
     let (version, address) = (env!("CARGO_PKG_VERSION"), server.connect_string());
     let store = match keep {
-        Some(file) => format!("in memory, kept in {file:?} at a clean stop (not durable)"),
+        Some(file) => format!("in memory, saved in {file:?} at a clean stop (not durable)"),
         None => "in memory".to_owned(),
     };
     format!("{name} {version}: embedded server for ZooKeeper clients on {address}, {store}")
 }
 
-/// Warning of a process that may open fewer files than there may be links; negative if that is not known.
+/// Returns a warning if the process may open fewer files than the server may have links. `files` is negative
+/// if the limit is unknown.
 fn few_files(files: i64, links: usize) -> Option<Entry> {
     let is_few = usize::try_from(files).is_ok_and(|files| files < links);
     is_few.then_some(Entry::FewFiles { files, links })
 }
 
-/// The error, with what the user can do about it.
+/// Returns the text of an error, with what the user can do about it.
 fn explained(error: &StartError) -> String {
     match error {
         StartError::Bind { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
-            format!("{error}; --port 0 takes any free port")
+            format!("{error}; --port 0 selects a free port")
         }
         StartError::Keep(keep) if matches!(keep.fault(), KeepFault::InUse) => {
             format!("{error}; each server needs its own file")
         }
-        StartError::Keep(_) => format!("{error}; the file was left as it is"),
+        StartError::Keep(_) => format!("{error}; the file was not changed"),
         _ => error.to_string(),
     }
 }
@@ -129,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_that_may_open_too_few_files_is_told() {
+    fn a_limit_of_too_few_open_files_is_reported() {
         assert!(few_files(1_024, 10_000).is_some());
         assert!([-1, 10_000, i64::MAX].into_iter().all(|files| few_files(files, 10_000).is_none()));
     }

@@ -3,17 +3,17 @@ use std::future::pending;
 use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Signals that ask the program to end.
+/// The signals that stop the program.
 pub(super) struct Signals {
     terminate: Signal,
     interrupt: Signal,
-    /// `None` if the program was started to ignore it.
+    /// SIGHUP; `None` if the program was started with SIGHUP ignored.
     hangup: Option<Signal>,
 }
 
 impl Signals {
-    /// From here on they no longer end the program by themselves. A hangup that is ignored from the start, as
-    /// by `nohup`, stays ignored.
+    /// Takes over the signals, so that they no longer end the process. A SIGHUP that is ignored when the
+    /// process starts, for example under `nohup`, stays ignored.
     pub(super) fn take() -> io::Result<Self> {
         let (terminate, interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -21,7 +21,7 @@ impl Signals {
         Ok(Self { terminate, interrupt, hangup })
     }
 
-    /// Waits for the next one, and returns its number.
+    /// Waits for the next signal and returns its number.
     pub(super) async fn next(&mut self) -> u8 {
         let hangup = async {
             match &mut self.hangup {
@@ -37,7 +37,8 @@ impl Signals {
     }
 }
 
-/// True if a process with this `/proc/self/status` ignores SIGHUP, whose bit is the lowest.
+/// Returns whether a process with this `/proc/self/status` ignores SIGHUP. SIGHUP is the lowest bit of the
+/// mask.
 fn ignores_hangup(status: &str) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).is_ok_and(|mask| mask & 1 == 1))

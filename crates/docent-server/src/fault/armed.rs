@@ -1,27 +1,27 @@
 use tokio::sync::watch;
 
-/// Handle of a fault that waits for its request, which tells when it has happened.
+/// Handle of a fault that waits for its request. The handle reports when the fault has happened.
 ///
 /// # On drop
-/// The fault waits on.
+/// The fault stays armed.
 #[derive(Debug, Clone)]
 pub struct Armed {
     fired: watch::Receiver<bool>,
 }
 
 impl Armed {
-    /// Handle of a fault that sets `fired` when it happens.
+    /// Creates the handle of a fault that sets `fired` when it happens.
     #[doc(hidden)]
     pub fn new(fired: &watch::Sender<bool>) -> Self {
         Self { fired: fired.subscribe() }
     }
 
-    /// True once it has happened.
+    /// Returns whether the fault has happened.
     pub fn has_fired(&self) -> bool {
         *self.fired.borrow()
     }
 
-    /// Waits until it has happened. Waits for ever when its server or proxy ends before that.
+    /// Waits until the fault has happened. If its server or proxy ends first, this method never returns.
     ///
     /// # Cancel safety
     /// This method is cancel safe.

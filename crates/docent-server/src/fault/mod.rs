@@ -1,4 +1,5 @@
-//! Faults at requests: the kinds of requests they wait for, and the handle that tells when one has happened.
+//! Faults that a request triggers: the kinds of requests, and the handle that reports when a fault has
+//! happened.
 
 mod armed;
 mod operation;

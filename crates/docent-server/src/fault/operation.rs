@@ -1,13 +1,13 @@
 use docent_proto::{MultiOp, Request};
 
-/// Kind of request that a fault waits for.
+/// Kind of request that triggers a fault.
 ///
-/// Recipes send some writes within a transaction, together with a marker that shows later whether it was
-/// applied: a transaction counts as each of the kinds in it.
+/// A transaction counts as each kind of operation that it contains. Recipes send some writes in a
+/// transaction, together with a marker that later shows whether the write was applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Operation {
-    /// Creation of a node of any mode.
+    /// Creation of a node in any mode.
     Create,
     /// Change of a node's data.
     Set,
@@ -20,8 +20,8 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// True for a request of this kind about a node at `path` or below it. Paths are the server's, with the
-    /// client's namespace.
+    /// Returns whether `request` is of this kind and concerns a node at `path` or below it. Paths are the
+    /// server's paths, which include the client's namespace.
     pub fn is_meant(self, path: &str, request: &Request) -> bool {
         let top = path.trim_end_matches('/');
         let meant = |kind, path: &str| (self == Self::Any || self == kind) && is_below(top, path);
@@ -34,7 +34,7 @@ impl Operation {
     }
 }
 
-/// The kind of a request that is no transaction.
+/// Returns the kind of a request that is not a transaction.
 fn kind(request: &Request) -> Operation {
     match request {
         Request::Create(_) => Operation::Create,
@@ -48,7 +48,8 @@ fn kind(request: &Request) -> Operation {
     }
 }
 
-/// The kind of a part of a transaction; `None` for a check, which accompanies others.
+/// Returns the kind of an operation in a transaction; `None` for a check, which only accompanies other
+/// operations.
 fn part(op: &MultiOp) -> Option<Operation> {
     match op {
         MultiOp::Create(_) => Some(Operation::Create),

@@ -2,39 +2,39 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Reason why a server's state is not loaded from its file, or not kept in it. The file is as it was before.
+/// Error of loading a server's state from its file, or saving it there. The file has not been changed.
 #[derive(Debug)]
 pub struct KeepError {
     file: PathBuf,
     fault: KeepFault,
 }
 
-/// Fault of a file that keeps a server's state.
+/// Reason why a state file cannot be used.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum KeepFault {
-    /// It cannot be read.
+    /// The file cannot be read.
     Read(io::Error),
-    /// It, or its folder, cannot be written.
+    /// The file or its folder cannot be written.
     Write(io::Error),
-    /// Another server uses it.
+    /// Another server uses the file.
     InUse,
-    /// It cannot be locked against other servers.
+    /// The file cannot be locked against other servers.
     Lock(io::Error),
-    /// It is a folder, a device or something else that is no file.
+    /// The path is a folder, a device, or something else that is not a regular file.
     NotAFile,
-    /// It begins in another way than the files that servers write.
+    /// The file does not start like a file that a server has written.
     Unknown,
-    /// It is of a version of the format that this server cannot read.
+    /// The file has a format version that this server cannot read.
     Version(u32),
-    /// It ends too early.
+    /// The file is truncated.
     CutOff {
-        /// Bytes that are missing.
+        /// Number of missing bytes.
         missing: u64,
     },
-    /// Bytes in it have changed since it was written, or were added.
+    /// The file has been changed since it was written, or bytes were added to it.
     Damaged,
-    /// It is whole, but no server can have been in that state.
+    /// The file is intact, but no server can have been in the state that it describes.
     Content(&'static str),
 }
 
@@ -43,34 +43,34 @@ impl KeepError {
         Self { file: file.to_owned(), fault }
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn file(&self) -> &Path {
         &self.file
     }
 
-    /// Its fault.
+    /// Returns the reason.
     pub fn fault(&self) -> &KeepFault {
         &self.fault
     }
 
-    /// The fault without the file.
+    /// Converts the error into its reason, without the path.
     pub fn into_fault(self) -> KeepFault {
         self.fault
     }
 
-    /// True when the same call may succeed later: another server uses the file, or the operating system
-    /// refused to lock, read or write it.
+    /// Returns whether a retry may succeed: another server uses the file, or the operating system refused to
+    /// lock, read or write it.
     pub fn is_retryable(&self) -> bool {
         use KeepFault::{InUse, Lock, Read, Write};
         matches!(self.fault, Read(_) | Write(_) | Lock(_) | InUse)
     }
 
-    /// Always false: the file is replaced as a whole or not at all.
+    /// Returns `false`: the file is replaced as a whole or not at all.
     pub fn may_have_applied(&self) -> bool {
         false
     }
 
-    /// `None`: it is about no node.
+    /// Returns `None`: the error does not concern a node.
     pub fn path(&self) -> Option<&str> {
         None
     }
@@ -94,22 +94,22 @@ impl std::error::Error for KeepError {
 impl fmt::Display for KeepFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Read(error) => write!(f, "cannot be read: {error}"),
-            Self::Write(error) => write!(f, "cannot be written: {error}"),
-            Self::InUse => f.write_str("is in use by another server"),
-            Self::Lock(error) => write!(f, "cannot be locked: {error}"),
-            Self::NotAFile => f.write_str("is not a file"),
-            Self::Unknown => f.write_str("was not written by this server: it begins in another way"),
+            Self::Read(error) => write!(f, "cannot read the file: {error}"),
+            Self::Write(error) => write!(f, "cannot write the file: {error}"),
+            Self::InUse => f.write_str("the file is in use by another server"),
+            Self::Lock(error) => write!(f, "cannot lock the file: {error}"),
+            Self::NotAFile => f.write_str("the path is not a regular file"),
+            Self::Unknown => f.write_str("the file was not written by this server: unknown first line"),
             Self::Version(version) => {
                 write!(
                     f,
-                    "has version {version} of the format, this server reads version {}",
+                    "the file has format version {version}, but this server reads version {}",
                     super::format::VERSION
                 )
             }
-            Self::CutOff { missing } => write!(f, "is cut off: {missing} bytes are missing"),
-            Self::Damaged => f.write_str("is damaged: its checksum does not match"),
-            Self::Content(reason) => write!(f, "holds no state of a server: {reason}"),
+            Self::CutOff { missing } => write!(f, "the file is truncated: {missing} bytes are missing"),
+            Self::Damaged => f.write_str("the file is damaged: its checksum does not match"),
+            Self::Content(reason) => write!(f, "the file contains no valid server state: {reason}"),
         }
     }
 }

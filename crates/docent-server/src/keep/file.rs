@@ -10,14 +10,14 @@ use std::io::{self, BufWriter};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Access for its owner alone: the file holds the passwords of sessions.
+/// Permissions of the file. Only its owner has access, because the file contains session passwords.
 pub(super) const MODE: u32 = 0o600;
 
-/// File that keeps the state of a server, as the builder names it.
+/// Path of the file that stores a server's state.
 #[derive(Debug, Clone)]
 pub(crate) struct Keep(PathBuf);
 
-/// The same file while one server uses it. Other servers are refused until it is dropped.
+/// A state file that this server uses. Until the value is dropped, other servers cannot use the file.
 #[derive(Debug)]
 pub(crate) struct KeepFile {
     keep: Keep,
@@ -29,10 +29,10 @@ impl Keep {
         Self(file)
     }
 
-    /// Takes the file for this server.
+    /// Opens the file for exclusive use by this server.
     ///
     /// # Errors
-    /// When another server uses it, it is no file, or its folder cannot be written.
+    /// If another server uses the file, the path is not a regular file, or the folder cannot be written.
     pub(crate) fn open(&self) -> Result<KeepFile, KeepError> {
         let is_file = fs::metadata(&self.0).map_or(true, |found| found.is_file());
         let lock = if is_file { Lock::acquire(&self.resolved()) } else { Err(KeepFault::NotAFile) };
@@ -40,7 +40,7 @@ impl Keep {
         Ok(KeepFile { keep: self.clone(), _lock: lock })
     }
 
-    /// The file itself, where the path is a link to it.
+    /// Returns the file that the path refers to, with symbolic links resolved.
     fn resolved(&self) -> PathBuf {
         let in_folder = || Some(fs::canonicalize(folder(&self.0)).ok()?.join(self.0.file_name()?));
         fs::canonicalize(&self.0).ok().or_else(in_folder).unwrap_or_else(|| self.0.clone())
@@ -52,7 +52,7 @@ impl Keep {
 }
 
 impl KeepFile {
-    /// The state in the file; `None` when there is no file.
+    /// Loads the state from the file; `None` if there is no file.
     pub(crate) fn load(&self, config: Config, origin: Origin, now: i64) -> Result<Option<State>, KeepError> {
         let Some(bytes) = self.read().map_err(|fault| self.error(fault))? else { return Ok(None) };
         let image = format::read(&bytes).map_err(|fault| self.error(fault))?;
@@ -68,22 +68,22 @@ impl KeepFile {
         }
     }
 
-    /// Replaces the file by one with this state, as a whole or not at all.
+    /// Replaces the file with one that contains this state, as a whole or not at all.
     pub(crate) fn store(&self, state: &State) -> Result<(), KeepError> {
         let written = write_beside(&self.keep.resolved(), state);
         written.map_err(|error| self.error(KeepFault::Write(error)))
     }
 
-    /// Error of this file.
+    /// Creates an error about this file.
     pub(crate) fn error(&self, fault: KeepFault) -> KeepError {
         self.keep.error(fault)
     }
 }
 
-/// Writes a file of its own, and puts it in the place of `file` once it is on the disk.
+/// Writes the state to a second file, and renames it to `file` once it is on disk.
 fn write_beside(file: &Path, state: &State) -> io::Result<()> {
     let beside = beside(file, ".new")?;
-    // One may be left of a server that was killed just then.
+    // A server that was killed while writing may have left this file behind.
     match fs::remove_file(&beside) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -103,7 +103,7 @@ fn write(file: &Path, state: &State) -> io::Result<()> {
     file.sync_all()
 }
 
-/// A hidden file in the folder of `file`, named after it.
+/// Returns the path of a hidden file in the folder of `file`, named after `file`.
 pub(super) fn beside(file: &Path, suffix: &str) -> io::Result<PathBuf> {
     let Some(name) = file.file_name() else { return Err(io::ErrorKind::InvalidFilename.into()) };
     let mut hidden = OsString::from(".");

@@ -1,23 +1,23 @@
-//! Format of the file: a line that says what it is with the version, the length of the image, the image, and
-//! the SHA-1 of all of that.
+//! Format of the state file: a line with the title and the version, the length of the image, the image, and
+//! the SHA-1 of everything before.
 
 use super::error::KeepFault;
 use bytes::{Buf, Bytes};
 use sha1::{Digest, Sha1};
 use std::io::{self, Write};
 
-/// Version of the format that is written, and the only one that is read.
+/// The format version that is written, and the only one that can be read.
 pub(super) const VERSION: u32 = 1;
 
-/// First line up to the version.
+/// First line of the file, up to the version.
 const TITLE: &str = "docent-server, kept at a clean stop, not durable, version ";
 
-/// Most digits of a version.
+/// Maximum number of digits of a version.
 const DIGITS: usize = 9;
 
 const CHECKSUM: usize = 20;
 
-/// Writes a file around the pieces of an image.
+/// Writes a file that contains the pieces of an image.
 pub(super) fn write<P: AsRef<[u8]>>(
     mut out: impl Write,
     length: u64,
@@ -37,7 +37,7 @@ pub(super) fn write<P: AsRef<[u8]>>(
     out.flush()
 }
 
-/// The image in a file.
+/// Returns the image in a file.
 pub(super) fn read(file: &Bytes) -> Result<Bytes, KeepFault> {
     let mut rest = file.clone();
     match read_version(&mut rest)? {
@@ -58,7 +58,7 @@ pub(super) fn read(file: &Bytes) -> Result<Bytes, KeepFault> {
     Ok(rest)
 }
 
-/// Takes the first line off.
+/// Removes the first line from `rest` and returns the version.
 fn read_version(rest: &mut Bytes) -> Result<u32, KeepFault> {
     if rest.len() < TITLE.len() && TITLE.as_bytes().starts_with(rest) {
         return Err(missing(TITLE.len(), rest.len()));
@@ -78,7 +78,7 @@ fn read_version(rest: &mut Bytes) -> Result<u32, KeepFault> {
     Ok(version)
 }
 
-/// Fault of a file that ends before a field of `needed` bytes does.
+/// Returns the fault of a file with `found` bytes left where a field needs `needed` bytes.
 fn missing(needed: usize, found: usize) -> KeepFault {
     KeepFault::CutOff { missing: (needed - found) as u64 }
 }

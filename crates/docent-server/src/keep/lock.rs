@@ -7,10 +7,10 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Exclusive use of a file by one server.
+/// Exclusive use of a state file by one server.
 ///
-/// A second file beside it is locked, because the file itself is replaced by each save. The operating system
-/// unlocks it when the process ends, however that happens.
+/// The lock is held on a second file in the same folder, because each save replaces the state file itself.
+/// The operating system releases the lock when the process ends for any reason.
 ///
 /// # On drop
 /// Other servers can use the file.
@@ -21,7 +21,7 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Locks the use of `used`, the file itself and no link to it.
+    /// Locks the file `used`, whose path must not be a symbolic link.
     pub(super) fn acquire(used: &Path) -> Result<Self, KeepFault> {
         let path = beside(used, ".lock").map_err(KeepFault::Write)?;
         loop {
@@ -35,8 +35,8 @@ impl Lock {
                     Err(error) => return Err(KeepFault::Lock(error.into())),
                 }
             }
-            // The server that had it locked may have removed it since it was opened here. Then other servers
-            // lock another file.
+            // The server that held the lock may have removed its file after it was opened here. Other servers
+            // would then lock a different file.
             if is_at(&file, &path).map_err(KeepFault::Lock)? {
                 return Ok(Self { path, file });
             }
@@ -48,12 +48,13 @@ impl Drop for Lock {
     fn drop(&mut self) {
         // If this fails, an empty file remains, which the next server locks.
         let _ = fs::remove_file(&self.path);
-        // A process that this one is just starting has a copy of the descriptor until its own program runs.
+        // A child process that is being started has a copy of the descriptor until it executes its own
+        // program. Closing this descriptor would then not release the lock.
         let _ = flock(&self.file, FlockOperation::Unlock);
     }
 }
 
-/// True if `file` is the file at `path`.
+/// Returns whether `file` is the file at `path`.
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let opened = file.metadata()?;
     match fs::symlink_metadata(path) {

@@ -1,4 +1,4 @@
-//! The file that keeps the state of a server between a clean stop and the next start.
+//! The file that stores a server's state between a clean stop and the next start.
 
 mod error;
 mod file;

@@ -8,26 +8,26 @@ use super::traffic::Totals;
 use super::words::{self, View, Word};
 use crate::log::Entry;
 use crate::state::{
-    Behind, DELETE_CONTAINER, Effects, Handshake, Late, Refusal, Reply, is_write, jumps_the_line,
+    DELETE_CONTAINER, Effects, Handshake, HeldWrite, Refusal, Reply, Staleness, is_write, jumps_the_line,
     needs_leader,
 };
 use bytes::{Buf, Bytes, BytesMut};
 use docent_proto::{ConnectRequest, DecodeError, OpCode, Reader, Record, Request, write_frame, xid};
 
 impl Ensemble {
-    /// Answers a four-letter word at the front of `input`; false when there is none.
+    /// Answers a four-letter word at the start of `input`. Returns `false` if there is none.
     ///
     /// # Errors
-    /// When it has to wait for room.
+    /// If the answer must wait until there is room for it.
     pub(super) fn answer_word(&mut self, id: u64, input: &mut BytesMut, now: i64) -> Result<bool, Progress> {
         let Some(name) = words::name(input) else { return Ok(false) };
-        // A word that is not allowed is answered whatever follows it.
+        // A word that is not allowed is refused without reading what follows it.
         let word = self.words.allow(name).then(|| Word::read(input));
         if word == Some(None) {
             return Ok(false);
         }
         let word = word.flatten();
-        if word.is_some_and(Word::is_long) && !self.links.replies.ask(id, self.limits.longest_reply()) {
+        if word.is_some_and(Word::is_long) && !self.links.replies.reserve(id, self.limits.longest_reply()) {
             return Err(Progress::Full);
         }
         input.clear();
@@ -56,8 +56,8 @@ impl Ensemble {
         Ok(true)
     }
 
-    /// Opens the session that a link asks for, or attaches the link to it. Tells of an answer whose time
-    /// counts.
+    /// Opens the session that a link requests, or attaches the link to the session. Returns the answer's data
+    /// if its latency is counted.
     pub(super) fn handshake(&mut self, id: u64, frame: Bytes, now: i64) -> Option<Timed> {
         let Ok(request) = read_handshake(frame) else {
             self.cut(id);
@@ -66,7 +66,8 @@ impl Ensemble {
         let (peer, member) = self.links.get(id).map(|link| (link.peer.ip(), link.member))?;
         self.count(member, |totals| totals.handshakes += 1);
         let world = self.members.world(member);
-        // As in ZooKeeper the session leaves its old link whether or not the new one proves to own it.
+        // As in ZooKeeper, the session leaves its old link even if the new link fails to prove that it owns
+        // the session.
         let is_ahead = request.last_zxid_seen > self.state_of(world).zxid();
         let old = self.links.of_session(world, request.session_id);
         if let Some(old) = old.filter(|_| !is_ahead) {
@@ -79,7 +80,7 @@ impl Ensemble {
         let timeouts = self.members.timeouts_ms(member);
         let state = self.state_of(world);
         let handshake = state.connect(&request, timeouts, peer, now);
-        // A session is opened by a transaction, which the member that serves it has seen.
+        // A new session is opened by a transaction, which the member that serves the session has seen.
         let seen = if request.session_id == 0 { state.zxid() } else { request.last_zxid_seen };
         let link = self.links.get_mut(id)?;
         match handshake {
@@ -89,20 +90,20 @@ impl Ensemble {
                 (link.session, link.timeout_ms, link.seen) = (Some(session), timeout_ms, seen);
                 self.links.enter_session(LEADER, session, id);
                 self.state.set_owner(session, member);
-                // The leader knows by itself when a session was opened or moved, and hears of a new one once
-                // more.
+                // The leader already knows that the session was opened or moved. The opening of a session is
+                // reported to it a second time.
                 self.count_sent(id, None);
                 if request.session_id == 0 {
-                    self.hear(member, session, timeout_ms, now);
+                    self.note_contact(member, session, timeout_ms, now);
                     return Some(Timed::OPENED);
                 }
             }
-            Handshake::Gone(response) => {
+            Handshake::Expired(response) => {
                 write_frame(&mut link.output, |out| response.write(out));
                 link.ending = true;
                 self.count_sent(id, None);
             }
-            Handshake::Over(refusal) => self.expel(id, refusal),
+            Handshake::OverLimit(refusal) => self.expel(id, refusal),
             Handshake::Refused(reason) => {
                 self.log.push(Entry::NoSession(reason));
                 self.cut(id);
@@ -111,7 +112,7 @@ impl Ensemble {
         None
     }
 
-    /// Answers a request. Tells of an answer whose time counts.
+    /// Answers a request. Returns the answer's data if its latency is counted.
     pub(super) fn request(&mut self, id: u64, session: i64, mut frame: Bytes, now: i64) -> Option<Timed> {
         const HEADER: usize = 8;
         if frame.len() < HEADER {
@@ -122,7 +123,7 @@ impl Ensemble {
         let link = self.links.get(id)?;
         let (member, timeout_ms, seen, held) = (link.member, link.timeout_ms, link.seen, link.held);
         if !is_login(op) {
-            self.hear(member, session, timeout_ms, now);
+            self.note_contact(member, session, timeout_ms, now);
         }
         let world = self.members.world(member);
         let waits = |op| needs_leader(op) || (held && !jumps_the_line(op));
@@ -130,7 +131,7 @@ impl Ensemble {
             self.hold_request(id, member, session, op, &frame);
             return None;
         }
-        let behind = Behind { lag_ms: self.members.lag_ms(member), seen };
+        let staleness = Staleness { lag_ms: self.members.lag_ms(member), seen };
         let (mut effects, mut fate) = (Effects::default(), None);
         let (reply, number) = match self.read_unless_refused(member, op, frame) {
             Err(Unreadable::Refused) => (self.state_of(world).not_read_only(), number),
@@ -146,7 +147,7 @@ impl Ensemble {
             Ok(request) => {
                 fate = self.faults.meet(&request);
                 let number = if request == Request::Ping { xid::PING } else { number };
-                (self.state_of(world).apply_behind(behind, session, &request, now, &mut effects), number)
+                (self.state_of(world).apply_stale(staleness, session, &request, now, &mut effects), number)
             }
             Err(Unreadable::Body(op)) if jumps_the_line(op) => {
                 self.cut(id);
@@ -156,8 +157,8 @@ impl Ensemble {
             Err(Unreadable::ForServers) => (self.state_of(world).forbidden(now), number),
             Err(Unreadable::Operation) => (self.state_of(world).unimplemented(), number),
         };
-        // The events of a change come before the reply to a request that saw it, also on the link that caused
-        // it.
+        // The events of a change are sent before the reply to any request that saw the change, also on the
+        // link that caused it.
         if let Some(refusal) = effects.refusal {
             self.warn_link(id, refusal);
         }
@@ -174,7 +175,7 @@ impl Ensemble {
         Timed::answer(number, op, failed)
     }
 
-    /// Reads a request, unless the server is read-only and refuses it.
+    /// Reads a request, unless its member is too old for the operation or is read-only and refuses it.
     fn read_unless_refused(
         &mut self,
         member: MemberId,
@@ -192,7 +193,7 @@ impl Ensemble {
         }
     }
 
-    /// Queues a reply, unless a fault leaves it out.
+    /// Queues a reply, unless a fault suppresses it.
     fn reply(&mut self, id: u64, number: i32, reply: &Reply, fate: Option<Unanswered>) {
         let Some(link) = self.links.get_mut(id) else { return };
         if let Some(fate) = fate {
@@ -204,13 +205,14 @@ impl Ensemble {
         self.admit_bytes(id);
     }
 
-    /// True when the leader has to do with a request that it refuses, because the session went elsewhere.
+    /// Returns whether the leader refuses a request because the session has moved to another member. Only
+    /// requests that reach the leader are checked.
     fn is_refused(&self, member: MemberId, session: i64, request: &Request) -> bool {
         let is_asked = member == LEADER || needs_leader(request.op());
         is_asked && self.state.refuses_as_moved(session, member, request)
     }
 
-    /// A follower that is cut off leaves a link without an answer to its handshake.
+    /// Leaves a link to a follower that is cut off without an answer to its handshake.
     fn hold_handshake(&mut self, id: u64, member: MemberId, request: &ConnectRequest) {
         self.links.hold(id);
         let timeouts = self.members.timeouts_ms(member);
@@ -223,33 +225,33 @@ impl Ensemble {
         }
     }
 
-    /// A follower that is cut off leaves a link without an answer to a request.
+    /// Leaves a link to a follower that is cut off without an answer to its request.
     fn hold_request(&mut self, id: u64, member: MemberId, session: i64, op: i32, body: &Bytes) {
         self.links.hold(id);
         let request = read_request(op, body.clone()).ok().map(|request| request.op());
         let Some(op) = request.filter(|op| is_write(*op)) else { return };
         let Some((state, _)) = self.members.holding(member) else { return };
-        let late = Late::new(state, session, op, body);
-        if self.admit_held(id, Pipe::MESSAGE + late.len())
+        let held = HeldWrite::new(state, session, op, body);
+        if self.admit_held(id, Pipe::MESSAGE + held.len())
             && let Some((_, pipe)) = self.members.holding(member)
         {
-            pipe.write(late);
+            pipe.write(held);
         }
     }
 }
 
-/// Reads a handshake. Bytes behind the known fields are ignored, as in ZooKeeper, where newer clients may
-/// send more than older servers know.
+/// Reads a handshake. Bytes after the known fields are ignored as in ZooKeeper, because newer clients may
+/// send fields that older servers do not know.
 fn read_handshake(frame: Bytes) -> Result<ConnectRequest, DecodeError> {
     ConnectRequest::read(&mut Reader::new(frame))
 }
 
-/// True for requests that say who a client is: to ZooKeeper they are no sign of life of its session.
+/// Returns whether `op` authenticates a client. In ZooKeeper, such a request does not keep the session alive.
 fn is_login(op: i32) -> bool {
     matches!(OpCode::from_number(op), Ok(OpCode::Auth | OpCode::Sasl))
 }
 
-/// True for operations that came with ZooKeeper 3.6 or later.
+/// Returns whether the operation was introduced in ZooKeeper 3.6 or later.
 fn is_new(op: OpCode) -> bool {
     matches!(
         op,
@@ -263,13 +265,13 @@ fn is_new(op: OpCode) -> bool {
 }
 
 enum Unreadable {
-    /// It is refused, whether it could be read or not.
+    /// The request is refused, whether or not it can be read.
     Refused,
-    /// The operation is not one of ours.
+    /// The operation is unknown.
     Operation,
-    /// The operation is not for clients.
+    /// The operation is reserved for servers.
     ForServers,
-    /// The operation is, but its fields cannot be read.
+    /// The operation is known, but its fields cannot be read.
     Body(OpCode),
 }
 

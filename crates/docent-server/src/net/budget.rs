@@ -1,4 +1,4 @@
-//! Bytes that wait in links, and the links that are closed for what they ask of the server.
+//! Limits on the bytes queued in links, and on what links may request. A link that exceeds a limit is closed.
 
 use super::ensemble::Ensemble;
 use super::members::MemberId;
@@ -9,49 +9,51 @@ use std::io;
 use std::net::SocketAddr;
 
 impl Ensemble {
-    /// Checks the bytes that wait in a link, and the events in all of them, after some were added. The link
-    /// that has too many is closed: this one, or the one with most events.
+    /// Checks the bytes queued in a link, and the events queued in all links, after bytes were added. Closes
+    /// the link if it holds too many bytes, or the link with the most event bytes if all links together hold
+    /// too many.
     pub(super) fn admit_bytes(&mut self, id: u64) {
         let Some(waiting) = self.links.settle(id) else { return };
         let most = self.limits.queued_bytes_per_connection;
-        if let Some(refusal) = Refusal::over("queued_bytes_per_connection", waiting, most) {
+        if let Some(refusal) = Refusal::over_limit("queued_bytes_per_connection", waiting, most) {
             self.expel(id, refusal);
         }
         let (replies, most) = (self.links.replies.used(), self.limits.queued_replies());
-        if let Some(refusal) = Refusal::over("queued_bytes / 2", replies, most)
+        if let Some(refusal) = Refusal::over_limit("queued_bytes / 2", replies, most)
             && planted!(ReadersExpelled)
         {
             self.expel(id, refusal);
         }
         let most = self.limits.queued_events();
-        while let Some(refusal) = Refusal::over("queued_bytes / 4", self.links.events(), most) {
-            let Some(most_told) = self.links.most_told() else { return };
-            self.expel(most_told, refusal);
+        while let Some(refusal) = Refusal::over_limit("queued_bytes / 4", self.links.events(), most) {
+            let Some(most_notified) = self.links.most_notified() else { return };
+            self.expel(most_notified, refusal);
         }
     }
 
-    /// True while links that were closed have not given back their memory, and there is no room beside them:
-    /// nothing more is answered before they did.
+    /// Returns whether links that were closed still hold memory, and no room is left besides it. Nothing is
+    /// answered until they release that memory.
     pub(super) fn is_crowded(&self) -> bool {
         let leaving = self.links.leaving();
         leaving > 0 && leaving + self.links.waiting() >= self.limits.queued_bytes
     }
 
-    /// Checks the bytes of messages that wait in followers, before some are added. The link that sent them is
-    /// closed if they are too many.
+    /// Checks the bytes of messages held by followers, before some are added. If they exceed the limit,
+    /// closes the link that sent the message and returns `false`.
     pub(super) fn admit_held(&mut self, id: u64, bytes: usize) -> bool {
         let held = self.members.held_bytes() + bytes;
-        let refusal = Refusal::over("held_bytes", held, self.limits.held_bytes);
+        let refusal = Refusal::over_limit("held_bytes", held, self.limits.held_bytes);
         if let Some(refusal) = refusal {
             self.expel(id, refusal);
         }
         refusal.is_none()
     }
 
-    /// Makes room for one more link, if there is one that has no session. False when there is none, and no
-    /// room either.
+    /// Makes room for one more link, closing the oldest link without a session if necessary. Returns `false`
+    /// if there is no room.
     pub(super) fn make_room(&mut self, peer: SocketAddr) -> bool {
-        let Some(refusal) = Refusal::over("connections", self.links.count() + 1, self.limits.connections)
+        let Some(refusal) =
+            Refusal::over_limit("connections", self.links.count() + 1, self.limits.connections)
         else {
             return true;
         };
@@ -62,8 +64,8 @@ impl Ensemble {
         self.links.count() < self.limits.connections
     }
 
-    /// Takes note that the operating system handed no link over. If the process can open no more files, the
-    /// oldest link without a session is closed.
+    /// Records that the operating system failed to accept a connection. If the process has too many open
+    /// files, closes the oldest link without a session.
     pub(super) fn not_accepted(&mut self, error: io::Error) {
         if is_out_of_files(&error) {
             self.expel_without_session();
@@ -80,7 +82,7 @@ impl Ensemble {
         }
     }
 
-    /// Closes the links of sessions that had more events than a transaction may have.
+    /// Closes the links of sessions for which a transaction had too many events.
     pub(super) fn expel_flooded(&mut self, world: MemberId, effects: &Effects) {
         let most = self.limits.events_per_transaction;
         for session in effects.events.missing().chain(effects.later.missing()) {
@@ -92,7 +94,7 @@ impl Ensemble {
         }
     }
 
-    /// Closes a link that announced a frame that is too long, or that is none.
+    /// Closes a link that announced a frame that is too long or invalid.
     pub(super) fn refuse_frame(&mut self, id: u64, error: DecodeError) {
         if let Some(member) = self.links.get(id).map(|link| link.member) {
             self.count(member, |totals| totals.frames_refused += 1);
@@ -106,13 +108,13 @@ impl Ensemble {
         self.cut(id);
     }
 
-    /// Closes a link that is over a limit.
+    /// Closes a link that exceeded a limit.
     pub(super) fn expel(&mut self, id: u64, refusal: Refusal) {
         self.warn_link(id, refusal);
         self.cut(id);
     }
 
-    /// Closes a link whose client does not read, while others wait for the memory of its replies.
+    /// Closes a link whose client does not read, while other links wait for the memory of its replies.
     pub(super) fn expel_stalled(&mut self, id: u64) {
         if let Some((peer, session)) = self.links.get(id).map(|link| (link.peer, link.session))
             && let Some(unsaid) = self.warnings.pass(self.clock.now_ms())
@@ -122,7 +124,7 @@ impl Ensemble {
         self.cut(id);
     }
 
-    /// Says which limit a link met.
+    /// Logs which limit a link exceeded.
     pub(super) fn warn_link(&mut self, id: u64, refusal: Refusal) {
         let now = self.clock.now_ms();
         let Some(link) = self.links.get_mut(id) else { return };
@@ -139,7 +141,7 @@ impl Ensemble {
     }
 }
 
-/// True for the errors of Unix for too many open files, in the system or in the process.
+/// Returns whether the error is Unix's "too many open files", in the process or in the system.
 fn is_out_of_files(error: &io::Error) -> bool {
     const ENFILE: i32 = 23;
     const EMFILE: i32 = 24;

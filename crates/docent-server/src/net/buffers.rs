@@ -1,46 +1,48 @@
-//! The bytes of a link on their way in and out. A part of a buffer keeps all of it in memory: these know how
-//! large theirs are, and leave one that is too large for what is left in it.
+//! The buffers for the input and output of a link. A slice of a buffer keeps the whole buffer in memory. The
+//! types here therefore track the size of their buffer, and copy the rest to a smaller one when most of it is
+//! used up.
 
 use super::links::KEPT;
 use bytes::{BufMut, Bytes, BytesMut};
 use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// Most bytes asked of the transport at a time, unless a large buffer has room for more.
+/// Maximum bytes to read at a time, unless a large buffer has room for more.
 const CHUNK: usize = 16 << 10;
 
-/// Bytes that came in and were not answered yet. Their buffer is less than twice as large, or small.
+/// Bytes that were received and are not answered yet. The buffer is small, or less than twice as large as its
+/// contents.
 #[derive(Debug, Default)]
 pub(super) struct Incoming {
     pub(super) bytes: BytesMut,
-    /// The next request, which was in front of the bytes and waits.
+    /// The next request, if it has been taken from the front of `bytes` and waits to be answered.
     pub(super) request: Option<Bytes>,
-    /// Bytes that are missing of the next request, if it is a large one.
+    /// Number of bytes still missing from the next request, if it is a large one.
     pub(super) missing: Option<usize>,
-    /// Bytes of the whole buffer, of which the front may have been taken off.
+    /// Size in bytes of the whole buffer, including the part already taken from its front.
     size: usize,
-    /// Most bytes that are read next.
+    /// Maximum bytes of the next read.
     most: usize,
 }
 
 impl Incoming {
-    /// Bytes that wait.
+    /// Returns the number of waiting bytes.
     pub(super) fn held(&self) -> usize {
         self.bytes.len() + self.request.as_ref().map_or(0, Bytes::len)
     }
 
-    /// True if bytes may be read now.
+    /// Returns whether bytes may be read now.
     pub(super) fn has_room(&self) -> bool {
         self.most > 0
     }
 
-    /// Makes room to read more of the next request. If that is a large one, nothing behind it is read.
+    /// Makes room to read more of the next request. If it is a large request, nothing after it is read.
     pub(super) fn reserve(&mut self) {
         self.grow();
         self.most = self.missing.unwrap_or(usize::MAX);
     }
 
-    /// Makes room to read a little ahead, while the next request waits.
+    /// Makes room to read a little ahead while the next request waits.
     pub(super) fn reserve_ahead(&mut self) {
         self.most = CHUNK.saturating_sub(self.bytes.len());
         if self.most > 0 {
@@ -54,7 +56,7 @@ impl Incoming {
             return;
         }
         if length == 0 {
-            // The front of a small buffer is used again.
+            // Reuses the front of a small buffer.
             self.bytes.reserve(CHUNK);
         } else {
             let mut larger = BytesMut::with_capacity((2 * length).max(length + CHUNK));
@@ -65,7 +67,7 @@ impl Incoming {
         self.size = self.size.max(self.bytes.capacity());
     }
 
-    /// Reads bytes into the room there is, and returns how many came; 0 at the end.
+    /// Reads bytes into the available room, and returns their number; 0 at the end of the stream.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -73,7 +75,7 @@ impl Incoming {
         reader.read_buf(&mut (&mut self.bytes).limit(self.most)).await
     }
 
-    /// Leaves a buffer that is too large for the bytes that were not taken off its front.
+    /// Moves the remaining bytes to a smaller buffer if the present one is too large for them.
     pub(super) fn settle(&mut self) {
         if let Some(smaller) = smaller(&self.bytes, self.size) {
             self.size = smaller.capacity();
@@ -94,9 +96,9 @@ impl From<BytesMut> for Incoming {
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
     bytes: BytesMut,
-    /// Bytes there were when the buffer was made.
+    /// Number of bytes when the buffer was created.
     size: usize,
-    /// Bytes that were written since the link was taken in.
+    /// Number of bytes written since the link was accepted.
     written: u64,
 }
 
@@ -105,17 +107,17 @@ impl Outgoing {
         self.bytes.is_empty()
     }
 
-    /// Bytes that count as waiting: those of the whole buffer, written or not.
+    /// Returns the number of bytes that count as queued: those of the whole buffer, written or not.
     pub(super) fn held(&self) -> usize {
         self.size
     }
 
-    /// Bytes that were written since the link was taken in.
+    /// Returns the number of bytes written since the link was accepted.
     pub(super) fn written(&self) -> u64 {
         self.written
     }
 
-    /// Takes the next bytes to write, once there are no others.
+    /// Sets the next bytes to write, when all previous ones have been written.
     pub(super) fn fill(&mut self, bytes: BytesMut) {
         (self.size, self.bytes) = (bytes.len(), bytes);
     }
@@ -136,7 +138,7 @@ impl Outgoing {
     }
 }
 
-/// Copy of what is left in a buffer, if that is large and mostly done with.
+/// Returns a copy of the rest of a buffer, if the buffer is large and mostly used up.
 fn smaller(rest: &BytesMut, size: usize) -> Option<BytesMut> {
     (size > KEPT && rest.len() < size / 2).then(|| BytesMut::from(&rest[..]))
 }
@@ -147,14 +149,14 @@ mod tests {
     use proptest::collection::vec;
     use proptest::proptest;
 
-    /// Checks that the buffer that `bytes` are a part of is not much larger than they are.
+    /// Asserts that the buffer behind `bytes` is not much larger than `bytes`.
     fn assert_keeps_little(bytes: &mut BytesMut) {
         let most = 2 * bytes.len().max(2 * CHUNK);
-        assert!(!bytes.try_reclaim(most), "there is room for {most} beside {}", bytes.len());
+        assert!(!bytes.try_reclaim(most), "the buffer has room for {most} bytes besides its {}", bytes.len());
     }
 
     #[tokio::test]
-    async fn what_is_left_of_a_reply_keeps_no_large_buffer() {
+    async fn the_rest_of_a_reply_keeps_no_large_buffer() {
         let mut output = Outgoing::default();
         output.fill(BytesMut::from(&[7; 1 << 20][..]));
         while output.bytes.len() >= 1_000 {
@@ -164,7 +166,7 @@ mod tests {
             assert_keeps_little(&mut output.bytes);
         }
         assert_eq!(output.bytes, vec![7; (1 << 20) % 1_000]);
-        output.write(&mut tokio::io::sink()).await.expect("a sink takes all");
+        output.write(&mut tokio::io::sink()).await.expect("a sink accepts everything");
         assert!(output.is_empty() && output.held() == 0);
     }
 
@@ -173,7 +175,7 @@ mod tests {
         fn a_part_of_a_request_keeps_no_large_buffer(
             steps in vec((0..200_000_usize, 0..=100_usize, 1..4_usize), 1..20),
         ) {
-            let runtime = tokio::runtime::Builder::new_current_thread().build().expect("it needs nothing");
+            let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a current-thread runtime without drivers can be built");
             let (mut input, mut sent, mut taken) = (Incoming::default(), 0_usize, 0_usize);
             for (length, percent, parts) in steps {
                 let bytes: Vec<u8> = (sent..sent + length).map(|n| n.to_le_bytes()[0]).collect();

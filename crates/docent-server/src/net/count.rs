@@ -3,21 +3,21 @@ use super::members::MemberId;
 use super::traffic::{Answered, Totals};
 use docent_proto::OpCode;
 
-/// An answer whose time counts as a latency.
+/// An answer whose latency is counted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Timed {
-    /// Number of the request.
+    /// The request's xid.
     pub(super) xid: i32,
-    /// Short name of its operation.
+    /// Short name of the operation.
     pub(super) op: &'static str,
 }
 
 impl Timed {
-    /// A session that was opened.
+    /// The answer to a handshake that opened a session.
     pub(super) const OPENED: Self = Self { xid: 0, op: "SESS" };
 
-    /// The answer to the operation with the number `op`; `None` for credentials, which ZooKeeper answers
-    /// before it takes the time.
+    /// Creates the value for the answer to operation `op`; `None` for credentials, which ZooKeeper answers
+    /// before it measures latencies.
     pub(super) fn answer(xid: i32, op: i32, failed: bool) -> Option<Self> {
         let is_auth = OpCode::from_number(op) == Ok(OpCode::Auth);
         (!is_auth).then(|| Self { xid, op: short_name(op, failed) })
@@ -25,7 +25,7 @@ impl Timed {
 }
 
 impl Ensemble {
-    /// Counts a frame or a word that came in over a link.
+    /// Counts a frame or a four-letter word received on a link.
     pub(super) fn count_received(&mut self, id: u64, bytes: usize, now: i64) {
         let Some(link) = self.links.get_mut(id) else { return };
         link.activity.traffic.received += 1;
@@ -37,14 +37,14 @@ impl Ensemble {
         });
     }
 
-    /// Counts work that was done for a link.
+    /// Counts work done for a link.
     pub(super) fn count_work(&mut self, id: u64, units: usize) {
         if let Some(link) = self.links.get_mut(id) {
             link.work += units;
         }
     }
 
-    /// Counts a frame that was queued for a link; `reply` is its length if it is a reply.
+    /// Counts a frame queued for a link. `reply` is its length if it is a reply.
     pub(super) fn count_sent(&mut self, id: u64, reply: Option<usize>) {
         let Some(link) = self.links.get_mut(id) else { return };
         link.activity.traffic.sent += 1;
@@ -57,7 +57,7 @@ impl Ensemble {
         });
     }
 
-    /// Counts the time that an answer took. The link may be gone by now.
+    /// Records the latency of an answer. The link may have been closed in the meantime.
     pub(super) fn count_latency(&mut self, id: u64, timed: Timed, began: i64, done: i64) {
         let took_ms = u64::try_from(done - began).unwrap_or(0);
         let Some(member) = self.links.get(id).map(|link| link.member) else { return };
@@ -75,7 +75,7 @@ impl Ensemble {
     }
 }
 
-/// Name of an operation as ZooKeeper prints it. A write that failed has none.
+/// Returns the name of an operation as ZooKeeper prints it. A write that failed is printed as `NA`.
 fn short_name(op: i32, failed: bool) -> &'static str {
     match op {
         3 => "EXIS",

@@ -7,24 +7,25 @@ use std::time::Duration;
 use tokio::time::sleep;
 use tokio_util::task::TaskTracker;
 
-/// Entrance of a member: takes in the links that its listener hands over.
+/// Accepts the links of a member's listener.
 pub(crate) struct Entrance {
     pub(crate) hub: Arc<Hub>,
     pub(crate) member: MemberId,
     pub(crate) links: TaskTracker,
-    /// Time that a link has for its handshake.
+    /// Time limit for the handshake of a link.
     pub(crate) handshake: Duration,
 }
 
-/// Pause after the operating system refused to hand a link over, such as for want of file descriptors.
+/// Pause after the operating system failed to accept a connection, for example because the process has no
+/// file descriptors left.
 const AFTER_REFUSAL: Duration = Duration::from_millis(50);
 
 impl Entrance {
-    /// Takes the next link in.
+    /// Accepts the next link.
     pub(crate) async fn admit<L: Listener>(&self, listener: &mut L) {
         match listener.accept().await {
             Ok((io, peer)) => {
-                // Without a place the link is dropped, which closes it.
+                // If there is no place for the link, the link is dropped, which closes it.
                 if let Some(place) = Place::enter(&self.hub, peer, self.member) {
                     self.links.spawn(link::run(io, place, self.handshake));
                 }

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// Task of a follower: takes links in, relays the sessions it heard from, and gives up some time after it was
-/// cut off.
+/// Task of a follower. It accepts links, relays the sessions that it received something from, and stops
+/// serving some time after it was cut off.
 pub(crate) struct Follow<L> {
-    // Dropped in this order: new links are refused before the present ones are cut.
+    // Dropped in this order: the listener stops before the present links are cut.
     pub(crate) listener: L,
     pub(crate) entrance: Entrance,
     pub(crate) membership: Membership,
     pub(crate) relay_ms: i64,
-    /// Notified when the follower was cut off.
+    /// Notified when the follower is cut off.
     pub(crate) changed: Arc<Notify>,
     pub(crate) stop: CancellationToken,
 }
@@ -24,7 +24,7 @@ pub(crate) async fn follow<L: Listener>(mut follow: Follow<L>) {
     loop {
         let gives_up_at = hub.lock().members.gives_up_at(id);
         let next = gives_up_at.map_or(next_relay, |at| at.min(next_relay));
-        // In a fixed order, so that runs of a simulation repeat.
+        // The fixed order makes simulation runs reproducible.
         tokio::select! {
             biased;
             () = follow.stop.cancelled() => break,

@@ -11,35 +11,36 @@ use docent_proto::Frames;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Units of work that are done for a link before others have their turn. A unit is about what it takes to
-/// look at one node. Time is no measure here: runs of a simulation repeat.
+/// Units of work done for a link before other links get their turn. A unit is about the work of visiting one
+/// node. Work is not measured in time, because simulation runs must be reproducible.
 const TURN: usize = 20_000;
 
-/// Units that each request takes, besides one for each of its bytes.
+/// Units of work for each request, besides one unit per byte.
 const REQUEST: usize = 100;
 
-/// State that all links share, and for each link the bytes that wait to be written. Both are under one lock,
-/// so that events and replies are queued in the order of the changes they tell of.
+/// The state that all links share, and the queued output of each link. Both are under one lock, so that
+/// events and replies are queued in the order of their changes.
 pub(crate) struct Hub {
     ensemble: Mutex<Ensemble>,
-    /// Held while one waits for the ensemble: a task that has just left it does not overtake those that wait.
+    /// Held while waiting for the ensemble, so that a task that has just unlocked it cannot overtake waiting
+    /// tasks.
     next: Mutex<()>,
     pub(crate) clock: Clock,
     frames: Frames,
 }
 
-/// Next action of a link's task after its input was looked at.
+/// Next action of a link's task after its input was processed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// Read on.
+    /// Read more.
     Hungry,
-    /// Let others have their turn before the next requests.
+    /// Let other links have their turn before the next requests.
     Busy,
-    /// Write first, or wait: the client does not keep up, or all clients together do not.
+    /// Write, or wait: the client, or all clients together, do not read fast enough.
     Full,
-    /// Write what there is, then close.
+    /// Write the remaining output, then close.
     Ending,
-    /// Close now.
+    /// Close immediately.
     Cut,
 }
 
@@ -52,12 +53,12 @@ impl Hub {
 
     pub(crate) fn lock(&self) -> Locked<'_> {
         let _next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-        // A panic while the lock was held must not take every other link down with it.
+        // A panic while the lock was held must not take down every other link.
         Locked::new(self.ensemble.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Answers complete requests in `input`, until there are none, or the client or others have to go first.
-    /// `output` is what the link's task writes.
+    /// Answers complete requests in `input` until none is left, or the client or other links must act first.
+    /// `output` is what the link's task is writing.
     pub(super) fn receive(&self, id: u64, input: &mut Incoming, output: &Outgoing) -> Progress {
         let mut ensemble = self.lock();
         ensemble.take_note(id, input.held(), output);
@@ -86,7 +87,7 @@ impl Hub {
     /// Answers the next request.
     ///
     /// # Errors
-    /// The next action of the link's task when there is none to answer now.
+    /// The next action of the link's task, if no request can be answered now.
     fn answer_next(&self, ensemble: &mut Ensemble, id: u64, input: &mut Incoming) -> Result<(), Progress> {
         let link = ensemble.links.get(id).ok_or(Progress::Cut)?;
         if link.ending {
@@ -99,7 +100,8 @@ impl Hub {
             return Err(Progress::Busy);
         }
         let (session, member, held) = (link.session, link.member, link.held);
-        // Requests behind the held one may wait for the leader, too; behind a handshake none do.
+        // Requests after a held request may also wait for the leader. Requests after a held handshake are
+        // discarded.
         if held && (session.is_none() || ensemble.members.holding(member).is_none()) {
             input.bytes.clear();
             input.request = None;
@@ -129,7 +131,7 @@ impl Hub {
         Ok(())
     }
 
-    /// The next frame of `input`. The link is closed when that is none.
+    /// Removes and returns the next frame of `input`. An invalid frame closes the link.
     fn cut_frame(&self, ensemble: &mut Ensemble, id: u64, input: &mut Incoming) -> Result<Bytes, Progress> {
         if let Some(request) = input.request.take() {
             return Ok(request);
@@ -152,30 +154,30 @@ impl Hub {
         }
     }
 
-    /// Takes the bytes that wait to be written to a link.
+    /// Removes and returns the bytes queued for a link.
     pub(crate) fn take_output(&self, id: u64) -> BytesMut {
         let now = self.clock.now_ms();
         self.lock().links.get_mut(id).map(|link| link.take_output(now)).unwrap_or_default()
     }
 
-    /// True while the link is open.
+    /// Returns whether the link is open.
     pub(crate) fn is_open(&self, id: u64) -> bool {
         self.lock().links.get(id).is_some()
     }
 
-    /// Closes a link that has not asked for a session in time.
+    /// Closes a link that has not requested a session in time.
     pub(crate) fn give_up(&self, id: u64, waited: Duration) {
         let limit = usize::try_from(waited.as_millis()).unwrap_or(usize::MAX);
         self.lock().expel(id, Refusal { rule: "handshake", value: limit, limit });
     }
 
-    /// True once the link has a session.
+    /// Returns whether the link has a session.
     pub(crate) fn is_attached(&self, id: u64) -> bool {
         self.lock().links.get(id).is_some_and(|link| link.session.is_some())
     }
 }
 
-/// Bytes of the frame at the front of what came in; 0 while its length has not come in.
+/// Returns the length of the frame at the start of `bytes`, or 0 if its length prefix is incomplete.
 fn announced(mut bytes: &[u8]) -> usize {
     let length = bytes.try_get_i32().ok().and_then(|length| usize::try_from(length).ok());
     length.map_or(0, |length| FRAME_LENGTH + length)

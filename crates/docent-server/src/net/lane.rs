@@ -6,19 +6,19 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// Most bytes of one direction that wait. Nothing more is taken then.
+/// Maximum bytes that wait in one direction. Beyond that, nothing is accepted.
 const ROOM: usize = 1 << 20;
 
-/// Pieces that a throttled link passes in a second.
+/// Number of pieces per second that a throttled link passes.
 const PIECES: u32 = 20;
 
-/// As good as never: a longer time is beyond the range of the clock.
+/// Longest usable delay. A longer time exceeds the range of the clock.
 const A_CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
-/// One direction of a link that has a [`Shape`]: the bytes on their way.
+/// One direction of a link that has a [`Shape`]: the bytes in transit.
 #[derive(Debug)]
 pub(super) struct Lane {
-    /// In their order, each piece with the time from which on it may pass.
+    /// The pieces in order, each with the earliest time at which it may pass.
     waiting: VecDeque<(Instant, Bytes)>,
     bytes: usize,
     /// Time at which the throttle lets the next piece pass.
@@ -35,19 +35,19 @@ impl Lane {
         self.waiting.is_empty()
     }
 
-    /// Number of bytes that it takes.
+    /// Returns the number of bytes that can be accepted.
     pub(super) fn room(&self) -> usize {
         ROOM - self.bytes
     }
 
-    /// Takes bytes, not more than it has [room](Self::room) for.
+    /// Accepts bytes, at most as many as there is [room](Self::room) for.
     pub(super) fn push(&mut self, bytes: &[u8], shape: Shape) {
         self.bytes += bytes.len();
         let due = Instant::now() + shape.delay.min(A_CENTURY);
         self.waiting.push_back((due, Bytes::copy_from_slice(bytes)));
     }
 
-    /// The next bytes, once some may pass; pending also while there are none.
+    /// Returns the next bytes once some may pass. Pending also if there are none.
     pub(super) fn poll_front(&mut self, cx: &mut Context<'_>, shape: Shape) -> Poll<&[u8]> {
         let Some((due, front)) = self.waiting.front() else { return Poll::Pending };
         let delayed = if shape.delay.is_zero() { None } else { Some(*due) };
@@ -63,7 +63,7 @@ impl Lane {
         Poll::Ready(&front[..front.len().min(piece)])
     }
 
-    /// Takes note that so many bytes of the front have passed.
+    /// Removes the first `count` bytes, which have passed.
     pub(super) fn passed(&mut self, count: usize, shape: Shape) {
         let Some((_, front)) = self.waiting.front_mut() else { return };
         front.advance(count);

@@ -13,23 +13,23 @@ use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// Time that a client has to read the last words of a link that is being closed.
+/// Time in which a client must read the remaining output of a link that is being closed.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// As good as never: a longer time is beyond the range of the clock.
+/// Longest usable handshake limit. A longer time exceeds the range of the clock.
 const A_CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
-/// A link's place in the hub. On drop, also when the task that runs the link is gone: the link is cut.
+/// A link's entry in the hub. Dropping it cuts the link, also if the link's task is aborted.
 pub(crate) struct Place {
     pub(super) hub: Arc<Hub>,
     pub(super) id: u64,
-    /// Notified when there is something to write, or the link was cut.
+    /// Notified when output is queued, or the link was cut.
     pub(super) wake: Arc<Notify>,
     pub(super) shape: SharedShape,
 }
 
 impl Place {
-    /// Takes a new link in; `None` when there are as many as allowed, or the member does not serve.
+    /// Adds a new link; `None` if there are too many links, or the member does not serve.
     pub(crate) fn enter(hub: &Arc<Hub>, peer: SocketAddr, member: MemberId) -> Option<Self> {
         let mut ensemble = hub.lock();
         let id = ensemble.enter(peer, member, hub.clock.now_ms())?;
@@ -58,20 +58,21 @@ where
             Progress::Cut => break,
             Progress::Hungry if has_ended => break,
             Progress::Ending => {
-                // A client that does not read is no reason to keep the link: the result does not matter.
+                // The result does not matter: the link is closed even if the client does not read.
                 let _ = timeout(LAST_WORDS, end(&place, &mut writer, &mut output)).await;
                 break;
             }
             Progress::Hungry => input.reserve(),
-            // Also when the client reads as fast as it asks: a write that is ready lets nobody else go first.
+            // Yields even if the client reads as fast as it sends, because a write that is ready does not
+            // yield to other tasks.
             Progress::Busy => yield_now().await,
             Progress::Full => {
                 input.reserve_ahead();
                 yield_now().await;
             }
         }
-        // In a fixed order, so that runs of a simulation repeat. Each turn looks at the hub, so the wake-up
-        // may come last.
+        // The fixed order makes simulation runs reproducible. Each iteration checks the hub anyway, so the
+        // wake-up may come last.
         tokio::select! {
             biased;
             () = sleep_until(too_late), if !hub.is_attached(id) => {
@@ -83,7 +84,7 @@ where
                 Ok(_) => {}
             },
             read = input.read(&mut reader), if !has_ended && reads(progress, &input) => match read {
-                // What came in before is answered.
+                // Requests received before the end of the stream are still answered.
                 Ok(0) => has_ended = true,
                 Ok(_) => {}
                 Err(_) => break,
@@ -94,7 +95,7 @@ where
     }
 }
 
-/// True while bytes are read: all that come in, or a little ahead of a request that waits.
+/// Returns whether bytes are read: all available ones, or a few ahead of a request that waits.
 fn reads(progress: Progress, input: &Incoming) -> bool {
     progress != Progress::Busy && input.has_room()
 }
@@ -103,12 +104,12 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut ensemble = self.hub.lock();
         ensemble.cut(self.id);
-        // The task's buffers were dropped before this.
-        ensemble.links.left(self.id);
+        // The task's buffers have been dropped before.
+        ensemble.links.task_ended(self.id);
     }
 }
 
-/// Writes the last bytes of a link, unless it is cut meanwhile.
+/// Writes the remaining output of a link, unless the link is cut in the meantime.
 async fn end<W>(place: &Place, writer: &mut W, output: &mut Outgoing) -> io::Result<()>
 where
     W: AsyncWrite + Unpin,

@@ -13,51 +13,51 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
-/// Most bytes of a buffer that a link keeps while nothing waits in it.
+/// Maximum size of a buffer that a link keeps while its buffer is empty, in bytes.
 pub(super) const KEPT: usize = 16 << 10;
 
-/// Bytes of replies that each link may queue without asking for [room](Room), besides those that are being
-/// written. So small requests are answered however much waits in other links, and in front of them in this
-/// one.
+/// Bytes of replies that each link may queue without asking for [room](Room), besides those being written.
+/// Small requests are therefore answered no matter how much is queued in other links, or ahead of the
+/// requests in their own link.
 pub(super) const SMALL: usize = 16 << 10;
 
-/// A link, with the bytes that wait to be written to it.
+/// A link, with the output queued for it.
 pub(crate) struct Link {
     pub(super) peer: SocketAddr,
-    /// The member it came in through.
+    /// The member that accepted the link.
     pub(super) member: MemberId,
     pub(super) session: Option<i64>,
-    /// The timeout granted on it.
+    /// The timeout granted on the link.
     pub(super) timeout_ms: i32,
-    /// The newest transaction that its client knows of.
+    /// The latest transaction that the client knows of.
     pub(super) seen: i64,
     pub(super) output: BytesMut,
     pub(super) ending: bool,
-    /// Set when it waits for an answer of the leader that will not come on it: no request behind that is
+    /// Whether the link waits for an answer of the leader that it will never get. No later request is
     /// answered either.
     pub(super) held: bool,
-    /// Requests that wait for the leader.
+    /// Number of requests that wait for the leader.
     pub(super) waiting: usize,
     pub(super) activity: Activity,
-    /// Replies in `output`.
+    /// Number of replies in `output`.
     replies: usize,
     /// Bytes of events in `output`.
     events: usize,
-    /// Bytes that came in and were not answered yet.
+    /// Bytes that were received and are not answered yet.
     coming: usize,
-    /// Bytes that it may use for a large request that is coming in.
+    /// Bytes reserved for a large request that is being received.
     granted: usize,
-    /// Its next request waits: for its client to read, or for room.
+    /// Whether the next request waits for its client to read, or for room.
     pub(super) is_full: bool,
-    /// Time at which its client last read something, or had nothing to read.
+    /// Time at which the client last read something, or had nothing to read.
     moved_ms: i64,
-    /// Bytes that were written to it.
+    /// Number of bytes written to the link.
     written: u64,
-    /// Work that was done for it since others had their turn.
+    /// Work done for the link since other links had their turn.
     pub(super) work: usize,
-    /// Output that the link's task has taken and not written.
+    /// Output that the link's task has taken and not written yet.
     taken: Taken,
-    /// Bytes that were counted when it was last looked at.
+    /// The queued bytes when they were last counted.
     counted: Counted,
     pub(super) warnings: Valve,
     pub(super) wake: Arc<Notify>,
@@ -69,16 +69,16 @@ pub(crate) struct Link {
 struct Taken {
     bytes: usize,
     replies: usize,
-    /// Bytes of events among it.
+    /// Bytes of events included in `bytes`.
     events: usize,
 }
 
-/// Bytes that wait in a link, by what limits them.
+/// Bytes queued in a link, by the limit that applies to them.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counted {
-    /// Bytes of replies, but for the small ones that each link may have.
+    /// Bytes of replies, except the small ones that every link may queue.
     replies: usize,
-    /// Bytes granted for a large request.
+    /// Bytes reserved for a large request.
     request: usize,
     events: usize,
 }
@@ -130,19 +130,19 @@ impl Link {
         self.output.len() - before - PREFIX
     }
 
-    /// Requests that wait for an answer, and answers that wait to be written.
+    /// Returns the number of requests that wait for an answer, and of answers that are not written yet.
     pub(super) fn under_way(&self) -> usize {
         self.waiting + self.replies + self.taken.replies
     }
 
-    /// Queues an event that `write` writes.
+    /// Queues an event that `write` encodes.
     pub(super) fn event(&mut self, write: impl FnOnce(&mut BytesMut)) {
         let before = self.output.len();
         write_frame(&mut self.output, write);
         self.events += self.output.len() - before;
     }
 
-    /// Takes the bytes that wait to be written. A large buffer is not kept for the next ones.
+    /// Removes and returns the queued output. A large buffer is not reused.
     pub(super) fn take_output(&mut self, now: i64) -> BytesMut {
         if self.taken.bytes == 0 {
             self.moved_ms = now;
@@ -153,7 +153,7 @@ impl Link {
         if self.output.capacity() > KEPT { std::mem::take(&mut self.output) } else { self.output.split() }
     }
 
-    /// Takes note of what the link's task has written, and of what it holds still.
+    /// Records how much the link's task has written, and how much it still holds.
     pub(super) fn wrote(&mut self, output: &Outgoing, now: i64) {
         if self.written != output.written() {
             (self.written, self.moved_ms) = (output.written(), now);
@@ -164,54 +164,55 @@ impl Link {
         }
     }
 
-    /// Takes note of the bytes that came in and were not answered yet. True if there are more of them.
+    /// Records the number of received, unanswered bytes. Returns whether it has increased.
     pub(super) fn coming(&mut self, bytes: usize) -> bool {
         bytes > std::mem::replace(&mut self.coming, bytes)
     }
 
-    /// Bytes that wait to be written, and those that are being written.
+    /// Returns the number of bytes that are queued or being written.
     pub(super) fn queued(&self) -> usize {
         self.output.len() + self.taken.bytes
     }
 
-    /// True if its client has read nothing since then, although more than small replies wait for it.
+    /// Returns whether the client has read nothing since `since_ms`, although more than small replies are
+    /// queued for it.
     fn is_stalled(&self, since_ms: i64) -> bool {
         self.counted.replies > 0 && self.moved_ms <= since_ms
     }
 
-    /// The bytes that wait in it.
+    /// Counts the queued bytes.
     fn count(&self) -> Counted {
         let events = self.events + self.taken.events;
         let replies = self.queued().saturating_sub(events).saturating_sub(SMALL);
         Counted { replies, request: self.granted, events }
     }
 
-    /// Requests that wait for an answer.
+    /// Returns the number of requests that wait for the leader.
     pub(super) fn outstanding(&self) -> usize {
         self.waiting
     }
 
-    /// Bits of the actions that the link's task waits for, as ZooKeeper shows them: 1 to read, 4 to write.
+    /// Returns ZooKeeper's interest bits: 1 if the link's task waits to read, 4 if it waits to write.
     pub(super) fn interest(&self) -> u8 {
         u8::from(!self.ending) | u8::from(!self.output.is_empty()) << 2
     }
 }
 
-/// The open links by their number.
+/// The open links by number.
 pub(crate) struct Links {
     links: BTreeMap<u64, Link>,
-    /// The link of a session. A session may have one more at each follower that is cut off, which knows no
-    /// better.
+    /// The link of each session. A session may have a further link at each follower that is cut off, which
+    /// does not know that the session has moved.
     by_session: HashMap<(MemberId, i64), u64>,
     without_session: BTreeSet<u64>,
     last: u64,
     /// Room for replies in all links.
     pub(super) replies: Room,
-    /// Room for large requests that are coming in.
+    /// Room for large requests that are being received.
     pub(super) requests: Room,
     /// Bytes of events in all links.
     events: usize,
-    /// Bytes that the tasks of links which were cut hold until they end, by link and in all.
+    /// Bytes that tasks of cut links hold until they end, by link and in total.
     leaving: (HashMap<u64, usize>, usize),
 }
 
@@ -229,7 +230,7 @@ impl Links {
         }
     }
 
-    /// Counts the bytes that wait in a link again, and returns them. The links whose turn it is are woken.
+    /// Recounts the bytes queued in a link and returns them. Wakes the links whose turn it is to get room.
     pub(super) fn settle(&mut self, id: u64) -> Option<usize> {
         let link = self.links.get_mut(&id)?;
         let (before, now) = (link.counted, link.count());
@@ -250,23 +251,24 @@ impl Links {
         }
     }
 
-    /// Bytes that wait in all links.
+    /// Returns the number of bytes queued in all links.
     pub(super) fn waiting(&self) -> usize {
         self.replies.used() + self.requests.used() + self.events
     }
 
-    /// Bytes of the events that wait in all links.
+    /// Returns the number of event bytes queued in all links.
     pub(super) fn events(&self) -> usize {
         self.events
     }
 
-    /// Asks for the bytes of a request that is coming in. False if the link has to wait for its turn.
-    pub(super) fn ask_for_request(&mut self, id: u64, bytes: usize) -> bool {
+    /// Reserves the bytes of a request that is being received. Returns `false` if the link must wait for its
+    /// turn.
+    pub(super) fn reserve_for_request(&mut self, id: u64, bytes: usize) -> bool {
         let Some(link) = self.links.get_mut(&id) else { return false };
         if bytes <= SMALL || link.granted >= bytes {
             return true;
         }
-        if !self.requests.ask(id, bytes) {
+        if !self.requests.reserve(id, bytes) {
             return false;
         }
         link.granted = bytes;
@@ -274,7 +276,7 @@ impl Links {
         true
     }
 
-    /// Gives the bytes of a request back, which was answered.
+    /// Releases the bytes of a request that has been answered.
     pub(super) fn end_request(&mut self, id: u64) {
         if let Some(link) = self.links.get_mut(&id).filter(|link| link.granted > 0) {
             link.granted = 0;
@@ -282,39 +284,40 @@ impl Links {
         }
     }
 
-    /// Takes a link out of the line for room for its reply.
+    /// Removes a link from the queue for reply room.
     pub(super) fn leave_line(&mut self, id: u64) {
         self.replies.leave(id);
         self.recount(Counted::default(), Counted::default());
     }
 
-    /// The links that wait for room.
+    /// Returns the links that wait for room.
     pub(super) fn in_line(&self) -> Vec<u64> {
         self.replies.waiting().chain(self.requests.waiting()).collect()
     }
 
-    /// The links whose clients have read nothing since then, although replies wait for them.
+    /// Returns the links whose clients have read nothing since `since_ms`, although replies are queued for
+    /// them.
     pub(super) fn stalled(&self, since_ms: i64) -> Vec<u64> {
         let stalled = self.links.iter().filter(|(_, link)| link.is_stalled(since_ms));
         stalled.map(|(id, _)| *id).collect()
     }
 
-    /// Bytes that the tasks of links which were cut hold until they end.
+    /// Returns the number of bytes that tasks of cut links hold until they end.
     pub(super) fn leaving(&self) -> usize {
         self.leaving.1
     }
 
-    /// Takes note that the task of a link has ended.
-    pub(super) fn left(&mut self, id: u64) {
+    /// Records that the task of a link has ended.
+    pub(super) fn task_ended(&mut self, id: u64) {
         self.leaving.1 -= self.leaving.0.remove(&id).unwrap_or_default();
     }
 
-    /// The link in which most bytes of events wait.
-    pub(super) fn most_told(&self) -> Option<u64> {
+    /// Returns the link with the most queued event bytes.
+    pub(super) fn most_notified(&self) -> Option<u64> {
         self.links.iter().max_by_key(|(_, link)| link.counted.events).map(|(id, _)| *id)
     }
 
-    /// The first of the links that have no session.
+    /// Returns the oldest link without a session.
     pub(super) fn oldest_without_session(&self) -> Option<u64> {
         self.without_session.first().copied()
     }
@@ -327,7 +330,7 @@ impl Links {
         self.last
     }
 
-    /// The client's address of a link, its wake-up and its shape.
+    /// Returns the client's address of a link, its wake-up and its shape.
     pub(crate) fn parts(&self, id: u64) -> Option<(SocketAddr, Arc<Notify>, SharedShape)> {
         self.get(id).map(|link| (link.peer, Arc::clone(&link.wake), link.shape.clone()))
     }
@@ -354,7 +357,7 @@ impl Links {
         self.links.get_mut(&id)
     }
 
-    /// The links in the order they came.
+    /// Iterates over the links in the order of arrival.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &Link)> {
         self.links.iter().map(|(id, link)| (*id, link))
     }
@@ -367,12 +370,12 @@ impl Links {
         self.links.len()
     }
 
-    /// The links that came in through a member.
+    /// Returns the links that a member accepted.
     pub(crate) fn of_member(&self, member: MemberId) -> Vec<u64> {
         self.links.iter().filter(|(_, link)| link.member == member).map(|(id, _)| *id).collect()
     }
 
-    /// The link of a session in a world.
+    /// Returns the link of a session in a world.
     pub(crate) fn of_session(&self, world: MemberId, session: i64) -> Option<u64> {
         self.by_session.get(&(world, session)).copied()
     }
@@ -395,14 +398,14 @@ impl Links {
         }
     }
 
-    /// Begins the counts of a member's links anew.
+    /// Resets the counters of a member's links.
     pub(super) fn reset_activity(&mut self, member: MemberId) {
         for link in self.links.values_mut().filter(|link| link.member == member) {
             link.activity.reset();
         }
     }
 
-    /// Closes a link once its last bytes were written.
+    /// Closes a link once its remaining output is written.
     pub(super) fn end(&mut self, id: u64) {
         if let Some(link) = self.get_mut(id) {
             link.ending = true;

@@ -4,36 +4,37 @@ use std::net::SocketAddr;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Source of links. Implemented for tokio's [`TcpListener`]; a simulation brings its own.
+/// A source of links. It is implemented for tokio's [`TcpListener`]; a simulation provides its own
+/// implementation.
 pub trait Listener: Send + 'static {
-    /// A link: bytes both ways.
+    /// A link: a stream of bytes in both directions.
     type Io: AsyncRead + AsyncWrite + Send + Unpin + 'static;
 
     /// Waits for the next link.
     ///
     /// # Errors
-    /// When the operating system refuses; the server tries again.
+    /// If the operating system fails to accept a connection. The server tries again.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
     fn accept(&mut self) -> impl Future<Output = io::Result<(Self::Io, SocketAddr)>> + Send;
 
-    /// The address that clients connect to.
+    /// Returns the address that clients connect to.
     ///
     /// # Errors
-    /// When the operating system does not tell.
+    /// If the operating system does not report it.
     fn local_addr(&self) -> io::Result<SocketAddr>;
 }
 
-/// Maker of listeners: of one at the start, and of another each time the server comes back.
+/// A factory of listeners: one when the server starts, and another each time the server listens again.
 pub trait Bind: Send + 'static {
-    /// The listener that it makes.
+    /// The type of listener that is created.
     type Listener: Listener;
 
-    /// Listens on `address`, where port 0 is any free one.
+    /// Listens on `address`, where port 0 means any free port.
     ///
     /// # Errors
-    /// When the address cannot be had.
+    /// If the address is not available.
     fn bind(&self, address: SocketAddr) -> impl Future<Output = io::Result<Self::Listener>> + Send;
 }
 
@@ -42,7 +43,7 @@ impl Listener for TcpListener {
 
     async fn accept(&mut self) -> io::Result<(TcpStream, SocketAddr)> {
         let (stream, peer) = TcpListener::accept(self).await?;
-        // A link that was closed meanwhile cannot be set; the server finds out when it reads.
+        // This fails if the link has been closed in the meantime. The server notices that when it reads.
         let _ = stream.set_nodelay(true);
         Ok((stream, peer))
     }

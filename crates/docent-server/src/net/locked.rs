@@ -3,7 +3,7 @@ use crate::log::Log;
 use std::ops::{Deref, DerefMut};
 use std::sync::MutexGuard;
 
-/// The ensemble while it is locked. On drop it is unlocked, and then its log is written.
+/// The ensemble while it is locked. Dropping it unlocks the ensemble, and then writes its log entries.
 pub(crate) struct Locked<'a> {
     // Dropped in this order.
     ensemble: MutexGuard<'a, Ensemble>,

@@ -1,4 +1,4 @@
-//! The servers of the ensemble that is played: the leader, which is the server itself, and its followers.
+//! The members of the emulated ensemble: the leader, which is the server itself, and its followers.
 
 use super::pipe::Pipe;
 use super::traffic::Totals;
@@ -10,18 +10,18 @@ pub(crate) type MemberId = u32;
 /// The server itself.
 pub(crate) const LEADER: MemberId = 0;
 
-/// One server of the ensemble.
+/// One member of the ensemble.
 pub(super) struct Member {
-    /// The shortest and the longest session timeout it grants.
+    /// The minimum and maximum session timeout that the member grants.
     pub(super) timeouts_ms: (i32, i32),
-    /// Time by which it is behind the leader while it follows.
+    /// How far the member lags behind the leader while it follows, in milliseconds.
     lag_ms: i64,
     role: Role,
-    /// True for one that has only the operations of ZooKeeper 3.5.
+    /// Whether the member only supports the operations of ZooKeeper 3.5.
     is_old: bool,
-    /// The port it listens on.
+    /// The port that the member listens on.
     pub(super) port: u16,
-    /// Time at which it began.
+    /// Time at which the member started.
     pub(super) since_ms: i64,
     pub(super) totals: Totals,
 }
@@ -35,38 +35,38 @@ impl Member {
 /// Relation of a member to the leader.
 pub(crate) enum Role {
     Leader,
-    /// It relays the sessions it heard from: those since the last relay, with the timeout of the link they
-    /// were heard on.
+    /// The member relays the sessions that it received something from. The map contains those since the last
+    /// relay, with the timeout of the link that each used.
     Follower(BTreeMap<i64, i32>),
-    /// It has lost the leader and does not know it yet.
+    /// The member has lost the leader and has not noticed yet.
     CutOff(Box<View>),
-    /// It knows, and serves nobody.
+    /// The member has noticed that it lost the leader, and does not serve clients.
     Down,
 }
 
-/// View that a follower that was cut off goes on to show.
+/// The view that a follower keeps showing after it was cut off.
 pub(crate) struct View {
     pub(super) state: State,
-    /// Time at which it gives up.
+    /// Time at which the follower stops serving.
     pub(super) until_ms: i64,
-    /// Messages that wait for the leader; `None` where they are lost.
+    /// Messages that wait for the leader; `None` if they are lost.
     pub(super) pipe: Option<Pipe>,
 }
 
-/// The members by their id.
+/// The members by id.
 pub(crate) struct Members {
     members: BTreeMap<MemberId, Member>,
     last: MemberId,
 }
 
 impl Members {
-    /// The leader alone.
+    /// Creates an ensemble that consists of the leader alone.
     pub(super) fn new(timeouts_ms: (i32, i32), now: i64) -> Self {
         let leader = Member::new(timeouts_ms, 0, Role::Leader, now);
         Self { members: BTreeMap::from([(LEADER, leader)]), last: LEADER }
     }
 
-    /// Adds a follower; without timeouts of its own it grants those that the leader grants now.
+    /// Adds a follower. By default, it grants the timeouts that the leader grants now.
     pub(super) fn add_follower(
         &mut self,
         timeouts_ms: Option<(i32, i32)>,
@@ -84,19 +84,19 @@ impl Members {
         self.members.get(&id)
     }
 
-    /// Counts of all that went over a member's links.
+    /// Returns the counters of all traffic on a member's links.
     pub(super) fn totals_mut(&mut self, id: MemberId) -> Option<&mut Totals> {
         self.members.get_mut(&id).map(|member| &mut member.totals)
     }
 
-    /// Says on which port a member listens.
+    /// Records the port that a member listens on.
     pub(crate) fn set_port(&mut self, id: MemberId, port: u16) {
         if let Some(member) = self.members.get_mut(&id) {
             member.port = port;
         }
     }
 
-    /// Number of members.
+    /// Returns the number of members.
     pub(super) fn count(&self) -> usize {
         self.members.len()
     }
@@ -105,7 +105,7 @@ impl Members {
         self.members.remove(&id);
     }
 
-    /// True for a member that takes links in so long as there is a leader.
+    /// Returns whether a member accepts links as long as there is a leader.
     pub(super) fn serves(&self, id: MemberId) -> bool {
         !matches!(self.role(id), None | Some(Role::Down))
     }
@@ -120,7 +120,7 @@ impl Members {
         }
     }
 
-    /// True for a member that has only the operations of ZooKeeper 3.5.
+    /// Returns whether a member only supports the operations of ZooKeeper 3.5.
     pub(super) fn is_old(&self, id: MemberId) -> bool {
         self.members.get(&id).is_some_and(|member| member.is_old)
     }
@@ -131,7 +131,7 @@ impl Members {
         }
     }
 
-    /// Time by which a member is behind the leader.
+    /// Returns how far a member lags behind the leader, in milliseconds.
     pub(super) fn lag_ms(&self, id: MemberId) -> i64 {
         self.members.get(&id).map_or(0, |member| member.lag_ms)
     }
@@ -142,7 +142,7 @@ impl Members {
         }
     }
 
-    /// Time by which the last of the members is behind the leader.
+    /// Returns the longest lag of any member, in milliseconds.
     pub(super) fn longest_lag_ms(&self) -> i64 {
         self.members.values().map(|member| member.lag_ms).max().unwrap_or(0)
     }
@@ -161,8 +161,8 @@ impl Members {
         }
     }
 
-    /// Id of the member whose state the links of a member see: its own while it is cut off, else the
-    /// leader's.
+    /// Returns the id of the member whose state the links of member `id` see: its own while it is cut off,
+    /// otherwise the leader's.
     pub(super) fn world(&self, id: MemberId) -> MemberId {
         match self.role(id) {
             Some(Role::CutOff(_)) => id,
@@ -170,7 +170,7 @@ impl Members {
         }
     }
 
-    /// State and pipe of a follower that is cut off, if its clients' messages wait there.
+    /// Returns the state and the pipe of a follower that is cut off, if it holds its clients' messages.
     pub(super) fn holding(&mut self, id: MemberId) -> Option<(&State, &mut Pipe)> {
         match self.role_mut(id) {
             Some(Role::CutOff(view)) => view.pipe.as_mut().map(|pipe| (&view.state, pipe)),
@@ -178,7 +178,7 @@ impl Members {
         }
     }
 
-    /// Bytes of the messages that wait in all followers.
+    /// Returns the number of bytes of messages held by all followers.
     pub(super) fn held_bytes(&self) -> usize {
         let pipe = |member: &Member| match &member.role {
             Role::CutOff(view) => view.pipe.as_ref().map_or(0, Pipe::bytes),
@@ -191,7 +191,7 @@ impl Members {
         self.holding(id).map_or(0, |(_, pipe)| pipe.len())
     }
 
-    /// Loses the leader, and with it the messages that wait in followers.
+    /// Discards the messages held by followers, because the leader is lost.
     pub(super) fn lose_pipes(&mut self) {
         for member in self.members.values_mut() {
             if let Role::CutOff(view) = &mut member.role {
@@ -200,7 +200,7 @@ impl Members {
         }
     }
 
-    /// Time at which a follower that is cut off gives up.
+    /// Returns the time at which a follower that is cut off stops serving.
     pub(super) fn gives_up_at(&self, id: MemberId) -> Option<i64> {
         match self.role(id)? {
             Role::CutOff(view) => Some(view.until_ms),
@@ -208,7 +208,7 @@ impl Members {
         }
     }
 
-    /// True for a follower that has lost the leader, whether it knows that or not.
+    /// Returns whether a follower has lost the leader, noticed or not.
     pub(super) fn is_apart(&self, id: MemberId) -> bool {
         matches!(self.role(id), Some(Role::CutOff(_) | Role::Down))
     }

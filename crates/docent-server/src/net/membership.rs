@@ -2,7 +2,7 @@ use super::hub::Hub;
 use super::members::MemberId;
 use std::sync::Arc;
 
-/// A follower's place in the ensemble. On drop: its links are closed, and it is no longer a member.
+/// A follower's membership in the ensemble. Dropping it closes the follower's links and removes the follower.
 pub(crate) struct Membership {
     pub(crate) hub: Arc<Hub>,
     pub(crate) id: MemberId,

@@ -1,5 +1,5 @@
-//! The tokio shell around [`State`](crate::state::State): links, the ensemble that serves them, the hub
-//! that holds it under one lock, and the tasks that run them.
+//! The asynchronous part around [`State`](crate::state::State): the links and their tasks, the ensemble that
+//! serves them, and the hub that holds the ensemble under one lock.
 
 mod answer;
 mod budget;

@@ -1,4 +1,4 @@
-use crate::state::{Late, granted};
+use crate::state::{HeldWrite, granted};
 use bytes::Bytes;
 use docent_proto::ConnectRequest;
 use std::collections::BTreeMap;
@@ -6,33 +6,34 @@ use std::collections::BTreeMap;
 /// Messages to the leader that wait in a follower that is cut off from it.
 #[derive(Default)]
 pub(crate) struct Pipe {
-    /// Sessions it heard from, as those of a follower that is not cut off.
-    pub(super) heard: BTreeMap<i64, i32>,
-    /// Sessions that were asked for, each with the timeout granted.
+    /// Sessions that the follower received something from and had not relayed, as in
+    /// [`Role::Follower`](super::members::Role).
+    pub(super) heard_from: BTreeMap<i64, i32>,
+    /// Requests to attach to a session, each with the granted timeout.
     pub(super) attaches: Vec<(ConnectRequest, i32)>,
-    /// Writes in the order they came, over all links.
-    pub(super) writes: Vec<Late>,
+    /// Writes on all links, in order of arrival.
+    pub(super) writes: Vec<HeldWrite>,
     bytes: usize,
 }
 
 impl Pipe {
-    /// Bytes that a message takes up besides its own.
+    /// Bytes that a message takes up besides its contents.
     pub(super) const MESSAGE: usize = 512;
 
-    /// A pipe in which only the sessions not yet relayed wait.
-    pub(super) fn new(heard: BTreeMap<i64, i32>) -> Self {
-        Self { heard, ..Self::default() }
+    /// Creates a pipe that contains only the sessions not relayed yet.
+    pub(super) fn new(heard_from: BTreeMap<i64, i32>) -> Self {
+        Self { heard_from, ..Self::default() }
     }
 
     pub(crate) fn len(&self) -> usize {
         self.attaches.len() + self.writes.len()
     }
 
-    /// Takes a session that was asked for over a link. A new session is not opened later: no client would
-    /// ever know of it.
+    /// Holds a request to attach to a session. A request for a new session is discarded, because no client
+    /// would ever learn of that session.
     pub(super) fn attach(&mut self, request: &ConnectRequest, timeouts_ms: (i32, i32)) {
         if request.session_id != 0 {
-            // The bytes that came in are not kept with it.
+            // Copies the password, so that the received frame is not kept in memory.
             let password = Bytes::copy_from_slice(&request.password);
             let request = ConnectRequest { password, ..request.clone() };
             self.bytes += Self::MESSAGE + request.password.len();
@@ -41,13 +42,13 @@ impl Pipe {
         }
     }
 
-    /// Takes a write.
-    pub(super) fn write(&mut self, late: Late) {
-        self.bytes += Self::MESSAGE + late.len();
-        self.writes.push(late);
+    /// Holds a write.
+    pub(super) fn write(&mut self, held: HeldWrite) {
+        self.bytes += Self::MESSAGE + held.len();
+        self.writes.push(held);
     }
 
-    /// Bytes of the messages, as their limit counts them.
+    /// Returns the bytes of the messages, as the limit counts them.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }

@@ -1,12 +1,12 @@
 use std::collections::VecDeque;
 
-/// Bytes that all links may hold together for one purpose. A link that needs more than is free waits for its
-/// turn: first come, first served.
+/// Bytes that all links together may hold for one purpose. A link that needs more than the free bytes waits
+/// for its turn: first come, first served.
 #[derive(Debug)]
 pub(super) struct Room {
     limit: usize,
     used: usize,
-    /// Links that wait, each with the bytes that it needs.
+    /// The waiting links, each with the number of bytes that it needs.
     waiting: VecDeque<(u64, usize)>,
 }
 
@@ -15,24 +15,24 @@ impl Room {
         Self { limit, used: 0, waiting: VecDeque::new() }
     }
 
-    /// Bytes that are in use.
+    /// Returns the number of bytes in use.
     pub(super) fn used(&self) -> usize {
         self.used
     }
 
-    /// Replaces the bytes that a link uses.
+    /// Replaces the number of bytes that a link uses.
     pub(super) fn replace(&mut self, before: usize, now: usize) {
         self.used = self.used + now - before;
     }
 
-    /// True if a link may use up to `bytes` more, and no other link waits.
+    /// Returns whether a link may use up to `bytes` more, and no other link waits.
     pub(super) fn has(&self, bytes: usize) -> bool {
         self.waiting.is_empty() && self.fits(bytes)
     }
 
-    /// Asks for bytes, which the link may use right away if this returns true. Otherwise the link waits for
-    /// its [turn](Self::turn), and then asks again.
-    pub(super) fn ask(&mut self, id: u64, bytes: usize) -> bool {
+    /// Requests bytes. Returns `true` if the link may use them right away. Otherwise the link waits for its
+    /// [turn](Self::turn), and then asks again.
+    pub(super) fn reserve(&mut self, id: u64, bytes: usize) -> bool {
         let place = self.waiting.iter().position(|(other, _)| *other == id);
         let is_first = place.unwrap_or(self.waiting.len()) == 0;
         if is_first && self.fits(bytes) {
@@ -46,18 +46,18 @@ impl Room {
         false
     }
 
-    /// Takes a link out of the line.
+    /// Removes a link from the queue.
     pub(super) fn leave(&mut self, id: u64) {
         self.waiting.retain(|(other, _)| *other != id);
     }
 
-    /// The link that waits for the longest time, if the bytes that it needs are free now.
+    /// Returns the link that has waited longest, if the bytes that it needs are free now.
     pub(super) fn turn(&self) -> Option<u64> {
         let (id, bytes) = *self.waiting.front()?;
         self.fits(bytes).then_some(id)
     }
 
-    /// The links that wait.
+    /// Returns the waiting links.
     pub(super) fn waiting(&self) -> impl Iterator<Item = u64> {
         self.waiting.iter().map(|(id, _)| *id)
     }
@@ -72,30 +72,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_get_room_in_the_order_in_which_they_asked() {
+    fn links_get_room_in_order_of_arrival() {
         let mut room = Room::new(10);
-        assert!(room.has(10) && room.ask(1, 8));
+        assert!(room.has(10) && room.reserve(1, 8));
         room.replace(0, 8);
-        assert!(!room.ask(2, 9) && !room.ask(3, 1), "link 3 would fit, and waits behind link 2");
+        assert!(!room.reserve(2, 9) && !room.reserve(3, 1), "link 3 overtakes link 2, which waits");
         assert!(!room.has(1));
         assert_eq!(room.turn(), None);
         room.replace(8, 1);
         assert_eq!(room.turn(), Some(2));
-        assert!(!room.ask(3, 1) && room.ask(2, 9));
+        assert!(!room.reserve(3, 1) && room.reserve(2, 9));
         room.replace(0, 9);
-        assert!(!room.ask(3, 1));
+        assert!(!room.reserve(3, 1));
         room.replace(9, 0);
-        assert!(room.ask(3, 1) && room.has(9) && !room.has(10));
+        assert!(room.reserve(3, 1) && room.has(9) && !room.has(10));
     }
 
     #[test]
-    fn a_link_that_leaves_the_line_holds_up_no_other() {
+    fn a_link_that_leaves_the_line_blocks_no_other() {
         let mut room = Room::new(10);
         room.replace(0, 5);
-        assert!(!room.ask(1, 10) && !room.ask(2, 2));
+        assert!(!room.reserve(1, 10) && !room.reserve(2, 2));
         assert_eq!((room.waiting().collect::<Vec<_>>(), room.turn()), (vec![1, 2], None));
         room.leave(1);
         assert_eq!(room.turn(), Some(2));
-        assert!(room.ask(2, 2));
+        assert!(room.reserve(2, 2));
     }
 }

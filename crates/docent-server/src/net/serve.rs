@@ -8,16 +8,16 @@ use std::net::SocketAddr;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-/// Command of a server's handle to its task.
+/// A command from a server's handle to its task.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// Close the listener and all links; sessions do not expire from here on.
+    /// Close the listener and all links; sessions no longer expire.
     StopListening(oneshot::Sender<()>),
     /// Listen on the same address again.
     ListenAgain(oneshot::Sender<io::Result<()>>),
 }
 
-/// Task of a server: takes links in and ends sessions that fell silent.
+/// Task of a server. It accepts links, and ends sessions whose timeout has passed.
 pub(crate) struct Serve<B: Bind> {
     pub(crate) bind: B,
     pub(crate) listener: Option<B::Listener>,
@@ -33,7 +33,7 @@ pub(crate) async fn serve<B: Bind>(mut serve: Serve<B>, mut commands: mpsc::Rece
     let mut next_check = clock.now_ms().saturating_add(check);
     loop {
         let next_tick = (clock.now_ms() / tick + 1) * tick;
-        // In a fixed order, so that runs of a simulation repeat.
+        // The fixed order makes simulation runs reproducible.
         tokio::select! {
             biased;
             () = stop.cancelled() => break,
@@ -82,7 +82,7 @@ impl<B: Bind> Serve<B> {
         Ok(())
     }
 
-    /// Takes the next link in. Waits for ever while the server does not listen.
+    /// Accepts the next link. Never returns while the server does not listen.
     async fn accept(&mut self) {
         match &mut self.listener {
             Some(listener) => self.entrance.admit(listener).await,

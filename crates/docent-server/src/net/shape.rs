@@ -2,25 +2,25 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Faults of one link's transport.
+/// Faults of a link's transport.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Shape {
-    /// Nothing passes.
+    /// Whether nothing passes.
     pub(crate) frozen: bool,
-    /// Time that bytes are on their way, each way.
+    /// Delay of bytes in each direction.
     pub(crate) delay: Duration,
-    /// Most bytes that pass in a second, each way.
+    /// Maximum bytes per second in each direction.
     pub(crate) bytes_per_second: Option<NonZeroU32>,
 }
 
 impl Shape {
-    /// True when bytes pass as they come.
+    /// Returns whether bytes pass without restriction.
     pub(super) fn is_free(self) -> bool {
         self == Self::default()
     }
 }
 
-/// The present shape of a link, which its task and the handles to it share.
+/// The current shape of a link, shared by its task and the handles to it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SharedShape(Arc<Mutex<Shape>>);
 

@@ -5,17 +5,17 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Most bytes asked of the transport at a time.
+/// Maximum bytes to read from the transport at a time.
 const CHUNK: usize = 16 << 10;
 
-/// Transport of a link that passes bytes as the link's [`Shape`] says. Whoever changes that wakes the link's
-/// task, which then polls both directions anew; each poll keeps the bytes of both going.
+/// Transport of a link, which passes bytes according to the link's [`Shape`]. A change of the shape must wake
+/// the link's task, which then polls both directions again. Each poll moves the bytes of both directions.
 pub(super) struct Shaped<Io> {
     io: Io,
     shape: SharedShape,
     to_server: Lane,
     to_client: Lane,
-    /// The client has sent its last byte.
+    /// Whether the client has sent its last byte.
     ended: bool,
 }
 
@@ -24,7 +24,7 @@ impl<Io: AsyncRead + AsyncWrite + Unpin> Shaped<Io> {
         Self { io, shape, to_server: Lane::new(), to_client: Lane::new(), ended: false }
     }
 
-    /// Takes what the client has sent.
+    /// Reads what the client has sent.
     fn poll_fill(&mut self, cx: &mut Context<'_>, shape: Shape) -> io::Result<()> {
         let mut chunk = [0; CHUNK];
         while !self.ended && self.to_server.room() > 0 {
@@ -39,7 +39,7 @@ impl<Io: AsyncRead + AsyncWrite + Unpin> Shaped<Io> {
         Ok(())
     }
 
-    /// Passes on what is due to the client. Ready once nothing waits any more.
+    /// Writes the bytes that are due to the client. Ready once none are left.
     fn poll_deliver(&mut self, cx: &mut Context<'_>, shape: Shape) -> Poll<io::Result<()>> {
         while !self.to_client.is_empty() {
             if shape.frozen {
@@ -55,7 +55,7 @@ impl<Io: AsyncRead + AsyncWrite + Unpin> Shaped<Io> {
         Poll::Ready(Ok(()))
     }
 
-    /// Keeps the other direction going where its own half is not polled.
+    /// Moves bytes to the client when only the other direction is polled.
     fn deliver(&mut self, cx: &mut Context<'_>, shape: Shape) -> io::Result<()> {
         match self.poll_deliver(cx, shape) {
             Poll::Ready(delivered) => delivered,

@@ -5,30 +5,32 @@ use std::os::fd::AsFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
-/// Connections that may wait to be accepted.
+/// Maximum number of connections that wait to be accepted.
 const BACKLOG: u32 = 1_024;
 
-/// Listens by TCP, and keeps its port while it does not, so that the next listener has the same one.
+/// Creates TCP listeners, and keeps the port while none of them exists, so that the next listener has the
+/// same port.
 ///
 /// # On drop
-/// The port is kept no more.
+/// The port is no longer kept.
 #[derive(Debug, Default)]
 pub struct TcpBind(Mutex<Option<TcpSocket>>);
 
 impl TcpBind {
-    /// Keeps a port before anything listens on it; where `address` has port 0, any free one. Connections to
-    /// it are refused, and none that leaves this machine gets it. Others may listen on it if they ask for
-    /// just this port: so may another process that shall serve there.
+    /// Keeps a port before anything listens on it. If the port of `address` is 0, any free port is chosen.
+    /// Connections to the port are refused, and the system does not use the port for outgoing connections.
+    /// Another process may listen on the port if it asks for this port, for example a server that a test
+    /// starts there.
     ///
     /// # Errors
-    /// When the port is not free.
+    /// If the port is not free.
     pub fn keep(address: SocketAddr) -> io::Result<Self> {
         let bind = Self::default();
         bind.address(address)?;
         Ok(bind)
     }
 
-    /// The port that is kept, from the first time on.
+    /// Returns the address with the port to keep, which the first call chooses.
     fn address(&self, wanted: SocketAddr) -> io::Result<SocketAddr> {
         let mut kept = self.kept();
         match &*kept {
@@ -36,8 +38,8 @@ impl TcpBind {
             None => {
                 let socket = bound(wanted)?;
                 let address = socket.local_addr()?;
-                // Elsewhere two sockets that are bound to one port exclude each other, although only one of
-                // them listens.
+                // On other systems, two sockets that are bound to one port conflict, even if only one of them
+                // listens.
                 *kept = cfg!(target_os = "linux").then_some(socket);
                 Ok(address)
             }
@@ -52,14 +54,15 @@ impl TcpBind {
 impl Bind for TcpBind {
     type Listener = Listening;
 
-    /// Listens on the kept port; `address` counts the first time only.
+    /// Listens on the kept port. `address` is only used by the first call.
     async fn bind(&self, address: SocketAddr) -> io::Result<Listening> {
         let address = self.address(address)?;
         bound(address)?.listen(BACKLOG).map(Listening)
     }
 }
 
-/// A socket that does not listen. More of them may be bound to one port, so long as none listens.
+/// Creates a bound socket that does not listen. Several sockets may be bound to one port as long as none of
+/// them listens.
 fn bound(address: SocketAddr) -> io::Result<TcpSocket> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     socket.set_reuseaddr(true)?;
@@ -67,7 +70,8 @@ fn bound(address: SocketAddr) -> io::Result<TcpSocket> {
     Ok(socket)
 }
 
-/// Listener of TCP. When it is dropped nothing listens any more, and nothing is in the way of the next one.
+/// A TCP listener. After it is dropped, nothing listens on its port, and the next listener can be created
+/// immediately.
 #[derive(Debug)]
 pub struct Listening(TcpListener);
 
@@ -85,8 +89,8 @@ impl Listener for Listening {
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        // A process that this one is just starting has a copy of the socket until its own program runs, and
-        // that would go on listening. Copies are shut down with the original.
+        // A child process that is being started has a copy of the socket until it executes its own program,
+        // and the copy would continue to listen. Shutting the socket down also shuts down its copies.
         if let Ok(copy) = self.0.as_fd().try_clone_to_owned() {
             let _ = net::TcpStream::from(copy).shutdown(Shutdown::Both);
         }

@@ -52,7 +52,7 @@ fn receive(place: &Place, input: BytesMut) -> Progress {
     place.hub.receive(place.id, &mut input.into(), &Outgoing::default())
 }
 
-/// Requests in one piece.
+/// Encodes requests in one buffer.
 fn requests(requests: impl IntoIterator<Item = Request>) -> BytesMut {
     let mut out = BytesMut::new();
     for (xid, request) in (1..).zip(requests) {
@@ -73,12 +73,12 @@ fn create(path: String) -> MultiOp {
     MultiOp::Create(Create::new(path, Bytes::new(), Acl::open(), CreateMode::Persistent, 0))
 }
 
-/// An operation that does not end the session.
-fn going_on() -> impl Strategy<Value = OpCode> {
+/// Generates an operation that does not end the session.
+fn session_keeping_op() -> impl Strategy<Value = OpCode> {
     select(OpCode::ALL).prop_filter("the session ends", |op| *op != OpCode::CloseSession)
 }
 
-/// A body made of pieces of requests, so that some of them can be read as one.
+/// Generates a body from pieces of requests, so that some bodies are valid.
 fn body() -> impl Strategy<Value = Vec<u8>> {
     let number = prop_oneof![-2_i32..40, any::<i32>()].prop_map(|number| number.to_be_bytes().to_vec());
     let path = select(vec!["/", "/a", "/a/b", "", "/\0", "/zookeeper", "world", "anyone"]).prop_map(|path| {
@@ -104,7 +104,7 @@ proptest! {
     }
 
     #[test]
-    fn no_sequence_of_half_right_requests_panics(requests in vec((going_on(), body()), 1..20)) {
+    fn no_sequence_of_half_right_requests_panics(requests in vec((session_keeping_op(), body()), 1..20)) {
         let place = connected();
         for (op, body) in requests {
             let mut input = BytesMut::new();
@@ -134,7 +134,7 @@ fn requests_wait_while_their_client_has_not_read_enough_of_the_answers() {
 }
 
 #[test]
-fn requests_that_take_long_let_others_have_their_turn() {
+fn long_requests_do_not_starve_other_links() {
     let place = connected();
     let (hub, id) = (&place.hub, place.id);
     let below = (0..10_000).map(|n| create(format!("/a/{n}")));
@@ -149,7 +149,7 @@ fn requests_that_take_long_let_others_have_their_turn() {
         turns += 1;
     }
     assert_eq!(turns, 20);
-    // What comes one by one counts as well.
+    // Requests that arrive one by one count as well.
     let busy = (0..1_000).filter(|_| receive(&place, requests([Request::Ping])) == Progress::Busy).count();
     assert!((4..20).contains(&busy), "{busy} turns");
 }
@@ -162,7 +162,7 @@ fn over_pipe(place: Place, room: usize) -> DuplexStream {
 }
 
 #[tokio::test]
-async fn a_client_that_reads_as_fast_as_it_asks_lets_others_have_their_turn() {
+async fn a_fast_client_does_not_starve_other_links() {
     const PINGS: usize = 1_000;
     let hub = hub();
     let (greedy, other) = (connected_to(&hub), connected_to(&hub));
@@ -173,16 +173,16 @@ async fn a_client_that_reads_as_fast_as_it_asks_lets_others_have_their_turn() {
     greedy.write_all(&requests((0..PINGS).map(|_| Request::Ping))).await.expect("there is room");
     other.write_all(&requests([Request::Ping])).await.expect("there is room");
     const REPLY: usize = 20;
-    other.read_exact(&mut [0; REPLY]).await.expect("it is answered");
+    other.read_exact(&mut [0; REPLY]).await.expect("the other client's ping is answered");
     drop(other);
     let mut answered = vec![0; REPLY * PINGS];
     let count = greedy.read(&mut answered).await.expect("some are answered") / REPLY;
-    assert!((1..PINGS / 2).contains(&count), "{count} were answered first");
+    assert!((1..PINGS / 2).contains(&count), "{count} pings of the greedy client were answered first");
     greedy.read_exact(&mut answered[..REPLY * (PINGS - count)]).await.expect("all are answered");
 }
 
 #[tokio::test]
-async fn a_reply_counts_as_a_whole_until_its_buffer_is_left() {
+async fn a_reply_counts_as_a_whole_until_its_buffer_is_freed() {
     const DATA: usize = 1_000_000;
     let place = connected();
     let hub = Arc::clone(&place.hub);
@@ -190,20 +190,20 @@ async fn a_reply_counts_as_a_whole_until_its_buffer_is_left() {
     hub.take_output(place.id);
     let mut client = over_pipe(place, 1_000);
     client.write_all(&requests([get_data()])).await.expect("there is room");
-    let mut left = DATA;
+    let mut unread = DATA;
     let mut part = vec![0; 1_000];
-    while left > 2_000 {
-        client.read_exact(&mut part).await.expect("the reply goes on");
-        left -= part.len();
+    while unread > 2_000 {
+        client.read_exact(&mut part).await.expect("the reply continues");
+        unread -= part.len();
         client.write_all(&requests([Request::Ping])).await.expect("there is room");
-        // Until the link's task waits again.
+        // Lets the link's task run until it waits again.
         for _ in 0..5 {
             tokio::task::yield_now().await;
         }
         let waiting = hub.lock().links.waiting();
-        let least = if left > DATA / 2 + 10_000 { DATA } else { left.saturating_sub(2_000) };
+        let least = if unread > DATA / 2 + 10_000 { DATA } else { unread.saturating_sub(2_000) };
         let least = least.saturating_sub(SMALL);
-        assert!((least..DATA + 200_000).contains(&waiting), "{waiting} wait, {left} are left");
+        assert!((least..DATA + 200_000).contains(&waiting), "{waiting} bytes queued, {unread} unread");
     }
 }
 
@@ -223,7 +223,7 @@ impl Listener for Exhausted {
 }
 
 #[tokio::test(start_paused = true)]
-async fn links_without_a_session_give_up_their_files_to_others() {
+async fn links_without_a_session_are_closed_to_free_files() {
     let hub = hub();
     let (with_session, silent, later) = (connected_to(&hub), entered(&hub), entered(&hub));
     let entrance =

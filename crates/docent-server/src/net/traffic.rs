@@ -1,4 +1,4 @@
-//! Counts of what went over links, for the four-letter words.
+//! Traffic counters of links, for the four-letter words.
 
 /// Frames and latencies of one link, or of all links of a member.
 #[derive(Debug, Default, Clone, Copy)]
@@ -25,22 +25,22 @@ impl Latency {
         self.count += 1;
     }
 
-    /// The shortest; 0 before the first.
+    /// Returns the minimum latency; 0 before the first answer.
     pub(super) fn least(&self) -> u64 {
         self.least
     }
 
-    /// The longest; 0 before the first.
+    /// Returns the maximum latency; 0 before the first answer.
     pub(super) fn most(&self) -> u64 {
         self.most
     }
 
-    /// The mean, rounded down.
+    /// Returns the mean latency, rounded down.
     pub(super) fn mean(&self) -> u64 {
         self.total.checked_div(self.count).unwrap_or(0)
     }
 
-    /// The mean to four decimals, as Java prints a number: `0.0`, `6.5833`.
+    /// Returns the mean latency with up to four decimals, as Java prints a number: `0.0`, `6.5833`.
     pub(super) fn exact_mean(&self) -> String {
         let ten_thousandths = match self.count {
             0 => 0,
@@ -53,21 +53,21 @@ impl Latency {
     }
 }
 
-/// Counts of one link.
+/// Counters of one link.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Activity {
     pub(super) traffic: Traffic,
-    /// Time at which the link was taken in.
+    /// Time at which the link was accepted.
     pub(super) since_ms: i64,
-    /// Time of the last frame that came in.
+    /// Time of the last frame received.
     pub(super) heard_ms: i64,
     pub(super) last: Option<Answered>,
-    /// Number of the last request that had one of its own.
+    /// Xid of the last request with a non-negative xid.
     pub(super) last_xid: Option<i32>,
 }
 
 impl Activity {
-    /// Takes note of an answer.
+    /// Counts an answer.
     pub(super) fn answered(&mut self, xid: i32, answered: Answered) {
         if xid >= 0 {
             self.last_xid = Some(xid);
@@ -76,7 +76,7 @@ impl Activity {
         self.last = Some(answered);
     }
 
-    /// Begins to count anew.
+    /// Resets the counters.
     pub(super) fn reset(&mut self) {
         *self = Self { since_ms: self.since_ms, heard_ms: self.heard_ms, ..Self::default() };
     }
@@ -93,16 +93,16 @@ pub(super) struct Answered {
     pub(super) took_ms: u64,
 }
 
-/// Counts of all links that a member ever had.
+/// Counters of all links that a member has had.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Totals {
     pub(super) traffic: Traffic,
     pub(super) bytes_received: u64,
-    /// Links that were not taken in.
+    /// Links that were not accepted.
     pub(super) links_refused: u64,
-    /// Requests for a session.
+    /// Session requests.
     pub(super) handshakes: u64,
-    /// Frames longer than the limit.
+    /// Frames that were too long or invalid.
     pub(super) frames_refused: u64,
     /// Credentials that were refused.
     pub(super) auth_failures: u64,
@@ -110,13 +110,13 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    /// Takes note of a reply of so many bytes.
+    /// Records the size of a reply.
     pub(super) fn replied(&mut self, bytes: usize) {
         let sizes = self.reply_sizes.get_or_insert(Sizes { last: bytes, least: bytes, most: bytes });
         *sizes = Sizes { last: bytes, least: sizes.least.min(bytes), most: sizes.most.max(bytes) };
     }
 
-    /// Begins to count anew.
+    /// Resets the counters, except that of refused credentials.
     pub(super) fn reset(&mut self) {
         *self = Self { auth_failures: self.auth_failures, ..Self::default() };
     }

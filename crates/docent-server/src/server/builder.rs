@@ -21,38 +21,39 @@ impl Builder {
         Self { config: Config::default(), address: (Ipv4Addr::LOCALHOST, 0).into(), allow_remote: false }
     }
 
-    /// Sets the unit of session expiry; default 2 s. A session ends at the end of the tick in which its
-    /// timeout does.
+    /// Sets the unit of session expiry; default 2 s. A session expires at the end of the tick in which its
+    /// timeout ends.
     pub fn tick(mut self, tick: Duration) -> Self {
         self.config.tick = tick;
         self
     }
 
-    /// Sets the shortest and the longest session timeout granted; default 2 and 20 ticks.
+    /// Sets the minimum and maximum session timeout; default 2 and 20 ticks.
     pub fn session_timeouts(mut self, min: Duration, max: Duration) -> Self {
         self.config.session_timeouts = Some((min, max));
         self
     }
 
-    /// Sets how often containers without children, and nodes whose time to live is over, are looked for;
-    /// default every 60 s.
+    /// Sets the interval at which the server deletes empty containers and nodes whose time to live has
+    /// passed; default 60 s.
     pub fn container_check(mut self, interval: Duration) -> Self {
         self.config.container_check = interval;
         self
     }
 
-    /// Lets clients create nodes with a time to live, as `extendedTypesEnabled` does; default off, for the
-    /// code [`UNIMPLEMENTED`](docent_proto::Code::UNIMPLEMENTED). Such a node is deleted when it has no child
-    /// and its data was not set for longer than its time, with the next [look](Self::container_check) for
-    /// containers.
+    /// Sets whether clients may create nodes with a time to live, as `extendedTypesEnabled` does; default
+    /// `false`, which fails with [`UNIMPLEMENTED`](docent_proto::Code::UNIMPLEMENTED). If such a node has no
+    /// children and its data was not set within its time to live, the next [container
+    /// check](Self::container_check) deletes it.
     pub fn ttl_nodes(mut self, ttl_nodes: bool) -> Self {
         self.config.ttl_nodes = ttl_nodes;
         self
     }
 
-    /// Names a user that may do everything whatever access control lists say; default none. `digest` is what
-    /// ZooKeeper takes as `DigestAuthenticationProvider.superDigest`: the user, a colon, and the SHA-1 of
-    /// `user:password` in Base64. Clients become that user by the scheme `digest` and `user:password`.
+    /// Sets a super user, who passes every access control check; default none. `digest` has the format of
+    /// ZooKeeper's `DigestAuthenticationProvider.superDigest`: the user name, a colon, and the SHA-1 of
+    /// `user:password` in Base64. A client becomes the super user by authenticating with the scheme `digest`
+    /// and `user:password`.
     ///
     /// ```
     /// # use docent_server::Server;
@@ -64,7 +65,7 @@ impl Builder {
         self
     }
 
-    /// Sets the port on 127.0.0.1 to listen on; default 0, which is any free one.
+    /// Sets the port on 127.0.0.1 to listen on; default 0, which means any free port.
     pub fn port(mut self, port: u16) -> Self {
         self.address.set_port(port);
         self
@@ -76,33 +77,34 @@ impl Builder {
         self
     }
 
-    /// Permits an address that others than this machine can reach. The server has neither TLS nor a durable
-    /// store: think twice.
+    /// Permits an address that other machines can reach. Use it with care: the server has neither TLS nor
+    /// durable storage.
     pub fn allow_remote(mut self) -> Self {
         self.allow_remote = true;
         self
     }
 
-    /// Sets the limits of clients.
+    /// Sets the limits on the resources of clients.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.config.limits = limits;
         self
     }
 
-    /// Keeps a list of all committed transactions, which grows for as long as the server lives; default off.
+    /// Sets whether to keep a list of all committed transactions, which grows as long as the server runs;
+    /// default `false`.
     pub fn journal(mut self, journal: bool) -> Self {
         self.config.journal = journal;
         self
     }
 
     /// Sets which four-letter words are answered, as ZooKeeper's `4lw.commands.whitelist` does; default `*`,
-    /// which is all of them. `srvr` is always one of them, and the only one that a real server answers unless
-    /// it is told otherwise. The others are answered with a line that says so.
+    /// which means all of them. `srvr` is always answered. By default, a real server answers only `srvr`. For
+    /// any other word, the answer is a line that says that the word is not allowed.
     ///
-    /// Anybody who reaches the port may send one, without a session or a password: `wchc`, `wchp`, `cons` and
-    /// `dump` show the ids of sessions, the addresses of clients and the paths that they watch, whatever
-    /// access control lists say, and `crst` and `srst` begin counts anew. Think of that where the server
-    /// listens for other machines.
+    /// Anyone who can reach the port can send these words, without a session or a password. `wchc`, `wchp`,
+    /// `cons` and `dump` disclose session ids, client addresses and watched paths, regardless of access
+    /// control lists; `crst` and `srst` reset counters. Restrict the words if the server listens for other
+    /// machines.
     ///
     /// ```
     /// # use docent_server::Server;
@@ -113,39 +115,39 @@ impl Builder {
         self
     }
 
-    /// Says in the header of an event which transaction it tells of, as ZooKeeper does from 3.9 on; default
-    /// off, for −1 as in 3.8. Events that a client is told when it sets its watches again have −1 in either
-    /// case.
+    /// Sets whether the header of a watch event contains the transaction that caused it, as in ZooKeeper 3.9
+    /// and later; default `false`, for −1 as in 3.8. Events about changes that a client missed before it
+    /// re-registered its watches always have −1.
     ///
-    /// A transaction may have several events, and the link may be lost between two: that number does not say
-    /// which events were seen.
+    /// The number does not show which events a client has received: a transaction may have several events,
+    /// and the link may be lost between two of them.
     pub fn zxid_in_events(mut self, zxid: bool) -> Self {
         self.config.zxid_in_events = zxid;
         self
     }
 
-    /// Sets the seed of session passwords, so that runs of a simulation repeat. The first transaction has
-    /// number 1 then. Without a seed passwords are random, and that number comes from the
-    /// [clock](Self::clock), as the ids of sessions do in either case.
+    /// Sets the seed of session passwords, so that simulation runs are reproducible. The first transaction
+    /// then has number 1. Without a seed, passwords are random, and the number of the first transaction comes
+    /// from the [clock](Self::clock). Session ids come from the clock in either case.
     ///
-    /// It is twice the time in microseconds then, which is below 2^53 until 2112: JavaScript clients can tell
-    /// each transaction from the next. A server that takes the place of another one is ahead of all that the
-    /// clients of that have seen, unless the other one committed more than two million transactions per
-    /// second on average. With a seed it may be behind, as one that was restored from an older copy, and such
-    /// clients are refused.
+    /// Without a seed, the first number is twice the time in microseconds. It stays below 2^53 until 2112, so
+    /// JavaScript clients can distinguish consecutive transactions. A server that replaces another one starts
+    /// above all numbers that the other server's clients have seen. The exception is a server that committed
+    /// more than two million transactions per second on average. With a seed, a replacement may start below
+    /// those numbers, like a server restored from an older snapshot. Such clients are then refused.
     pub fn seed(mut self, seed: u64) -> Self {
         self.config.seed = Some(seed);
         self
     }
 
-    /// Sets the server's clock: the time since 1970, or since another origin, which is then that of the times
-    /// in the journal and in stats. It must advance as tokio's clock does; should it go back, the server's
-    /// time stands still meanwhile. The function is called often, and must not call the server. Default: the
-    /// system's time at the start, and tokio's from there on.
+    /// Sets the server's clock: the time since 1970, or since another origin. Times in the journal and in
+    /// stats then refer to that origin. The clock must advance at the same rate as tokio's clock. If it goes
+    /// back, the server's time pauses meanwhile. The function is called often, and must not call the server.
+    /// The default is the system time at the start, advanced by tokio's clock.
     ///
-    /// A simulation gives its own virtual time here, and so gets the same session ids, ticks and times in
-    /// each run. The times in the journal are then milliseconds of virtual time, also where hosts have tokio
-    /// clocks of their own, which do not compare with each other:
+    /// A simulation sets its own virtual time here, and so gets the same session ids, ticks and times in each
+    /// run. The times in the journal are then milliseconds of virtual time, even if each host has its own
+    /// tokio clock, which cannot be compared with the others:
     ///
     /// ```
     /// # use docent_server::Server;
@@ -158,27 +160,28 @@ impl Builder {
         self
     }
 
-    /// Keeps the state in a file between a clean stop and the next start: the tree with its access control
-    /// lists, the sessions with their passwords and timeouts, and the number of the last transaction. Watches
-    /// belong to links, and the [journal](Self::journal) begins anew. Without a file the server begins empty,
-    /// and one that cannot be read is refused and left as it is.
+    /// Keeps the state in a file between a clean stop and the next start. The state consists of the tree with
+    /// its access control lists, the sessions with their passwords and timeouts, and the number of the last
+    /// transaction. It does not contain watches, which belong to links, nor the [journal](Self::journal). If
+    /// there is no file, the server starts empty. If the file cannot be read, the start fails and leaves the
+    /// file unchanged.
     ///
-    /// This is **not durable**: only [`Server::stop`] writes the state, to another file first, which then
-    /// takes the place of the old one. When the process is killed, or the server is only dropped, everything
-    /// since the start is lost, and so are all sessions: the next server has the nodes of the last stop that
-    /// were not ephemeral, and tells each client that its session has ended. Durability is what a ZooKeeper
-    /// ensemble is for.
+    /// This is **not durable**: only [`Server::stop`] and [`Server::try_stop`] save the state, first to
+    /// another file, which then replaces the old one. If the process is killed, or the server is merely
+    /// dropped, all changes since the start are lost, and so are all sessions. The next server then has the
+    /// persistent nodes of the last stop, and reports to each client that its session has expired. If you
+    /// need durability, use a ZooKeeper ensemble.
     ///
-    /// Transactions are numbered from the kept number or the time on, whichever is larger, so that clients
-    /// never see their server go back. Versions before this one had numbers above 2^53. A server that loads
-    /// such a number continues from there; deleting the file ends that.
+    /// Transactions are numbered from the saved number or the time, whichever is larger, so clients never see
+    /// the server go back. Earlier versions used numbers above 2^53. A server that loads such a number
+    /// continues from there, until the file is deleted.
     ///
-    /// A session that was kept has its full timeout after the start. The file is readable by its owner alone.
+    /// A saved session gets its full timeout after the start. Only the owner of the file can read it.
     ///
     /// The server locks the file until it has stopped or its process has ended. A second server on the same
-    /// file is refused with [`KeepFault::InUse`](crate::KeepFault::InUse). The lock is on a second, hidden
-    /// file in the same folder, with `.lock` at the end of its name. A server that is killed leaves that file
-    /// behind, which does no harm.
+    /// file fails with [`KeepFault::InUse`](crate::KeepFault::InUse). The lock is held on a second, hidden
+    /// file in the same folder, whose name ends in `.lock`. A server that is killed leaves that file behind,
+    /// which is harmless.
     pub fn keep(mut self, file: impl Into<PathBuf>) -> Self {
         self.config.keep = Some(Keep::new(file.into()));
         self
@@ -187,12 +190,12 @@ impl Builder {
     /// Starts the server on TCP.
     ///
     /// # Errors
-    /// [`StartError`] when the address is not allowed or cannot be had, or the file of [`keep`](Self::keep)
-    /// not be used.
+    /// [`StartError`] if the address is not permitted or not available, or if the file of
+    /// [`keep`](Self::keep) cannot be used.
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but sessions that were [kept](Self::keep) may have been taken out of their
-    /// file.
+    /// This method is *not* cancel safe: sessions that were [kept](Self::keep) may have been removed from
+    /// their file.
     ///
     /// # Panics
     /// Outside a tokio runtime with time and I/O enabled.
@@ -200,13 +203,13 @@ impl Builder {
         self.start_on(TcpBind::default()).await
     }
 
-    /// Starts the server on listeners of another kind.
+    /// Starts the server on a custom kind of listener.
     ///
     /// # Errors
-    /// As [`start`](Self::start).
+    /// See [`start`](Self::start).
     ///
     /// # Cancel safety
-    /// As [`start`](Self::start).
+    /// See [`start`](Self::start).
     ///
     /// # Panics
     /// Outside a tokio runtime with time enabled.

@@ -33,27 +33,27 @@ impl<'a> FollowerBuilder<'a> {
         }
     }
 
-    /// Sets how often it tells the leader which sessions it has heard from; default half a tick. A whole tick
-    /// stands for an observer behind an observer master.
+    /// Sets how often the follower relays to the leader which sessions it has received something from;
+    /// default half a tick. Use a whole tick to emulate an observer that is connected to an observer master.
     pub fn relay_interval(mut self, interval: Duration) -> Self {
         self.relay_interval = interval;
         self
     }
 
-    /// Sets for how long it goes on serving after it was cut off; default 5 ticks.
+    /// Sets how long the follower continues to serve after it was cut off; default 5 ticks.
     pub fn sync_limit(mut self, limit: Duration) -> Self {
         self.sync_limit = limit;
         self
     }
 
-    /// Sets the time by which it is behind its leader; default not at all. See [`Follower::set_lag`].
+    /// Sets how far the follower lags behind its leader; default no lag. See [`Follower::set_lag`].
     pub fn lag(mut self, lag: Duration) -> Self {
         self.lag = lag;
         self
     }
 
-    /// Sets the shortest and the longest session timeout it grants; default those that its leader grants when
-    /// it is started.
+    /// Sets the minimum and maximum session timeout that the follower grants; default those that its leader
+    /// grants when the follower is started.
     pub fn session_timeouts(mut self, min: Duration, max: Duration) -> Self {
         self.session_timeouts = Some((min, max));
         self
@@ -65,7 +65,7 @@ impl<'a> FollowerBuilder<'a> {
         self
     }
 
-    /// Permits an address that others than this machine can reach; see
+    /// Permits an address that other machines can reach. See
     /// [`Builder::allow_remote`](crate::Builder::allow_remote).
     pub fn allow_remote(mut self) -> Self {
         self.allow_remote = true;
@@ -75,7 +75,7 @@ impl<'a> FollowerBuilder<'a> {
     /// Starts the follower on TCP.
     ///
     /// # Errors
-    /// [`StartError`] when the address is not allowed or cannot be had.
+    /// [`StartError`] if the address is not permitted or not available.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -86,12 +86,12 @@ impl<'a> FollowerBuilder<'a> {
         self.start_on(TcpBind::default()).await
     }
 
-    /// Starts the follower on a listener of another kind. It runs on the runtime this is called on, which may
-    /// be another one than the server's, such as that of another host in a simulation; the server needs a
-    /// [clock](crate::Builder::clock) then that all of them share.
+    /// Starts the follower on a custom kind of listener. It runs on the current runtime, which may differ
+    /// from the server's, such as that of another host in a simulation. In this case, set a
+    /// [clock](crate::Builder::clock) for the server that all runtimes share.
     ///
     /// # Errors
-    /// As [`start`](Self::start).
+    /// See [`start`](Self::start).
     ///
     /// # Cancel safety
     /// This method is cancel safe.

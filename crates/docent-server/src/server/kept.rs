@@ -1,4 +1,4 @@
-//! The state that a server begins with, and that it leaves in its file.
+//! Loading and saving the state of a server.
 
 use crate::config::Config;
 use crate::keep::KeepFile;
@@ -10,7 +10,7 @@ use std::io;
 use std::sync::Arc;
 use tokio::task::spawn_blocking;
 
-/// The state of the file, or that of a server that was never used, and the file if there is one.
+/// Returns the state from the file, or an unused state, and the file if there is one.
 pub(super) async fn load(
     config: Config,
     clock: &Clock,
@@ -24,16 +24,16 @@ pub(super) async fn load(
     Ok(loaded.await.map_err(|_| StartError::Stopped)??)
 }
 
-/// Takes the sessions out of the file, where they were loaded: should this server be killed, the next one
-/// must not go on with them as if nothing had been done since.
+/// Loads the state, and removes the sessions from the file. If this server is killed, the next server must
+/// not continue the sessions as if nothing had happened since.
 fn load_from(file: &KeepFile, config: Config, origin: Origin, now: i64) -> Result<State, KeepError> {
     let state = file.load(config.clone(), origin, now)?.unwrap_or_else(|| State::new(config, origin));
     file.store(&state.without_sessions(now))?;
     Ok(state)
 }
 
-/// Keeps the state of a server that has stopped, if it has a file. No other server can use the file before
-/// the state is written, even if the caller does not wait for that.
+/// Saves the state of a server that has stopped, if it has a file. The file stays locked until the state is
+/// written, even if the caller does not wait for that.
 pub(super) async fn store(file: Option<Arc<KeepFile>>, hub: &Arc<Hub>) -> Result<(), KeepError> {
     let Some(file) = file else { return Ok(()) };
     let (hub, here) = (Arc::clone(hub), Arc::clone(&file));

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// One client's link, on which faults can be played; see [`Server::links`](crate::Server::links) and
+/// A client's link, into which faults can be injected. See [`Server::links`](crate::Server::links) and
 /// [`Server::link_of`](crate::Server::link_of).
 ///
-/// Faults are those of the network below the link, and last until [`heal`](Self::heal). The session does not
-/// know of them: when it ends, or moves to another link, this one is closed also while it is frozen. At most
-/// 1 MiB waits in each direction, then nothing more is taken.
+/// The faults emulate those of the network, and last until [`heal`](Self::heal). The session does not know of
+/// them: if it ends or moves to another link, this link is closed even while it is frozen. At most 1 MiB
+/// waits in each direction; beyond that, nothing more is accepted.
 ///
 /// # On drop
 /// The link and its faults stay.
@@ -25,46 +25,46 @@ pub struct Link {
 }
 
 impl Link {
-    /// The client's address.
+    /// Returns the client's address.
     pub fn peer(&self) -> SocketAddr {
         self.peer
     }
 
-    /// The session that it serves; `None` before the handshake, and when it is closed.
+    /// Returns the session of the link; `None` before the handshake and after the link is closed.
     pub fn session(&self) -> Option<i64> {
         self.hub.lock().session_of(self.id)
     }
 
-    /// True until it is closed, by either side.
+    /// Returns whether the link is open, that is, closed by neither side.
     pub fn is_open(&self) -> bool {
         self.hub.lock().links.parts(self.id).is_some()
     }
 
-    /// Closes it. Its session lives on, and the client may come back at once.
+    /// Closes the link. Its session continues, and the client may reconnect immediately.
     pub fn close(&self) {
         self.hub.lock().cut(self.id);
     }
 
-    /// Lets nothing pass in either direction, as a network that stalls. Bytes wait, and the server does not
-    /// hear of the session.
+    /// Stops all traffic in both directions, like a network that stalls. Bytes wait, and the server receives
+    /// nothing from the session.
     pub fn freeze(&self) {
         self.shape.change(|shape| shape.frozen = true);
         self.wake.notify_one();
     }
 
-    /// Delays all that comes in from now on, each way by `delay`, without reordering it.
+    /// Delays all bytes that arrive from now on by `delay`, in both directions, without reordering them.
     pub fn delay(&self, delay: Duration) {
         self.shape.change(|shape| shape.delay = delay);
         self.wake.notify_one();
     }
 
-    /// Passes at most so many bytes in a second, each way.
+    /// Limits the throughput to `bytes_per_second` in each direction.
     pub fn throttle(&self, bytes_per_second: NonZeroU32) {
         self.shape.change(|shape| shape.bytes_per_second = Some(bytes_per_second));
         self.wake.notify_one();
     }
 
-    /// Ends all of that. Bytes that waited pass at once.
+    /// Ends all faults of the link. Waiting bytes pass immediately.
     pub fn heal(&self) {
         self.shape.change(|shape| *shape = Default::default());
         self.wake.notify_one();

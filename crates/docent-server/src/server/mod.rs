@@ -1,4 +1,4 @@
-//! The handles: a server, its followers, and their builders.
+//! The handles of a server and its followers, and their builders.
 
 mod builder;
 mod faults;
@@ -6,7 +6,7 @@ mod follower;
 mod follower_builder;
 mod kept;
 mod link;
-#[expect(clippy::module_inception, reason = "the folder is about it")]
+#[expect(clippy::module_inception, reason = "the folder is named after its main type")]
 mod server;
 
 pub use builder::Builder;

@@ -13,9 +13,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// An embedded server. It runs on the tokio runtime it was started on.
+/// An embedded server. It runs on the tokio runtime that it was started on.
 ///
-/// On drop: the listener and all links are closed, without waiting. [`stop`](Self::stop) waits.
+/// # On drop
+/// The listener and all links are closed, without waiting. [`stop`](Self::stop) waits.
 #[must_use = "the server stops when it is dropped"]
 pub struct Server {
     pub(crate) hub: Arc<Hub>,
@@ -30,10 +31,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server with the defaults: on 127.0.0.1 and any free port.
+    /// Starts a server with default settings, on 127.0.0.1 and any free port.
     ///
     /// # Errors
-    /// [`StartError`] when no port can be had.
+    /// [`StartError`] if no port is available.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -44,12 +45,12 @@ impl Server {
         Self::builder().start().await
     }
 
-    /// Sets a server up.
+    /// Returns a builder for a server.
     pub fn builder() -> Builder {
         Builder::new()
     }
 
-    /// Adds a follower of this server.
+    /// Returns a builder for a follower of this server.
     pub fn follower(&self) -> FollowerBuilder<'_> {
         FollowerBuilder::new(self)
     }
@@ -86,35 +87,35 @@ impl Server {
         Ok(Self { hub, config, commands, tasks, links, stop, address, connect_string, kept })
     }
 
-    /// The address it listens on.
+    /// Returns the address that the server listens on.
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// The address as clients want it: `127.0.0.1:port`.
+    /// Returns the address as clients need it: `127.0.0.1:port`.
     pub fn connect_string(&self) -> &str {
         &self.connect_string
     }
 
-    /// Closes the listener and all links, those of followers too, and waits until that is done. The tree is
-    /// gone, or [kept](Builder::keep) in a file; where that fails, [`try_stop`](Self::try_stop) tells and
-    /// this logs it.
+    /// Closes the listener and all links, including those of followers, and waits until that is done. The
+    /// state is discarded, or saved in the file of [`Builder::keep`]. If saving fails, this method logs the
+    /// error; [`try_stop`](Self::try_stop) returns it.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: the server stops in any case. The state may not be kept then.
+    /// This method is *not* cancel safe: the server stops in any case, but its state may not be saved.
     pub async fn stop(self) {
         if let Err(error) = self.try_stop().await {
             Entry::StateLost(error).write();
         }
     }
 
-    /// Stops the server as [`stop`](Self::stop) does, and tells whether its state was kept.
+    /// Stops the server as [`stop`](Self::stop) does, and returns whether its state was saved.
     ///
     /// # Errors
-    /// When the file of [`Builder::keep`] cannot be written. The server has stopped all the same.
+    /// If the file of [`Builder::keep`] cannot be written. The server has stopped nevertheless.
     ///
     /// # Cancel safety
-    /// As [`stop`](Self::stop).
+    /// See [`stop`](Self::stop).
     pub async fn try_stop(self) -> Result<(), KeepError> {
         self.stop.cancel();
         self.tasks.close();
@@ -123,15 +124,15 @@ impl Server {
         kept::store(self.kept.clone(), &self.hub).await
     }
 
-    /// Closes the listener and all links, and waits until that is done. The tree and the sessions stay; while
-    /// the server does not listen no session expires, as in an ensemble without a leader. Followers close
-    /// their links too, and take no new ones.
+    /// Closes the listener and all links, and waits until that is done. The tree and the sessions are kept.
+    /// While the server does not listen, no session expires, as in an ensemble without a leader. Followers
+    /// also close their links and accept no new ones.
     ///
     /// # Errors
-    /// [`StartError::Stopped`] when the server's runtime is gone.
+    /// [`StartError::Stopped`] if the server's runtime has shut down.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: the server stops listening in any case once the first poll returned.
+    /// This method is cancel safe. Once it has been polled, the server stops listening in any case.
     pub async fn stop_listening(&self) -> Result<(), StartError> {
         let (done, answer) = oneshot::channel();
         self.command(Command::StopListening(done)).await?;
@@ -143,10 +144,10 @@ impl Server {
     /// Listens on the same address again. Each session has its full timeout from now on.
     ///
     /// # Errors
-    /// [`StartError`] when the address was taken by another in the meantime.
+    /// [`StartError`] if another process has taken the address in the meantime.
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: the server may listen or not.
+    /// This method is *not* cancel safe: the server may or may not listen.
     pub async fn listen_again(&self) -> Result<(), StartError> {
         let (done, answer) = oneshot::channel();
         self.command(Command::ListenAgain(done)).await?;
@@ -154,111 +155,114 @@ impl Server {
         bound.map_err(|source| StartError::Bind { address: self.address, source })
     }
 
-    /// Stops listening and listens again: to clients a server that was restarted, with tree and sessions
-    /// kept.
+    /// Stops listening and listens again. To clients, the server has restarted with its tree and sessions
+    /// intact.
     ///
     /// # Errors
-    /// As [`listen_again`](Self::listen_again).
+    /// See [`listen_again`](Self::listen_again).
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: the server may listen or not.
+    /// This method is *not* cancel safe: the server may or may not listen.
     pub async fn restart(&self) -> Result<(), StartError> {
         self.stop_listening().await?;
         self.listen_again().await
     }
 
-    /// Closes all links, those of followers too. Their sessions live on, and clients may come back at once.
+    /// Closes all links, including those of followers. Their sessions continue, and clients may reconnect
+    /// immediately.
     pub fn drop_links(&self) {
         self.hub.lock().cut_all();
     }
 
-    /// Sets the shortest and the longest session timeout granted from now on to clients of this listener. A
-    /// session has its timeout until it is attached again: then it lives by what it is granted now, as when
-    /// it moves to a server with another configuration.
+    /// Sets the minimum and maximum session timeout for clients of this listener from now on. An existing
+    /// session keeps its timeout until it is attached again, and then gets a new one, as when it moves to a
+    /// server with a different configuration.
     pub fn set_session_timeouts(&self, min: Duration, max: Duration) {
         self.hub.lock().members.set_timeouts_ms(LEADER, timeouts_ms(min, max));
     }
 
-    /// Answers clients of this listener as ZooKeeper 3.5 does from now on, or no longer: operations that came
-    /// with 3.6 or later, among them `addWatch`, `setWatches2` and the multi of reads, are refused with
-    /// [`UNIMPLEMENTED`](docent_proto::Code::UNIMPLEMENTED), and the link is closed after that answer. Links
-    /// stay, with the watches that they have.
+    /// Sets whether clients of this listener are answered as ZooKeeper 3.5 does. Operations introduced in 3.6
+    /// or later, such as `addWatch`, `setWatches2` and the multi of reads, then fail with
+    /// [`UNIMPLEMENTED`](docent_proto::Code::UNIMPLEMENTED), after which the link is closed. Existing links
+    /// keep their watches.
     pub fn set_3_5(&self, is_old: bool) {
         self.hub.lock().members.set_old(LEADER, is_old);
     }
 
-    /// Ends a session now: its ephemeral nodes are deleted in one transaction, watches fire, its link is
-    /// closed unless that is a follower's that is cut off. False when there is no such session.
+    /// Expires a session immediately: its ephemeral nodes are deleted in one transaction, watches fire, and
+    /// its link is closed, unless that is a link to a follower that is cut off. Returns `false` if there is
+    /// no such session.
     pub fn expire(&self, session: i64) -> bool {
         let now = self.hub.clock.now_ms();
         self.hub.lock().take_step(|state, effects| state.expire(session, EndCause::Forced, now, effects))
     }
 
-    /// The ids of all sessions, in the order they were opened.
+    /// Returns the ids of all sessions, in the order in which they were opened.
     pub fn sessions(&self) -> Vec<i64> {
         self.hub.lock().state.session_ids()
     }
 
-    /// Number of sessions.
+    /// Returns the number of sessions.
     pub fn session_count(&self) -> usize {
         self.sessions().len()
     }
 
-    /// A session as the server knows it; `None` when there is none with that id.
+    /// Returns the state of a session; `None` if there is no session with that id.
     pub fn session(&self, id: i64) -> Option<SessionInfo> {
         self.hub.lock().state.session(id)
     }
 
-    /// Number of open links, those of followers too.
+    /// Returns the number of open links, including those of followers.
     pub fn connection_count(&self) -> usize {
         self.hub.lock().links.count()
     }
 
-    /// Number of watches, over all links but those of followers that are cut off.
+    /// Returns the number of watches on all links, except those to followers that are cut off.
     pub fn watch_count(&self) -> usize {
         self.hub.lock().state.watch_count()
     }
 
-    /// The number of the last transaction.
+    /// Returns the number of the last transaction.
     pub fn zxid(&self) -> i64 {
         self.hub.lock().state.zxid()
     }
 
-    /// Sets the number that the next sequential child of `path` gets, as if so many children had been
-    /// created: to come near the end of the counter, which is [`i32::MAX`]. False when there is no such node,
-    /// or its counter is past that number.
+    /// Sets the number of the next sequential child of `path`, as if that many children had been created. Use
+    /// it to test the end of the counter, which is [`i32::MAX`]. Returns `false` if there is no such node, or
+    /// its counter is already past that number.
     pub fn skip_numbers(&self, path: &str, next: i32) -> bool {
         self.hub.lock().state.skip_numbers(path, next)
     }
 
-    /// The paths of all nodes in order, without the root and the nodes that a server has below `/zookeeper`
-    /// from the start.
+    /// Returns the paths of all nodes in order, without the root and the nodes that every server has below
+    /// `/zookeeper`.
     pub fn nodes(&self) -> Vec<String> {
         self.hub.lock().state.paths()
     }
 
-    /// Number of [`nodes`](Self::nodes), which is there without a look at each.
+    /// Returns the number of [`nodes`](Self::nodes), without visiting each of them.
     pub fn node_count(&self) -> usize {
-        self.hub.lock().state.made_count()
+        self.hub.lock().state.created_count()
     }
 
-    /// A node, read past all access control; `None` when it does not exist.
+    /// Returns a node, bypassing access control; `None` if it does not exist.
     pub fn node(&self, path: &str) -> Option<NodeInfo> {
         self.hub.lock().state.node_info(path)
     }
 
-    /// All committed changes in order; empty unless the builder was told to keep a journal.
+    /// Returns all committed changes in order; empty unless the builder enabled the
+    /// [journal](Builder::journal).
     pub fn journal(&self) -> Vec<Transaction> {
         self.journal_after(0)
     }
 
-    /// The journal without its first `count` entries: those added since somebody had read so many. Its cost
-    /// grows with the entries returned. Nothing is ever taken out of the journal or changed in it.
+    /// Returns the journal without its first `count` entries, for a reader that has already seen those. The
+    /// cost is proportional to the number of returned entries. Entries are never removed or changed.
     pub fn journal_after(&self, count: usize) -> Vec<Transaction> {
         self.hub.lock().state.journal_after(count)
     }
 
-    /// The server's clock, as in [`Transaction::time_ms`].
+    /// Returns the time of the server's clock in milliseconds, as in [`Transaction::time_ms`].
     pub fn time_ms(&self) -> i64 {
         self.hub.clock.now_ms()
     }
@@ -275,7 +279,7 @@ impl Server {
     }
 }
 
-// The tree holds other people's data, and the sessions their passwords.
+// The tree contains user data, and the sessions contain passwords, so only the address is printed.
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server").field("address", &self.address).finish_non_exhaustive()

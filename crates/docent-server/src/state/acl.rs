@@ -1,21 +1,21 @@
-//! Access control lists: their form, and the operations they allow.
+//! Access control lists: their format, and the operations that they permit.
 
 use docent_proto::{Acl, ClientInfo, Code, Permissions};
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 
-/// An identity of a link, as a scheme and an id of that scheme.
+/// An identity of a client, which consists of a scheme and an id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(crate) scheme: String,
     pub(crate) id: String,
 }
 
-/// Scheme of the identity that may do everything. No access control list names it.
+/// Scheme of the super user's identity, which passes every check. No access control list names it.
 pub(super) const SUPER: &str = "super";
 
 impl Identity {
-    /// The identity as it may be shown, without secrets.
+    /// Returns the identity without secrets, for display.
     pub(crate) fn client(&self) -> ClientInfo {
         let user = match self.scheme.as_str() {
             "digest" => self.id.split(':').next().unwrap_or_default(),
@@ -27,18 +27,19 @@ impl Identity {
 
 static OPEN: LazyLock<Arc<[Acl]>> = LazyLock::new(|| Acl::open().into());
 
-/// The list that lets everybody do everything. There is one of it for all nodes.
+/// Returns the list that permits everyone everything. All nodes share one copy.
 pub(crate) fn open() -> Arc<[Acl]> {
     Arc::clone(&OPEN)
 }
 
-/// Bytes that a list takes up. The open one and the one of `/zookeeper/config` are shared.
+/// Returns the bytes that a list takes up. The open list and that of `/zookeeper/config` are shared and count
+/// 0.
 pub(crate) fn weight(list: &[Acl]) -> usize {
     let is_shared = *list == **OPEN || *list == **READ_ONLY;
     if is_shared { 0 } else { list.iter().map(|entry| named(&entry.scheme, &entry.id)).sum() }
 }
 
-/// Bytes that an entry of a list takes up, or an identity.
+/// Returns the bytes that an identity, or an entry of a list, takes up.
 pub(crate) fn named(scheme: &str, id: &str) -> usize {
     const PLACE: usize = 128;
     PLACE + scheme.len() + id.len()
@@ -53,11 +54,12 @@ pub(crate) fn read_only() -> Arc<[Acl]> {
     Arc::clone(&READ_ONLY)
 }
 
-/// The list that is stored for one that a client sent: without duplicates, `auth` replaced by the client's
-/// identities.
+/// Converts a list that a client sent into the list to store, without duplicates, and with `auth` replaced by
+/// the client's identities.
 ///
 /// # Errors
-/// [`Code::INVALID_ACL`] when it is empty, names an unknown scheme, or `auth` although the client is nobody.
+/// [`Code::INVALID_ACL`] if the list is empty, names an unknown scheme, or contains `auth` although the
+/// client has not authenticated.
 pub(crate) fn fix(acl: &[Acl], identities: &[Identity]) -> Result<Arc<[Acl]>, Code> {
     let mut fixed: Vec<Acl> = Vec::new();
     for (index, entry) in acl.iter().enumerate() {
@@ -75,7 +77,7 @@ pub(crate) fn fix(acl: &[Acl], identities: &[Identity]) -> Result<Arc<[Acl]>, Co
     if fixed.is_empty() { Err(Code::INVALID_ACL) } else { Ok(shared(fixed)) }
 }
 
-/// The list as it is stored: those that do not count are kept once.
+/// Converts the list for storage. The open list and the read-only list are replaced by their shared copies.
 pub(crate) fn shared(list: Vec<Acl>) -> Arc<[Acl]> {
     match &*list {
         same if *same == **OPEN => open(),
@@ -97,10 +99,10 @@ fn authenticated(entry: &Acl, identities: &[Identity]) -> Result<Vec<Acl>, Code>
     if entries.is_empty() { Err(Code::INVALID_ACL) } else { Ok(entries) }
 }
 
-/// Checks that `acl` lets a client with all of `identities` do one of `wanted`.
+/// Checks that `acl` grants one of the `wanted` permissions to a client with these identities.
 ///
 /// # Errors
-/// [`Code::NO_AUTH`] when it does not.
+/// [`Code::NO_AUTH`] if it does not.
 pub(crate) fn check(acl: &[Acl], wanted: Permissions, identities: &[Identity]) -> Result<(), Code> {
     let grants = |entry: &Acl| match &*entry.scheme {
         "world" => true,
@@ -114,7 +116,7 @@ pub(crate) fn check(acl: &[Acl], wanted: Permissions, identities: &[Identity]) -
     if granted { Ok(()) } else { Err(Code::NO_AUTH) }
 }
 
-/// True for a user and a hash. As Java cuts a text at colons, those at its end do not count.
+/// Returns whether the id consists of a user and a hash. Like Java's `split`, it ignores colons at the end.
 fn is_digest(id: &str) -> bool {
     id.trim_end_matches(':').split(':').count() == 2
 }
@@ -123,14 +125,15 @@ fn is_ip(id: &str) -> bool {
     ip_and_bits(id).is_some()
 }
 
-/// An address and the number of its bits that count, as in `10.0.0.0/8`. ZooKeeper knows IPv4 alone here.
+/// Parses an address and its number of significant bits, as in `10.0.0.0/8`. ZooKeeper only supports IPv4
+/// here.
 fn ip_and_bits(id: &str) -> Option<(u32, u32)> {
     let (address, bits) = id.split_once('/').map_or((id, None), |(address, bits)| (address, Some(bits)));
     let bits = bits.map_or(Some(32), |bits| bits.parse().ok())?;
     (bits <= 32).then_some((ipv4(address)?, bits))
 }
 
-/// An address in four decimal parts, each of which may have a sign and leading zeros.
+/// Parses an address of four decimal parts, each of which may have a sign and leading zeros.
 fn ipv4(address: &str) -> Option<u32> {
     let parts =
         address.split('.').map(|part| part.parse().ok().and_then(|part: i32| u8::try_from(part).ok()));
@@ -144,7 +147,7 @@ fn ip_matches(rule: &str, address: &str) -> bool {
     rule & mask == address & mask
 }
 
-/// An address as Java writes it.
+/// Formats an address as Java does.
 pub(crate) fn host(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_string(),

@@ -5,10 +5,10 @@ use base64::engine::general_purpose::STANDARD;
 use docent_proto::{Code, text_of};
 use sha1::{Digest, Sha1};
 
-/// The identities that credentials prove.
+/// Returns the identities that the credentials prove.
 ///
 /// # Errors
-/// [`Code::AUTH_FAILED`] when the scheme is not one of ours.
+/// [`Code::AUTH_FAILED`] if the scheme is not supported.
 pub(crate) fn identities(
     scheme: &str,
     credentials: &[u8],
@@ -21,13 +21,13 @@ pub(crate) fn identities(
             let more = is_super.then(|| Identity { scheme: SUPER.into(), id: String::new() });
             Ok(more.into_iter().chain([Identity { scheme: "digest".into(), id }]).collect())
         }
-        // The address is an identity of every link from the start.
+        // Every link has its address as an identity from the start.
         "ip" => Ok(Vec::new()),
         _ => Err(Code::AUTH_FAILED),
     }
 }
 
-/// The user, and the hash of user and password, as access control lists hold them:
+/// Returns the user and the hash of user and password, in the format of access control lists:
 /// `user:base64(sha1(user:password))`.
 fn digest(credentials: &[u8]) -> String {
     let text = text_of(credentials);

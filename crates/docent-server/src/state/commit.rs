@@ -1,4 +1,4 @@
-/// The transaction that a change is part of.
+/// The transaction that a change belongs to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Commit {
     pub(crate) zxid: i64,

@@ -2,10 +2,10 @@ use super::commit::Commit;
 use super::effects::Effects;
 use super::events::Events;
 use super::journal::Journal;
-use super::news::News;
 use super::node::{Lifetime, Node};
 use super::origin::Origin;
 use super::past::Past;
+use super::past_event::PastEvent;
 use super::prepare::Change;
 use super::session::wire_timeout;
 use super::sessions::Sessions;
@@ -18,8 +18,8 @@ use docent_proto::{Acl, EventKind, MultiResult, Stat, parent};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The tree, the sessions and their watches as the last transaction left them. Applies changes whose checks
-/// held, and fires the watches they touch.
+/// The tree, the sessions and their watches after the last transaction. It applies changes that have been
+/// checked, and fires the watches that they concern.
 pub(crate) struct Database {
     /// The last transaction.
     pub(super) zxid: i64,
@@ -28,10 +28,10 @@ pub(crate) struct Database {
     pub(super) sessions: Sessions,
     pub(super) watches: Watches,
     pub(super) journal: Journal,
-    /// True when clients may create nodes with a time to live.
+    /// Whether clients may create nodes with a time to live.
     pub(super) ttl_nodes: bool,
-    /// Containers and nodes with a time to live.
-    watched_over: BTreeSet<String>,
+    /// Paths of containers and nodes with a time to live.
+    reapable: BTreeSet<String>,
 }
 
 impl Database {
@@ -44,17 +44,17 @@ impl Database {
             watches: Watches::default(),
             journal: Journal::new(config.journal),
             ttl_nodes: config.ttl_nodes,
-            watched_over: BTreeSet::new(),
+            reapable: BTreeSet::new(),
         }
     }
 
-    /// Goes on with numbers behind `origin`; those that were used already are not used again.
+    /// Continues with numbers after `origin`. Numbers that are already in use are not used again.
     pub(super) fn begin_after(&mut self, origin: Origin) {
         self.zxid = self.zxid.max(origin.zxid);
         self.sessions.begin_after(origin.session);
     }
 
-    /// Copy that neither keeps a journal nor deletes nodes by itself.
+    /// Returns a copy that neither keeps a journal nor deletes nodes on its own.
     pub(crate) fn snapshot(&self) -> Self {
         Self {
             zxid: self.zxid,
@@ -64,21 +64,21 @@ impl Database {
             watches: self.watches.clone(),
             journal: Journal::new(false),
             ttl_nodes: self.ttl_nodes,
-            watched_over: BTreeSet::new(),
+            reapable: BTreeSet::new(),
         }
     }
 
-    /// Bytes of the journal, as their limit counts them.
+    /// Returns the bytes of the journal, as the limit counts them.
     pub(super) fn journal_bytes(&self) -> usize {
         self.journal.bytes(&self.tree, self.sessions.len())
     }
 
-    /// Nodes that are copied for the past by the next transaction.
-    pub(super) fn looks_to_remember(&self) -> usize {
-        self.past.looks_to_remember(&self.tree)
+    /// Returns the number of nodes that the next transaction copies into the past.
+    pub(super) fn visits_to_remember(&self) -> usize {
+        self.past.visits_to_remember(&self.tree)
     }
 
-    /// Takes the next transaction number, before the tree changes.
+    /// Allocates the next transaction number. Must be called before the tree changes.
     pub(crate) fn next_zxid(&mut self, now: i64) -> i64 {
         let next = self.zxid + 1;
         self.past.remember(self.zxid, next, &self.tree, now);
@@ -119,23 +119,23 @@ impl Database {
         let lifetime = node.lifetime;
         self.restore(path, node);
         if let Some(parent) = self.tree.parent_mut(path) {
-            // The counter never goes back, so past its end it stays there, and so does the time of the
-            // change.
+            // The counter never decreases, so once it has reached its end it stays there. The parent's zxid
+            // of the last change then stays as well.
             if parent_creates > parent.creates {
                 parent.creates = parent_creates;
                 parent.pzxid = commit.zxid;
             }
         }
         self.journal.record(commit, TransactionKind::Created, &self.tree, path, lifetime.owner());
-        self.tell(commit, EventKind::Created, path, None, events);
-        self.tell(commit, EventKind::ChildrenChanged, parent_of(path), None, events);
+        self.notify(commit, EventKind::Created, path, None, events);
+        self.notify(commit, EventKind::ChildrenChanged, parent_of(path), None, events);
         stat
     }
 
-    /// Adds a node to the tree and to the index of what ends its life, without a transaction.
+    /// Adds a node to the tree and to the index of nodes that end on their own, without a transaction.
     pub(super) fn restore(&mut self, path: &str, node: Node) {
-        if node.lifetime.is_watched_over() {
-            self.watched_over.insert(path.to_owned());
+        if node.lifetime.is_reapable() {
+            self.reapable.insert(path.to_owned());
         }
         if let Lifetime::Ephemeral(owner) = node.lifetime
             && let Some(session) = self.sessions.get_mut(owner)
@@ -152,8 +152,8 @@ impl Database {
         {
             parent.pzxid = commit.zxid;
         }
-        if node.lifetime.is_watched_over() {
-            self.watched_over.remove(path);
+        if node.lifetime.is_reapable() {
+            self.reapable.remove(path);
         }
         if let Lifetime::Ephemeral(owner) = node.lifetime
             && let Some(session) = self.sessions.get_mut(owner)
@@ -161,8 +161,8 @@ impl Database {
             session.ephemerals.remove(path);
         }
         self.journal.record(commit, TransactionKind::Deleted, &self.tree, path, node.lifetime.owner());
-        self.tell(commit, EventKind::Deleted, path, Some(&node.acl), events);
-        self.tell(commit, EventKind::ChildrenChanged, parent_of(path), None, events);
+        self.notify(commit, EventKind::Deleted, path, Some(&node.acl), events);
+        self.notify(commit, EventKind::ChildrenChanged, parent_of(path), None, events);
     }
 
     fn replace_data(
@@ -180,7 +180,7 @@ impl Database {
         node.mtime = commit.now;
         let (stat, owner) = (node.stat(), node.lifetime.owner());
         self.journal.record(commit, TransactionKind::DataSet { version }, &self.tree, path, owner);
-        self.tell(commit, EventKind::DataChanged, path, None, events);
+        self.notify(commit, EventKind::DataChanged, path, None, events);
         stat
     }
 
@@ -193,7 +193,7 @@ impl Database {
         stat
     }
 
-    /// Opens a session, in a transaction unless it is a local one of a server that is read-only.
+    /// Opens a session, in a transaction unless it is a local session of a read-only server.
     pub(crate) fn open_session(&mut self, timeout_ms: i32, is_local: bool, now: i64) -> i64 {
         if is_local {
             return self.sessions.open_local(timeout_ms, now);
@@ -205,7 +205,7 @@ impl Database {
         id
     }
 
-    /// Ends a session and deletes its ephemeral nodes in one transaction. False when there is no such
+    /// Ends a session and deletes its ephemeral nodes in one transaction. Returns `false` if there is no such
     /// session.
     pub(crate) fn end_session(&mut self, id: i64, cause: EndCause, now: i64, effects: &mut Effects) -> bool {
         let Some(session) = self.sessions.get_mut(id) else { return false };
@@ -229,26 +229,26 @@ impl Database {
         effects.ended.push(id);
     }
 
-    /// The containers that have lost their last child and the nodes whose time is over.
+    /// Returns the containers that have lost their last child, and the nodes whose time to live has passed.
     pub(super) fn done(&self, now: i64) -> Vec<String> {
         let is_done = |path: &&String| self.tree.get(path).is_some_and(|node| node.is_done(now));
-        self.watched_over.iter().filter(is_done).cloned().collect()
+        self.reapable.iter().filter(is_done).cloned().collect()
     }
 
-    /// Deletes a node by the server itself, in a transaction of its own.
+    /// Deletes a node on behalf of the server, in its own transaction.
     pub(super) fn reap(&mut self, path: &str, now: i64, events: &mut Events) {
         let commit = Commit { zxid: self.next_zxid(now), session: 0, now };
         self.remove_node(commit, path, events);
     }
 
-    /// Puts a version of the past in the present's place, or back.
+    /// Swaps a past version with the present. A second call restores the present.
     pub(crate) fn exchange(&mut self, version: usize) {
         self.past.exchange(version, &mut self.zxid, &mut self.tree);
     }
 
-    /// Tells a change of a node to those who watch it now, and keeps it for those who watch in the past. The
-    /// access control list is that of the node in the tree, unless one is given.
-    fn tell(
+    /// Fires the watches on a changed node, and records the change for watches that are set on a past tree.
+    /// `acl` is the access control list that applies; by default that of the node in the tree.
+    fn notify(
         &mut self,
         commit: Commit,
         kind: EventKind,
@@ -259,23 +259,23 @@ impl Database {
         let Some(acl) = acl.or_else(|| self.tree.get(path).map(|node| &node.acl)) else { return };
         self.past.record(kind, path, acl);
         let node = Audience { path, acl, sessions: &self.sessions, zxid: commit.zxid };
-        self.watches.tell(node, kind, events);
+        self.watches.notify(node, kind, events);
     }
 
-    /// Tells the watches of a session what came behind a version of the past, as if it came now. Counts the
-    /// changes that were looked at.
-    pub(super) fn tell_late(&mut self, version: usize, session: i64, events: &mut Events) -> usize {
-        let (sessions, mut looks) = (&self.sessions, 0);
-        for (zxid, News { kind, path, acl }) in self.past.news(version) {
+    /// Reports the changes since a past version to the watches of a session, as if they happened now. Returns
+    /// the number of changes visited.
+    pub(super) fn notify_missed(&mut self, version: usize, session: i64, events: &mut Events) -> usize {
+        let (sessions, mut visits) = (&self.sessions, 0);
+        for (zxid, PastEvent { kind, path, acl }) in self.past.events_since(version) {
             let node = Audience { path, acl, sessions, zxid };
-            self.watches.tell_one(session, node, *kind, events);
-            looks += 1;
+            self.watches.notify_session(session, node, *kind, events);
+            visits += 1;
         }
-        looks
+        visits
     }
 }
 
-/// The path of the node above, which is the root for one at the top.
+/// Returns the path of the parent node, which is the root for top-level nodes.
 fn parent_of(path: &str) -> &str {
     parent(path).unwrap_or("/")
 }

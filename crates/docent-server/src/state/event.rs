@@ -1,14 +1,14 @@
 use docent_proto::{EventKind, WatchEvent};
 use std::sync::Arc;
 
-/// A watch event and the session it is for.
+/// A watch event, and the session that receives it.
 #[derive(Debug)]
 pub(crate) struct Event {
     pub(crate) session: i64,
     pub(crate) kind: EventKind,
-    /// Shared by the events of all sessions that a change concerns.
+    /// Shared by the events of all sessions that the change concerns.
     pub(crate) path: Arc<str>,
-    /// The transaction it tells of; −1 when a watch that was set again found that something had changed.
+    /// The transaction that caused the event; −1 if a re-registered watch found that something had changed.
     pub(crate) zxid: i64,
 }
 
@@ -17,16 +17,16 @@ impl Event {
         Self { session, kind, path: path.into(), zxid }
     }
 
-    /// An event of no certain transaction.
-    pub(crate) fn late(session: i64, kind: EventKind, path: &str) -> Self {
+    /// Creates an event without a known transaction.
+    pub(crate) fn missed(session: i64, kind: EventKind, path: &str) -> Self {
         Self::new(session, kind, path, NO_ZXID)
     }
 
-    /// The event as its session is told of it.
-    pub(crate) fn told(&self) -> WatchEvent {
+    /// Returns the event in the form in which it is sent to its session.
+    pub(crate) fn to_watch_event(&self) -> WatchEvent {
         WatchEvent { kind: self.kind, path: self.path.to_string() }
     }
 }
 
-/// Number in the header of an event that tells no transaction.
+/// Transaction number in the header of an event without a known transaction.
 pub(crate) const NO_ZXID: i64 = -1;

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 pub(crate) struct Events {
     events: Vec<Event>,
     most: usize,
-    /// Sessions with events over the limit, which nobody tells them.
+    /// Sessions with events above the limit, which are not sent.
     missing: BTreeSet<i64>,
-    /// Those of them that have watches still.
+    /// Those of the `missing` sessions whose watches are still set.
     watching: Vec<i64>,
 }
 
@@ -19,7 +19,7 @@ impl Default for Events {
 }
 
 impl Events {
-    /// Takes up to `most` events from here on.
+    /// Limits the number of events from now on.
     pub(crate) fn limit(&mut self, most: usize) {
         self.most = most;
     }
@@ -32,7 +32,7 @@ impl Events {
         }
     }
 
-    /// The sessions that lost events since the last call, and will lose their links for it.
+    /// Returns the sessions that have lost events since the last call. Their links will be closed.
     pub(crate) fn take_flooded(&mut self) -> Vec<i64> {
         std::mem::take(&mut self.watching)
     }
@@ -50,7 +50,7 @@ impl Events {
         self.events.is_empty()
     }
 
-    /// The sessions that do not get all of theirs.
+    /// Returns the sessions that do not get all their events.
     pub(crate) fn missing(&self) -> impl Iterator<Item = i64> {
         self.missing.iter().copied()
     }

@@ -1,20 +1,20 @@
 use super::refusal::Refusal;
 use docent_proto::{ConnectRequest, ConnectResponse};
 
-/// Outcome for a link that asked for a session.
+/// Outcome of a link's request for a session.
 #[derive(Debug)]
 pub(crate) enum Handshake {
-    /// It serves this session.
+    /// The link serves this session.
     Attached(ConnectResponse),
-    /// It is told that the session is gone, then closed.
-    Gone(ConnectResponse),
-    /// It is closed without a word, because of a limit.
-    Over(Refusal),
-    /// It is closed without a word.
+    /// The link gets the reply that the session has expired, and is closed.
+    Expired(ConnectResponse),
+    /// The link is closed without a reply, because of a limit.
+    OverLimit(Refusal),
+    /// The link is closed without a reply, for this reason.
     Refused(&'static str),
 }
 
-/// The timeout that a link is granted.
+/// Returns the timeout granted to a link.
 pub(crate) fn granted(request: &ConnectRequest, (min, max): (i32, i32)) -> i32 {
     request.timeout_ms.clamp(min, max)
 }

@@ -1,4 +1,4 @@
-//! Access of tests and operators to the state: look-ups, and the counter of sequential children.
+//! Access to the state for tests and operators: queries, and the counter of sequential children.
 
 use super::state::State;
 use super::tree::SYSTEM;
@@ -10,7 +10,8 @@ impl State {
         self.database.zxid
     }
 
-    /// Number of nodes as ZooKeeper counts them: the root twice, because it has two names.
+    /// Returns the number of nodes as ZooKeeper counts them, which counts the root twice because it has two
+    /// names.
     pub(crate) fn node_count(&self) -> usize {
         self.database.tree.len() + 1
     }
@@ -35,28 +36,28 @@ impl State {
         self.database.sessions.len()
     }
 
-    /// The sessions that have ephemeral nodes, with those.
+    /// Iterates over the sessions that have ephemeral nodes, with the paths of these.
     pub(crate) fn ephemerals(&self) -> impl Iterator<Item = (i64, &BTreeSet<String>)> {
         let sessions = self.database.sessions.iter().map(|(id, session)| (id, &session.ephemerals));
         sessions.filter(|(_, paths)| !paths.is_empty())
     }
 
-    /// The sessions, each with the time at which it ends unless it is touched.
+    /// Iterates over the sessions, each with the time at which it expires unless it is touched.
     pub(crate) fn expiries(&self) -> impl Iterator<Item = (i64, i64)> {
         self.database.sessions.iter().map(|(id, session)| (id, session.expires_at))
     }
 
-    /// The sessions that watch the data of each path, in the order of the paths.
+    /// Iterates over the sessions that watch the data of each path, in the order of the paths.
     pub(crate) fn data_watches(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = i64>)> {
         self.database.watches.on_data()
     }
 
-    /// The paths whose data each session watches, both in order.
+    /// Iterates over the paths whose data each session watches, both in order.
     pub(crate) fn data_watches_by_session(&self) -> impl Iterator<Item = (i64, impl Iterator<Item = &str>)> {
         self.database.watches.on_data_by_session()
     }
 
-    /// Number of paths whose data is watched, and of the watches on them.
+    /// Returns the number of paths whose data is watched, and the number of watches on them.
     pub(crate) fn data_watch_count(&self) -> (usize, usize) {
         self.database.watches.count_on_data()
     }
@@ -73,15 +74,15 @@ impl State {
         })
     }
 
-    /// Number of the nodes that clients made.
-    pub(crate) fn made_count(&self) -> usize {
+    /// Returns the number of nodes created by clients.
+    pub(crate) fn created_count(&self) -> usize {
         self.database.tree.len() - SYSTEM.len()
     }
 
-    /// The paths of all nodes that clients made, in order.
+    /// Returns the paths of all nodes created by clients, in order.
     pub(crate) fn paths(&self) -> Vec<String> {
-        let made = self.database.tree.iter().map(|(path, _)| path).filter(|path| !SYSTEM.contains(path));
-        let mut paths: Vec<String> = made.map(str::to_owned).collect();
+        let created = self.database.tree.iter().map(|(path, _)| path).filter(|path| !SYSTEM.contains(path));
+        let mut paths: Vec<String> = created.map(str::to_owned).collect();
         paths.sort_unstable();
         paths
     }
@@ -91,8 +92,8 @@ impl State {
         Some(NodeInfo { data: node.data.clone(), stat: node.stat(), acl: node.acl.to_vec() })
     }
 
-    /// Goes on with the number `next` for sequential children; false when that would go back, or there is no
-    /// such node.
+    /// Sets the number of the next sequential child to `next`. Returns `false` if that would decrease the
+    /// counter, or there is no such node.
     pub(crate) fn skip_numbers(&mut self, path: &str, next: i32) -> bool {
         let Some(node) = self.database.tree.get_mut(path).filter(|node| node.creates <= next) else {
             return false;
@@ -101,7 +102,7 @@ impl State {
         true
     }
 
-    /// The journal without its first `count` entries.
+    /// Returns the journal without its first `count` entries.
     pub(crate) fn journal_after(&self, count: usize) -> Vec<Transaction> {
         self.database.journal.after(count)
     }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 /// Bytes of an entry besides its path and data, with room for the list to grow.
 const ENTRY: usize = 384;
 
-/// The committed changes in their order, where they are kept at all.
+/// The committed changes in order, if they are kept.
 pub(crate) struct Journal {
     entries: Option<Vec<Transaction>>,
     bytes: usize,
@@ -17,14 +17,14 @@ impl Journal {
         Self { entries: is_kept.then(Vec::new), bytes: 0 }
     }
 
-    /// Bytes that the entries take up, as their limit counts them, with those of the ends of all nodes and
-    /// sessions that are there.
+    /// Returns the bytes that the entries take up, as the limit counts them. They include the entries needed
+    /// to record the end of all existing nodes and sessions.
     pub(crate) fn bytes(&self, tree: &Tree, sessions: usize) -> usize {
         let ends = (tree.len() + sessions) * ENTRY + tree.bytes();
         if self.entries.is_some() { self.bytes + ends } else { 0 }
     }
 
-    /// Takes a change down that was made to `path` of `tree`.
+    /// Records a change of `path` in `tree`.
     pub(crate) fn record(
         &mut self,
         commit: Commit,
@@ -42,7 +42,7 @@ impl Journal {
         }
     }
 
-    /// All but the first `count` entries.
+    /// Returns all entries except the first `count`.
     pub(crate) fn after(&self, count: usize) -> Vec<Transaction> {
         self.entries.as_ref().and_then(|entries| entries.get(count..)).unwrap_or_default().to_vec()
     }

@@ -1,25 +1,31 @@
-//! Sizes of answers that were not computed yet.
+//! Upper bounds on the size of answers before they are computed.
 
 use super::acl;
-use super::past::Behind;
+use super::past::Staleness;
 use super::reader::{RESULT, name_weight, weight};
 use super::state::State;
 use super::tree::Tree;
 use docent_proto::{Acl, MultiOp, Request};
 
-/// Bytes of an answer besides names, data, lists and the results of a multi: its headers, a stat, and the
-/// lengths of lists.
+/// Bytes of an answer besides names, data, lists and the results of a multi: headers, a stat, and the lengths
+/// of lists.
 const BASE: usize = 112;
 
-/// Digits that a sequential node's path ends with.
+/// Number of digits at the end of a sequential node's path.
 const DIGITS: usize = 10;
 
 impl State {
-    /// Most bytes that the answer to a request can have, which is not made yet. Each name counts as it does
-    /// for [`Limits::reply_bytes`](crate::Limits::reply_bytes).
-    pub(crate) fn longest_answer(&self, behind: Behind, session: i64, request: &Request, now: i64) -> usize {
+    /// Returns the maximum size of the answer to a request, before the answer is computed. Names count as in
+    /// [`Limits::reply_bytes`](crate::Limits::reply_bytes).
+    pub(crate) fn longest_answer(
+        &self,
+        staleness: Staleness,
+        session: i64,
+        request: &Request,
+        now: i64,
+    ) -> usize {
         let (sessions, past) = (&self.database.sessions, &self.database.past);
-        let past = past.oldest(behind, now).and_then(|version| past.tree(version));
+        let past = past.oldest(staleness, now).and_then(|version| past.tree(version));
         let tree = past.unwrap_or(&self.database.tree);
         let identities =
             || sessions.identities(session).iter().map(|one| acl::named(&one.scheme, &one.id)).sum();
@@ -41,12 +47,12 @@ impl State {
     }
 }
 
-/// Bytes of an access control list.
+/// Returns the bytes of an access control list.
 fn list(list: &[Acl]) -> usize {
     list.iter().map(|entry| acl::named(&entry.scheme, &entry.id)).sum()
 }
 
-/// Bytes of the result of an operation in a multi.
+/// Returns the bytes of the result of an operation in a multi.
 fn result(tree: &Tree, op: &MultiOp) -> usize {
     match op {
         MultiOp::GetData { path } => shown(tree, path, false),
@@ -56,7 +62,7 @@ fn result(tree: &Tree, op: &MultiOp) -> usize {
     }
 }
 
-/// Bytes of a node's data, or of the names of its children.
+/// Returns the bytes of a node's data, or of the names of its children.
 fn shown(tree: &Tree, path: &str, is_listing: bool) -> usize {
     tree.get(path).map_or(RESULT, |node| weight(node, is_listing))
 }

@@ -5,8 +5,8 @@ use super::tree::{SYSTEM, Tree};
 use crate::EndCause;
 
 impl State {
-    /// Ends all sessions and deletes all nodes, as if a server that was never used took this one's place. No
-    /// link is there any more that could be told.
+    /// Ends all sessions and deletes all nodes, as if a server that was never used had replaced this one. All
+    /// links must be closed, so no client receives the events.
     pub(crate) fn lose_everything(&mut self, now: i64) {
         let mut effects = Effects::default();
         for id in self.session_ids() {
@@ -17,7 +17,7 @@ impl State {
         let nodes = database.tree.iter().map(|(path, _)| path).filter(|path| !SYSTEM.contains(path));
         let mut paths: Vec<String> = nodes.map(str::to_owned).collect();
         paths.sort_unstable();
-        // Children go before their parents.
+        // Children are deleted before their parents.
         for path in paths.iter().rev() {
             database.remove_node(commit, path, &mut effects.events);
         }

@@ -3,29 +3,30 @@ use docent_proto::{Acl, Stat};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// End of a node's life besides a delete.
+/// How a node's life may end, other than by a delete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lifetime {
     Persistent,
-    /// Goes with this session.
+    /// Deleted when this session ends.
     Ephemeral(i64),
-    /// Goes when it has lost its last child.
+    /// Deleted when it has lost its last child.
     Container,
-    /// Goes when it has no child and so many milliseconds have passed since its data was set.
+    /// Deleted when it has no child and its data was not set for this many milliseconds.
     Ttl(i64),
 }
 
 impl Lifetime {
-    /// The session that owns the node; clients see 0 for containers and times to live too.
+    /// Returns the session that owns the node; 0 for all other nodes, including containers and nodes with a
+    /// time to live.
     pub(crate) fn owner(self) -> i64 {
         if let Self::Ephemeral(session) = self { session } else { 0 }
     }
 
-    /// Longest time to live: ZooKeeper keeps it in five bytes of the owner's id.
+    /// Maximum time to live. ZooKeeper stores it in five bytes of the owner's id.
     pub(crate) const LONGEST_TTL_MS: i64 = 0xff_ffff_ffff;
 
-    /// True for a node that the server deletes some day by itself.
-    pub(crate) fn is_watched_over(self) -> bool {
+    /// Returns whether the server may delete the node on its own.
+    pub(crate) fn is_reapable(self) -> bool {
         matches!(self, Self::Container | Self::Ttl(_))
     }
 }
@@ -44,7 +45,7 @@ pub(crate) struct Node {
     pub(crate) mtime: i64,
     pub(crate) version: i32,
     pub(crate) aversion: i32,
-    /// Number of children that were ever created, which the next sequential child gets.
+    /// Number of children ever created, and therefore the number of the next sequential child.
     pub(crate) creates: i32,
 }
 
@@ -72,14 +73,14 @@ impl Node {
         }
     }
 
-    /// True when the server is to delete the node.
+    /// Returns whether the server should delete the node.
     pub(crate) fn is_done(&self, now: i64) -> bool {
-        let is_over = match self.lifetime {
+        let may_end = match self.lifetime {
             Lifetime::Persistent | Lifetime::Ephemeral(_) => false,
             Lifetime::Container => self.creates > 0,
             Lifetime::Ttl(ttl) => now.saturating_sub(self.mtime) > ttl,
         };
-        is_over && self.children.is_empty()
+        may_end && self.children.is_empty()
     }
 
     pub(crate) fn stat(&self) -> Stat {
@@ -91,7 +92,7 @@ impl Node {
             ctime: self.ctime,
             mtime: self.mtime,
             version: self.version,
-            // Clients count deletions too: every child ever created but those still there was deleted once.
+            // Clients count deletions too: each child that was created and no longer exists was deleted once.
             cversion: self.creates.wrapping_mul(2).wrapping_sub(counted),
             aversion: self.aversion,
             ephemeral_owner: self.lifetime.owner(),

@@ -1,20 +1,20 @@
 use docent_proto::OpCode;
 
-/// True for an operation that a follower does not answer by itself but passes on to its leader.
+/// Returns whether a follower passes the operation on to its leader instead of answering it.
 pub(crate) fn needs_leader(op: OpCode) -> bool {
     is_write(op) || op == OpCode::Sync
 }
 
-/// Number of the operation by which servers delete containers. It is not meant for clients: what they send is
-/// never a path.
+/// Number of the operation by which servers delete containers. It is reserved for servers: the body that a
+/// client sends is never a valid path.
 pub(crate) const DELETE_CONTAINER: i32 = 20;
 
-/// True for an operation that does not wait in line behind others of the same link.
+/// Returns whether an operation is answered before earlier requests of the same link.
 pub(crate) fn jumps_the_line(op: OpCode) -> bool {
     matches!(op, OpCode::Auth | OpCode::Sasl)
 }
 
-/// True for an operation that is made as a transaction.
+/// Returns whether an operation is executed as a transaction.
 pub(crate) fn is_write(op: OpCode) -> bool {
     match op {
         OpCode::Create

@@ -1,32 +1,32 @@
 use std::time::Duration;
 
-/// Numbers of transactions for each microsecond of the time.
+/// Transaction numbers per microsecond.
 const ZXIDS_PER_MICRO: i64 = 2;
 
-/// Bits below the microseconds in the id of a session.
+/// Number of bits below the microseconds in a session id.
 const SESSION_BITS: u32 = 4;
 
-/// Last time that is told apart from later ones, in the year 2112. No number overflows then, and ids of
-/// sessions leave the uppermost byte alone, where ZooKeeper has the number of a server.
+/// Last distinguishable time, in the year 2112. With this limit no number overflows. Session ids do not use
+/// the highest byte, in which ZooKeeper stores the number of a server.
 const LAST_MICROS: i64 = (1 << 52) - 1;
 
-/// Numbers that the transactions and sessions of a server come after.
+/// Numbers after which the transactions and sessions of a server start.
 ///
-/// They are taken from the time, so that servers that follow each other on one port never use a number twice.
-/// A server refuses clients that have seen a newer transaction than its own last one, and an older server's
-/// session must not be taken for one of this server.
+/// The numbers are derived from the time, so that successive servers on one port never reuse a number. A
+/// server refuses clients that have seen a newer transaction than its own last one, and must not mistake an
+/// older server's session for one of its own.
 ///
 /// # Transactions
-/// The first number is twice the microseconds since 1970. This keeps two promises:
+/// The first number is twice the number of microseconds since 1970. This gives two guarantees:
 ///
-/// - *It is ahead of what an earlier server has used,* unless that server committed more than two million
-///   transactions per second on average over its life, or the clock was set back. The fastest server that was
-///   measured commits 0.4 million per second.
-/// - *It is below 2^53,* the first number that JavaScript clients cannot tell from its successor. In November
-///   2026 the first number is 3.6 × 10^15. The first numbers reach 2^53, which is 9.0 × 10^15, in 2112.
+/// - *It is above all numbers of an earlier server.* The exceptions are a server that committed more than two
+///   million transactions per second on average over its life, and a clock that was set back. The fastest
+///   server measured commits 0.4 million per second.
+/// - *It is below 2^53,* the first number that JavaScript clients cannot distinguish from its successor. In
+///   November 2026 the first number is 3.6 × 10^15. It reaches 2^53, which is 9.0 × 10^15, in 2112.
 ///
 /// # Sessions
-/// Sixteen million sessions may be opened in each second. Their ids are above 2^53, as those of ZooKeeper.
+/// Sixteen million sessions may be opened per second. Their ids are above 2^53, like ZooKeeper's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Origin {
     pub(crate) zxid: i64,
@@ -34,14 +34,14 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// The numbers of a server that starts at this time.
+    /// Returns the numbers of a server that starts at this time.
     pub(crate) fn at(since_1970: Duration) -> Self {
         let micros = i64::try_from(since_1970.as_micros()).unwrap_or(LAST_MICROS).min(LAST_MICROS);
         let per_micro = if planted!(ZxidsAboveDoubles) { 1_000 } else { ZXIDS_PER_MICRO };
         Self { zxid: micros * per_micro, session: micros << SESSION_BITS }
     }
 
-    /// The same for sessions, but transactions from 1 on.
+    /// Returns the same session number, with transactions that start at 1.
     pub(super) fn without_transactions(self) -> Self {
         Self { zxid: 0, ..self }
     }
@@ -74,9 +74,10 @@ mod tests {
         const MAX_SAFE_INTEGER: i64 = (1 << 53) - 1;
         const SECOND: i64 = 1_000_000 * ZXIDS_PER_MICRO;
         let year = Duration::from_secs(365 * 24 * 60 * 60 + 6 * 60 * 60);
-        // It starts at the end of 2026, and commits as many transactions as a later server allows it to.
+        // The server starts at the end of 2026, and commits as many transactions as a later server can still
+        // exceed.
         let first = Origin::at(57 * year).zxid;
         assert!(first + 84 * 31_557_600 * SECOND < MAX_SAFE_INTEGER);
-        assert!(first + 86 * 31_557_600 * SECOND > MAX_SAFE_INTEGER, "the docs name the year");
+        assert!(first + 86 * 31_557_600 * SECOND > MAX_SAFE_INTEGER, "the documented year is too early");
     }
 }

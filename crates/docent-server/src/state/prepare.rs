@@ -1,5 +1,5 @@
-//! Checks of a write, made against the tree and the pending changes of earlier operations of the same multi.
-//! Their order decides which of several errors a client sees, so it follows ZooKeeper's.
+//! Checks of a write against the tree and the pending changes of earlier operations of the same multi. The
+//! order of the checks determines which of several errors a client sees, so it follows ZooKeeper's.
 
 use super::acl::{self, Identity};
 use super::database::Database;
@@ -12,7 +12,7 @@ use docent_proto::{Acl, Code, Create, CreateKind, CreateMode, MultiOp, Permissio
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A change whose checks held: applying it cannot fail.
+/// A change that passed its checks, so applying it cannot fail.
 pub(crate) enum Change {
     Create {
         path: String,
@@ -62,17 +62,17 @@ impl From<&Node> for Record {
     }
 }
 
-/// Prepares the operations of one transaction.
+/// Checks the operations of one transaction.
 pub(crate) struct Preparation<'a> {
     tree: &'a Tree,
     limits: &'a Limits,
     ttl_nodes: bool,
     session: i64,
     identities: &'a [Identity],
-    /// Nodes that earlier operations are about to change; `None` for those about to be deleted.
+    /// Nodes that earlier operations of the transaction change; `None` for nodes that they delete.
     pending: HashMap<String, Option<Record>>,
     nodes: usize,
-    /// Bytes of all nodes, as their limit counts them.
+    /// Bytes of all nodes, as the limit counts them.
     bytes: usize,
     pub(super) notes: Notes,
 }
@@ -128,8 +128,8 @@ impl<'a> Preparation<'a> {
         }
         let bytes = tree::size(create.data.as_ref());
         self.grow(1, tree::weight(&path, bytes, &acl))?;
-        // At the end of its range the counter goes on with negative numbers inside a multi, but is not stored
-        // as such.
+        // At the end of its range, the counter continues with negative numbers within a multi, but these are
+        // not stored.
         parent.creates = parent.creates.wrapping_add(1);
         parent.children += 1;
         let parent_creates = parent.creates;
@@ -208,7 +208,7 @@ impl<'a> Preparation<'a> {
         Ok(Change::Check)
     }
 
-    /// The list that is stored for one that the client sent, if it is not too long before and after.
+    /// Converts a list that the client sent into the list to store. Both must be within the size limit.
     fn fix(&mut self, list: &[Acl]) -> Result<Arc<[Acl]>, Code> {
         self.notes.admit("acl_bytes", acl::weight(list), self.limits.acl_bytes)?;
         let fixed = acl::fix(list, self.identities)?;
@@ -224,7 +224,7 @@ impl<'a> Preparation<'a> {
         .ok_or(Code::NO_NODE)
     }
 
-    /// Counts nodes and bytes about to be added, within the limits.
+    /// Counts nodes and bytes that are about to be added, and checks them against the limits.
     fn grow(&mut self, nodes: usize, bytes: usize) -> Result<(), Code> {
         if nodes > 0 {
             self.notes.admit("nodes", self.nodes + nodes, self.limits.nodes)?;
@@ -238,8 +238,8 @@ impl<'a> Preparation<'a> {
     }
 }
 
-/// In a multi the mode alone decides which kind of create it is, and only containers and nodes with a time to
-/// live are answered with a stat.
+/// In a multi the mode alone determines the kind of create, and only containers and nodes with a time to live
+/// are answered with a stat.
 fn kind_in_multi(create: &Create) -> CreateKind {
     match (CreateMode::from_flags(create.flags), create.kind) {
         (Some(CreateMode::Container), _) => CreateKind::Container,
@@ -248,14 +248,15 @@ fn kind_in_multi(create: &Create) -> CreateKind {
     }
 }
 
-/// Checks the time to live against the mode. Without one it counts as −1, which no mode that needs one takes.
+/// Checks the time to live against the mode. A missing time to live counts as −1, which no mode that needs
+/// one accepts.
 fn check_ttl(mode: CreateMode, kind: CreateKind) -> Result<(), Code> {
     let ttl = if let CreateKind::Ttl(ttl) = kind { ttl } else { -1 };
     let fits = if mode.has_ttl() { (1..=Lifetime::LONGEST_TTL_MS).contains(&ttl) } else { ttl < 0 };
     if fits { Ok(()) } else { Err(Code::BAD_ARGUMENTS) }
 }
 
-/// The part of a path before the last slash. For a node at the top that is the empty path.
+/// Returns the part of a path before the last slash, which is empty for top-level nodes.
 fn parent_of(path: &str) -> Result<&str, Code> {
     match path.rsplit_once('/') {
         Some((parent, _)) if !path.contains('\0') => Ok(parent),
@@ -267,7 +268,7 @@ fn valid(path: &str) -> Result<(), Code> {
     validate_path(path).map_err(|_| Code::BAD_ARGUMENTS)
 }
 
-/// The version after a change that expects `expected`, where −1 expects nothing.
+/// Returns the version after a change that expects version `expected`; −1 accepts any version.
 fn next_version(current: i32, expected: i32) -> Result<i32, Code> {
     if expected == -1 || expected == current { Ok(current.wrapping_add(1)) } else { Err(Code::BAD_VERSION) }
 }

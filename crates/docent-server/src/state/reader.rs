@@ -10,7 +10,7 @@ use crate::Limits;
 use docent_proto::{Acl, Code, MultiOp, MultiResult, Permissions, Request, Response};
 use std::ops::Bound;
 
-/// Answers requests of a session that change nothing but its watches.
+/// Answers a session's requests that change nothing but its watches.
 pub(crate) struct Reader<'a> {
     pub(super) tree: &'a Tree,
     sessions: &'a Sessions,
@@ -19,25 +19,25 @@ pub(crate) struct Reader<'a> {
     pub(super) session: i64,
     identities: &'a [Identity],
     pub(super) notes: Notes,
-    /// Nodes and names that were looked at one by one.
-    pub(super) looks: usize,
+    /// Number of nodes and names that were visited one by one.
+    pub(super) visits: usize,
 }
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(database: &'a mut Database, limits: &'a Limits, session: i64) -> Self {
         let Database { tree, sessions, watches, .. } = database;
         let identities = sessions.identities(session);
-        Self { tree, sessions, watches, limits, session, identities, notes: Notes::default(), looks: 0 }
+        Self { tree, sessions, watches, limits, session, identities, notes: Notes::default(), visits: 0 }
     }
 
-    /// Answers a request. `events` are due before the answer.
+    /// Answers a request. `events` must be sent before the answer.
     pub(crate) fn answer(&mut self, request: &Request, events: &mut Events) -> Result<Response, Code> {
         match request {
             Request::Exists { path, watch } => {
                 if path.contains('\0') {
                     return Err(Code::BAD_ARGUMENTS);
                 }
-                // The watch stays on a missing node: it is how one waits for its creation.
+                // A watch may be set on a missing node, to wait for its creation.
                 self.watch(Aspect::Data, path, *watch)?;
                 self.node(path).map(|node| Response::Stat(node.stat()))
             }
@@ -61,8 +61,8 @@ impl<'a> Reader<'a> {
             Request::GetEphemerals { prefix } => self.ephemerals(prefix).map(Response::Ephemerals),
             Request::GetAllChildrenNumber { path } => {
                 self.readable(path)?;
-                let (mut count, looks) = self.tree.count_below(path);
-                self.looks += looks;
+                let (mut count, visits) = self.tree.count_below(path);
+                self.visits += visits;
                 if planted!(ChildrenCountedAlone) {
                     count = i32::try_from(self.node(path)?.children.len()).unwrap_or(i32::MAX);
                 }
@@ -91,7 +91,7 @@ impl<'a> Reader<'a> {
         Ok(Response::Acl { acl: node.acl.iter().map(shown).collect(), stat: node.stat() })
     }
 
-    /// The session's ephemeral nodes whose paths begin so.
+    /// Returns the session's ephemeral nodes whose paths start with `prefix`.
     fn ephemerals(&mut self, prefix: &str) -> Result<Vec<String>, Code> {
         let trimmed = prefix.trim_matches(|c| c <= ' ');
         let prefix = if matches!(trimmed, "" | "/") { "" } else { prefix };
@@ -103,7 +103,7 @@ impl<'a> Reader<'a> {
         self.listed(behind.take_while(|path| path.starts_with(prefix)))
     }
 
-    /// Names for a reply, if it is not too long.
+    /// Returns the names for a reply, if the reply is not too long.
     fn listed<'n>(
         &mut self,
         names: impl IntoIterator<Item = &'n String, IntoIter: Clone>,
@@ -111,17 +111,17 @@ impl<'a> Reader<'a> {
         let names = names.into_iter();
         let (count, bytes) =
             names.clone().fold((0, 0), |(n, bytes), name| (n + 1, bytes + name_weight(name)));
-        self.looks += count;
+        self.visits += count;
         self.admit_reply(bytes)?;
         Ok(names.cloned().collect())
     }
 
-    /// Checks that a reply may have so many bytes.
+    /// Checks that a reply may have this many bytes.
     fn admit_reply(&mut self, bytes: usize) -> Result<(), Code> {
         self.notes.admit("reply_bytes", bytes, self.limits.longest_reply())
     }
 
-    /// Each operation succeeds or fails on its own.
+    /// Reads several nodes. Each operation succeeds or fails on its own.
     fn multi_read(&mut self, ops: &[MultiOp]) -> Result<Response, Code> {
         let mut results = Vec::with_capacity(ops.len());
         let mut bytes = 0;
@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
             };
             let node = self.readable(path);
             bytes += node.map_or(RESULT, |node| weight(node, is_listing));
-            self.looks += node.map_or(0, |node| if is_listing { node.children.len() } else { 0 });
+            self.visits += node.map_or(0, |node| if is_listing { node.children.len() } else { 0 });
             self.admit_reply(bytes)?;
             results.push(match node {
                 Ok(node) if is_listing => MultiResult::Children(node.children.iter().cloned().collect()),
@@ -155,10 +155,10 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Bytes of a result of a multi-read without data and names.
+/// Bytes of a result of a multi-read, without data and names.
 pub(super) const RESULT: usize = 81;
 
-/// Bytes that the data of a node or the names of its children take up in a multi-read.
+/// Returns the bytes that the data of a node, or the names of its children, take up in a multi-read.
 pub(super) fn weight(node: &Node, is_listing: bool) -> usize {
     RESULT
         + match is_listing {
@@ -167,7 +167,7 @@ pub(super) fn weight(node: &Node, is_listing: bool) -> usize {
         }
 }
 
-/// Bytes that a name takes up while a reply is made.
+/// Returns the bytes that a name takes up while a reply is built.
 pub(super) fn name_weight(name: &str) -> usize {
     32 + name.len()
 }

@@ -2,17 +2,17 @@ use std::collections::hash_map::RandomState;
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher, Hasher};
 
-/// Sessions with recursive watches, by the nodes that these are on. A change finds those at and above its
-/// node by one walk along its own path, however long the paths are that are watched: a node is known by a
-/// fingerprint of its path, which the walk carries on from component to component.
+/// Sessions with recursive watches, by watched node. For a change of a node, one walk along its path finds
+/// the sessions that watch the node or an ancestor, no matter how long the watched paths are. Each node is
+/// identified by a fingerprint of its path, which the walk extends from component to component.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RecursiveWatches {
     keys: [RandomState; 2],
     sessions: HashMap<Fingerprint, BTreeSet<i64>>,
 }
 
-/// 128 bits of a path by keys that nobody knows: no two paths have the same in the life of a server, and no
-/// client can look for such paths.
+/// A 128-bit hash of a path with secret random keys. In practice, no two paths have the same fingerprint, and
+/// no client can search for such paths.
 type Fingerprint = [u64; 2];
 
 impl RecursiveWatches {
@@ -31,18 +31,18 @@ impl RecursiveWatches {
         }
     }
 
-    /// The sessions with a watch on the node at `path` or on one above it, from the root down. One with
-    /// several watches comes several times.
+    /// Iterates over the sessions with a watch on the node at `path` or an ancestor, starting at the root. A
+    /// session with several watches occurs several times.
     pub(crate) fn at_and_above(&self, path: &str) -> impl Iterator<Item = i64> {
         self.sets(path).flatten().copied()
     }
 
-    /// True when a session has a watch on the node at `path` or on one above it.
+    /// Returns whether a session has a watch on the node at `path` or an ancestor.
     pub(crate) fn reaches(&self, session: i64, path: &str) -> bool {
         self.sets(path).any(|sessions| sessions.contains(&session))
     }
 
-    /// The sessions with a watch on each node on the way to `path`.
+    /// Iterates over the sessions that watch each node on the way to `path`.
     fn sets(&self, path: &str) -> impl Iterator<Item = &BTreeSet<i64>> {
         let is_any = !self.sessions.is_empty();
         let walk = is_any.then(|| self.fingerprints(path)).into_iter().flatten();
@@ -54,7 +54,8 @@ impl RecursiveWatches {
         if path.is_empty() { None } else { self.fingerprints(path).last() }
     }
 
-    /// Fingerprints of the root, of each node on the way, and of the node itself. Each byte is read once.
+    /// Iterates over the fingerprints of the root, each node on the way, and the node itself. Each byte is
+    /// read once.
     fn fingerprints(&self, path: &str) -> impl Iterator<Item = Fingerprint> {
         let mut hashers = self.keys.each_ref().map(RandomState::build_hasher);
         components(path).map(move |component| {
@@ -67,7 +68,7 @@ impl RecursiveWatches {
     }
 }
 
-/// The components of a path, of which the first is the empty one of the root.
+/// Iterates over the components of a path. The first one is empty and stands for the root.
 fn components(path: &str) -> impl Iterator<Item = &str> {
     let path = if path == "/" { "" } else { path };
     path.split('/')
@@ -83,21 +84,21 @@ mod tests {
         recursive
     }
 
-    fn told(recursive: &RecursiveWatches, path: &str) -> Vec<i64> {
+    fn triggered(recursive: &RecursiveWatches, path: &str) -> Vec<i64> {
         recursive.at_and_above(path).collect()
     }
 
     #[test]
     fn a_watch_reaches_its_node_and_what_is_below_it() {
         let mut recursive = watching(&[(1, "/"), (2, "/a"), (3, "/a/b"), (4, "/a")]);
-        assert_eq!(told(&recursive, "/"), [1]);
-        assert_eq!(told(&recursive, "/a"), [1, 2, 4]);
-        assert_eq!(told(&recursive, "/ab"), [1]);
-        assert_eq!(told(&recursive, "/a/b/c"), [1, 2, 4, 3]);
-        assert_eq!(told(&recursive, "/a/bc"), [1, 2, 4]);
+        assert_eq!(triggered(&recursive, "/"), [1]);
+        assert_eq!(triggered(&recursive, "/a"), [1, 2, 4]);
+        assert_eq!(triggered(&recursive, "/ab"), [1]);
+        assert_eq!(triggered(&recursive, "/a/b/c"), [1, 2, 4, 3]);
+        assert_eq!(triggered(&recursive, "/a/bc"), [1, 2, 4]);
         recursive.remove(2, "/a");
         recursive.remove(1, "/");
-        assert_eq!(told(&recursive, "/a/b"), [4, 3]);
+        assert_eq!(triggered(&recursive, "/a/b"), [4, 3]);
         assert_eq!(
             [(3, "/a/b"), (3, "/b"), (4, "/a/b")].map(|(id, path)| recursive.reaches(id, path)),
             [true, false, true]
@@ -121,14 +122,14 @@ mod tests {
         let path = "/a".repeat(DEPTH);
         let above = |depth: usize| &path[..2 * depth];
         let recursive = watching(&Vec::from_iter((1..=DEPTH).map(|depth| (7, above(depth)))));
-        assert_eq!(recursive.fingerprints(&path).count(), DEPTH + 1, "one look for each node on the way");
+        assert_eq!(recursive.fingerprints(&path).count(), DEPTH + 1, "one fingerprint for each node");
         let read: usize = components(&path).map(|component| component.len() + 1).sum();
         assert_eq!(read, path.len() + 1, "each byte is read once");
         assert_eq!(recursive.at_and_above(&path).count(), DEPTH);
     }
 
     #[test]
-    fn nothing_is_left_of_watches_that_are_removed() {
+    fn removed_watches_leave_nothing_behind() {
         let mut recursive = watching(&[(1, "/a/b"), (2, "/a/b"), (1, "/")]);
         for (session, path) in [(1, "/a/b"), (2, "/a/b"), (1, "/"), (3, "/c")] {
             recursive.remove(session, path);

@@ -1,32 +1,32 @@
 use docent_proto::Code;
 
-/// Limit that a client met, with the value that it asked for.
+/// A limit that a client exceeded, and the value that it asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Refusal {
-    /// The name of the limit in [`Limits`](crate::Limits).
+    /// Name of the limit in [`Limits`](crate::Limits).
     pub(crate) rule: &'static str,
     pub(crate) value: usize,
     pub(crate) limit: usize,
 }
 
 impl Refusal {
-    /// The refusal of a value that is over a limit.
-    pub(crate) fn over(rule: &'static str, value: usize, limit: usize) -> Option<Self> {
+    /// Returns a refusal if the value exceeds the limit.
+    pub(crate) fn over_limit(rule: &'static str, value: usize, limit: usize) -> Option<Self> {
         (value > limit).then_some(Self { rule, value, limit })
     }
 }
 
-/// Notes of a request's refusals: the first one counts.
+/// The first limit that a request exceeded, if any.
 #[derive(Debug, Default)]
 pub(crate) struct Notes(Option<Refusal>);
 
 impl Notes {
-    /// Checks that a value is within a limit, and notes it if it is not.
+    /// Checks that a value is within a limit, and records a refusal otherwise.
     ///
     /// # Errors
-    /// [`Code::QUOTA_EXCEEDED`] when it is not.
+    /// [`Code::QUOTA_EXCEEDED`] if the value exceeds the limit.
     pub(crate) fn admit(&mut self, rule: &'static str, value: usize, limit: usize) -> Result<(), Code> {
-        let refusal = Refusal::over(rule, value, limit);
+        let refusal = Refusal::over_limit(rule, value, limit);
         self.0 = self.0.or(refusal);
         if refusal.is_none() { Ok(()) } else { Err(Code::QUOTA_EXCEEDED) }
     }

@@ -1,17 +1,17 @@
 use bytes::Bytes;
 use docent_proto::{Code, MultiResult, Response};
 
-/// The answer to a request.
+/// The reply to a request.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) zxid: i64,
     pub(crate) result: Result<Response, Code>,
-    /// Set when the link ends once the answer is written.
+    /// Whether the link is closed once the reply is written.
     pub(crate) closes: bool,
 }
 
 impl Reply {
-    /// Bytes that it takes up at least, so that a long one is not moved while it is written.
+    /// Returns a lower bound of the encoded size, so that a long reply is not moved while it is written.
     pub(crate) fn len_hint(&self) -> usize {
         const HEADER: usize = 20;
         let size = |data: &Option<Bytes>| data.as_ref().map_or(0, Bytes::len);

@@ -1,11 +1,11 @@
-//! Properties of any sequence of requests: nothing panics, the books are right, limits hold, and memory grows
-//! with what was sent.
+//! Properties of any sequence of requests: nothing panics, counters are correct, limits hold, and memory
+//! grows in proportion to the data sent.
 
 use super::acl::{self, Identity};
 use super::node::Node;
 use super::session::Session;
 use super::tree::{self, SYSTEM};
-use super::{Behind, Effects, Handshake, Origin, State};
+use super::{Effects, Handshake, Origin, Staleness, State};
 use crate::config::Config;
 use crate::limits::NODE;
 use crate::{EndCause, Limits};
@@ -20,22 +20,22 @@ use proptest::proptest;
 use proptest::sample::select;
 use std::collections::BTreeSet;
 
-/// Bytes that a server holds for each byte that came, at most: the shortest entry of a list of recursive
-/// watches has four bytes, and is two watches.
+/// Maximum bytes that a server holds for each byte received. The extreme case is the shortest entry of a list
+/// of recursive watches, which has four bytes and creates two watches.
 const FACTOR: usize = 300;
 
 const SESSIONS: usize = 3;
 
-/// Bytes of a reply in front of its body.
+/// Bytes of a reply before its body.
 const HEADER: usize = 20;
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// A session asks.
-    Ask(usize, Request),
-    /// A session has another link, or is opened anew where it is over.
+    /// A session sends a request.
+    Send(usize, Request),
+    /// A session gets another link, or is opened again if it has ended.
     Attach(usize),
-    /// So many milliseconds pass.
+    /// This many milliseconds pass.
     Pass(i64),
 }
 
@@ -149,17 +149,17 @@ fn set_watches() -> impl Strategy<Value = Request> {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let ask = (0..SESSIONS, prop_oneof![3 => write(), 2 => read()])
-        .prop_map(|(session, request)| Step::Ask(session, request));
+    let send = (0..SESSIONS, prop_oneof![3 => write(), 2 => read()])
+        .prop_map(|(session, request)| Step::Send(session, request));
     let step = prop_oneof![
-        16 => ask,
+        16 => send,
         1 => (0..SESSIONS).prop_map(Step::Attach),
         1 => (0_i64..6_000).prop_map(Step::Pass),
     ];
     vec(step, 1..80)
 }
 
-/// A state with sessions, and a count of what was sent to it.
+/// A state with sessions, and the number of bytes sent to it.
 struct Bench {
     state: State,
     sessions: Vec<i64>,
@@ -197,7 +197,7 @@ impl Bench {
     fn step(&mut self, step: &Step) -> Effects {
         let mut effects = Effects::default();
         match step {
-            Step::Ask(session, request) => self.ask(self.sessions[*session], request, &mut effects),
+            Step::Send(session, request) => self.send(self.sessions[*session], request, &mut effects),
             Step::Attach(session) => self.attach(*session),
             Step::Pass(time) => {
                 self.now += time;
@@ -212,15 +212,15 @@ impl Bench {
         effects
     }
 
-    fn ask(&mut self, session: i64, request: &Request, effects: &mut Effects) {
-        // A link without a session asks nothing.
+    fn send(&mut self, session: i64, request: &Request, effects: &mut Effects) {
+        // A link without a session cannot send requests.
         if self.state.database.sessions.get(session).is_none() {
             return;
         }
         let mut frame = BytesMut::new();
         RequestFrame { xid: 1, request: request.clone() }.encode(&mut frame);
         self.sent += frame.len();
-        let most = self.state.longest_answer(Behind { lag_ms: 0, seen: 0 }, session, request, self.now);
+        let most = self.state.longest_answer(Staleness { lag_ms: 0, seen: 0 }, session, request, self.now);
         let reply = self.state.apply(session, request, self.now, effects);
         if let Ok(response) = reply.result {
             let mut body = BytesMut::new();
@@ -232,11 +232,11 @@ impl Bench {
     /// Ends all sessions, as their clients do.
     fn close_all(&mut self) {
         for session in self.state.session_ids() {
-            self.ask(session, &Request::CloseSession, &mut Effects::default());
+            self.send(session, &Request::CloseSession, &mut Effects::default());
         }
     }
 
-    /// Bytes that are held, counted one by one.
+    /// Counts the bytes held, item by item.
     fn held(&self) -> usize {
         let nodes: usize =
             self.state.database.tree.iter().map(|(path, node)| NODE + weight(path, node)).sum();
@@ -245,7 +245,7 @@ impl Bench {
         nodes + self.state.database.watches.bytes() + identities
     }
 
-    /// Counts that are kept from change to change are those of the nodes and watches there are.
+    /// Asserts that the maintained counters match the existing nodes and watches.
     fn check_books(&self) {
         let (tree, watches) = (&self.state.database.tree, &self.state.database.watches);
         assert_eq!(tree.weight(), tree.iter().map(|(path, node)| weight(path, node)).sum::<usize>());
@@ -255,9 +255,9 @@ impl Bench {
         let owned =
             self.state.ephemerals().flat_map(|(owner, paths)| paths.iter().map(move |path| (path, owner)));
         let owned: BTreeSet<(String, i64)> = owned.map(|(path, owner)| (path.clone(), owner)).collect();
-        let there = tree.iter().filter(|(_, node)| node.lifetime.owner() != 0);
-        let there = there.map(|(path, node)| (path.to_owned(), node.lifetime.owner())).collect();
-        assert_eq!(owned, there);
+        let existing = tree.iter().filter(|(_, node)| node.lifetime.owner() != 0);
+        let existing = existing.map(|(path, node)| (path.to_owned(), node.lifetime.owner())).collect();
+        assert_eq!(owned, existing);
         for (path, node) in tree.iter().filter(|(path, _)| *path != "/") {
             let above = parent(path).and_then(|parent| tree.get(parent)).expect("a node has a parent");
             assert!(above.children.contains(&path[path.rfind('/').map_or(0, |slash| slash + 1)..]), "{path}");
@@ -272,20 +272,20 @@ fn weight(path: &str, node: &Node) -> usize {
     tree::weight(path, tree::size(node.data.as_ref()), &node.acl)
 }
 
-fn stands_for_others(step: &Step) -> bool {
+fn uses_auth_scheme(step: &Step) -> bool {
     let is_auth = |list: &[Acl]| list.iter().any(|entry| entry.scheme == "auth");
     let of_op = |op: &MultiOp| matches!(op, MultiOp::Create(create) if is_auth(&create.acl));
     match step {
-        Step::Ask(_, Request::Create(create)) => is_auth(&create.acl),
-        Step::Ask(_, Request::SetAcl { acl, .. }) => is_auth(acl),
-        Step::Ask(_, Request::Multi(ops)) => ops.iter().any(of_op),
+        Step::Send(_, Request::Create(create)) => is_auth(&create.acl),
+        Step::Send(_, Request::SetAcl { acl, .. }) => is_auth(acl),
+        Step::Send(_, Request::Multi(ops)) => ops.iter().any(of_op),
         _ => false,
     }
 }
 
 proptest! {
     #[test]
-    fn the_books_are_right_after_each_step_and_nothing_of_a_session_outlives_it(steps in steps()) {
+    fn indexes_are_consistent_after_each_step_and_nothing_outlives_its_session(steps in steps()) {
         let mut bench = Bench::new(Limits::default());
         for step in &steps {
             bench.step(step);
@@ -301,9 +301,9 @@ proptest! {
     fn memory_grows_no_faster_than_what_is_sent(steps in steps()) {
         let mut bench = Bench::new(Limits::default());
         let base = bench.held();
-        // An entry of the scheme `auth` stands for all identities of the client, which have a limit of their
-        // own.
-        for step in steps.iter().filter(|step| !stands_for_others(step)) {
+        // An entry with the scheme `auth` is replaced by all identities of the client, which have their own
+        // limit.
+        for step in steps.iter().filter(|step| !uses_auth_scheme(step)) {
             bench.step(step);
             let (held, sent) = (bench.held(), bench.sent);
             assert!(held <= base + FACTOR * sent, "{held} bytes are held after {sent} were sent");

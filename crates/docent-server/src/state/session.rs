@@ -9,23 +9,24 @@ use std::time::Duration;
 pub(crate) struct Session {
     pub(crate) password: [u8; 16],
     pub(crate) timeout_ms: i32,
-    /// Set for a session of a server that is read-only. It was opened without a transaction, and ends so.
+    /// Whether this is a local session of a read-only server, which is opened and ended without a
+    /// transaction.
     pub(super) is_local: bool,
-    /// End of the tick in which it ends unless it is touched, in milliseconds.
+    /// End of the tick in which the session expires unless it is touched, in milliseconds.
     pub(super) expires_at: i64,
-    /// Identities of the client on its present link.
+    /// Identities of the client on its current link.
     pub(crate) identities: Vec<Identity>,
     pub(crate) ephemerals: BTreeSet<String>,
     pub(crate) attached: bool,
-    /// The member that attached it last, as the leader knows.
+    /// The member that last attached the session, as far as the leader knows.
     pub(crate) owner: u32,
     pub(crate) events_sent: u64,
-    /// Set for a session that the next link which asks for it is not attached to.
+    /// Whether the next link that asks for the session is refused.
     pub(super) is_denied: bool,
 }
 
 impl Session {
-    /// A session without a link, which ends unless it is touched.
+    /// Creates a session without a link, which expires unless it is touched.
     pub(super) fn new(password: [u8; 16], timeout_ms: i32) -> Self {
         Self {
             password,
@@ -45,10 +46,10 @@ impl Session {
         wire_timeout(self.timeout_ms)
     }
 
-    /// Makes the link's client one more identity, where all take up no more than `most` bytes.
+    /// Adds an identity to the client, if all its identities then take up no more than `most` bytes.
     ///
     /// # Errors
-    /// [`Code::AUTH_FAILED`] when they would.
+    /// [`Code::AUTH_FAILED`] if they would take up more.
     pub(crate) fn add_identity(
         &mut self,
         identity: Identity,
@@ -66,7 +67,7 @@ impl Session {
     }
 }
 
-/// A timeout that was granted, which is never negative.
+/// Converts a granted timeout, which is never negative.
 pub(crate) fn wire_timeout(timeout_ms: i32) -> Duration {
     Duration::from_millis(u64::from(timeout_ms.unsigned_abs()))
 }

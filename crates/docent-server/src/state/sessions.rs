@@ -7,7 +7,7 @@ use crate::config::{Config, SuperUser};
 use docent_proto::{Code, ConnectRequest};
 use std::collections::BTreeMap;
 
-/// The sessions by their id, and the time at which each ends.
+/// The sessions by id, with their expiry times.
 #[derive(Clone)]
 pub(crate) struct Sessions {
     sessions: BTreeMap<i64, Session>,
@@ -29,7 +29,7 @@ impl Sessions {
         }
     }
 
-    /// Gives the sessions from here on ids behind `last_id`.
+    /// Makes sessions opened from now on have ids above `last_id`.
     pub(super) fn begin_after(&mut self, last_id: i64) {
         self.last_id = self.last_id.max(last_id);
     }
@@ -53,18 +53,19 @@ impl Sessions {
         id
     }
 
-    /// Forgets the sessions that were opened so.
+    /// Removes the sessions that were opened without a transaction.
     pub(super) fn remove_local(&mut self) {
         self.sessions.retain(|_, session| !session.is_local);
     }
 
-    /// Adds a session that was opened by another server; false when it is there already.
+    /// Adds a session that another server opened. Returns `false` if it already exists.
     pub(super) fn restore(&mut self, id: i64, password: [u8; 16], timeout_ms: i32) -> bool {
         self.begin_after(id);
         self.sessions.insert(id, Session::new(password, timeout_ms)).is_none()
     }
 
-    /// Takes over an existing session; false when there is none with that id and password.
+    /// Attaches a link to an existing session. Returns `false` if there is no session with that id and
+    /// password.
     pub(crate) fn attach(&mut self, request: &ConnectRequest, timeout_ms: i32, now: i64) -> bool {
         let Some(session) = self.get_mut(request.session_id) else { return false };
         if request.password != session.password.as_slice() || std::mem::take(&mut session.is_denied) {
@@ -75,8 +76,8 @@ impl Sessions {
         true
     }
 
-    /// Denies a session to the next link that asks for it, and gives it a full timeout; false when there is
-    /// no such session.
+    /// Denies a session to the next link that asks for it, and gives the session a full timeout. Returns
+    /// `false` if there is no such session.
     pub(crate) fn deny(&mut self, id: i64, now: i64) -> bool {
         let Some(session) = self.get_mut(id) else { return false };
         session.is_denied = true;
@@ -85,7 +86,7 @@ impl Sessions {
         true
     }
 
-    /// Takes note that the link of a session is gone.
+    /// Records that the link of a session is closed.
     pub(crate) fn detach(&mut self, id: i64) {
         if let Some(session) = self.get_mut(id) {
             session.attached = false;
@@ -93,7 +94,7 @@ impl Sessions {
         }
     }
 
-    /// Gives the client of a session's link the identities that it proves, if the scheme is one of ours.
+    /// Adds the identities that the credentials prove to the client of a session, if the scheme is supported.
     pub(crate) fn authenticate(
         &mut self,
         id: i64,
@@ -101,7 +102,7 @@ impl Sessions {
         most_bytes: usize,
         notes: &mut Notes,
     ) -> Result<(), Code> {
-        // Before they are hashed, which takes time.
+        // The size is checked before hashing, which takes time.
         let admitted = notes.admit("auth_bytes_per_connection", credentials.len(), most_bytes);
         admitted.map_err(|_| Code::AUTH_FAILED)?;
         let identities = auth::identities(scheme, credentials, self.super_user.as_ref())?;
@@ -109,7 +110,7 @@ impl Sessions {
         identities.into_iter().try_for_each(|identity| session.add_identity(identity, most_bytes, notes))
     }
 
-    /// Gives a session to the links of one member from here on.
+    /// Makes `member` the owner of a session, so that requests through other members are refused.
     pub(crate) fn set_owner(&mut self, id: i64, member: u32) {
         if let Some(session) = self.get_mut(id) {
             session.owner = member;
@@ -125,7 +126,7 @@ impl Sessions {
         }
     }
 
-    /// Lets a session live for `timeout_ms` from now, whether that is longer or shorter than before.
+    /// Makes a session expire `timeout_ms` from now, whether that is later or earlier than before.
     pub(crate) fn touch(&mut self, id: i64, timeout_ms: i32, now: i64) {
         let expires_at = self.bucket(now, timeout_ms);
         if let Some(session) = self.sessions.get_mut(&id) {
@@ -141,14 +142,14 @@ impl Sessions {
         }
     }
 
-    /// Sessions that were not touched in time, in the order of their ids; `only_local` leaves out those that
-    /// were opened in a transaction.
+    /// Returns the sessions that were not touched in time, in the order of their ids. `only_local` omits
+    /// those that were opened in a transaction.
     pub(crate) fn overdue(&self, now: i64, only_local: bool) -> Vec<i64> {
         let is_due = |session: &Session| session.expires_at <= now && (session.is_local || !only_local);
         self.sessions.iter().filter(|(_, session)| is_due(session)).map(|(id, _)| *id).collect()
     }
 
-    /// Time is cut into ticks, and a session ends at the end of the tick in which its timeout does.
+    /// Returns the end of the tick in which a timeout that starts now ends.
     fn bucket(&self, now: i64, timeout_ms: i32) -> i64 {
         (now.saturating_add(i64::from(timeout_ms)) / self.tick_ms)
             .saturating_add(1)
@@ -167,7 +168,7 @@ impl Sessions {
         self.sessions.get_mut(&id)
     }
 
-    /// Identities of the client of a session.
+    /// Returns the identities of a session's client.
     pub(crate) fn identities(&self, id: i64) -> &[Identity] {
         self.get(id).map_or(&[], |session| &session.identities)
     }
@@ -180,7 +181,7 @@ impl Sessions {
         self.tick_ms
     }
 
-    /// The id that was given out last.
+    /// Returns the last id that was assigned.
     pub(super) fn last_id(&self) -> i64 {
         self.last_id
     }

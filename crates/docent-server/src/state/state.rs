@@ -15,7 +15,7 @@ use bytes::Bytes;
 use docent_proto::{Code, ConnectRequest, ConnectResponse, OpCode, Request, Response};
 use std::net::IpAddr;
 
-/// Everything the server knows.
+/// The complete state of the server.
 pub(crate) struct State {
     config: Config,
     pub(super) database: Database,
@@ -24,22 +24,23 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// State of a server that was never used, whose numbers come after those of `origin`. With a seed its
-    /// transactions are counted from 1.
+    /// Creates the state of an unused server, whose numbers come after those of `origin`. With a seed,
+    /// transactions are numbered from 1.
     pub(crate) fn new(config: Config, origin: Origin) -> Self {
         let mut database = Database::new(&config);
         database.begin_after(if config.seed.is_some() { origin.without_transactions() } else { origin });
         Self { database, config, frozen: false, read_only: false }
     }
 
-    /// Copy of the state for a server that is cut off from this one. Later changes of one are not seen by the
-    /// other.
+    /// Returns a copy of the state for a follower that is cut off. Later changes of either state do not
+    /// affect the other.
     pub(crate) fn snapshot(&self) -> Self {
         let (config, database) = (self.config.clone(), self.database.snapshot());
         Self { config, database, frozen: true, read_only: false }
     }
 
-    /// Opens the session a link asks for, or attaches the link to it, with a timeout within `timeouts_ms`.
+    /// Opens the session that a link requests, or attaches the link to it, with a timeout within
+    /// `timeouts_ms`.
     pub(crate) fn connect(
         &mut self,
         request: &ConnectRequest,
@@ -57,14 +58,14 @@ impl State {
         let timeout_ms = granted(request, timeouts_ms);
         let id = if request.session_id == 0 {
             if let Some(refusal) = refuses_session(database, &self.config.limits) {
-                return Handshake::Over(refusal);
+                return Handshake::OverLimit(refusal);
             }
             database.open_session(timeout_ms, is_read_only, now)
         } else {
             request.session_id
         };
         if request.session_id != 0 && !database.sessions.attach(request, timeout_ms, now) {
-            return Handshake::Gone(ConnectResponse {
+            return Handshake::Expired(ConnectResponse {
                 timeout_ms: 0,
                 session_id: 0,
                 password: Bytes::from_static(&[0; 16]),
@@ -72,7 +73,7 @@ impl State {
             });
         }
         let Some(session) = database.sessions.get_mut(id) else {
-            return Handshake::Refused("the session is gone");
+            return Handshake::Refused("the session does not exist");
         };
         session.attached = true;
         session.identities = vec![Identity { scheme: "ip".into(), id: host(peer) }];
@@ -84,7 +85,7 @@ impl State {
         })
     }
 
-    /// Takes note that the link of a session is gone, and its watches with it.
+    /// Records that the link of a session is closed, and removes the session's watches.
     pub(crate) fn detach(&mut self, id: i64) {
         if !planted!(WatchesOutliveLink) {
             self.database.watches.remove_session(id);
@@ -92,9 +93,9 @@ impl State {
         self.database.sessions.detach(id);
     }
 
-    /// Answers a request of a session. Its events are due before the answer. The caller says by
-    /// [`touch`](Self::touch) whether the request keeps the session alive: that depends on the server it came
-    /// through.
+    /// Answers a request of a session. Its events must be sent before the answer. The caller calls
+    /// [`touch`](Self::touch) if the request keeps the session alive, which depends on the member that
+    /// received it.
     pub(crate) fn apply(
         &mut self,
         session: i64,
@@ -113,7 +114,7 @@ impl State {
             | Request::Check { .. }
             | Request::Reconfig { .. }
             | Request::Multi(_) => {
-                effects.looks += database.looks_to_remember();
+                effects.visits += database.visits_to_remember();
                 Writer::begin(database, limits, session, now).write(request, effects)
             }
             Request::CloseSession => {
@@ -125,14 +126,14 @@ impl State {
                 let proof = (scheme.as_str(), &credentials[..]);
                 database.sessions.authenticate(session, proof, most, &mut notes).map(|()| Response::Empty)
             }
-            // There is no mechanism to authenticate by: the real server answers as if that had succeeded.
+            // There is no SASL mechanism: a real server answers as if the authentication had succeeded.
             Request::Sasl { .. } => Ok(Response::Sasl { token: None }),
             Request::Ping => Ok(Response::Empty),
             Request::Sync { path } => Ok(Response::Synced { path: path.clone() }),
             read => {
                 let mut reader = Reader::new(database, limits, session);
                 let answer = reader.answer(read, &mut effects.events);
-                (notes, effects.looks) = (reader.notes, effects.looks + reader.looks);
+                (notes, effects.visits) = (reader.notes, effects.visits + reader.visits);
                 answer
             }
         };
@@ -140,12 +141,12 @@ impl State {
         database.sessions.count_events(effects.events.as_slice());
         let is_auth = matches!(request, Request::Auth { .. } | Request::Sasl { .. });
         let closes = matches!(request, Request::CloseSession) || (is_auth && result.is_err());
-        // ZooKeeper answers credentials before they reach the part that knows the transactions.
+        // ZooKeeper answers credentials in a component that does not know the transactions.
         Reply { zxid: if is_auth { 0 } else { database.zxid }, result, closes }
     }
 
-    /// The answer to an `op` whose body could not be read. It takes up a transaction number if `op` is a
-    /// write, but for a change of members, which is read before that.
+    /// Returns the reply to an `op` whose body could not be decoded. It uses up a transaction number if `op`
+    /// is a write, except for a reconfiguration, which is decoded earlier.
     pub(crate) fn unreadable(&mut self, op: OpCode, now: i64) -> Reply {
         if is_write(op) && op != OpCode::Reconfig {
             self.database.next_zxid(now);
@@ -153,28 +154,27 @@ impl State {
         Reply { zxid: self.database.zxid, result: Err(Code::MARSHALLING_ERROR), closes: false }
     }
 
-    /// The answer to an operation of servers that a client sends.
+    /// Returns the reply to a client that sent an operation reserved for servers.
     pub(crate) fn forbidden(&mut self, now: i64) -> Reply {
         self.database.next_zxid(now);
         Reply { zxid: self.database.zxid, result: Err(Code::BAD_ARGUMENTS), closes: false }
     }
 
-    /// The answer to an operation that this server does not have.
+    /// Returns the reply to an operation that this server does not support.
     pub(crate) fn unimplemented(&self) -> Reply {
         Reply { zxid: -1, result: Err(Code::UNIMPLEMENTED), closes: true }
     }
 
-    /// Takes note that a request of a session that moved was refused. It takes up a transaction number if it
-    /// was a write.
+    /// Records that a request of a session that moved was refused. A write uses up a transaction number.
     pub(crate) fn refuse(&mut self, op: OpCode, now: i64) {
         if is_write(op) {
             self.database.next_zxid(now);
         }
     }
 
-    /// True when the leader refuses a request because the session belongs to another member than the one it
-    /// came through. ZooKeeper lets the end of a session pass, because an expiry is one too, and looks at the
-    /// session of a multi with its first operation only.
+    /// Returns whether the leader refuses a request because its session belongs to another member than the
+    /// one that received it. ZooKeeper accepts the end of a session, because an expiry is the same operation.
+    /// It checks the session of a multi only with its first operation.
     pub(crate) fn refuses_as_moved(&self, session: i64, member: u32, request: &Request) -> bool {
         let is_checked = match request {
             Request::CloseSession
@@ -187,39 +187,39 @@ impl State {
         is_checked && self.database.sessions.get(session).is_some_and(|session| session.owner != member)
     }
 
-    /// Gives a session to the links of one member from here on.
+    /// Makes `member` the owner of a session, so that requests through other members are refused.
     pub(crate) fn set_owner(&mut self, session: i64, member: u32) {
         self.database.sessions.set_owner(session, member);
     }
 
-    /// Takes a follower's word that a session was taken up there, which may not be so any more.
+    /// Accepts a follower's report that a session was attached there, which may be outdated.
     pub(crate) fn revalidate(&mut self, request: &ConnectRequest, timeout_ms: i32, member: u32, now: i64) {
         if self.database.sessions.attach(request, timeout_ms, now) {
             self.set_owner(request.session_id, member);
         }
     }
 
-    /// Transaction number in the header of an event.
+    /// Returns the transaction number for the header of an event.
     pub(crate) fn number_of(&self, event: &Event) -> i64 {
         if self.config.zxid_in_events { event.zxid } else { NO_ZXID }
     }
 
-    /// Keeps the tree's versions for so long from here on; 0 for not at all.
+    /// Keeps past trees for `span_ms` milliseconds from now on; 0 to keep none.
     pub(crate) fn keep_past(&mut self, span_ms: i64) {
         self.database.past.keep(span_ms);
     }
 
-    /// Puts the end of a session off by `timeout_ms`, the timeout of the link that was heard from.
+    /// Makes a session expire `timeout_ms` from now; this is the timeout of the link that was used.
     pub(crate) fn touch(&mut self, id: i64, timeout_ms: i32, now: i64) {
         self.database.sessions.touch(id, timeout_ms, now);
     }
 
-    /// Denies a session to the next link that asks for it. False when there is no such session.
+    /// Denies a session to the next link that asks for it. Returns `false` if there is no such session.
     pub(crate) fn deny(&mut self, id: i64, now: i64) -> bool {
         self.database.sessions.deny(id, now)
     }
 
-    /// Ends a session, in a transaction of its own. False when there is no such session.
+    /// Ends a session in its own transaction. Returns `false` if there is no such session.
     pub(crate) fn expire(&mut self, id: i64, cause: EndCause, now: i64, effects: &mut Effects) -> bool {
         effects.events.limit(self.config.limits.events_per_transaction);
         let existed = self.database.end_session(id, cause, now, effects);
@@ -227,18 +227,18 @@ impl State {
         existed
     }
 
-    /// The sessions that were silent for too long and end now.
+    /// Returns the sessions whose timeout has passed.
     pub(crate) fn overdue(&self, now: i64) -> Vec<i64> {
         if self.frozen { Vec::new() } else { self.database.sessions.overdue(now, self.read_only) }
     }
 
-    /// The containers that have lost their last child and the nodes whose time is over, for
-    /// [`reap`](Self::reap).
+    /// Returns the containers that have lost their last child, and the nodes whose time to live has passed,
+    /// for [`reap`](Self::reap).
     pub(crate) fn done(&self, now: i64) -> Vec<String> {
         if self.frozen || self.read_only { Vec::new() } else { self.database.done(now) }
     }
 
-    /// Deletes one of them, in a transaction of its own.
+    /// Deletes one of the nodes returned by [`done`](Self::done), in its own transaction.
     pub(crate) fn reap(&mut self, path: &str, now: i64, effects: &mut Effects) {
         effects.events.limit(self.config.limits.events_per_transaction);
         self.database.reap(path, now, &mut effects.events);
@@ -249,7 +249,7 @@ impl State {
         &self.config.limits
     }
 
-    /// True while no session expires.
+    /// Returns whether the expiry of sessions is stopped.
     pub(crate) fn is_frozen(&self) -> bool {
         self.frozen
     }
@@ -259,15 +259,15 @@ impl State {
         self.frozen = true;
     }
 
-    /// Lets sessions expire again; each has its full timeout from now.
+    /// Resumes the expiry of sessions. Each session has its full timeout from now.
     pub(crate) fn thaw(&mut self, now: i64) {
         self.frozen = false;
         self.database.sessions.touch_all(now);
     }
 }
 
-/// Limit that one more session would be over.
+/// Returns the limit that one more session would exceed.
 fn refuses_session(database: &Database, limits: &Limits) -> Option<Refusal> {
-    let sessions = Refusal::over("sessions", database.sessions.len() + 1, limits.sessions);
-    sessions.or(Refusal::over("journal_bytes", database.journal_bytes(), limits.journal_bytes))
+    let sessions = Refusal::over_limit("sessions", database.sessions.len() + 1, limits.sessions);
+    sessions.or(Refusal::over_limit("journal_bytes", database.journal_bytes(), limits.journal_bytes))
 }

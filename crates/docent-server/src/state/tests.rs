@@ -1,5 +1,5 @@
 use super::event::Event;
-use super::{Behind, Effects, Handshake, Origin, State};
+use super::{Effects, Handshake, Origin, Staleness, State};
 use crate::Limits;
 use crate::config::Config;
 use bytes::Bytes;
@@ -8,7 +8,7 @@ use docent_proto::{
     Response, Stat, WatchKind, WatchMode, Watches,
 };
 
-/// A state with sessions, driven by hand.
+/// A state with sessions, for tests that call it directly.
 struct Bench {
     state: State,
     events: Vec<Event>,
@@ -67,7 +67,7 @@ impl Bench {
     }
 
     fn stat(&self, path: &str) -> Stat {
-        self.state.node_info(path).expect("the node exists").stat
+        self.state.node_info(path).expect("the node does not exist").stat
     }
 
     fn multi(&mut self, session: i64, ops: Vec<MultiOp>) -> Vec<MultiResult> {
@@ -77,10 +77,10 @@ impl Bench {
         }
     }
 
-    /// The events since the last look.
-    fn news(&mut self) -> Vec<(i64, EventKind, String)> {
-        let news = self.events.drain(..);
-        news.map(|Event { session, kind, path, .. }| (session, kind, path.to_string())).collect()
+    /// Returns the events since the last call.
+    fn take_events(&mut self) -> Vec<(i64, EventKind, String)> {
+        let take_events = self.events.drain(..);
+        take_events.map(|Event { session, kind, path, .. }| (session, kind, path.to_string())).collect()
     }
 }
 
@@ -103,7 +103,7 @@ fn the_tree_of_a_new_server_is_that_of_zookeeper() {
 }
 
 #[test]
-fn a_stat_tells_who_changed_what_and_when() {
+fn a_stat_reports_the_transactions_and_times_of_changes() {
     let mut bench = Bench::new();
     let session = bench.session();
     bench.now = 5;
@@ -131,7 +131,7 @@ fn a_stat_tells_who_changed_what_and_when() {
 }
 
 #[test]
-fn the_owner_of_a_container_is_nobody() {
+fn a_container_has_no_owner() {
     let mut bench = Bench::new();
     let session = bench.session();
     bench.create(session, "/container", CreateMode::Container).unwrap();
@@ -186,7 +186,7 @@ fn the_sequence_sticks_at_its_end_and_goes_negative_inside_a_multi() {
     assert_eq!(
         bench.create(session, "/q/d-", CreateMode::PersistentSequential),
         Err(Code::NODE_EXISTS),
-        "the number is handed out again"
+        "the same number is assigned again"
     );
 }
 
@@ -274,12 +274,12 @@ fn a_watch_fires_once() {
     assert_eq!(bench.exists(watcher, "/a", true), Err(Code::NO_NODE));
     bench.create(writer, "/a", CreateMode::Persistent).unwrap();
     bench.delete(writer, "/a").unwrap();
-    assert_eq!(bench.news(), [(watcher, EventKind::Created, "/a".into())]);
+    assert_eq!(bench.take_events(), [(watcher, EventKind::Created, "/a".into())]);
     assert_eq!(bench.state.watch_count(), 0);
 }
 
 #[test]
-fn who_watches_data_and_children_hears_of_a_deletion_once() {
+fn a_session_that_watches_data_and_children_is_notified_of_a_deletion_once() {
     let mut bench = Bench::new();
     let (both, children, writer) = (bench.session(), bench.session(), bench.session());
     bench.create(writer, "/a", CreateMode::Persistent).unwrap();
@@ -293,7 +293,7 @@ fn who_watches_data_and_children_hears_of_a_deletion_once() {
         (children, EventKind::Deleted, "/a".to_owned()),
         (children, EventKind::ChildrenChanged, "/".to_owned()),
     ];
-    assert_eq!(bench.news(), expected);
+    assert_eq!(bench.take_events(), expected);
     assert_eq!(bench.state.watch_count(), 0);
 }
 
@@ -311,7 +311,7 @@ fn reads_of_missing_nodes_leave_no_watch_except_exists() {
 }
 
 #[test]
-fn who_may_not_read_a_node_is_not_told_of_it() {
+fn a_session_that_may_not_read_a_node_is_not_notified_of_it() {
     let mut bench = Bench::new();
     let (watcher, owner) = (bench.session(), bench.session());
     bench.create(owner, "/a", CreateMode::Persistent).unwrap();
@@ -320,7 +320,7 @@ fn who_may_not_read_a_node_is_not_told_of_it() {
     acl[0].permissions = docent_proto::Permissions::WRITE;
     bench.call(owner, &Request::SetAcl { path: "/a".into(), acl, version: -1 }).unwrap();
     bench.delete(owner, "/a").unwrap();
-    assert_eq!(bench.news(), []);
+    assert_eq!(bench.take_events(), []);
     assert_eq!(bench.state.watch_count(), 0);
 }
 
@@ -366,7 +366,7 @@ fn watches_set_again_fire_for_what_changed_and_wait_for_the_rest() {
         (EventKind::ChildrenChanged, "/changed"),
         (EventKind::Deleted, "/gone"),
     ];
-    assert_eq!(bench.news(), expected.map(|(kind, path)| (session, kind, path.to_owned())));
+    assert_eq!(bench.take_events(), expected.map(|(kind, path)| (session, kind, path.to_owned())));
     assert_eq!(bench.state.watch_count(), 3);
 }
 
@@ -380,7 +380,7 @@ fn closing_a_session_deletes_its_ephemeral_nodes_and_nothing_else() {
     bench.watch_children(other, "/keep");
     bench.call(closing, &Request::CloseSession).unwrap();
     assert_eq!(bench.state.paths(), ["/keep", "/theirs"]);
-    assert_eq!(bench.news(), [(other, EventKind::ChildrenChanged, "/keep".into())]);
+    assert_eq!(bench.take_events(), [(other, EventKind::ChildrenChanged, "/keep".into())]);
     assert_eq!(bench.state.session_ids(), [other]);
 }
 
@@ -388,13 +388,14 @@ fn closing_a_session_deletes_its_ephemeral_nodes_and_nothing_else() {
 fn a_session_in_one_tick_outlives_its_timeout_and_ends_with_the_tick() {
     let mut bench = Bench::new();
     let session = bench.session();
-    // Timeout 10 s from 0, tick 2 s: the tick in which it ends is over at 12 s.
+    // The timeout is 10 s from time 0 and the tick is 2 s, so the tick in which the session expires ends at
+    // 12 s.
     assert!(bench.state.overdue(11_999).is_empty());
     assert_eq!(bench.state.overdue(12_000), [session]);
 }
 
 #[test]
-fn watches_of_a_session_that_has_too_many_events_are_gone_within_the_transaction() {
+fn watches_of_a_session_with_too_many_events_are_removed_within_the_transaction() {
     let limits = Limits::default().events_per_transaction(3);
     let mut bench = Bench::with(Config { limits, ..Config::default() });
     let sessions = [(); 5].map(|()| bench.session());
@@ -406,27 +407,31 @@ fn watches_of_a_session_that_has_too_many_events_are_gone_within_the_transaction
     let writer = bench.session();
     let set = |_| MultiOp::SetData { path: "/".into(), data: None, version: -1 };
     bench.multi(writer, (0..2).map(set).collect());
-    assert_eq!(bench.news().len(), 3);
+    assert_eq!(bench.take_events().len(), 3);
     assert_eq!(bench.state.watch_count(), 0);
 }
 
 #[test]
-fn to_find_what_a_watch_has_missed_takes_a_look_at_each_change_and_at_no_node() {
+fn finding_missed_changes_visits_each_change_and_no_node() {
     let mut bench = Bench::new();
     let session = bench.session();
     for n in 0..200 {
-        bench.create(session, &format!("/n{n}"), CreateMode::Persistent).expect("there is none");
+        bench.create(session, &format!("/n{n}"), CreateMode::Persistent).expect("the node can be created");
     }
     bench.state.keep_past(1_000);
-    let behind = Behind { lag_ms: 1_000, seen: bench.state.zxid() };
+    let behind = Staleness { lag_ms: 1_000, seen: bench.state.zxid() };
     for n in 0..3 {
-        bench.create(session, &format!("/late{n}"), CreateMode::Persistent).expect("there is none");
+        bench.create(session, &format!("/late{n}"), CreateMode::Persistent).expect("the node can be created");
     }
     let mut effects = Effects::default();
     let request = Request::AddWatch { path: "/".into(), mode: WatchMode::PersistentRecursive };
-    bench.state.apply_behind(behind, session, &request, bench.now, &mut effects).result.expect("it is set");
+    bench
+        .state
+        .apply_stale(behind, session, &request, bench.now, &mut effects)
+        .result
+        .expect("the watch can be set");
     assert_eq!(effects.later.as_slice().len(), 3);
-    assert_eq!(effects.work(), 2 * 3 + 3, "a create changes two nodes, and is told once");
+    assert_eq!(effects.work(), 2 * 3 + 3, "a create changes two nodes, and causes one event");
 }
 
 #[test]
@@ -438,7 +443,7 @@ fn nodes_below_a_node_are_counted_whatever_is_beside_it() {
     }
     let few = [("/a", 3), ("/a/b", 1), ("/a/b/c", 0), ("/ab", 1), ("/b", 0), ("/", 10), ("", 11)];
     assert_eq!(few.map(|(path, _)| (path, bench.count_below(session, path))), few);
-    // Beside many nodes the ones below are found by their names.
+    // Among many nodes, those below a node are found by their names.
     for n in 0..100 {
         bench.create(session, &format!("/b/{n}"), CreateMode::Persistent).unwrap();
     }
@@ -447,7 +452,7 @@ fn nodes_below_a_node_are_counted_whatever_is_beside_it() {
 }
 
 #[test]
-fn ephemeral_nodes_are_listed_by_the_beginning_of_their_paths() {
+fn ephemeral_nodes_are_listed_by_path_prefix() {
     let mut bench = Bench::new();
     let session = bench.session();
     for path in ["/a", "/ab", "/b"] {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// Nodes that no client can delete.
 pub(crate) const SYSTEM: [&str; 4] = ["/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config"];
 
-/// The nodes by their path.
+/// The nodes by path.
 #[derive(Clone)]
 pub(crate) struct Tree {
     nodes: HashMap<String, Node>,
@@ -17,7 +17,7 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// The tree of a server that was never used.
+    /// Creates the tree of an unused server.
     pub(crate) fn new() -> Self {
         let mut tree = Self { nodes: HashMap::new(), bytes: 0, weight: 0 };
         for path in SYSTEM {
@@ -30,14 +30,14 @@ impl Tree {
         tree
     }
 
-    /// Takes all nodes away, those of a server that was never used too.
+    /// Removes all nodes, including those that every server has.
     pub(super) fn clear(&mut self) {
         self.nodes.clear();
         (self.bytes, self.weight) = (0, 0);
     }
 
-    /// The node at `path`. The empty path is the root too: that is what the parent of a node at the top looks
-    /// like when a path is cut at its last slash.
+    /// Returns the node at `path`. The empty path also means the root, because cutting a top-level path at
+    /// its last slash leaves the empty path for its parent.
     pub(crate) fn get(&self, path: &str) -> Option<&Node> {
         self.nodes.get(root_alias(path))
     }
@@ -46,7 +46,7 @@ impl Tree {
         self.nodes.get_mut(root_alias(path))
     }
 
-    /// Adds a node and enters it at its parent.
+    /// Adds a node, and adds its name to its parent.
     pub(crate) fn add(&mut self, path: &str, node: Node) {
         if let Some(parent) = self.parent_mut(path) {
             parent.children.insert(name(path).to_owned());
@@ -57,7 +57,7 @@ impl Tree {
         self.nodes.insert(path.to_owned(), node);
     }
 
-    /// Takes a node away and strikes it off at its parent.
+    /// Removes a node, and removes its name from its parent.
     pub(crate) fn remove(&mut self, path: &str) -> Option<Node> {
         let node = self.nodes.remove(path)?;
         let data = size(node.data.as_ref());
@@ -91,28 +91,28 @@ impl Tree {
         self.nodes.get_mut(parent(path)?)
     }
 
-    /// All paths, in no order.
+    /// Iterates over all nodes, in no particular order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Node)> {
         self.nodes.iter().map(|(path, node)| (path.as_str(), node))
     }
 
-    /// Number of the nodes below a node, and how many were looked at for that. For the root, ZooKeeper counts
-    /// all but the root; for the empty path, which is the root too, the root as well.
+    /// Returns the number of nodes below a node, and the number of nodes visited to count them. As in
+    /// ZooKeeper, `"/"` counts all nodes except the root, and the empty path also counts the root.
     pub(crate) fn count_below(&self, path: &str) -> (i32, usize) {
         let all = self.len();
-        let (count, looks) = match path {
+        let (count, visits) = match path {
             "" => (all, 0),
             "/" => (all - 1, 0),
-            // To find a node by its path takes longer than to look at the next one.
+            // Finding a node by its path takes longer than visiting the next node in the table.
             _ => match self.walk(path, all / 8) {
                 Some(count) => (count, 8 * count),
                 None => (self.nodes.keys().filter(|node| is_below(node, path)).count(), 2 * all),
             },
         };
-        (i32::try_from(count).unwrap_or(i32::MAX), looks)
+        (i32::try_from(count).unwrap_or(i32::MAX), visits)
     }
 
-    /// Number of the nodes below a node; `None` when there are more than `most`.
+    /// Returns the number of nodes below a node; `None` if there are more than `most`.
     fn walk(&self, path: &str, most: usize) -> Option<usize> {
         let (mut path, mut count) = (path.to_owned(), 0);
         let mut levels = vec![(path.len(), self.get(&path)?.children.iter())];
@@ -134,30 +134,30 @@ impl Tree {
         Some(count)
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Bytes of all paths and data.
+    /// Returns the bytes of all paths and data.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Bytes that the nodes take up, as their limit counts them.
+    /// Returns the bytes that the nodes take up, as the limit counts them.
     pub(crate) fn weight(&self) -> usize {
         self.weight
     }
 }
 
-/// Bytes that a node takes up. The path of one that a client made is kept in the tree, at its parent,
-/// and with what ends its life.
+/// Returns the bytes that a node takes up. The path of a node that a client created is stored in three
+/// places: the tree, the parent, and the index of what ends the node's life.
 pub(crate) fn weight(path: &str, data: usize, list: &[Acl]) -> usize {
     let places = if SYSTEM.contains(&path) { 0 } else { 3 };
     places * path.len() + data + acl::weight(list)
 }
 
-/// Copies data out of the received bytes it is a part of, which would otherwise live as long as the node.
+/// Copies the data out of the received bytes, which would otherwise stay in memory as long as the node.
 pub(crate) fn owned(data: Option<&Bytes>) -> Option<Bytes> {
     data.map(|data| Bytes::copy_from_slice(data))
 }
@@ -166,7 +166,7 @@ pub(crate) fn size(data: Option<&Bytes>) -> usize {
     data.map_or(0, Bytes::len)
 }
 
-/// True for the path of a node below the one at `path`, which is not the root.
+/// Returns whether `node` is the path of a node below `path`, which must not be the root.
 fn is_below(node: &str, path: &str) -> bool {
     node.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'))
 }

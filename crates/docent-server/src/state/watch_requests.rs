@@ -1,4 +1,4 @@
-//! Requests that set, set again, check and remove watches.
+//! Requests that set, re-register, check and remove watches.
 
 use super::event::Event;
 use super::events::Events;
@@ -7,11 +7,11 @@ use super::watch_table::Mode;
 use super::watches::{Aspect, weight};
 use docent_proto::{Code, EventKind, Response, WatchKind, WatchMode, Watches};
 
-/// The aspects that a watch that stays looks at.
+/// The aspects of a persistent watch.
 const BOTH: [Aspect; 2] = [Aspect::Data, Aspect::Children];
 
 impl Reader<'_> {
-    /// Leaves a watch that comes true once, if a read asks for it.
+    /// Sets a one-shot watch, if a read asks for it.
     pub(super) fn watch(&mut self, aspect: Aspect, path: &str, wanted: bool) -> Result<(), Code> {
         if wanted { self.set(&[aspect], path, Mode::Once) } else { Ok(()) }
     }
@@ -22,7 +22,7 @@ impl Reader<'_> {
     }
 
     pub(super) fn check_watches(&self, path: &str, kind: WatchKind) -> Result<Response, Code> {
-        // The real server looks for the parent of the path.
+        // A real server computes the parent of the path here.
         if !path.is_empty() && !path.contains('/') {
             return Err(Code::MARSHALLING_ERROR);
         }
@@ -35,8 +35,8 @@ impl Reader<'_> {
         if removed { Ok(Response::Empty) } else { Err(Code::NO_WATCHER) }
     }
 
-    /// Sets watches again. One that comes true once, and whose node changed since the client last looked,
-    /// fires at once and is not set. Those that stay say nothing of what was missed.
+    /// Re-registers watches. A one-shot watch whose node has changed since the client last read it fires
+    /// immediately and is not set. Persistent watches do not report missed changes.
     pub(super) fn set_watches(
         &mut self,
         once: &Watches,
@@ -54,18 +54,18 @@ impl Reader<'_> {
                 None => (!planted!(MissedDeletion)).then_some(EventKind::Deleted),
                 Some(node) => (node.mzxid > since).then_some(EventKind::DataChanged),
             };
-            self.tell_or_set(Aspect::Data, path, kind, events);
+            self.notify_or_set(Aspect::Data, path, kind, events);
         }
         for path in &once.exist {
             let kind = self.tree.get(path).map(|_| EventKind::Created);
-            self.tell_or_set(Aspect::Data, path, kind, events);
+            self.notify_or_set(Aspect::Data, path, kind, events);
         }
         for path in &once.child {
             let kind = match self.tree.get(path) {
                 None => Some(EventKind::Deleted),
                 Some(node) => (node.pzxid > since).then_some(EventKind::ChildrenChanged),
             };
-            self.tell_or_set(Aspect::Children, path, kind, events);
+            self.notify_or_set(Aspect::Children, path, kind, events);
         }
         let stays = |mode| move |path| (path, Mode::Stays(mode));
         let recursive = if planted!(RecursiveNotSetAgain) { &[] } else { recursive };
@@ -76,9 +76,9 @@ impl Reader<'_> {
         Ok(Response::Empty)
     }
 
-    fn tell_or_set(&mut self, aspect: Aspect, path: &str, missed: Option<EventKind>, events: &mut Events) {
+    fn notify_or_set(&mut self, aspect: Aspect, path: &str, missed: Option<EventKind>, events: &mut Events) {
         match missed {
-            Some(kind) => events.push(Event::late(self.session, kind, path)),
+            Some(kind) => events.push(Event::missed(self.session, kind, path)),
             None => self.watches.add(self.session, aspect, path, Mode::Once),
         }
     }
@@ -94,7 +94,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Checks that the link may have so many more watches, of so many bytes.
+    /// Checks that the link may have `added` more watches, of this many bytes.
     fn admit(&mut self, added: usize, bytes: usize) -> Result<(), Code> {
         if added == 0 {
             return Ok(());

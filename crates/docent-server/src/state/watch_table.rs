@@ -2,12 +2,12 @@ use super::recursive::RecursiveWatches;
 use docent_proto::{EventKind, WatchMode};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Life and reach of a watch.
+/// Lifetime and reach of a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// It is gone once it came true.
+    /// The watch is removed after it has fired.
     Once,
-    /// It stays.
+    /// The watch is persistent.
     Stays(WatchMode),
 }
 
@@ -16,12 +16,13 @@ impl Mode {
         self == Self::Stays(WatchMode::PersistentRecursive)
     }
 
-    /// True when a watch on a node tells its change. A recursive one tells nothing of sets of children.
-    fn tells(self, kind: EventKind) -> bool {
+    /// Returns whether a watch on a node reports this change. A recursive watch does not report changes of
+    /// the set of children.
+    fn reports(self, kind: EventKind) -> bool {
         kind != EventKind::ChildrenChanged || !self.is_recursive()
     }
 
-    /// True when a watch is gone once it came true.
+    /// Returns whether a watch is removed after it has fired.
     fn is_spent(self) -> bool {
         match self {
             Self::Once => !planted!(OneShotStays),
@@ -30,7 +31,7 @@ impl Mode {
     }
 }
 
-/// The watches on one aspect of nodes, by path. A session has one at most on each path.
+/// The watches on one aspect of nodes, by path. A session has at most one watch on each path.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WatchTable {
     by_path: BTreeMap<String, BTreeMap<i64, Mode>>,
@@ -41,14 +42,14 @@ pub(crate) struct WatchTable {
 /// Sessions that a change concerns.
 #[derive(Debug, Default)]
 pub(crate) struct Triggered {
-    /// Those with a watch that came true.
+    /// Sessions with a watch that fired.
     pub(crate) sessions: BTreeSet<i64>,
-    /// Those whose watch is gone by that.
+    /// Sessions whose watch was removed because it fired.
     pub(crate) spent: Vec<i64>,
 }
 
 impl WatchTable {
-    /// Sets a watch. It takes the place of one of another mode.
+    /// Sets a watch, which replaces a watch of another mode.
     pub(crate) fn add(&mut self, session: i64, path: &str, mode: Mode) {
         let old = match self.by_path.get_mut(path) {
             Some(sessions) => sessions.insert(session, mode),
@@ -61,7 +62,7 @@ impl WatchTable {
         }
     }
 
-    /// Removes a watch; false when there was none.
+    /// Removes a watch. Returns `false` if there was none.
     pub(crate) fn remove(&mut self, session: i64, path: &str) -> bool {
         let Some(sessions) = self.by_path.get_mut(path) else { return false };
         let old = sessions.remove(&session);
@@ -77,27 +78,27 @@ impl WatchTable {
         self.by_path.get(path)?.get(&session).copied()
     }
 
-    /// True when any session watches the path.
+    /// Returns whether any session watches the path.
     pub(crate) fn is_watched(&self, path: &str) -> bool {
         self.by_path.contains_key(path)
     }
 
-    /// The sessions that watch each path, in the order of the paths.
+    /// Iterates over the sessions that watch each path, in the order of the paths.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = i64>)> {
         self.by_path.iter().map(|(path, sessions)| (path.as_str(), sessions.keys().copied()))
     }
 
-    /// Number of watched paths.
+    /// Returns the number of watched paths.
     pub(crate) fn path_count(&self) -> usize {
         self.by_path.len()
     }
 
-    /// Number of watches.
+    /// Returns the number of watches.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
 
-    /// Takes note of a change of a node, and removes the watches that come true once.
+    /// Fires the watches on a changed node, and removes the one-shot watches among them.
     pub(crate) fn trigger(&mut self, path: &str, kind: EventKind) -> Triggered {
         let mut triggered = self.trigger_at(path, kind);
         if reaches_above(path, kind) {
@@ -106,17 +107,17 @@ impl WatchTable {
         triggered
     }
 
-    /// As [`trigger`](Self::trigger), for the watches of one session.
+    /// Does the same as [`trigger`](Self::trigger), for the watches of one session.
     pub(crate) fn trigger_of(&mut self, session: i64, path: &str, kind: EventKind) -> Triggered {
         let mode = self.get(session, path);
-        let is_told = mode.is_some_and(|mode| mode.tells(kind))
+        let is_reported = mode.is_some_and(|mode| mode.reports(kind))
             || (reaches_above(path, kind) && self.recursive.reaches(session, path));
         let is_spent = mode.is_some_and(Mode::is_spent);
         if is_spent {
             self.remove(session, path);
         }
         let one = |is_one: bool| is_one.then_some(session).into_iter();
-        Triggered { sessions: one(is_told).collect(), spent: one(is_spent).collect() }
+        Triggered { sessions: one(is_reported).collect(), spent: one(is_spent).collect() }
     }
 
     fn trigger_at(&mut self, path: &str, kind: EventKind) -> Triggered {
@@ -124,7 +125,7 @@ impl WatchTable {
         let with = |is_one: &dyn Fn(Mode) -> bool| -> Vec<i64> {
             watching.iter().filter(|(_, mode)| is_one(**mode)).map(|(session, _)| *session).collect()
         };
-        let sessions = BTreeSet::from_iter(with(&|mode| mode.tells(kind)));
+        let sessions = BTreeSet::from_iter(with(&|mode| mode.reports(kind)));
         let spent = with(&Mode::is_spent);
         self.count -= spent.len();
         watching.retain(|_, mode| !mode.is_spent());
@@ -141,7 +142,7 @@ impl WatchTable {
     }
 }
 
-/// True for a change of which recursive watches are told at the node and above it.
+/// Returns whether recursive watches at the node and its ancestors report a change.
 fn reaches_above(path: &str, kind: EventKind) -> bool {
     let misses =
         planted!(RecursiveMissesDeepDeletes) && kind == EventKind::Deleted && path.matches('/').count() > 3;
@@ -155,20 +156,20 @@ mod tests {
     const RECURSIVE: Mode = Mode::Stays(WatchMode::PersistentRecursive);
 
     #[test]
-    fn a_recursive_watch_reaches_what_is_below_its_node_until_another_takes_its_place() {
+    fn a_recursive_watch_covers_its_subtree_until_it_is_replaced() {
         let mut table = WatchTable::default();
         table.add(1, "/", RECURSIVE);
         table.add(3, "/a/b", RECURSIVE);
-        let told =
+        let triggered =
             |table: &mut WatchTable, path: &str, kind| Vec::from_iter(table.trigger(path, kind).sessions);
-        assert_eq!(told(&mut table, "/a", EventKind::Created), [1]);
-        assert_eq!(told(&mut table, "/a/b/c", EventKind::Created), [1, 3]);
-        assert_eq!(told(&mut table, "/a/b", EventKind::Deleted), [1, 3]);
-        assert!(told(&mut table, "/a/b", EventKind::ChildrenChanged).is_empty());
+        assert_eq!(triggered(&mut table, "/a", EventKind::Created), [1]);
+        assert_eq!(triggered(&mut table, "/a/b/c", EventKind::Created), [1, 3]);
+        assert_eq!(triggered(&mut table, "/a/b", EventKind::Deleted), [1, 3]);
+        assert!(triggered(&mut table, "/a/b", EventKind::ChildrenChanged).is_empty());
         table.add(3, "/a/b", Mode::Once);
-        assert_eq!(told(&mut table, "/a/b/c", EventKind::Deleted), [1]);
+        assert_eq!(triggered(&mut table, "/a/b/c", EventKind::Deleted), [1]);
         table.add(3, "/a/b", RECURSIVE);
         table.remove(1, "/");
-        assert_eq!(told(&mut table, "/a/b/c", EventKind::DataChanged), [3]);
+        assert_eq!(triggered(&mut table, "/a/b/c", EventKind::DataChanged), [3]);
     }
 }

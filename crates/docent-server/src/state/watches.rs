@@ -7,7 +7,7 @@ use docent_proto::{Acl, EventKind, Permissions, WatchKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Aspect of a node that a watch looks at. A watch that stays looks at both.
+/// Aspect of a node that a watch observes. A persistent watch observes both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Aspect {
     /// Data and existence.
@@ -16,7 +16,7 @@ pub(crate) enum Aspect {
     Children,
 }
 
-/// Audience of a change of a node: the clients that may read it.
+/// A changed node, with what is needed to notify the clients that may read it.
 #[derive(Clone, Copy)]
 pub(crate) struct Audience<'a> {
     pub(crate) path: &'a str,
@@ -27,9 +27,9 @@ pub(crate) struct Audience<'a> {
 }
 
 impl Audience<'_> {
-    /// Tells the sessions of `watching` that may read the node. The watches of the others are gone all the
-    /// same.
-    fn tell<'s>(self, watching: impl Iterator<Item = &'s i64>, kind: EventKind, events: &mut Events) {
+    /// Creates events for those sessions of `watching` that may read the node. The watches of other sessions
+    /// are removed nevertheless.
+    fn notify<'s>(self, watching: impl Iterator<Item = &'s i64>, kind: EventKind, events: &mut Events) {
         let may_read = |id: &&i64| {
             planted!(EventWithoutPermission)
                 || acl::check(self.acl, Permissions::READ, self.sessions.identities(**id)).is_ok()
@@ -42,7 +42,7 @@ impl Audience<'_> {
     }
 }
 
-/// The watches of all links. A session has one link at most, so a watch is known by its session.
+/// The watches of all links. A session has at most one link, so the session identifies the watch.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Watches {
     data: WatchTable,
@@ -59,8 +59,8 @@ struct Own {
 }
 
 impl Watches {
-    /// Sets a watch. As in ZooKeeper before 3.9 it takes the place of one of another mode: who reads a node
-    /// and leaves a watch on which a persistent one is set has one that is gone once it came true.
+    /// Sets a watch, which replaces a watch of another mode, as in ZooKeeper before 3.9. For example, a read
+    /// that sets a watch turns a persistent watch into a one-shot watch.
     pub(crate) fn add(&mut self, session: i64, aspect: Aspect, path: &str, mode: Mode) {
         self.table(aspect).add(session, path, mode);
         let own = self.by_session.entry(session).or_default();
@@ -70,7 +70,7 @@ impl Watches {
         }
     }
 
-    /// Mode of the watch that a session has.
+    /// Returns the mode of a session's watch.
     pub(crate) fn get(&self, session: i64, aspect: Aspect, path: &str) -> Option<Mode> {
         match aspect {
             Aspect::Data => self.data.get(session, path),
@@ -78,7 +78,7 @@ impl Watches {
         }
     }
 
-    /// True when a watch of a kind is set, by whichever session: ZooKeeper does not look at that.
+    /// Returns whether any session has a watch of this kind. As in ZooKeeper, the session does not matter.
     pub(crate) fn is_watched(&self, path: &str, kind: WatchKind) -> bool {
         let table = |aspect: &Aspect| match aspect {
             Aspect::Data => &self.data,
@@ -87,7 +87,7 @@ impl Watches {
         aspects(kind).iter().any(|aspect| table(aspect).is_watched(path))
     }
 
-    /// Removes watches of a kind; false when there was none.
+    /// Removes watches of a kind. Returns `false` if there was none.
     pub(crate) fn remove(&mut self, session: i64, path: &str, kind: WatchKind) -> bool {
         if planted!(EventAfterRemoveWatches) {
             return aspects(kind).iter().any(|aspect| self.get(session, *aspect, path).is_some());
@@ -95,14 +95,14 @@ impl Watches {
         aspects(kind).iter().filter(|aspect| self.remove_one(session, **aspect, path)).count() > 0
     }
 
-    /// Removes one watch; false when it was not there.
+    /// Removes one watch. Returns `false` if it was not set.
     pub(crate) fn remove_one(&mut self, session: i64, aspect: Aspect, path: &str) -> bool {
         let removed = self.table(aspect).remove(session, path);
         self.forget(session, aspect, path);
         removed
     }
 
-    /// Removes all watches of a session, whose link is gone.
+    /// Removes all watches of a session whose link is closed.
     pub(crate) fn remove_session(&mut self, session: i64) {
         let Some(own) = self.by_session.remove(&session) else { return };
         self.bytes -= own.bytes;
@@ -111,47 +111,47 @@ impl Watches {
         }
     }
 
-    /// Tells a change of a node.
-    pub(crate) fn tell(&mut self, node: Audience<'_>, kind: EventKind, events: &mut Events) {
-        self.tell_by(|table| table.trigger(node.path, kind), node, kind, events);
+    /// Creates the events for a change of a node.
+    pub(crate) fn notify(&mut self, node: Audience<'_>, kind: EventKind, events: &mut Events) {
+        self.notify_by(|table| table.trigger(node.path, kind), node, kind, events);
     }
 
-    /// As [`tell`](Self::tell), to the watches of one session.
-    pub(crate) fn tell_one(
+    /// Does the same as [`notify`](Self::notify), for the watches of one session.
+    pub(crate) fn notify_session(
         &mut self,
         session: i64,
         node: Audience<'_>,
         kind: EventKind,
         events: &mut Events,
     ) {
-        self.tell_by(|table| table.trigger_of(session, node.path, kind), node, kind, events);
+        self.notify_by(|table| table.trigger_of(session, node.path, kind), node, kind, events);
     }
 
-    /// Tells a change to those whose watches come true. A session that watched both a node's data and its
-    /// children is told of its end once.
-    fn tell_by(
+    /// Creates events for the sessions whose watches fire. A session that watches both a node's data and its
+    /// children gets one event for the node's deletion.
+    fn notify_by(
         &mut self,
         trigger: impl Fn(&mut WatchTable) -> Triggered,
         node: Audience<'_>,
         kind: EventKind,
         events: &mut Events,
     ) {
-        let mut told = BTreeSet::new();
-        for aspect in told_of(kind) {
+        let mut notified = BTreeSet::new();
+        for aspect in aspects_of(kind) {
             let triggered = trigger(self.table(*aspect));
             for session in triggered.spent {
                 self.forget(session, *aspect, node.path);
             }
             let is_lost =
-                planted!(LostWatchOnDelete) && told_of(kind).len() > 1 && *aspect == Aspect::Children;
+                planted!(LostWatchOnDelete) && aspects_of(kind).len() > 1 && *aspect == Aspect::Children;
             if !is_lost {
-                node.tell(triggered.sessions.difference(&told), kind, events);
+                node.notify(triggered.sessions.difference(&notified), kind, events);
             }
-            // So that what is left of the transaction does not find them again and again.
+            // Otherwise the rest of the transaction would find their watches again and again.
             for flooded in events.take_flooded() {
                 self.remove_session(flooded);
             }
-            told = if planted!(DeletionToldTwice) { BTreeSet::new() } else { triggered.sessions };
+            notified = if planted!(DeletionToldTwice) { BTreeSet::new() } else { triggered.sessions };
         }
     }
 
@@ -173,15 +173,15 @@ impl Watches {
         }
     }
 
-    /// The sessions that watch the data of each path, in the order of the paths.
+    /// Iterates over the sessions that watch the data of each path, in the order of the paths.
     pub(crate) fn on_data(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = i64>)> {
         self.data.iter()
     }
 
-    /// The paths whose data each session watches, both in order.
+    /// Iterates over the paths whose data each session watches, both in order.
     pub(crate) fn on_data_by_session(&self) -> impl Iterator<Item = (i64, impl Iterator<Item = &str>)> {
         self.by_session.iter().filter_map(|(session, own)| {
-            // Those on data come first.
+            // Watches on data are sorted first.
             let mut paths = own.watches.iter().map_while(|(aspect, path)| match aspect {
                 Aspect::Data => Some(path.as_str()),
                 Aspect::Children => None,
@@ -191,40 +191,41 @@ impl Watches {
         })
     }
 
-    /// Number of paths whose data is watched, and of the watches on them.
+    /// Returns the number of paths whose data is watched, and the number of watches on them.
     pub(crate) fn count_on_data(&self) -> (usize, usize) {
         (self.data.path_count(), self.data.count())
     }
 
-    /// Watches of one session. One that stays counts twice, once for each aspect.
+    /// Returns the number of watches of one session. A persistent watch counts twice, once for each aspect.
     pub(crate) fn count_of(&self, session: i64) -> usize {
         self.by_session.get(&session).map_or(0, |own| own.watches.len())
     }
 
-    /// Bytes of the watches of one session, as their limit counts them.
+    /// Returns the bytes of the watches of one session, as the limit counts them.
     pub(crate) fn bytes_of(&self, session: i64) -> usize {
         self.by_session.get(&session).map_or(0, |own| own.bytes)
     }
 
-    /// Bytes of the watches of all sessions.
+    /// Returns the bytes of the watches of all sessions.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Watches of all sessions.
+    /// Returns the number of watches of all sessions.
     pub(crate) fn count(&self) -> usize {
         self.data.count() + self.children.count()
     }
 }
 
-/// Bytes that a watch takes up: its path is kept twice, and that of a recursive one as a fingerprint, too.
+/// Returns the bytes that a watch takes up. Its path is stored twice, and that of a recursive watch also as a
+/// fingerprint.
 pub(crate) fn weight(path: &str) -> usize {
     const PLACES: usize = 640;
     PLACES + 2 * path.len()
 }
 
-/// Aspects whose watches are told of a change of a node.
-fn told_of(kind: EventKind) -> &'static [Aspect] {
+/// Returns the aspects whose watches report a change of a node.
+fn aspects_of(kind: EventKind) -> &'static [Aspect] {
     match kind {
         EventKind::ChildrenChanged => &[Aspect::Children],
         EventKind::Deleted => &[Aspect::Data, Aspect::Children],

@@ -7,7 +7,7 @@ use super::refusal::{Notes, Refusal};
 use crate::Limits;
 use docent_proto::{Code, CreateKind, CreateMode, MultiOp, MultiResult, Request, Response};
 
-/// Makes one write of a session.
+/// Executes one write of a session.
 pub(crate) struct Writer<'a> {
     database: &'a mut Database,
     limits: &'a Limits,
@@ -16,20 +16,20 @@ pub(crate) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// The write takes up a transaction number also when it fails.
+    /// Starts a write, which uses up a transaction number even if it fails.
     pub(crate) fn begin(database: &'a mut Database, limits: &'a Limits, session: i64, now: i64) -> Self {
         let commit = Commit { zxid: database.next_zxid(now), session, now };
         Self { database, limits, commit, refusal: None }
     }
 
-    /// Makes the write.
+    /// Executes the write.
     pub(crate) fn write(mut self, request: &Request, effects: &mut Effects) -> Result<Response, Code> {
-        let result = self.admit().and_then(|()| self.make(request, &mut effects.events));
+        let result = self.admit().and_then(|()| self.execute(request, &mut effects.events));
         effects.refusal = self.refusal;
         result
     }
 
-    /// Checks that the journal can take it.
+    /// Checks that the journal has room for the write.
     fn admit(&mut self) -> Result<(), Code> {
         let mut notes = Notes::default();
         let admitted = notes.admit("journal_bytes", self.database.journal_bytes(), self.limits.journal_bytes);
@@ -37,7 +37,7 @@ impl<'a> Writer<'a> {
         admitted
     }
 
-    fn make(&mut self, request: &Request, events: &mut Events) -> Result<Response, Code> {
+    fn execute(&mut self, request: &Request, events: &mut Events) -> Result<Response, Code> {
         if let Request::Multi(ops) = request {
             return self.multi(ops, events);
         }
@@ -61,7 +61,8 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// Applies all operations or none. A failure is told in the results; the reply as a whole succeeds.
+    /// Applies all operations or none. A failure is reported in the results, while the reply as a whole
+    /// succeeds.
     fn multi(&mut self, ops: &[MultiOp], events: &mut Events) -> Result<Response, Code> {
         if ops.iter().any(is_read) {
             return Err(Code::MARSHALLING_ERROR);
@@ -102,13 +103,13 @@ impl<'a> Writer<'a> {
 
 /// Failure of a multi.
 enum Failure {
-    /// Of this operation, with this code.
+    /// The operation at this index failed with this code.
     At(usize, Code),
-    /// Of the request as a whole.
+    /// The request failed as a whole.
     Whole,
 }
 
-/// The results of a multi whose operation `failed` failed with `code`.
+/// Returns the results of a multi whose operation at index `failed` failed with `code`.
 fn failures(count: usize, failed: usize, code: Code) -> Vec<MultiResult> {
     (0..count)
         .map(|index| {
@@ -125,8 +126,8 @@ fn is_read(op: &MultiOp) -> bool {
     matches!(op, MultiOp::GetData { .. } | MultiOp::GetChildren { .. })
 }
 
-/// True for a mode with a time to live in a create that has none: ZooKeeper refuses the multi as a whole when
-/// it comes to such an operation.
+/// Returns whether a create has a mode that needs a time to live, but has none. ZooKeeper refuses the whole
+/// multi when it reaches such an operation.
 fn lacks_ttl(op: &MultiOp) -> bool {
     let MultiOp::Create(create) = op else { return false };
     let has_ttl = CreateMode::from_flags(create.flags).is_some_and(CreateMode::has_ttl);

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Milliseconds since 1970 that never go back. Unless it is given another source: the system's time at the
-/// start, and tokio's from there on, so that under tokio's paused time the server's time stands still too.
+/// Milliseconds since 1970 that never go back. By default, the clock is the system time at the start,
+/// advanced by tokio's clock. It therefore also pauses with tokio's clock in tests.
 #[derive(Clone)]
 pub(crate) struct Clock {
     since_1970: Arc<dyn Fn() -> Duration + Send + Sync>,
@@ -18,7 +18,7 @@ impl Clock {
         Self { since_1970: Arc::new(since_1970), latest_ms: Arc::new(AtomicI64::new(0)) }
     }
 
-    /// Must be called in a runtime with time enabled.
+    /// Creates the default clock. Must be called in a runtime with time enabled.
     pub(crate) fn of_tokio() -> Self {
         let start = Instant::now();
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -30,12 +30,13 @@ impl Clock {
     }
 
     pub(crate) fn now_ms(&self) -> i64 {
-        // The hosts of a simulation are a step apart, and a source given by others may err.
+        // The clocks of a simulation's hosts differ slightly, and a user's clock may go back.
         let now = millis((self.since_1970)());
         self.latest_ms.fetch_max(now, Ordering::Relaxed).max(now)
     }
 
-    /// Waits until [`now_ms`](Self::now_ms) becomes `time_ms`, on the clock of the runtime it is polled on.
+    /// Waits until [`now_ms`](Self::now_ms) reaches `time_ms`, on the clock of the runtime that polls the
+    /// future.
     pub(crate) fn sleep_until(&self, time_ms: i64) -> Sleep {
         let at = Duration::from_millis(u64::try_from(time_ms).unwrap_or(0));
         sleep(at.saturating_sub((self.since_1970)()))

@@ -1,4 +1,4 @@
-//! The server's clock, and durations in the units of the wire.
+//! The server's clock, and durations in the units of the wire format.
 
 mod clock;
 mod wire;

@@ -1,4 +1,4 @@
-//! The everyday operations over TCP.
+//! Basic operations over TCP.
 
 use crate::support::Peer;
 use docent_proto::{Code, CreateMode, EventKind, Request, Response, WatchEvent};
@@ -36,17 +36,17 @@ async fn a_watch_fires_on_the_link_that_set_it() {
 async fn numbers_of_sequential_children_can_be_skipped_but_do_not_go_back() {
     let server = Server::start().await.unwrap();
     let mut peer = Peer::open(&server).await;
-    assert!(!server.skip_numbers("/line", 5), "there is no such node");
+    assert!(!server.skip_numbers("/line", 5), "numbers were skipped for a missing node");
     peer.create("/line", CreateMode::Persistent).await.unwrap();
     assert!(server.skip_numbers("/line", 2_146_435_071));
     let first = peer.create("/line/n-", CreateMode::EphemeralSequential).await;
     assert_eq!(first, Ok("/line/n-2146435071".to_owned()));
-    assert!(!server.skip_numbers("/line", 2_146_435_071), "that number is taken");
+    assert!(!server.skip_numbers("/line", 2_146_435_071), "the counter went back");
     assert_eq!(server.node_count(), server.nodes().len());
 }
 
 #[tokio::test]
-async fn the_longest_durations_are_as_good_as_never() {
+async fn the_longest_durations_never_end() {
     let limits = Limits::default().handshake(Duration::MAX);
     let settings = Server::builder().tick(Duration::MAX).container_check(Duration::MAX).limits(limits);
     let server = settings.session_timeouts(Duration::ZERO, Duration::MAX).start().await.unwrap();

@@ -1,6 +1,6 @@
-//! Faults that a test plays on a server: one link, one reply, all new links, the server's memory.
+//! Faults that a test injects into a server: on one link, one reply, all new links, or the server's memory.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 use crate::support::world::World;
 use crate::support::{Peer, bounded, fresh};
@@ -23,8 +23,8 @@ async fn links_are_listed_with_their_sessions_and_closed_one_by_one() {
     link.close();
     assert!(one.is_closed().await);
     assert!(!link.is_open() && link.session().is_none() && server.link_of(ids[0]).is_none());
-    other.create("/a", CreateMode::Persistent).await.expect("the other link is as it was");
-    one.reattach(&server).await.delete("/a").await.expect("the session lives on");
+    other.create("/a", CreateMode::Persistent).await.expect("the other link is not affected");
+    one.reattach(&server).await.delete("/a").await.expect("the session continues");
     assert!(server.link_of(17).is_none());
 }
 
@@ -36,13 +36,13 @@ async fn nothing_passes_a_frozen_link_until_it_heals() {
     let link = world.server.link_of(peer.session.session_id).unwrap();
     link.freeze();
     peer.send(Request::SetData { path: "/a".into(), data: None, version: -1 }).await;
-    other.create("/a", CreateMode::Persistent).await.expect("others are served");
-    assert!(timeout(5 * SECOND, peer.frame()).await.is_err(), "neither an event nor a reply comes");
-    assert_eq!(world.server.node("/a").unwrap().stat.version, 0, "the request has not come either");
+    other.create("/a", CreateMode::Persistent).await.expect("other clients are served");
+    assert!(timeout(5 * SECOND, peer.frame()).await.is_err(), "a frame passed a frozen link");
+    assert_eq!(world.server.node("/a").unwrap().stat.version, 0, "a request passed a frozen link");
     link.heal();
     let (header, _) = bounded(peer.reply()).await.unwrap();
     assert_eq!((header.xid, header.code), (2, Code::OK));
-    assert_eq!(peer.event().await.kind, EventKind::Created, "in their order");
+    assert_eq!(peer.event().await.kind, EventKind::Created, "the event arrives in order");
 }
 
 #[tokio::test(start_paused = true)]
@@ -70,9 +70,9 @@ async fn a_delay_holds_for_both_ways_and_keeps_the_order() {
     let took = begun.elapsed();
     assert!(
         took >= 2 * SECOND && took < 2 * SECOND + SECOND / 100,
-        "{took:?}: they are on their way together"
+        "{took:?}: delays of pipelined requests must overlap"
     );
-    // What is on its way when it heals passes at once.
+    // Data in transit when the link heals passes immediately.
     peer.send(Request::Ping).await;
     tokio::time::sleep(SECOND / 2).await;
     link.heal();
@@ -102,7 +102,7 @@ async fn a_throttle_holds_for_both_ways() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_hangs_up_is_noticed_behind_a_delay_with_its_last_requests_made() {
+async fn a_client_that_disconnects_behind_a_delay_has_its_last_requests_applied() {
     let world = World::new(Server::builder()).await;
     let mut peer = world.peer(40_000).await;
     let link = world.server.link_of(peer.session.session_id).unwrap();
@@ -115,7 +115,7 @@ async fn a_client_that_hangs_up_is_noticed_behind_a_delay_with_its_last_requests
 }
 
 #[tokio::test]
-async fn links_with_faults_do_not_hold_a_stop_up() {
+async fn links_with_faults_do_not_delay_a_stop() {
     let server = Server::start().await.unwrap();
     let peers = [Peer::open(&server).await, Peer::open(&server).await, Peer::open(&server).await];
     let links = peers.each_ref().map(|peer| server.link_of(peer.session.session_id).unwrap());
@@ -132,24 +132,24 @@ async fn links_with_faults_do_not_hold_a_stop_up() {
 }
 
 #[tokio::test]
-async fn the_reply_to_the_nth_request_of_a_kind_is_left_out_and_the_request_made() {
+async fn the_reply_to_the_nth_request_of_a_kind_is_dropped_and_the_request_applied() {
     let server = Server::start().await.unwrap();
     let (mut peer, mut other) = (Peer::open(&server).await, Peer::open(&server).await);
     let lost = server.swallow_reply(Operation::Create, "/a", 2);
     peer.create("/a", CreateMode::Persistent).await.unwrap();
-    peer.create("/b", CreateMode::Persistent).await.expect("it is about another node");
-    peer.set_data("/a", b"x").await.expect("it is of another kind");
+    peer.create("/b", CreateMode::Persistent).await.expect("a create of another node is answered");
+    peer.set_data("/a", b"x").await.expect("a request of another kind is answered");
     assert!(!lost.has_fired());
     other.send(Request::Create(crate::support::node("/a/b", CreateMode::Persistent))).await;
     bounded(lost.fired()).await;
     assert!(lost.has_fired() && server.node("/a/b").is_some());
     let sync = other.send(Request::Sync { path: "/".into() }).await;
-    assert_eq!(other.reply().await.unwrap().0.xid, sync, "the link goes on without it");
-    other.create("/a/c", CreateMode::Persistent).await.expect("it happens once");
+    assert_eq!(other.reply().await.unwrap().0.xid, sync, "the link continues without the reply");
+    other.create("/a/c", CreateMode::Persistent).await.expect("the fault happens only once");
 }
 
 #[tokio::test]
-async fn a_link_is_closed_in_place_of_a_reply_and_tells_what_came_before() {
+async fn a_link_is_closed_in_place_of_a_reply_after_the_earlier_replies() {
     let server = Server::start().await.unwrap();
     let (mut peer, mut other) = (Peer::open(&server).await, Peer::open(&server).await);
     other.exists("/a", true).await.unwrap_err();
@@ -160,9 +160,9 @@ async fn a_link_is_closed_in_place_of_a_reply_and_tells_what_came_before() {
     assert_eq!(peer.reply().await.unwrap().0.xid, sync);
     assert!(peer.frame().await.is_none());
     assert!(lost.has_fired());
-    assert_eq!(server.nodes(), ["/a"], "it was made, and nothing behind it was");
+    assert_eq!(server.nodes(), ["/a"], "only the request before the break is applied");
     assert_eq!(other.event().await.kind, EventKind::Created);
-    peer.reattach(&server).await.delete("/a").await.expect("the session lives on");
+    peer.reattach(&server).await.delete("/a").await.expect("the session continues");
 }
 
 #[tokio::test]
@@ -190,7 +190,7 @@ async fn refused_links_are_closed_while_present_ones_stay_and_sessions_expire() 
     present.call(Request::Ping).await.unwrap();
     world.server.link_of(leaving.session.session_id).unwrap().close();
     assert!(leaving.is_closed().await);
-    assert!(world.end_of(&leaving).await <= 8_000, "it could not come back");
+    assert!(world.end_of(&leaving).await <= 8_000, "the session expires because its client cannot reconnect");
     world.server.refuse_links(false);
     world.peer(4_000).await;
     dial.peer(4_000).await;
@@ -205,9 +205,9 @@ async fn a_session_that_is_denied_lives_on_with_a_full_timeout_and_is_denied_onc
     assert!(world.server.deny_session(ticket.session_id));
     assert!(denied.is_closed().await);
     let mut link = world.link();
-    assert!(link.attach(&ticket).await, "it is told that its session is gone, not refused");
+    assert!(link.attach(&ticket).await, "the reply must be an expired session, not a refusal");
     assert_eq!(link.session.session_id, 0);
-    other.get_data("/mine", false).await.expect("the session lives on");
+    other.get_data("/mine", false).await.expect("the session continues");
     let mut again = world.link();
     assert!(again.attach(&ticket).await);
     assert_eq!(again.session.session_id, ticket.session_id);
@@ -228,7 +228,7 @@ async fn a_restart_without_state_is_a_new_server_to_clients() {
     let root = server.node("/").unwrap();
     assert_eq!((root.stat.version, root.stat.czxid, root.stat.num_children), (0, 0, 1));
     let mut gone = Peer::raw(&server).await;
-    assert!(gone.attach(&ticket).await, "it is told that its session is gone, not refused");
+    assert!(gone.attach(&ticket).await, "the reply must be an expired session, not a refusal");
     assert_eq!(gone.session.session_id, 0);
     let mut next = Peer::open(&server).await;
     assert!(next.session.session_id > ticket.session_id);

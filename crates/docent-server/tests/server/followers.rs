@@ -1,4 +1,4 @@
-//! Clients of a follower: the leader's knowledge of them, and their view while the follower is cut off.
+//! Clients of a follower: what the leader knows of them, and what they see while the follower is cut off.
 
 use crate::support::world::{Dial, World};
 use crate::support::{Peer, kept_port};
@@ -9,13 +9,13 @@ use tokio::time::timeout;
 
 const TIMEOUT_MS: i32 = 4_000;
 
-/// Short ticks, so that rounding to them does not hide what a test is after.
+/// Short ticks, so that rounding to ticks does not hide the tested effect.
 fn short_ticks() -> Builder {
     let (min, max) = (Duration::from_secs(1), Duration::from_secs(20));
     Server::builder().tick(Duration::from_millis(100)).session_timeouts(min, max).journal(true)
 }
 
-/// Relays each second, gives up five seconds after it was cut off.
+/// Relays every second, and stops serving five seconds after it was cut off.
 fn slow(builder: FollowerBuilder<'_>) -> FollowerBuilder<'_> {
     builder.relay_interval(Duration::from_secs(1)).sync_limit(Duration::from_secs(5))
 }
@@ -26,12 +26,12 @@ async fn world() -> (World, Follower, Dial) {
     (world, follower, dial)
 }
 
-/// True when nothing comes for a while.
+/// Returns whether nothing arrives for a while.
 async fn is_silent(peer: &mut Peer) -> bool {
     timeout(Duration::from_secs(3), peer.frame()).await.is_err()
 }
 
-/// The end of the tick in which a session ends that the leader last heard of at `ms`.
+/// Range in which a session ends that the leader last received something from at `ms`.
 fn end_from(ms: i64) -> std::ops::RangeInclusive<i64> {
     let end = ms + i64::from(TIMEOUT_MS) + 100;
     end..=end + 2
@@ -74,7 +74,7 @@ async fn a_ping_over_a_follower_counts_from_the_next_relay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_ping_to_the_leader_counts_at_once() {
+async fn a_ping_to_the_leader_counts_immediately() {
     let (world, _follower, _dial) = world().await;
     let mut peer = world.peer(TIMEOUT_MS).await;
     world.at(1_500).await;
@@ -83,19 +83,19 @@ async fn a_ping_to_the_leader_counts_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_relay_comes_each_half_tick_by_default() {
+async fn a_follower_relays_each_half_tick_by_default() {
     let world = World::new(Server::builder().tick(Duration::from_secs(3))).await;
     let (_follower, dial) = world.follower(|builder| builder).await;
     let mut peer = dial.peer(7_000).await;
     world.at(4_400).await;
     peer.call(Request::Ping).await.unwrap();
-    // Heard of at 4.5 s the session ends with the tick from 9 to 12 s. Had it been at 6 s, the next tick
-    // would be its last.
+    // The relay at 4.5 s makes the session end with the tick from 9 to 12 s. A relay at 6 s would add another
+    // tick.
     assert!((12_000..12_003).contains(&world.end_of(&peer).await));
     let mut peer = dial.peer(7_000).await;
     world.at(16_600).await;
     peer.call(Request::Ping).await.unwrap();
-    // Heard of at 16.6 s it would end at 24 s; the relay is at 18 s.
+    // Counting from 16.6 s, the session would end at 24 s, but the relay is at 18 s.
     assert!((27_000..27_003).contains(&world.end_of(&peer).await));
 }
 
@@ -106,13 +106,13 @@ async fn an_acknowledged_write_over_a_follower_does_not_touch_the_session_by_its
     world.at(1_900).await;
     peer.create("/mine", CreateMode::Ephemeral).await.unwrap();
     follower.cut_off();
-    // The leader's last news is the relay at 1 s, which told of the opening.
+    // The leader last learned of the session from the relay at 1 s, which reported that it was opened.
     assert!(end_from(1_000).contains(&world.end_of(&peer).await));
     assert!(world.server.nodes().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_leader_hears_of_a_new_or_attached_session_at_once() {
+async fn the_leader_learns_of_a_new_or_attached_session_immediately() {
     let world = World::new(short_ticks()).await;
     let (_follower, dial) =
         world.follower(|builder| builder.relay_interval(Duration::from_secs(3_600))).await;
@@ -137,7 +137,7 @@ async fn a_relay_carries_the_timeout_of_the_link_even_after_the_session_moved() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follower_that_is_cut_off_answers_from_the_tree_of_that_moment_while_the_leader_hands_on() {
+async fn a_follower_that_is_cut_off_answers_from_its_tree_while_the_leader_continues() {
     let (world, follower, dial) = world().await;
     let (mut holder, mut next) = (dial.peer(TIMEOUT_MS).await, world.peer(20_000).await);
     holder.create("/lock", CreateMode::Ephemeral).await.unwrap();
@@ -166,7 +166,7 @@ async fn no_watch_on_a_follower_that_is_cut_off_fires() {
     watcher.get_data("/before", true).await.unwrap();
     follower.cut_off();
     let known = world.server.session(watcher.session.session_id).unwrap();
-    assert_eq!((known.attached, known.watches), (false, 0), "the leader has nothing to tell it any more");
+    assert_eq!((known.attached, known.watches), (false, 0), "the leader still sends events to the session");
     watcher.get_data("/after", true).await.unwrap();
     for path in ["/before", "/after"] {
         writer.set_data(path, b"new").await.unwrap();
@@ -177,7 +177,7 @@ async fn no_watch_on_a_follower_that_is_cut_off_fires() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_needs_the_leader_is_swallowed_and_holds_up_its_own_link_only() {
+async fn a_request_that_needs_the_leader_is_swallowed_and_blocks_only_its_own_link() {
     let (world, follower, dial) = world().await;
     let mut other = dial.peer(20_000).await;
     for request in [
@@ -200,7 +200,7 @@ async fn what_needs_the_leader_is_swallowed_and_holds_up_its_own_link_only() {
         assert_eq!(back.exists("/new", false).await, Err(Code::NO_NODE));
         other = dial.attach(&other.ticket()).await;
     }
-    assert_eq!(world.server.session_count(), 5, "none was closed");
+    assert_eq!(world.server.session_count(), 5, "a session was closed");
 }
 
 #[tokio::test(start_paused = true)]
@@ -213,37 +213,37 @@ async fn a_handshake_with_a_follower_that_is_cut_off_gets_no_answer() {
         let mut link = dial.link();
         assert!(timeout(Duration::from_secs(2), link.attach(&request)).await.is_err());
     }
-    assert!(old.is_closed().await, "its session was claimed by another link");
-    assert!(world.server.time_ms() < 5_000, "and not because the follower gave up");
+    assert!(old.is_closed().await, "its session was requested on another link");
+    assert!(world.server.time_ms() < 5_000, "the link was closed late, because the follower gave up");
     assert_eq!(world.server.sessions(), sessions);
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_has_seen_more_than_a_follower_that_is_cut_off_is_sent_away() {
+async fn a_client_that_has_seen_more_than_a_cut_off_follower_is_rejected() {
     let (world, follower, dial) = world().await;
     let mut peer = world.peer(20_000).await;
     follower.cut_off();
     peer.create("/a", CreateMode::Persistent).await.unwrap();
     assert!(!dial.link().attach(&peer.ticket()).await);
-    assert!(world.server.time_ms() < 5_000, "at once, not because the follower gave up");
+    assert!(world.server.time_ms() < 5_000, "the link was closed late, because the follower gave up");
     peer.exists("/a", false).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_leaves_a_follower_that_is_cut_off_without_its_noticing() {
+async fn a_session_moves_from_a_cut_off_follower_without_its_knowledge() {
     let (world, follower, dial) = world().await;
-    let mut left = dial.peer(TIMEOUT_MS).await;
-    left.create("/mine", CreateMode::Ephemeral).await.unwrap();
+    let mut old = dial.peer(TIMEOUT_MS).await;
+    old.create("/mine", CreateMode::Ephemeral).await.unwrap();
     follower.cut_off();
-    let mut moved = world.dial.attach(&left.ticket()).await;
+    let mut moved = world.dial.attach(&old.ticket()).await;
     moved.delete("/mine").await.unwrap();
-    left.exists("/mine", false).await.unwrap();
+    old.exists("/mine", false).await.unwrap();
     world.at(3_000).await;
     moved.call(Request::Ping).await.unwrap();
-    left.call(Request::Ping).await.unwrap();
+    old.call(Request::Ping).await.unwrap();
     follower.rejoin();
-    assert!(left.is_closed().await);
-    assert!(end_from(3_000).contains(&world.end_of(&moved).await), "what the old link says is not heard");
+    assert!(old.is_closed().await);
+    assert!(end_from(3_000).contains(&world.end_of(&moved).await), "the old link extended the session");
 }
 
 #[tokio::test(start_paused = true)]
@@ -268,7 +268,7 @@ async fn a_follower_gives_up_at_the_sync_limit_and_serves_again_when_it_rejoins(
     world.at(now + 19_000).await;
     back.call(Request::Ping).await.unwrap();
     world.at(now + 22_000).await;
-    back.exists("/mine", false).await.expect("what it relays is heard again");
+    back.exists("/mine", false).await.expect("relays of the follower extend the session again");
 }
 
 #[tokio::test(start_paused = true)]
@@ -358,7 +358,7 @@ async fn a_follower_listens_on_tcp_and_ends_when_it_is_stopped_dropped_or_its_se
 }
 
 #[test]
-fn a_follower_whose_runtime_is_gone_leaves_no_links() {
+fn a_follower_whose_runtime_was_dropped_leaves_no_links() {
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (near, far) = (runtime(), runtime());
     let server = near.block_on(Server::start()).unwrap();
@@ -376,7 +376,7 @@ fn a_follower_whose_runtime_is_gone_leaves_no_links() {
 }
 
 #[tokio::test]
-async fn a_followers_address_that_others_can_reach_has_to_be_permitted() {
+async fn a_remote_address_of_a_follower_has_to_be_permitted() {
     let server = Server::start().await.unwrap();
     let everywhere = "0.0.0.0:0".parse().unwrap();
     let refused = server.follower().bind(everywhere).start().await;

@@ -34,7 +34,7 @@ async fn an_unknown_operation_is_answered_as_unimplemented_and_ends_the_link() {
 }
 
 #[tokio::test]
-async fn a_body_that_cannot_be_read_is_answered_and_the_link_goes_on() {
+async fn a_malformed_body_is_answered_and_the_link_stays_open() {
     let server = Server::start().await.unwrap();
     let mut peer = Peer::open(&server).await;
     for (op, takes_a_zxid) in [(OpCode::Create, true), (OpCode::Multi, true), (OpCode::GetData, false)] {
@@ -48,7 +48,7 @@ async fn a_body_that_cannot_be_read_is_answered_and_the_link_goes_on() {
 }
 
 #[tokio::test]
-async fn bytes_after_a_request_are_not_looked_at() {
+async fn bytes_after_a_request_are_ignored() {
     let server = Server::start().await.unwrap();
     let mut peer = Peer::open(&server).await;
     peer.send_bytes(&frame(7, OpCode::Sync as i32, b"\0\0\0\x01/more")).await;
@@ -90,13 +90,13 @@ async fn garbage_ends_the_link_before_and_after_the_handshake() {
     }
 }
 
-/// A string as the wire has it, with any length in front.
+/// Encodes a string in the wire format, with any length prefix.
 fn text(length: i32, bytes: &[u8]) -> Vec<u8> {
     [&length.to_be_bytes(), bytes].concat()
 }
 
 fn create(path: &[u8], flags: i32) -> Vec<u8> {
-    let length = i32::try_from(path.len()).expect("it fits in a frame");
+    let length = i32::try_from(path.len()).expect("the path fits in a frame");
     let mut body = BytesMut::from(&text(length, path)[..]);
     body.put_i32(-1);
     body.put_i32(1);
@@ -105,12 +105,12 @@ fn create(path: &[u8], flags: i32) -> Vec<u8> {
     body.to_vec()
 }
 
-/// The header of an operation of a multi.
+/// Returns the header of an operation in a multi.
 fn inner(op: i32) -> Vec<u8> {
     [&op.to_be_bytes()[..], &[0], &(-1_i32).to_be_bytes()].concat()
 }
 
-/// Requests that no client should make, each with the code that answers it.
+/// Returns invalid requests, each with the code of its answer.
 fn bad_requests() -> Vec<(&'static str, OpCode, Vec<u8>, Code)> {
     let huge = i32::MAX;
     let watched = |length, path: &[u8]| [text(length, path), vec![1]].concat();
@@ -128,7 +128,7 @@ fn bad_requests() -> Vec<(&'static str, OpCode, Vec<u8>, Code)> {
         ("no path", OpCode::Create, create(b"", 0), Code::BAD_ARGUMENTS),
         ("a path that is not absolute", OpCode::Create, create(b"a", 0), Code::BAD_ARGUMENTS),
         ("flags of 99", OpCode::Create, create(b"/f", 99), Code::BAD_ARGUMENTS),
-        ("a time to live without one", OpCode::Create, create(b"/t", 5), Code::UNIMPLEMENTED),
+        ("a mode with a time to live but no time", OpCode::Create, create(b"/t", 5), Code::UNIMPLEMENTED),
         (
             "data of huge length",
             OpCode::SetData,
@@ -168,9 +168,9 @@ fn bad_requests() -> Vec<(&'static str, OpCode, Vec<u8>, Code)> {
             [inner(OpCode::Multi as i32), create_op].concat(),
             Code::MARSHALLING_ERROR,
         ),
-        ("a multi of the unknown", OpCode::Multi, inner(1_000), Code::MARSHALLING_ERROR),
+        ("a multi with an unknown operation", OpCode::Multi, inner(1_000), Code::MARSHALLING_ERROR),
         (
-            "a multi of nothing but headers",
+            "a multi that consists of headers only",
             OpCode::MultiRead,
             inner(OpCode::GetData as i32).repeat(50_000),
             Code::MARSHALLING_ERROR,
@@ -179,7 +179,7 @@ fn bad_requests() -> Vec<(&'static str, OpCode, Vec<u8>, Code)> {
 }
 
 #[tokio::test]
-async fn bad_requests_are_answered_and_neither_their_client_nor_others_are_worse_off() {
+async fn bad_requests_are_answered_and_affect_no_client() {
     let server = Server::start().await.unwrap();
     let (mut peer, mut bystander) = (Peer::open(&server).await, Peer::open(&server).await);
     for (name, op, body, expected) in bad_requests() {
@@ -205,7 +205,7 @@ async fn credentials_of_an_unknown_scheme_are_refused_and_close_the_link() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_cut_anywhere_harms_nobody() {
+async fn a_truncated_request_affects_no_other_client() {
     let server = Server::start().await.unwrap();
     let mut bystander = Peer::open(&server).await;
     let watches = Watches { data: vec!["/a".into()], exist: vec!["/b".into()], ..Watches::default() };
@@ -218,11 +218,11 @@ async fn a_request_that_is_cut_anywhere_harms_nobody() {
         let mut whole = BytesMut::new();
         RequestFrame { xid: 1, request }.encode(&mut whole);
         for length in 1..whole.len() {
-            // Announced in full, and cut off by the end of the link.
+            // A whole frame is announced, but the link ends before its end.
             let mut peer = Peer::open(&server).await;
             peer.send_bytes(&whole[..length]).await;
             drop(peer);
-            // A frame of its own, of which the rest is missing.
+            // A complete frame that contains only part of a request.
             let mut peer = Peer::open(&server).await;
             let mut short = BytesMut::new();
             write_frame(&mut short, |out| out.put_slice(&whole[4..length.max(4)]));
@@ -244,7 +244,7 @@ async fn odd_handshakes_open_a_session_or_end_the_link() {
         let peer = shake(fresh(timeout_ms)).await.unwrap();
         assert!((4_000..=40_000).contains(&peer.session.timeout_ms), "{timeout_ms}");
     }
-    // A client that has seen the future.
+    // A client that claims to have seen future transactions.
     assert!(shake(ConnectRequest { last_zxid_seen: i64::MAX, ..fresh(10_000) }).await.is_none());
     let wrong: [Bytes; 4] =
         [Bytes::new(), [0; 16].to_vec().into(), [1; 17].to_vec().into(), vec![0; 500_000].into()];
@@ -255,8 +255,8 @@ async fn odd_handshakes_open_a_session_or_end_the_link() {
         assert!(thief.is_closed().await);
     }
     for session_id in [1, -1, i64::MIN] {
-        let gone = shake(ConnectRequest { session_id, ..victim.ticket() }).await.unwrap();
-        assert_eq!(gone.session.session_id, 0);
+        let expired = shake(ConnectRequest { session_id, ..victim.ticket() }).await.unwrap();
+        assert_eq!(expired.session.session_id, 0);
     }
     for length in [-7, 17, i32::MAX] {
         let mut raw = Peer::raw(&server).await;
@@ -270,7 +270,7 @@ async fn odd_handshakes_open_a_session_or_end_the_link() {
         assert!(raw.is_closed().await, "a password of length {length}");
     }
     let session = victim.session.session_id;
-    assert!(server.session(session).is_some(), "nobody else can end it");
+    assert!(server.session(session).is_some(), "a client without the password ended the session");
 }
 
 #[tokio::test]
@@ -291,12 +291,12 @@ async fn a_four_letter_word_after_the_handshake_is_a_frame_that_is_too_long() {
     for word in [&b"srvr"[..], b"ruok", b"mntr"] {
         let mut peer = Peer::open(&server).await;
         peer.send_bytes(word).await;
-        assert!(peer.frame().await.is_none(), "no text is sent");
+        assert!(peer.frame().await.is_none(), "a text was sent");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_drips_its_bytes_is_closed_when_its_time_is_over() {
+async fn a_client_that_drips_its_bytes_is_closed_after_the_handshake_timeout() {
     let warnings = Warnings::watch();
     let world = World::new(Server::builder()).await;
     let mut before = world.link();
@@ -306,7 +306,7 @@ async fn a_client_that_drips_its_bytes_is_closed_when_its_time_is_over() {
     }
     assert!(before.is_closed().await);
     warnings.assert_about("handshake", 10_000);
-    // A session ends when no request of it is whole in time, and its link with it.
+    // A session ends if none of its requests is complete in time, and its link ends with it.
     let mut after = world.peer(4_000).await;
     let opened_ms = world.server.time_ms();
     let ping = frame(-2, OpCode::Ping as i32, b"");
@@ -319,7 +319,7 @@ async fn a_client_that_drips_its_bytes_is_closed_when_its_time_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ten_thousand_links_leave_room_for_those_who_work() {
+async fn ten_thousand_idle_links_leave_room_for_active_clients() {
     let world = World::new(Server::builder().limits(Limits::default().connections(1_000))).await;
     let mut bystander = world.peer(10_000).await;
     let mut links = Vec::new();
@@ -335,7 +335,7 @@ async fn ten_thousand_links_leave_room_for_those_who_work() {
 }
 
 #[tokio::test]
-async fn paths_that_are_long_or_deep_work_as_others_do() {
+async fn long_and_deep_paths_work() {
     let server = Server::start().await.unwrap();
     let mut peer = Peer::open(&server).await;
     let long = format!("/{}", "l".repeat(1 << 16));

@@ -1,6 +1,6 @@
-//! The file that keeps a server's state between a clean stop and the next start.
+//! The file that stores a server's state between a clean stop and the next start.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 use crate::support::{Peer, bounded, fresh};
 use docent_proto::{Acl, Code, ConnectRequest, Create, CreateMode, Permissions, Request, Response};
@@ -32,7 +32,7 @@ fn folder() -> (TempDir, PathBuf) {
     (folder, file)
 }
 
-/// Names in a folder.
+/// Returns the names of the files in a folder.
 fn names(folder: &TempDir) -> Vec<String> {
     let names = fs::read_dir(folder.path()).unwrap();
     names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
@@ -45,7 +45,7 @@ fn locked(path: &str) -> Request {
     Request::Create(Create { kind, path: path.into(), data: None, acl: vec![reader].into(), flags })
 }
 
-/// A file in which a server has left two nodes and the session that owns one of them.
+/// Creates a state file with two nodes and the session that owns one of them.
 async fn filled(file: &Path) -> ConnectRequest {
     let server = start(file).await;
     let mut peer = Peer::open(&server).await;
@@ -62,7 +62,7 @@ async fn a_clean_stop_keeps_nodes_lists_and_sessions_for_the_next_start() {
     let ticket = filled(&file).await;
     let server = start(&file).await;
     assert_eq!(server.nodes(), ["/locked", "/mine"]);
-    let mut peer = Peer::handshake(&server, &ticket).await.expect("it is the same session");
+    let mut peer = Peer::handshake(&server, &ticket).await.expect("the session is resumed");
     assert_eq!(peer.session.session_id, ticket.session_id);
     assert_eq!(peer.set_data("/locked", b"x").await, Err(Code::NO_AUTH));
     let Ok(Response::Data { data, stat }) = peer.get_data("/mine", false).await else { panic!() };
@@ -71,9 +71,9 @@ async fn a_clean_stop_keeps_nodes_lists_and_sessions_for_the_next_start() {
     assert!(peer.last_zxid > ticket.last_zxid_seen);
     let wrong = ConnectRequest { password: vec![0; 16].into(), ..ticket.clone() };
     let refused = Peer::handshake(&server, &wrong).await.unwrap();
-    assert_eq!(refused.session.session_id, 0, "the password is kept, too");
+    assert_eq!(refused.session.session_id, 0, "a wrong password was accepted");
     server.stop().await;
-    assert_eq!(names(&folder), ["state"], "nothing else is left behind");
+    assert_eq!(names(&folder), ["state"], "other files were left behind");
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
@@ -87,11 +87,11 @@ async fn without_a_clean_stop_nothing_since_the_start_is_kept_and_no_session() {
     let ticket = peer.ticket();
     drop(server);
     let server = start(&file).await;
-    assert_eq!(server.nodes(), ["/locked"], "the ephemeral node has gone with its session");
-    // The session could have seen what is lost: it must not be taken up as if nothing had happened.
-    let mut gone = Peer::raw(&server).await;
-    assert!(gone.attach(&ticket).await, "a client that saw more is told, not refused");
-    assert_eq!(gone.session.session_id, 0);
+    assert_eq!(server.nodes(), ["/locked"], "the ephemeral node must end with its session");
+    // The session may have seen changes that are lost, so it must not be resumed as if nothing had happened.
+    let mut expired = Peer::raw(&server).await;
+    assert!(expired.attach(&ticket).await, "the reply must be an expired session, not a refusal");
+    assert_eq!(expired.session.session_id, 0);
 }
 
 #[tokio::test]
@@ -105,7 +105,7 @@ async fn a_session_that_was_kept_has_its_full_timeout_after_the_start() {
     let info = server.session(ticket.session_id).unwrap();
     assert_eq!((info.timeout, info.attached), (Duration::from_secs(10), false));
     let (attached, zxid) = (Peer::handshake(&server, &ticket).await.unwrap(), server.zxid());
-    assert_eq!(attached.session.timeout_ms, 2_000, "the longest that this server grants");
+    assert_eq!(attached.session.timeout_ms, 2_000, "the maximum of this server is granted");
     let ended = async {
         while server.session(ticket.session_id).is_some() {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -117,7 +117,7 @@ async fn a_session_that_was_kept_has_its_full_timeout_after_the_start() {
 }
 
 #[tokio::test]
-async fn a_file_that_was_changed_at_any_byte_is_refused_and_left_alone() {
+async fn a_file_that_was_changed_at_any_byte_is_refused_and_kept() {
     let (folder, file) = folder();
     filled(&file).await;
     let whole = fs::read(&file).unwrap();
@@ -132,11 +132,11 @@ async fn a_file_that_was_changed_at_any_byte_is_refused_and_left_alone() {
             _ => false,
         };
         assert!(has_a_name, "byte {place}: {fault}");
-        assert!(fs::read(&file).unwrap() == damaged, "byte {place}: the file was touched");
+        assert!(fs::read(&file).unwrap() == damaged, "byte {place}: the file was changed");
     }
     assert_eq!(names(&folder), ["state"]);
     fs::write(&file, [&whole[..], b"x"].concat()).unwrap();
-    assert!(matches!(refusal(&file).await, KeepFault::Damaged), "a byte more");
+    assert!(matches!(refusal(&file).await, KeepFault::Damaged), "an additional byte was accepted");
     fs::write(&file, &whole).unwrap();
     assert_eq!(start(&file).await.nodes(), ["/locked", "/mine"]);
 }
@@ -156,7 +156,7 @@ async fn a_file_that_ends_too_early_is_refused_with_the_number_of_missing_bytes(
 }
 
 #[tokio::test]
-async fn what_is_no_such_file_is_refused_with_a_reason() {
+async fn a_file_of_another_format_is_refused_with_a_reason() {
     let (folder, file) = folder();
     fs::write(&file, "tickTime=2000\n").unwrap();
     assert!(matches!(refusal(&file).await, KeepFault::Unknown));
@@ -173,7 +173,7 @@ async fn what_is_no_such_file_is_refused_with_a_reason() {
 }
 
 #[tokio::test]
-async fn a_port_that_is_taken_leaves_the_file_alone() {
+async fn a_port_in_use_leaves_the_file_unchanged() {
     let (_folder, file) = folder();
     filled(&file).await;
     let (before, other) = (fs::read(&file).unwrap(), Server::start().await.unwrap());
@@ -183,7 +183,7 @@ async fn a_port_that_is_taken_leaves_the_file_alone() {
 }
 
 #[tokio::test]
-async fn a_file_that_cannot_be_written_at_the_stop_is_told() {
+async fn a_file_that_cannot_be_written_at_the_stop_is_reported() {
     let (folder, file) = folder();
     let server = start(&file).await;
     fs::remove_dir_all(folder.path()).unwrap();
@@ -192,7 +192,7 @@ async fn a_file_that_cannot_be_written_at_the_stop_is_told() {
 }
 
 #[tokio::test]
-async fn a_link_to_the_file_stays_one_and_others_may_not_read_it() {
+async fn a_link_to_the_file_stays_a_link_and_only_its_owner_may_read_it() {
     let (folder, file) = folder();
     let link = folder.path().join("link");
     fs::write(&file, "").unwrap();
@@ -200,7 +200,7 @@ async fn a_link_to_the_file_stays_one_and_others_may_not_read_it() {
     filled(&file).await;
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
     symlink(&file, &link).unwrap();
-    // Left of a server that was killed while it wrote; its links are not followed.
+    // Left behind by a server that was killed while it wrote. The symbolic link must not be followed.
     symlink(folder.path().join("elsewhere"), folder.path().join(".state.new")).unwrap();
     let server = start(&link).await;
     let mut peer = Peer::handshake(&server, &fresh(10_000)).await.unwrap();
@@ -219,7 +219,8 @@ async fn a_second_server_on_the_same_file_is_refused_until_the_first_has_stopped
     symlink(&file, &link).unwrap();
     let first = start(&file).await;
     let mut peer = Peer::open(&first).await;
-    // The first start replaced the file, and what the second one finds is another than the first one locked.
+    // The first start replaced the file, so the other servers open a different file than the first one
+    // locked.
     for other in [&file, &link, &folder.path().join(".").join("state")] {
         let fault = refusal(other).await;
         assert!(matches!(fault, KeepFault::InUse), "{other:?}: {fault}");
@@ -228,7 +229,7 @@ async fn a_second_server_on_the_same_file_is_refused_until_the_first_has_stopped
     first.try_stop().await.unwrap();
     let second = start(&file).await;
     assert_eq!(second.nodes(), ["/kept"]);
-    // Also without a clean stop.
+    // The same applies without a clean stop.
     drop(second);
     start(&file).await.stop().await;
 }

@@ -1,5 +1,5 @@
-//! A follower that is cut off and holds its clients' requests: the fate of these once it has found its leader
-//! again.
+//! A follower that is cut off and holds its clients' requests: what happens to the requests once the follower
+//! has rejoined.
 
 use crate::support::Peer;
 use crate::support::world::{Dial, World};
@@ -26,15 +26,15 @@ fn create(path: &str) -> Request {
     Request::Create(crate::support::node(path, CreateMode::Persistent))
 }
 
-/// Sends a request for the leader and waits until the follower holds it.
+/// Sends a request to the leader and waits until the follower holds it.
 async fn leave(follower: &Follower, peer: &mut Peer, request: Request) {
     let held = follower.held_count();
     peer.send(request).await;
     until_held(follower, held + 1).await;
 }
 
-/// Asks the follower for the session over a new link, which gets no answer, and gives that link up.
-async fn come_back(follower: &Follower, dial: &Dial, peer: &Peer) {
+/// Asks the follower for the session on a new link, gets no answer, and drops that link.
+async fn move_to_follower(follower: &Follower, dial: &Dial, peer: &Peer) {
     let held = follower.held_count();
     let mut link = dial.link();
     let ticket = peer.ticket();
@@ -54,7 +54,7 @@ async fn until_held(follower: &Follower, count: usize) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_held_write_is_applied_after_its_link_is_gone_and_was_looked_for_in_vain() {
+async fn a_held_write_is_applied_after_its_link_closed_and_a_read_did_not_find_it() {
     let (world, follower, dial) = world().await;
     let (mut writer, mut other) = (dial.peer(TIMEOUT_MS).await, world.peer(20_000).await);
     assert_eq!(other.exists("/late", true).await, Err(Code::NO_NODE));
@@ -69,7 +69,7 @@ async fn a_held_write_is_applied_after_its_link_is_gone_and_was_looked_for_in_va
 }
 
 #[tokio::test(start_paused = true)]
-async fn held_writes_of_all_links_are_applied_in_the_order_they_came() {
+async fn held_writes_of_all_links_are_applied_in_order_of_arrival() {
     let (world, follower, dial) = world().await;
     let (mut one, mut two) = (dial.peer(TIMEOUT_MS).await, dial.peer(TIMEOUT_MS).await);
     one.create("/line", CreateMode::Persistent).await.unwrap();
@@ -96,17 +96,17 @@ async fn a_held_write_of_a_session_that_moved_is_refused() {
     let zxid = world.server.zxid();
     follower.rejoin();
     assert_eq!(moved.exists("/late", false).await, Err(Code::NO_NODE));
-    assert_eq!(world.server.zxid(), zxid + 1, "an attempt takes up a number");
-    moved.create("/mine", CreateMode::Ephemeral).await.expect("the session is where it moved to");
+    assert_eq!(world.server.zxid(), zxid + 1, "a refused write uses up a number");
+    moved.create("/mine", CreateMode::Ephemeral).await.expect("the session continues on its new link");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_held_write_of_a_session_that_moved_is_applied_if_the_session_had_asked_for_the_follower_again() {
+async fn a_held_write_of_a_session_that_moved_is_applied_if_the_session_had_reconnected_to_the_follower() {
     let (world, follower, dial) = world().await;
     let mut writer = dial.peer(TIMEOUT_MS).await;
     follower.cut_off_holding();
     leave(&follower, &mut writer, create("/late")).await;
-    come_back(&follower, &dial, &writer).await;
+    move_to_follower(&follower, &dial, &writer).await;
     let mut moved = world.dial.attach(&writer.ticket()).await;
     moved.call(Request::Sync { path: "/".into() }).await.unwrap();
     assert_eq!(moved.exists("/late", true).await, Err(Code::NO_NODE));
@@ -119,7 +119,7 @@ async fn a_session_that_a_follower_took_late_loses_the_link_it_moved_to_with_its
     let (world, follower, dial) = world().await;
     let writer = dial.peer(TIMEOUT_MS).await;
     follower.cut_off_holding();
-    come_back(&follower, &dial, &writer).await;
+    move_to_follower(&follower, &dial, &writer).await;
     let mut moved = world.dial.attach(&writer.ticket()).await;
     follower.rejoin();
     moved.send(create("/refused")).await;
@@ -135,13 +135,13 @@ async fn a_link_of_a_follower_that_another_one_took_the_session_of_reads_on_unti
     let (_second, second) = world.follower(|builder| builder).await;
     let writer = dial.peer(TIMEOUT_MS).await;
     follower.cut_off_holding();
-    come_back(&follower, &dial, &writer).await;
+    move_to_follower(&follower, &dial, &writer).await;
     let mut moved = second.attach(&writer.ticket()).await;
     follower.rejoin();
     moved.exists("/", false).await.unwrap();
     moved.call(Request::Ping).await.unwrap();
     moved.send(Request::Multi(Vec::new())).await;
-    assert!(moved.reply().await.is_some(), "an empty multi looks at no session");
+    assert!(moved.reply().await.is_some(), "an empty multi is not checked against the session's owner");
     moved.send(Request::Sync { path: "/".into() }).await;
     assert!(moved.is_closed().await);
 }
@@ -152,7 +152,7 @@ async fn a_held_write_of_a_session_that_ended_is_not_applied() {
     let mut writer = dial.peer(TIMEOUT_MS).await;
     follower.cut_off_holding();
     leave(&follower, &mut writer, create("/late")).await;
-    come_back(&follower, &dial, &writer).await;
+    move_to_follower(&follower, &dial, &writer).await;
     assert!(world.server.expire(writer.session.session_id));
     follower.rejoin();
     assert!(world.server.nodes().is_empty());
@@ -160,7 +160,7 @@ async fn a_held_write_of_a_session_that_ended_is_not_applied() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_held_end_of_a_session_comes_true_also_after_that_moved() {
+async fn a_held_end_of_a_session_is_applied_even_after_the_session_moved() {
     let (world, follower, dial) = world().await;
     let mut closing = dial.peer(TIMEOUT_MS).await;
     follower.cut_off_holding();
@@ -172,7 +172,7 @@ async fn a_held_end_of_a_session_comes_true_also_after_that_moved() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_follower_holds_is_lost_when_it_gives_up() {
+async fn held_writes_are_lost_when_the_follower_gives_up() {
     let (world, follower, dial) = world().await;
     let mut writer = dial.peer(20_000).await;
     follower.cut_off_holding();
@@ -184,7 +184,7 @@ async fn what_a_follower_holds_is_lost_when_it_gives_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_held_write_is_made_by_whom_its_link_was_when_it_was_sent() {
+async fn a_held_write_has_the_identities_of_its_link_at_the_time_of_sending() {
     let (world, follower, dial) = world().await;
     let mut writer = dial.peer(TIMEOUT_MS).await;
     let auth = Request::Auth { scheme: "digest".into(), credentials: b"u:p".to_vec().into() };
@@ -205,7 +205,7 @@ async fn a_held_write_is_made_by_whom_its_link_was_when_it_was_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follower_that_holds_relays_late_which_sessions_it_heard_from() {
+async fn a_follower_that_holds_relays_its_live_sessions_late() {
     let (world, follower, dial) = world().await;
     let mut peer = dial.peer(TIMEOUT_MS).await;
     world.at(900).await;
@@ -214,7 +214,7 @@ async fn a_follower_that_holds_relays_late_which_sessions_it_heard_from() {
     peer.call(Request::Ping).await.unwrap();
     follower.rejoin();
     let ended = world.end_of(&peer).await;
-    assert!((7_000..7_200).contains(&ended), "heard of with the relay at 3 s, it ended at {ended} ms");
+    assert!((7_000..7_200).contains(&ended), "relayed at 3 s, the session ended at {ended} ms");
 }
 
 #[tokio::test(start_paused = true)]

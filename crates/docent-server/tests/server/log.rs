@@ -1,6 +1,6 @@
 //! The log: a subscriber that blocks must not stop the server.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 use crate::support::{Peer, fresh};
 use docent_proto::{ConnectRequest, CreateMode};
@@ -18,7 +18,7 @@ use tracing::{Dispatch, Event, Metadata, Subscriber};
 /// Maximum wait for a server that is not locked.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Subscriber that asks the server for its nodes during each event, from another thread.
+/// Subscriber that queries the server's nodes during each event, from another thread.
 #[derive(Clone, Default)]
 struct Curious {
     server: Arc<OnceLock<Arc<Server>>>,
@@ -54,9 +54,9 @@ impl Subscriber for Curious {
 }
 
 #[tokio::test]
-async fn the_server_answers_others_while_an_event_is_logged() {
-    // With a single subscriber, a thread that has none may turn an event off for all.
-    let _others = [(); 2].map(|()| Dispatch::new(Curious::default()));
+async fn the_server_answers_other_clients_while_an_event_is_logged() {
+    // If there were a single subscriber, a thread without one could disable an event for all threads.
+    let _other_clients = [(); 2].map(|()| Dispatch::new(Curious::default()));
     let curious = Curious::default();
     let _guard = set_default(curious.clone());
     let limits = Limits::default().nodes(0).frame_bytes(1_000).events_per_transaction(0);
@@ -65,11 +65,11 @@ async fn the_server_answers_others_while_an_event_is_logged() {
     assert!(curious.server.set(Arc::clone(&server)).is_ok());
 
     let mut peer = Peer::open(&server).await;
-    peer.create("/a", CreateMode::Persistent).await.expect_err("there may be no nodes");
+    peer.create("/a", CreateMode::Persistent).await.expect_err("no nodes are allowed");
     let mut watcher = Peer::open(&server).await;
     watcher.get_data("/", true).await.unwrap();
     peer.set_data("/", b"x").await.unwrap();
-    assert!(watcher.is_closed().await, "a transaction may have no events");
+    assert!(watcher.is_closed().await, "the limit on events did not close the link");
     let newer = ConnectRequest { last_zxid_seen: i64::MAX, ..fresh(10_000) };
     for refused in [newer, fresh(10_000)] {
         assert!(Peer::handshake(&server, &refused).await.is_none());
@@ -79,18 +79,18 @@ async fn the_server_answers_others_while_an_event_is_logged() {
         peer.send_bytes(&i32::to_be_bytes(length)).await;
         assert!(peer.is_closed().await);
     }
-    assert!(Peer::raw(&server).await.is_closed().await, "it sends no handshake");
+    assert!(Peer::raw(&server).await.is_closed().await, "a link without a handshake was not closed");
     assert_eq!(curious.locked.load(Ordering::SeqCst), 0, "events were logged while the server was locked");
     let answered = curious.answered.load(Ordering::SeqCst);
     assert!(answered >= 7, "{answered} events were logged");
 }
 
-/// Files that name a macro of `tracing`.
-fn files_that_log(folder: &Path, found: &mut Vec<PathBuf>) {
+/// Collects the files that use macros of `tracing`.
+fn logging_files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            files_that_log(&path, found);
+            logging_files(&path, found);
         } else if fs::read_to_string(&path).unwrap().contains("tracing::") {
             found.push(path);
         }
@@ -101,6 +101,6 @@ fn files_that_log(folder: &Path, found: &mut Vec<PathBuf>) {
 fn only_one_file_logs_so_that_nothing_is_logged_while_the_server_is_locked() {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut found = Vec::new();
-    files_that_log(&sources, &mut found);
+    logging_files(&sources, &mut found);
     assert_eq!(found, [sources.join("log.rs")]);
 }

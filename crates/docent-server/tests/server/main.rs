@@ -1,4 +1,4 @@
-//! The server, asked by a client that sends frames and looks at the replies.
+//! Tests of the server with a client that sends frames and checks the replies.
 
 mod basics;
 mod faults;

@@ -1,11 +1,11 @@
 //! The transaction in the header of an event.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 use crate::support::Peer;
 use docent_proto::{CreateMode, MultiOp, Request, Watches};
 use docent_server::Server;
 
-/// A client that watches two nodes, and one that changes them.
+/// Opens a client that watches two nodes, and a client that changes them.
 async fn watched(server: &Server) -> (Peer, Peer) {
     let (mut watcher, mut writer) = (Peer::open(server).await, Peer::open(server).await);
     for path in ["/a", "/b"] {
@@ -34,7 +34,7 @@ async fn the_events_of_one_transaction_have_its_number_as_in_3_9() {
 }
 
 #[tokio::test]
-async fn the_nodes_that_a_session_leaves_are_told_of_with_the_number_of_its_end() {
+async fn deletions_by_a_session_end_have_the_number_of_that_end() {
     let server = Server::builder().zxid_in_events(true).start().await.unwrap();
     let (mut leaving, mut watcher) = (Peer::open(&server).await, Peer::open(&server).await);
     leaving.create("/mine", CreateMode::Ephemeral).await.unwrap();
@@ -44,7 +44,7 @@ async fn the_nodes_that_a_session_leaves_are_told_of_with_the_number_of_its_end(
 }
 
 #[tokio::test]
-async fn an_event_has_no_number_as_in_3_8_nor_when_it_is_told_to_one_who_sets_watches_again() {
+async fn an_event_has_no_number_as_in_3_8_nor_when_a_rearmed_watch_reports_it() {
     let server = Server::start().await.unwrap();
     let (mut watcher, mut writer) = watched(&server).await;
     change_both(&mut writer).await;

@@ -1,6 +1,6 @@
-//! The server as a program: its start line, its signals, its exit codes, and what it keeps.
+//! The server as a program: its start line, its signals, its exit codes, and its state file.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 use crate::program::{Program, command, has_ended};
 use crate::support::Peer;
@@ -9,10 +9,10 @@ use std::fs;
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// Output of a program that ends by itself.
+/// Runs a program that ends on its own, and returns its output.
 fn output(args: &[&str]) -> Output {
     let mut child = command(args).spawn().unwrap();
-    assert!(has_ended(&mut child), "it serves");
+    assert!(has_ended(&mut child), "the program did not end");
     child.wait_with_output().unwrap()
 }
 
@@ -21,7 +21,7 @@ fn stderr(output: &Output) -> String {
 }
 
 #[tokio::test]
-async fn it_says_what_it_is_and_each_signal_stops_it_cleanly() {
+async fn the_server_prints_its_address_and_each_signal_stops_it_cleanly() {
     for signal in ["-TERM", "-INT", "-HUP"] {
         let program = Program::start(&[]);
         let version = env!("CARGO_PKG_VERSION");
@@ -36,54 +36,54 @@ async fn it_says_what_it_is_and_each_signal_stops_it_cleanly() {
         peer.create("/a", CreateMode::Persistent).await.unwrap();
         program.signal(signal);
         assert!(peer.is_closed().await);
-        let (code, said) = program.ended();
-        assert_eq!((code, &*said), (Some(0), "docent-server stopped: 1 nodes and 1 sessions are gone\n"));
+        let (code, output) = program.ended();
+        assert_eq!((code, &*output), (Some(0), "docent-server stopped: 1 nodes and 1 sessions discarded\n"));
     }
 }
 
 #[tokio::test]
-async fn a_clean_stop_is_kept_and_a_kill_loses_what_came_since() {
+async fn a_clean_stop_keeps_the_state_and_a_kill_loses_later_changes() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("state");
     let program = Program::keeping(&file);
-    let store = format!("in memory, kept in {file:?} at a clean stop (not durable)\n");
+    let store = format!("in memory, saved in {file:?} at a clean stop (not durable)\n");
     assert!(program.greeting.ends_with(&store), "{}", program.greeting);
     let mut peer = Peer::connect(&program.address).await;
     peer.create("/kept", CreateMode::Persistent).await.unwrap();
     peer.create("/mine", CreateMode::Ephemeral).await.unwrap();
     program.signal("-TERM");
-    let (code, said) = program.ended();
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("2 nodes and 1 sessions are kept in"), "{said}");
+    let (code, output) = program.ended();
+    assert_eq!(code, Some(0), "{output}");
+    assert!(output.contains("2 nodes and 1 sessions saved in"), "{output}");
 
     let program = Program::keeping(&file);
     let mut peer = program.resumed(&peer).await;
-    peer.set_data("/mine", b"x").await.expect("the session and its node are there");
+    peer.set_data("/mine", b"x").await.expect("the session and its node exist");
     peer.create("/lost", CreateMode::Persistent).await.unwrap();
     program.signal("-KILL");
     assert_eq!(program.ended().0, None);
 
     let program = Program::keeping(&file);
     assert_eq!(program.nodes().await, ["kept"]);
-    assert_eq!(program.resumed(&peer).await.session.session_id, 0, "its session has ended");
+    assert_eq!(program.resumed(&peer).await.session.session_id, 0, "the session must have ended");
 }
 
 #[test]
-fn a_port_that_is_taken_and_a_bad_file_are_told() {
+fn a_port_in_use_and_a_bad_file_are_reported() {
     let taken = Program::start(&[]);
     let port = taken.address.rsplit_once(':').unwrap().1;
     let refused = output(&["--port", port]);
     assert_eq!(refused.status.code(), Some(1));
     let text = format!("docent-server: start: cannot listen on 127.0.0.1:{port}: ");
     assert!(stderr(&refused).starts_with(&text), "{}", stderr(&refused));
-    assert!(refused.stdout.is_empty(), "it does not say that it serves");
+    assert!(refused.stdout.is_empty(), "a failed start printed the start line");
 
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("state");
     fs::write(&file, "tickTime=2000\n").unwrap();
     let refused = output(&["--port", "0", "--keep", file.to_str().unwrap()]);
     assert_eq!(refused.status.code(), Some(1));
-    let text = format!("docent-server: start: keep {file:?}: was not written by this server");
+    let text = format!("docent-server: start: keep {file:?}: the file was not written by this server");
     assert!(stderr(&refused).starts_with(&text), "{}", stderr(&refused));
     assert_eq!(fs::read_to_string(&file).unwrap(), "tickTime=2000\n");
 }
@@ -114,20 +114,20 @@ async fn a_second_signal_does_not_wait_and_leaves_a_whole_file() {
         peer.create(&path, CreateMode::Persistent).await.unwrap();
         peer.set_data(&path, &data).await.unwrap();
     }
-    // Both at once: to write so much takes longer.
+    // The signals follow each other immediately, and writing this much data takes longer.
     let both = format!("kill -TERM {0}; kill -INT {0}", program.child.id());
     assert!(Command::new("sh").args(["-c", &both]).status().unwrap().success());
-    let (code, said) = program.ended();
-    // They may be seen in either order.
+    let (code, output) = program.ended();
+    // The program may receive them in either order.
     assert!(matches!(code, Some(130 | 143)), "{code:?}");
-    assert_eq!(said, "docent-server: stopped at once, without a clean stop\n");
-    // The new file takes the place of the old one as a whole or not at all.
+    assert_eq!(output, "docent-server: stopped immediately by a second signal, without a clean stop\n");
+    // The new file replaces the old one as a whole or not at all.
     let count = Program::keeping(&file).nodes().await.len();
     assert!(count == 0 || count == 64, "{count}");
 }
 
 #[tokio::test]
-async fn each_signal_that_ends_it_keeps_the_state() {
+async fn each_signal_that_stops_the_server_keeps_the_state() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("state");
     for (count, signal) in (1..).zip(["-TERM", "-INT", "-HUP"]) {
@@ -135,19 +135,19 @@ async fn each_signal_that_ends_it_keeps_the_state() {
         let mut peer = Peer::connect(&program.address).await;
         peer.create(&format!("/{count}"), CreateMode::Persistent).await.unwrap();
         program.signal(signal);
-        let (code, said) = program.ended();
-        assert_eq!(code, Some(0), "{said}");
-        assert!(said.contains(&format!("{count} nodes and {count} sessions are kept in")), "{said}");
+        let (code, output) = program.ended();
+        assert_eq!(code, Some(0), "{output}");
+        assert!(output.contains(&format!("{count} nodes and {count} sessions saved in")), "{output}");
     }
 }
 
 #[tokio::test]
-async fn a_hangup_that_is_ignored_from_the_start_does_not_end_it() {
+async fn a_hangup_that_is_ignored_from_the_start_does_not_stop_the_server() {
     let mut nohup = Command::new("env");
     nohup.args(["--ignore-signal=HUP", env!("CARGO_BIN_EXE_docent-server"), "--port", "0"]);
     let program = Program::of(nohup.stdin(Stdio::null()).stdout(Stdio::piped()));
     program.signal("-HUP");
-    Peer::connect(&program.address).await.call(Request::Ping).await.expect("it serves");
+    Peer::connect(&program.address).await.call(Request::Ping).await.expect("the program still serves");
     program.signal("-TERM");
     assert_eq!(program.ended().0, Some(0));
 }
@@ -161,7 +161,7 @@ async fn a_file_that_another_server_uses_is_refused_by_its_name() {
     let refused = output(&["--port", "0", "--keep", file.to_str().unwrap()]);
     assert_eq!(refused.status.code(), Some(1));
     let text = format!(
-        "docent-server: start: keep {file:?}: is in use by another server; each server needs its own file\n"
+        "docent-server: start: keep {file:?}: the file is in use by another server; each server needs its own file\n"
     );
     assert_eq!(stderr(&refused), text);
     first.signal("-KILL");

@@ -1,6 +1,6 @@
 //! A server that runs as a program.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 use crate::support::Peer;
 use docent_proto::{Request, Response};
@@ -14,17 +14,17 @@ use tokio::net::TcpStream;
 /// Maximum wait for a program to end.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The program with these arguments. Signals have their default effect, even if the tests were started with
-/// some of them ignored.
+/// Returns the program with these arguments. Signals have their default effect, even if the tests were
+/// started with some of them ignored.
 pub(crate) fn command(args: &[&str]) -> Command {
     let mut command = Command::new("env");
     command.args(["--default-signal", env!("CARGO_BIN_EXE_docent-server")]).args(args).stdin(Stdio::null());
-    // What is logged depends on the machine, such as on the files that a process may open.
+    // The log depends on the machine, for example on the number of files that a process may open.
     command.env("RUST_LOG", "error").stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
-/// A program that serves. On drop it is killed.
+/// A running server program, which is killed when this value is dropped.
 pub(crate) struct Program {
     pub(crate) child: Child,
     stdout: Option<BufReader<ChildStdout>>,
@@ -43,7 +43,7 @@ impl Program {
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut greeting = String::new();
         stdout.read_line(&mut greeting).unwrap();
-        let rest = greeting.split_once(" on ").expect("it says where it listens").1;
+        let rest = greeting.split_once(" on ").expect("the start line contains the address").1;
         let address = rest.split_once(',').unwrap().0.to_owned();
         Self { child, stdout: Some(stdout), greeting, address }
     }
@@ -54,8 +54,8 @@ impl Program {
         let mut program = Self { child, stdout: None, greeting: String::new(), address };
         let deadline = Instant::now() + PATIENCE;
         while TcpStream::connect(&program.address).await.is_err() {
-            assert_eq!(program.child.try_wait().unwrap(), None, "it ended before it listened");
-            assert!(Instant::now() < deadline, "it does not listen");
+            assert_eq!(program.child.try_wait().unwrap(), None, "the program ended before it listened");
+            assert!(Instant::now() < deadline, "the program does not listen");
             sleep(Duration::from_millis(1));
         }
         program
@@ -70,24 +70,24 @@ impl Program {
         assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
     }
 
-    /// The exit code, `None` if a signal ended it, and the output that was not read before.
+    /// Waits for the end. Returns the exit code, `None` if a signal ended the program, and the unread output.
     pub(crate) fn ended(mut self) -> (Option<i32>, String) {
-        assert!(has_ended(&mut self.child), "it does not end");
+        assert!(has_ended(&mut self.child), "the program does not end");
         let status = self.child.wait().unwrap();
-        let mut said = String::new();
+        let mut output = String::new();
         if let Some(mut stdout) = self.stdout.take() {
-            stdout.read_to_string(&mut said).unwrap();
+            stdout.read_to_string(&mut output).unwrap();
         }
         if let Some(mut stderr) = self.child.stderr.take() {
-            stderr.read_to_string(&mut said).unwrap();
+            stderr.read_to_string(&mut output).unwrap();
         }
-        (status.code(), said)
+        (status.code(), output)
     }
 
-    /// A client with the session of another one, which the server may have forgotten.
+    /// Resumes the session of another client, which the server may have discarded.
     pub(crate) async fn resumed(&self, of: &Peer) -> Peer {
         let mut peer = Peer::over(TcpStream::connect(&self.address).await.unwrap());
-        assert!(peer.attach(&of.ticket()).await, "it is told, not refused");
+        assert!(peer.attach(&of.ticket()).await, "the server answers the handshake");
         peer
     }
 
@@ -101,7 +101,7 @@ impl Program {
     }
 }
 
-/// Waits for the end of a process. One that does not end is killed.
+/// Waits for the end of a process, and kills the process if it does not end in time.
 pub(crate) fn has_ended(child: &mut Child) -> bool {
     let deadline = Instant::now() + PATIENCE;
     while child.try_wait().unwrap().is_none() {

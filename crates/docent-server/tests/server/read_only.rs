@@ -1,9 +1,9 @@
-//! A server that is read-only, as one that has lost its quorum.
+//! A read-only server, which emulates one that has lost its quorum.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 use crate::support::world::World;
-use crate::support::{Peer, ask, fresh, node};
+use crate::support::{Peer, four_letter_word, fresh, node};
 use docent_proto::{Acl, Code, ConnectRequest, CreateMode, EventKind, MultiOp, Request, Response};
 use docent_server::Server;
 use std::time::Duration;
@@ -13,11 +13,11 @@ fn read_only(timeout_ms: i32) -> ConnectRequest {
 }
 
 #[tokio::test]
-async fn only_clients_that_ask_for_it_are_served_and_told() {
+async fn only_clients_that_allow_read_only_are_served() {
     let server = Server::start().await.unwrap();
     let mut before = Peer::open(&server).await;
     let asked = Peer::handshake(&server, &read_only(10_000)).await.unwrap();
-    assert_eq!(asked.session.read_only, Some(false), "the server is none yet");
+    assert_eq!(asked.session.read_only, Some(false), "the server is not read-only yet");
     server.set_read_only(true);
     assert!(before.is_closed().await);
     for read_only in [None, Some(false)] {
@@ -26,15 +26,15 @@ async fn only_clients_that_ask_for_it_are_served_and_told() {
     }
     let peer = Peer::handshake(&server, &read_only(10_000)).await.unwrap();
     assert_eq!(peer.session.read_only, Some(true));
-    // Sessions of before belong to the ensemble.
+    // Sessions opened before the mode belong to the ensemble.
     let of_before = ConnectRequest { read_only: Some(true), ..before.ticket() };
     assert!(Peer::handshake(&server, &of_before).await.is_none());
     assert!(server.session(before.session.session_id).is_some());
-    assert_eq!(ask(server.connect_string(), "isro").await, "ro");
-    assert!(ask(server.connect_string(), "srvr").await.contains("Mode: read-only\n"));
+    assert_eq!(four_letter_word(server.connect_string(), "isro").await, "ro");
+    assert!(four_letter_word(server.connect_string(), "srvr").await.contains("Mode: read-only\n"));
     server.set_read_only(false);
-    assert_eq!(ask(server.connect_string(), "isro").await, "rw");
-    before.reattach(&server).await.create("/a", CreateMode::Ephemeral).await.expect("it is back");
+    assert_eq!(four_letter_word(server.connect_string(), "isro").await, "rw");
+    before.reattach(&server).await.create("/a", CreateMode::Ephemeral).await.expect("the session continues");
 }
 
 #[tokio::test]
@@ -65,13 +65,13 @@ async fn writes_and_syncs_are_refused_and_reads_answered() {
     peer.exists("/b", true).await.unwrap_err();
     assert_eq!(peer.call(Request::CloseSession).await, Ok(Response::Empty));
     assert!(peer.is_closed().await);
-    assert_eq!(server.zxid(), zxid, "no transaction was made");
+    assert_eq!(server.zxid(), zxid, "a refused write used up a number");
     server.set_read_only(false);
     assert_eq!(server.nodes(), ["/a"]);
 }
 
 #[tokio::test]
-async fn a_watch_is_told_of_nothing_and_gone_with_the_mode() {
+async fn a_watch_reports_nothing_and_is_removed_with_the_mode() {
     let server = Server::start().await.unwrap();
     server.set_read_only(true);
     let mut peer = Peer::handshake(&server, &read_only(10_000)).await.unwrap();
@@ -80,8 +80,8 @@ async fn a_watch_is_told_of_nothing_and_gone_with_the_mode() {
     server.set_read_only(false);
     assert!(peer.is_closed().await);
     assert_eq!((server.watch_count(), server.session_count()), (0, 0));
-    let gone = peer.reattach(&server).await;
-    assert_eq!(gone.session.session_id, 0, "its session was known to the read-only server alone");
+    let expired = peer.reattach(&server).await;
+    assert_eq!(expired.session.session_id, 0, "the local session must end with the mode");
     let mut peer = Peer::open(&server).await;
     peer.exists("/b", true).await.unwrap_err();
     peer.create("/b", CreateMode::Persistent).await.unwrap();
@@ -97,17 +97,17 @@ async fn sessions_of_before_do_not_expire_meanwhile_and_those_of_the_mode_do() {
     let local = world.dial.attach(&read_only(4_000)).await;
     let id = local.session.session_id;
     let again = world.dial.attach(&ConnectRequest { read_only: Some(true), ..local.ticket() }).await;
-    assert_eq!(again.session.session_id, id, "it can move to another link");
+    assert_eq!(again.session.session_id, id, "a local session can move to another link");
     assert!(world.end_of(&local).await <= 8_000);
     world.at(3_600_000).await;
     assert_eq!(world.server.sessions(), [before.session.session_id]);
     world.server.set_read_only(false);
     let ended = world.end_of(&before).await;
-    assert!((3_604_000..=3_608_000).contains(&ended), "{ended}: a full timeout from the end of the mode");
+    assert!((3_604_000..=3_608_000).contains(&ended), "{ended}: the mode must end with a full timeout");
 }
 
 #[tokio::test(start_paused = true)]
-async fn followers_serve_nobody_meanwhile() {
+async fn followers_serve_no_client_meanwhile() {
     let world = World::new(Server::builder()).await;
     let (_follower, dial) = world.follower(|builder| builder).await;
     let mut peer = dial.peer(10_000).await;
@@ -120,7 +120,7 @@ async fn followers_serve_nobody_meanwhile() {
 }
 
 #[tokio::test]
-async fn what_is_kept_of_a_read_only_server_has_no_session_of_the_mode() {
+async fn the_saved_state_of_a_read_only_server_has_no_session_of_the_mode() {
     let folder = tempfile::TempDir::new().unwrap();
     let file = folder.path().join("state");
     let server = Server::builder().keep(&file).start().await.unwrap();

@@ -1,6 +1,6 @@
-//! Servers that take the place of others on the same port.
+//! Servers that replace other servers on the same port.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 use crate::support::{Peer, fresh, kept_port};
 use docent_proto::{ConnectRequest, CreateMode, Response};
@@ -11,7 +11,7 @@ async fn start(builder: Builder, address: SocketAddr) -> Server {
     builder.bind(address).start().await.unwrap()
 }
 
-/// Two servers, one after the other, and the request of a client that was on the first.
+/// Replaces a server, and returns the new one with the handshake of a client that used the old one.
 async fn moved(builder: Builder) -> (Server, ConnectRequest) {
     let (_port, address) = kept_port();
     let old = start(builder.clone(), address).await;
@@ -30,14 +30,14 @@ async fn moved(builder: Builder) -> (Server, ConnectRequest) {
 }
 
 #[tokio::test]
-async fn a_client_of_the_server_before_is_told_that_its_session_is_gone() {
+async fn a_client_of_the_previous_server_learns_that_its_session_expired() {
     let (server, request) = moved(Server::builder()).await;
-    let mut gone = Peer::raw(&server).await;
-    assert!(gone.attach(&request).await, "it is told, not refused");
-    assert_eq!(gone.session.session_id, 0);
-    let anew = ConnectRequest { last_zxid_seen: request.last_zxid_seen, ..fresh(10_000) };
-    let mut peer = Peer::handshake(&server, &anew).await.expect("a new session is granted");
-    assert!(peer.session.session_id > request.session_id, "ids of sessions are never used again");
+    let mut expired = Peer::raw(&server).await;
+    assert!(expired.attach(&request).await, "the reply must be an expired session, not a refusal");
+    assert_eq!(expired.session.session_id, 0);
+    let new_session = ConnectRequest { last_zxid_seen: request.last_zxid_seen, ..fresh(10_000) };
+    let mut peer = Peer::handshake(&server, &new_session).await.expect("a new session is granted");
+    assert!(peer.session.session_id > request.session_id, "session ids must not be reused");
     peer.create("/a", CreateMode::Persistent).await.unwrap();
     assert!(peer.last_zxid > request.last_zxid_seen);
 }

@@ -1,4 +1,4 @@
-//! Sessions: opened, kept, moved and ended.
+//! Sessions that are opened, resumed, moved and ended.
 
 use crate::support::{Peer, fresh, kept_port};
 use bytes::Bytes;
@@ -9,9 +9,11 @@ use std::time::Duration;
 #[tokio::test]
 async fn a_timeout_is_granted_within_two_and_twenty_ticks() {
     let server = Server::builder().tick(Duration::from_secs(1)).start().await.unwrap();
-    for (asked, granted) in [(-1, 2_000), (0, 2_000), (2_001, 2_001), (20_000, 20_000), (i32::MAX, 20_000)] {
-        let peer = Peer::handshake(&server, &fresh(asked)).await.unwrap();
-        assert_eq!(peer.session.timeout_ms, granted, "asked for {asked}");
+    for (requested, granted) in
+        [(-1, 2_000), (0, 2_000), (2_001, 2_001), (20_000, 20_000), (i32::MAX, 20_000)]
+    {
+        let peer = Peer::handshake(&server, &fresh(requested)).await.unwrap();
+        assert_eq!(peer.session.timeout_ms, granted, "asked for {requested}");
     }
 }
 
@@ -41,12 +43,12 @@ async fn a_session_moves_to_a_new_link_and_its_old_one_is_closed() {
     let mut new = old.reattach(&server).await;
     assert_eq!(new.session, old.session);
     assert!(old.is_closed().await);
-    assert_eq!(server.watch_count(), 0, "watches are the link's");
+    assert_eq!(server.watch_count(), 0, "watches end with their link");
     new.exists("/mine", false).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_wrong_password_or_id_is_told_that_the_session_is_gone() {
+async fn a_wrong_password_or_id_is_answered_as_an_expired_session() {
     let server = Server::start().await.unwrap();
     let peer = Peer::open(&server).await;
     let mut wrong_password = peer.ticket();
@@ -63,7 +65,7 @@ async fn a_wrong_password_or_id_is_told_that_the_session_is_gone() {
 }
 
 #[tokio::test]
-async fn a_client_that_saw_newer_transactions_is_refused_without_a_word() {
+async fn a_client_that_saw_newer_transactions_is_refused_without_a_reply() {
     let server = Server::start().await.unwrap();
     let mut peer = Peer::open(&server).await;
     let mut ahead = fresh(10_000);
@@ -97,17 +99,17 @@ async fn expiring_a_session_deletes_its_nodes_in_one_transaction_and_closes_its_
 }
 
 #[tokio::test]
-async fn a_link_that_its_client_closes_is_gone() {
+async fn a_link_that_its_client_closes_is_removed() {
     let server = Server::start().await.unwrap();
     let peer = Peer::open(&server).await;
     let session = peer.session.session_id;
     drop(peer);
-    let gone = async {
+    let removed = async {
         while server.connection_count() > 0 {
             tokio::task::yield_now().await;
         }
     };
-    crate::support::bounded(gone).await;
+    crate::support::bounded(removed).await;
     assert!(!server.session(session).unwrap().attached);
 }
 
@@ -154,7 +156,7 @@ async fn stopping_and_dropping_a_server_close_its_links_and_free_its_port() {
 }
 
 #[tokio::test]
-async fn an_address_that_others_can_reach_has_to_be_permitted() {
+async fn a_remote_address_has_to_be_permitted() {
     let everywhere = "0.0.0.0:0".parse().unwrap();
     let refused = Server::builder().bind(everywhere).start().await;
     assert!(matches!(refused, Err(StartError::NotLoopback(address)) if address == everywhere));
@@ -163,14 +165,14 @@ async fn an_address_that_others_can_reach_has_to_be_permitted() {
 }
 
 #[tokio::test]
-async fn a_port_that_is_taken_is_an_error_that_names_it() {
+async fn a_port_in_use_is_an_error_that_names_it() {
     let server = Server::start().await.unwrap();
     let error = Server::builder().port(server.local_addr().port()).start().await.unwrap_err();
     assert!(error.to_string().contains(server.connect_string()), "{error}");
 }
 
 #[tokio::test]
-async fn digest_credentials_open_what_was_closed_to_others() {
+async fn digest_credentials_grant_access_to_protected_nodes() {
     let server = Server::start().await.unwrap();
     let (mut owner, mut other) = (Peer::open(&server).await, Peer::open(&server).await);
     let auth =

@@ -1,7 +1,7 @@
-//! Standard streams that cannot be written to, or that no process reads: they neither stop nor delay the
+//! Standard streams that cannot be written to, or that no process reads. They must neither stop nor delay the
 //! server.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 use crate::program::{Program, command};
 use crate::support::{Peer, fresh, kept_port, node};
@@ -12,19 +12,19 @@ use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
 use std::process::{Command, Stdio};
 use tokio::net::TcpStream;
 
-/// A pipe without a reader.
+/// Returns a pipe without a reader.
 fn closed() -> PipeWriter {
     let (reader, writer) = pipe().unwrap();
     drop(reader);
     writer
 }
 
-/// A file system without space.
+/// Returns a file on a file system without space.
 fn no_space() -> File {
     File::options().write(true).open("/dev/full").unwrap()
 }
 
-/// A pipe that is full, and its reader.
+/// Returns a pipe that is full, and its reader.
 fn full() -> (PipeWriter, PipeReader) {
     let (reader, mut writer) = pipe().unwrap();
     ioctl_fionbio(&writer, true).unwrap();
@@ -33,21 +33,21 @@ fn full() -> (PipeWriter, PipeReader) {
     (writer, reader)
 }
 
-/// The program, with every event in its log.
+/// Returns the program with all events logged.
 fn verbose() -> Command {
     let mut command = command(&["--port", "0"]);
     command.env("RUST_LOG", "debug");
     command
 }
 
-/// Sends a frame that is too long; the server closes the link and logs why.
+/// Sends a frame that is too long. The server closes the link and logs the reason.
 async fn refused(address: &str) {
     let mut peer = Peer::over(TcpStream::connect(address).await.unwrap());
     peer.send_bytes(&i32::MAX.to_be_bytes()).await;
     assert!(peer.is_closed().await);
 }
 
-/// Checks that a server serves, and that it answers an error with an error.
+/// Asserts that a server serves, and that it answers an invalid request with an error.
 async fn assert_serves(address: &str) {
     let mut peer = Peer::connect(address).await;
     peer.create("/a", CreateMode::Persistent).await.expect("the path is free");
@@ -63,8 +63,8 @@ async fn assert_serves(address: &str) {
 
 fn assert_ends(program: Program) {
     program.signal("-TERM");
-    let (code, said) = program.ended();
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = program.ended();
+    assert_eq!(code, Some(0), "{output}");
 }
 
 #[tokio::test]
@@ -83,7 +83,7 @@ async fn a_full_pipe_as_standard_error_hangs_no_client_and_loses_only_lines() {
     let program = Program::of(verbose().stderr(writer));
     refused(&program.address).await;
     assert_serves(&program.address).await;
-    // More than the program keeps for a reader that comes back.
+    // These are more lines than the program queues for a reader that comes back.
     for _ in 0..10_000 {
         refused(&program.address).await;
     }
@@ -94,7 +94,7 @@ async fn a_full_pipe_as_standard_error_hangs_no_client_and_loses_only_lines() {
         let count = reader.read(&mut read).unwrap();
         lines.push_str(std::str::from_utf8(&read[..count]).unwrap());
     }
-    assert!(lines.contains("refused: over a limit"), "{lines}");
+    assert!(lines.contains("client exceeded a limit"), "{lines}");
     assert_ends(program);
 }
 
@@ -125,7 +125,7 @@ fn arguments(command: &Command) -> Vec<std::ffi::OsString> {
     [program].into_iter().chain(command.get_args().map(Into::into)).collect()
 }
 
-/// The program under a limit of open files, which it warns of at its start.
+/// Returns the program with a limit on open files, of which it warns when it starts.
 fn with_few_files(files: u32, args: &[&str]) -> Command {
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("ulimit -n {files}; exec \"$@\""), "sh"]).args(arguments(&command(args)));
@@ -164,10 +164,10 @@ async fn a_server_without_file_descriptors_accepts_again_when_some_are_free() {
         let mut command = with_few_files(40, &["--port", "0"]);
         let program = Program::of(command.stderr(stderr));
         let mut attached = Vec::new();
-        // Links with sessions make no room for others. Those that find none wait in the backlog.
+        // Links with sessions are not closed to make room. Further links wait in the backlog.
         while let Some(peer) = attach_in_time(&program.address).await {
             attached.push(peer);
-            assert!(attached.len() < 40, "it has fewer descriptors");
+            assert!(attached.len() < 40, "the program has more descriptors than the limit");
         }
         drop(attached);
         assert_serves(&program.address).await;
@@ -175,7 +175,7 @@ async fn a_server_without_file_descriptors_accepts_again_when_some_are_free() {
     }
 }
 
-/// A client with a session; `None` when the server does not answer soon.
+/// Opens a client with a session; `None` if the server does not answer soon.
 async fn attach_in_time(address: &str) -> Option<Peer> {
     let mut peer = Peer::over(TcpStream::connect(address).await.unwrap());
     let answered = tokio::time::timeout(std::time::Duration::from_secs(1), peer.attach(&fresh(10_000))).await;

@@ -1,4 +1,4 @@
-//! Timeouts and ticks, on a clock that takes no time.
+//! Timeouts and ticks, on a paused clock.
 
 use crate::support::node;
 use crate::support::world::World;
@@ -7,7 +7,7 @@ use docent_server::{Limits, Server, TransactionKind};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// Waits for the session to end and tells how long that took.
+/// Waits for the session to end, and returns how long that took.
 async fn end_of(server: &Server, session: i64) -> Duration {
     let start = Instant::now();
     while server.session(session).is_some() {
@@ -49,11 +49,11 @@ async fn no_session_expires_while_the_server_does_not_listen() {
     assert_eq!(world.server.session_count(), 1);
     world.server.listen_again().await.unwrap();
     let took = end_of(&world.server, peer.session.session_id).await;
-    assert!(took > Duration::from_secs(4), "a full timeout from the return: {took:?}");
+    assert!(took > Duration::from_secs(4), "the session must get a full timeout after the restart: {took:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_container_goes_some_time_after_its_last_child() {
+async fn a_container_is_deleted_some_time_after_its_last_child() {
     let world = World::new(Server::builder().container_check(Duration::from_secs(5))).await;
     let mut peer = world.peer(40_000).await;
     for path in ["/never-used", "/used"] {
@@ -71,7 +71,7 @@ async fn a_container_goes_some_time_after_its_last_child() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_with_a_time_to_live_goes_when_nobody_has_set_it_for_so_long() {
+async fn a_node_with_a_time_to_live_is_deleted_if_it_is_not_set_in_time() {
     let builder = Server::builder().ttl_nodes(true).container_check(Duration::from_secs(5)).journal(true);
     let world = World::new(builder).await;
     let mut peer = world.peer(40_000).await;
@@ -89,7 +89,7 @@ async fn a_node_with_a_time_to_live_goes_when_nobody_has_set_it_for_so_long() {
     sleep(Duration::from_secs(2)).await;
     assert_eq!(world.server.nodes(), ["/parent", "/parent/child", "/set"]);
     assert_eq!(peer.event().await, WatchEvent { kind: EventKind::Deleted, path: "/alone".into() });
-    let last = world.server.journal().pop().expect("the deletion");
+    let last = world.server.journal().pop().expect("the journal contains the deletion");
     assert_eq!((last.kind, last.path.as_str(), last.session), (TransactionKind::Deleted, "/alone", 0));
     peer.delete("/parent/child").await.unwrap();
     sleep(Duration::from_secs(5)).await;
@@ -116,6 +116,6 @@ async fn a_session_lives_by_the_smaller_timeout_it_is_granted_when_it_is_attache
     assert_eq!(world.server.session(peer.session.session_id).unwrap().timeout.as_secs(), 6);
     world.at(5_000).await;
     back.call(Request::Ping).await.unwrap();
-    // Touched at 5 s for 6 s: until the end of the tick from 10 to 12 s.
+    // Touched at 5 s with a timeout of 6 s, the session lives until the end of the tick from 10 to 12 s.
     assert!((12_000..12_003).contains(&world.end_of(&back).await));
 }

@@ -1,8 +1,9 @@
-//! Clients that ask for as much as they can get, one kind after the other, beside one that works: it waits
-//! for no answer long, and the process needs no more memory than [`Limits::memory`] says.
+//! Clients that request as much as they can get, one kind of attack after the other, beside a client that
+//! works. The working client never waits long, and the process needs no more memory than [`Limits::memory`]
+//! returns.
 
 #[path = "../server/support/mod.rs"]
-#[expect(dead_code, reason = "an attacker needs a part of it")]
+#[expect(dead_code, reason = "an attacker uses only a part of it")]
 mod support;
 
 mod readers;
@@ -17,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-use support::{Peer, fresh, node, try_ask};
+use support::{Peer, fresh, node, try_four_letter_word};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
@@ -26,10 +27,10 @@ use tokio::task::JoinSet;
 
 const MIB: usize = 1 << 20;
 
-/// Open files that the process asks for, more than any test here needs.
+/// Number of open files that the process requests, more than any test in this file needs.
 const OPEN_FILES: u64 = 4_096;
 
-/// Held by one test at a time: each looks at the memory of the whole process.
+/// Held by one test at a time, because each test measures the memory of the whole process.
 static TURN: Mutex<()> = Mutex::const_new(());
 
 fn limits() -> Limits {
@@ -51,23 +52,28 @@ fn limits() -> Limits {
         .handshake(Duration::from_secs(2))
 }
 
-/// Bytes of memory that the process has now.
+/// Returns the bytes of memory that the process occupies now.
 fn resident() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").expect("the system tells of its processes");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it tells the memory");
-    let kib = line.trim().trim_end_matches(" kB").parse::<u64>().expect("it is a number");
+    let status =
+        fs::read_to_string("/proc/self/status").expect("the system has a status file for each process");
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .expect("the status contains the resident memory");
+    let kib = line.trim().trim_end_matches(" kB").parse::<u64>().expect("the resident memory is a number");
     kib << 10
 }
 
-/// Lets the process have a socket for each client and for each connection of the server: a process may often
-/// have 1,024 open files unless it asks for more.
+/// Raises the limit on open files, so that the process can have a socket for each client and for each
+/// connection of the server. The default limit is often 1,024.
 fn allow_many_sockets() {
     let allowed = getrlimit(Resource::Nofile);
     let current = Some(allowed.maximum.map_or(OPEN_FILES, |most| most.min(OPEN_FILES)));
-    setrlimit(Resource::Nofile, Rlimit { current, ..allowed }).expect("less than the system allows");
+    setrlimit(Resource::Nofile, Rlimit { current, ..allowed })
+        .expect("the new limit is within the system's maximum");
 }
 
-/// Looks at the process's memory until it is dropped, and keeps the most it saw.
+/// Measures the memory of the process until it is dropped, and keeps the maximum.
 struct Memory {
     most: Arc<AtomicU64>,
     ended: Arc<AtomicBool>,
@@ -93,7 +99,7 @@ impl Drop for Memory {
     }
 }
 
-/// Client that reads, writes and pings until it is told to stop. Returns how long each answer took.
+/// Runs a client that reads, writes and pings until `stop` is set. Returns how long each answer took.
 async fn bystander(mut peer: Peer, stop: Arc<AtomicBool>) -> Vec<Duration> {
     let mut times = Vec::new();
     while !stop.load(Ordering::Relaxed) || times.len() < 300 {
@@ -110,7 +116,7 @@ async fn bystander(mut peer: Peer, stop: Arc<AtomicBool>) -> Vec<Duration> {
     times
 }
 
-/// Lets `count` clients attack at once, each with its number.
+/// Runs `count` attackers concurrently, each with its number.
 async fn crowd<F>(count: usize, attack: impl Fn(usize) -> F)
 where
     F: Future<Output = ()> + Send + 'static,
@@ -123,12 +129,12 @@ where
     crowd.join_all().await;
 }
 
-/// A link on which nothing was said yet; `None` when it cannot be had.
+/// Opens a link without sending anything; `None` if the link is refused.
 async fn dial(address: &str) -> Option<Peer> {
     TcpStream::connect(address).await.ok().map(Peer::over)
 }
 
-/// A client that does not mind to be refused or closed.
+/// Opens a client that tolerates being refused or closed.
 async fn attacker(address: &str) -> Option<Peer> {
     let mut peer = dial(address).await?;
     peer.attach(&fresh(10_000)).await.then_some(peer)
@@ -144,19 +150,19 @@ fn frame(op: i32, body: &[u8]) -> BytesMut {
     out
 }
 
-/// Runs one kind of attack beside a bystander, on a server of its own.
+/// Runs one kind of attack beside a bystander, on a new server.
 async fn besiege<F>(name: &str, attackers: &Runtime, attack: impl FnOnce(String) -> F)
 where
     F: Future<Output = ()> + Send + 'static,
 {
     let server = Server::builder().limits(limits()).start().await.expect("there is a free port");
     let mut peer = Peer::open(&server).await;
-    peer.create("/bystander", CreateMode::Persistent).await.expect("it is the first");
+    peer.create("/bystander", CreateMode::Persistent).await.expect("the node can be created");
     let stop = Arc::new(AtomicBool::new(false));
     let work = tokio::spawn(bystander(peer, Arc::clone(&stop)));
     let before = resident();
     let memory = Memory::watch();
-    attackers.spawn(attack(server.connect_string().to_owned())).await.expect("attackers mind nothing");
+    attackers.spawn(attack(server.connect_string().to_owned())).await.expect("attackers do not panic");
     stop.store(true, Ordering::Relaxed);
     let mut times = work.await.expect("the bystander is served to the end");
     times.sort_unstable();
@@ -256,7 +262,10 @@ async fn chains_of_recursive_watches(address: String) {
     let chain: Vec<String> = (1..=DEPTH).map(|depth| path[..2 * depth].to_owned()).collect();
     for piece in chain.chunks(100) {
         let create = |path: &String| MultiOp::Create(node(path, CreateMode::Persistent));
-        first.call(Request::Multi(piece.iter().map(create).collect())).await.expect("there is room");
+        first
+            .call(Request::Multi(piece.iter().map(create).collect()))
+            .await
+            .expect("there is room for the nodes");
     }
     let touch = MultiOp::SetData { path, data: None, version: -1 };
     crowd(2, |_| {
@@ -275,9 +284,9 @@ async fn chains_of_recursive_watches(address: String) {
     .await;
 }
 
-async fn replies_that_nobody_reads(address: String) {
+async fn replies_that_are_not_read(address: String) {
     let Some(mut first) = attacker(&address).await else { return };
-    first.set_data("/", &[7; 1_000_000]).await.expect("it fits");
+    first.set_data("/", &[7; 1_000_000]).await.expect("the data fits");
     let read = Request::MultiRead(vec![MultiOp::GetData { path: "/".into() }; 7]);
     crowd(200, |_| {
         let (address, read) = (address.clone(), read.clone());
@@ -292,7 +301,7 @@ async fn replies_that_nobody_reads(address: String) {
     .await;
 }
 
-async fn events_that_nobody_reads(address: String) {
+async fn events_that_are_not_read(address: String) {
     let mut deaf = Vec::new();
     for _ in 0..200 {
         if let Some(mut peer) = attacker(&address).await {
@@ -326,13 +335,13 @@ async fn lists_that_are_too_long(address: String) {
         let address = address.clone();
         async move {
             if number % 2 == 0 {
-                let _ = try_ask(&address, if number % 4 == 0 { "dump" } else { "cons" }).await;
+                let _ = try_four_letter_word(&address, if number % 4 == 0 { "dump" } else { "cons" }).await;
             }
             let Some(mut peer) = attacker(&address).await else { return };
             for _ in 0..50 {
                 peer.send(Request::GetChildren { path: "/".into(), watch: false }).await;
             }
-            // In parts: what this process keeps of replies counts as well.
+            // Read in parts, because the memory that this process needs for replies counts as well.
             let mut part = vec![0; 64 << 10];
             while peer.stream.read(&mut part).await.is_ok_and(|count| count > 0) {}
         }
@@ -395,7 +404,7 @@ async fn multis_without_end(address: String) {
             for _ in 0..20 {
                 let _ = peer.call(long.clone()).await;
                 let _ = peer.call(undone.clone()).await;
-                // No mark of an end, and the same in each other.
+                // None of these headers marks the end of the multi.
                 peer.send_bytes(&frame(
                     OpCode::Multi as i32,
                     &[0, 0, 0, 14, 0, 255, 255, 255, 255].repeat(20_000),
@@ -425,7 +434,7 @@ async fn small_requests_without_end(address: String) {
     .await;
 }
 
-async fn looks_at_all_nodes_without_end(address: String) {
+async fn reads_of_all_nodes_without_end(address: String) {
     let Some(mut peer) = attacker(&address).await else { return };
     let _ = peer.create("/all", CreateMode::Persistent).await;
     for start in (0..19_000).step_by(1_000) {
@@ -445,24 +454,24 @@ async fn looks_at_all_nodes_without_end(address: String) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_attack_takes_more_memory_than_the_limits_say_or_keeps_others_waiting() {
+async fn no_attack_exceeds_the_memory_limits_or_delays_other_clients() {
     let _turn = TURN.lock().await;
-    // On threads of their own, so that they compete for processors, but not for the server's turns.
-    let attackers = Runtime::new().expect("threads can be had");
+    // The attackers have their own threads, so they compete for processors but not for the server's turns.
+    let attackers = Runtime::new().expect("a runtime can be started");
     besiege("nodes", &attackers, nodes).await;
     besiege("access control lists", &attackers, access_control_lists).await;
     besiege("identities", &attackers, identities).await;
     besiege("long watches", &attackers, long_watches).await;
     besiege("a million watches", &attackers, a_million_watches).await;
     besiege("chains of recursive watches", &attackers, chains_of_recursive_watches).await;
-    besiege("replies that nobody reads", &attackers, replies_that_nobody_reads).await;
-    besiege("events that nobody reads", &attackers, events_that_nobody_reads).await;
+    besiege("replies that nobody reads", &attackers, replies_that_are_not_read).await;
+    besiege("events that nobody reads", &attackers, events_that_are_not_read).await;
     besiege("lists that are too long", &attackers, lists_that_are_too_long).await;
     besiege("frames that never end", &attackers, frames_that_never_end).await;
     besiege("bytes that drip", &attackers, bytes_that_drip).await;
     besiege("links without number", &attackers, links_without_number).await;
     besiege("multis without end", &attackers, multis_without_end).await;
     besiege("small requests without end", &attackers, small_requests_without_end).await;
-    besiege("looks at all nodes without end", &attackers, looks_at_all_nodes_without_end).await;
+    besiege("looks at all nodes without end", &attackers, reads_of_all_nodes_without_end).await;
     attackers.shutdown_background();
 }

@@ -1,5 +1,5 @@
-//! Clients that read and write as much as a real server lets them, all of them at once: none of them loses
-//! its link, however slowly it reads or writes.
+//! Clients that all read and write at the same time, as much as a real server permits. None of them loses its
+//! link, however slowly it reads or writes.
 
 use crate::support::{Peer, bounded, fresh};
 use crate::{MIB, Memory, TURN, allow_many_sockets, bystander, resident};
@@ -17,18 +17,17 @@ use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-/// Bytes of the node that is read and written, nearly as many as a client may write.
+/// Size of the node that is read and written, close to the maximum size of a request.
 const LARGE: usize = 1_000_000;
 
-/// Bytes that may wait in all links, a part of what the clients ask for.
+/// Maximum bytes queued in all links, a fraction of what the clients request.
 const QUEUED: usize = 64 * MIB;
 
 const LARGE_PATH: &str = "/large";
 
-/// A client whose side of the link holds few bytes, so that a reply that it does not read waits in the
-/// server.
+/// Opens a client whose side of the link buffers few bytes, so that an unread reply is queued in the server.
 async fn narrow(address: SocketAddr) -> Peer {
-    let socket = TcpSocket::new_v4().expect("a socket can be had");
+    let socket = TcpSocket::new_v4().expect("a socket can be opened");
     socket.set_recv_buffer_size(64 << 10).expect("the size is valid");
     socket.set_send_buffer_size(64 << 10).expect("the size is valid");
     let mut peer = Peer::over(socket.connect(address).await.expect("the server listens"));
@@ -48,18 +47,19 @@ fn write() -> Bytes {
     out.freeze()
 }
 
-/// Reads and drops a reply, up to `bytes` at a time, with a pause after each.
+/// Reads and discards a reply, up to `bytes` at a time, with a pause after each part.
 async fn drop_reply(peer: &mut Peer, bytes: usize, pause: Duration) {
     let mut length = [0; 4];
     bounded(peer.stream.read_exact(&mut length)).await.expect("the link stays open");
-    let mut left = usize::try_from(i32::from_be_bytes(length)).expect("it is a reply");
-    assert!(left > LARGE, "{left} bytes are no large reply");
+    let mut unread =
+        usize::try_from(i32::from_be_bytes(length)).expect("the length of a reply is not negative");
+    assert!(unread > LARGE, "a reply of {unread} bytes is too small");
     let mut part = vec![0; bytes];
-    while left > 0 {
-        let most = left.min(bytes);
+    while unread > 0 {
+        let most = unread.min(bytes);
         let count = bounded(peer.stream.read(&mut part[..most])).await.expect("the link stays open");
         assert!(count > 0, "the link stays open");
-        left -= count;
+        unread -= count;
         sleep(pause).await;
     }
 }
@@ -68,7 +68,7 @@ async fn assert_is_read(peer: &mut Peer) {
     drop_reply(peer, 64 << 10, Duration::ZERO).await;
 }
 
-/// A client that reads nothing for two seconds, and slowly then. It pings meanwhile, as clients do.
+/// Runs a client that first reads nothing for two seconds, and then reads slowly. It sends pings meanwhile.
 async fn slow_reader(address: SocketAddr) {
     let mut peer = narrow(address).await;
     peer.send(read()).await;
@@ -90,7 +90,7 @@ async fn quick_reader(address: SocketAddr) {
     }
 }
 
-/// Runs clients of a server on threads of their own, beside a client that sends small requests.
+/// Runs clients of a server on separate threads, beside a client that sends small requests.
 async fn beside_a_bystander<F>(
     name: &str,
     clients: impl IntoIterator<Item = F>,
@@ -100,13 +100,13 @@ async fn beside_a_bystander<F>(
     F: Future<Output = ()> + Send + 'static,
 {
     let mut peer = Peer::open(&server).await;
-    peer.create("/bystander", CreateMode::Persistent).await.expect("it is the first");
-    peer.create(LARGE_PATH, CreateMode::Persistent).await.expect("it is the first");
-    peer.set_data(LARGE_PATH, &vec![7; LARGE]).await.expect("it fits");
+    peer.create("/bystander", CreateMode::Persistent).await.expect("the node can be created");
+    peer.create(LARGE_PATH, CreateMode::Persistent).await.expect("the node can be created");
+    peer.set_data(LARGE_PATH, &vec![7; LARGE]).await.expect("the data fits");
     let stop = Arc::new(AtomicBool::new(false));
     let work = tokio::spawn(bystander(peer, Arc::clone(&stop)));
     let (before, memory) = (resident(), Memory::watch());
-    let threads = Runtime::new().expect("threads can be had");
+    let threads = Runtime::new().expect("a runtime can be started");
     let mut all = JoinSet::new();
     for client in clients {
         all.spawn_on(client, threads.handle());
@@ -124,7 +124,7 @@ async fn beside_a_bystander<F>(
     server.stop().await;
 }
 
-/// A server with room for a part of what the clients ask for.
+/// Starts a server with room for a fraction of what the clients request.
 async fn server() -> (Server, Limits) {
     allow_many_sockets();
     let limits = crate::limits().connections(1_000).queued_bytes(QUEUED);
@@ -143,7 +143,7 @@ async fn of_eight_hundred_clients_that_read_a_megabyte_none_loses_its_link() {
         async move {
             let mut peer = narrow(address).await;
             peer.send(read()).await;
-            // All of them have asked before one reads.
+            // All clients have sent their request before one of them reads.
             begin.wait().await;
             assert_is_read(&mut peer).await;
         }

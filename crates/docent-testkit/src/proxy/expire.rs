@@ -9,23 +9,23 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::timeout;
 
-/// Sessions that went through one or more proxies, with their passwords: enough to end any of them from
-/// outside.
+/// Sessions that went through one or more proxies, with their passwords, which make it possible to end any of
+/// them from outside.
 #[derive(Clone, Default)]
 pub struct Sessions {
-    known: Arc<Mutex<HashMap<i64, Bytes>>>,
+    passwords: Arc<Mutex<HashMap<i64, Bytes>>>,
     net: Net,
 }
 
-/// Reason why a session could not be ended.
+/// Error of ending a session.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExpireError {
-    /// It was not opened through this proxy.
+    /// The session was not opened through this proxy.
     #[error("session {0:#x} was not opened through this proxy")]
     Unknown(i64),
-    /// The server could not be reached, or did not end it.
-    #[error("the server could not be told to end the session: {0}")]
+    /// The server could not be reached, or did not end the session.
+    #[error("cannot end the session on the server: {0}")]
     Link(#[source] io::Error),
 }
 
@@ -40,9 +40,9 @@ impl From<RawError> for ExpireError {
 }
 
 impl Sessions {
-    /// A record of sessions on `net`, where proxies with this record listen, too.
+    /// Creates an empty record of sessions on `net`. Proxies that use the record also listen on `net`.
     pub fn on(net: Net) -> Self {
-        Self { known: Arc::default(), net }
+        Self { passwords: Arc::default(), net }
     }
 
     pub(super) fn net(&self) -> &Net {
@@ -51,25 +51,26 @@ impl Sessions {
 
     pub(super) fn remember(&self, response: &ConnectResponse) {
         if response.session_id != 0 {
-            self.known().insert(response.session_id, response.password.clone());
+            self.passwords().insert(response.session_id, response.password.clone());
         }
     }
 
-    /// The sessions seen so far, in no order.
+    /// Returns the sessions seen so far, in no particular order.
     pub fn ids(&self) -> Vec<i64> {
-        self.known().keys().copied().collect()
+        self.passwords().keys().copied().collect()
     }
 
-    /// The password of a session that was seen, for tests that look whether it leaks.
+    /// Returns the password of a session, for tests that check whether it leaks.
     pub fn password(&self, session_id: i64) -> Option<Bytes> {
-        self.known().get(&session_id).cloned()
+        self.passwords().get(&session_id).cloned()
     }
 
-    /// Ends a session as expiry does, by attaching to it on a link of our own and closing it. It is gone when
-    /// this returns.
+    /// Ends a session as an expiry does, by attaching to it on a separate link and closing it. Waits until
+    /// the session has ended.
     ///
     /// # Errors
-    /// When the session is not known, or the server cannot be reached or does not let it be closed for 30 s.
+    /// If the session is not known, the server is unreachable, or the session could not be closed within 30
+    /// s.
     pub async fn expire(&self, session_id: i64, server: SocketAddr) -> Result<(), ExpireError> {
         timeout(PATIENCE, self.close_from_outside(session_id, server))
             .await
@@ -85,20 +86,21 @@ impl Sessions {
             };
             match closed {
                 Ok(()) | Err(RawError::Gone(_)) => return Ok(()),
-                // Its client has taken the session back before it was closed: the server then closes this
-                // link, at times before it answers on it.
+                // The client has resumed the session before it was closed. The server then closes this link,
+                // sometimes before it answers.
                 Err(RawError::Io(error)) if taken_back(&error) => {}
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Attaches to a session on a link of our own, with a timeout of 10 s: it lives on for that long.
+    /// Attaches to a session on a separate link, with a timeout of 10 s, so the session continues for at
+    /// least that time.
     ///
     /// # Errors
-    /// When the session is not known or gone already, or the server cannot be reached.
+    /// If the session is not known or has expired, or the server is unreachable.
     pub async fn attach(&self, session_id: i64, server: SocketAddr) -> Result<RawClient, RawError> {
-        let password = self.known().get(&session_id).cloned().ok_or(RawError::Unknown(session_id))?;
+        let password = self.passwords().get(&session_id).cloned().ok_or(RawError::Unknown(session_id))?;
         let connect = ConnectRequest {
             last_zxid_seen: 0,
             timeout_ms: 10_000,
@@ -109,13 +111,13 @@ impl Sessions {
         RawClient::attach_on(&self.net, server, &connect).await
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<i64, Bytes>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn passwords(&self) -> MutexGuard<'_, HashMap<i64, Bytes>> {
+        self.passwords.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// True when the server closed a link that it had accepted. A server that cannot be reached refuses instead,
-/// and a silent one times out.
+/// Returns whether the server closed a link that it had accepted. An unreachable server refuses the link
+/// instead, and a silent one times out.
 fn taken_back(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
     matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)

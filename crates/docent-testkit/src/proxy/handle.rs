@@ -15,14 +15,14 @@ use std::time::Duration;
 use tokio::sync::{Mutex as AsyncMutex, watch};
 use tokio::task::JoinHandle;
 
-/// Time limit of [`Proxy::until`], above all waits of a test.
+/// Time limit of [`Proxy::until`], longer than any wait of a test.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A proxy between clients and one server, on loopback or in memory. It reads the protocol's frames, notes
-/// each, and breaks links where it is told to. Frames of one direction are never reordered.
+/// A proxy between clients and one server, on loopback or in memory. It decodes the protocol's frames,
+/// records each of them, and breaks links according to rules. Frames of one direction are never reordered.
 ///
 /// # On drop
-/// It listens no more and closes all its links.
+/// The proxy stops listening and closes all its links.
 ///
 /// # Examples
 /// ```no_run
@@ -56,21 +56,21 @@ impl Proxy {
     /// Listens on a free loopback port for clients of `server`.
     ///
     /// # Errors
-    /// When no port is free.
+    /// If no port is free.
     pub async fn start(server: SocketAddr) -> io::Result<Self> {
         Self::start_with(server, Sessions::default()).await
     }
 
-    /// As [`start`](Self::start), on the network of `sessions`, a record that is shared with other proxies of
-    /// the same server.
+    /// Does the same as [`start`](Self::start), on the network of `sessions`, a record that other proxies of
+    /// the same server may share.
     ///
     /// # Errors
-    /// When no port is free.
+    /// If no port is free.
     pub async fn start_with(server: SocketAddr, sessions: Sessions) -> io::Result<Self> {
         Self::open(server, State::new(sessions, Trace::Kept)).await
     }
 
-    /// As [`start`](Self::start), with an empty trace: what it keeps does not grow with the frames.
+    /// Does the same as [`start`](Self::start), without a trace, so its memory does not grow with the frames.
     pub(crate) async fn start_untraced(server: SocketAddr) -> io::Result<Self> {
         Self::open(server, State::new(Sessions::default(), Trace::Dropped)).await
     }
@@ -87,12 +87,13 @@ impl Proxy {
         Ok(proxy)
     }
 
-    /// The address for clients: `host:port`.
+    /// Returns the address for clients: `host:port`.
     pub fn connect_string(&self) -> String {
         self.place.address().to_string()
     }
 
-    /// The address it listens on. It stays the same over [`cut`](Self::cut) and [`heal`](Self::heal).
+    /// Returns the address that the proxy listens on. [`cut`](Self::cut) and [`heal`](Self::heal) do not
+    /// change it.
     pub fn address(&self) -> SocketAddr {
         self.place.address()
     }
@@ -102,36 +103,36 @@ impl Proxy {
         self.state.settings(direction).send_modify(|settings| settings.flow = flow);
     }
 
-    /// Delays the frames of one direction that come in from now on, without reordering them.
+    /// Delays the frames of one direction that arrive from now on, without reordering them.
     pub fn set_delay(&self, direction: Direction, delay: Duration) {
         self.state.settings(direction).send_modify(|settings| settings.delay = delay);
     }
 
-    /// Passes at most so many bytes of one direction in a second, on each link; `None` for all of them at
-    /// once. Frames arrive in pieces then.
+    /// Limits the bytes per second of one direction, on each link; `None` for no limit. With a limit, frames
+    /// arrive in pieces.
     pub fn set_throttle(&self, direction: Direction, bytes_per_second: Option<NonZeroU32>) {
         self.state.settings(direction).send_modify(|settings| settings.bytes_per_second = bytes_per_second);
     }
 
-    /// Asks the server for at most `timeout` when a client asks for a longer session timeout, so that it
-    /// grants the timeout of a server with a lower limit, also to a session that had more before; `None` to
-    /// ask for the clients' own.
+    /// Caps the session timeout that clients request at `timeout`; `None` forwards the clients' own values.
+    /// The server then grants what a server with a lower maximum would grant, even to a session that had a
+    /// longer timeout before.
     pub fn set_longest_timeout(&self, timeout: Option<Duration>) {
         *self.state.longest_timeout.lock().unwrap_or_else(PoisonError::into_inner) = timeout;
     }
 
-    /// Swallows everything in both directions; connections stay open, and new ones can be made but lead
-    /// nowhere.
+    /// Swallows everything in both directions. Links stay open, and new links can be opened but never get an
+    /// answer.
     pub fn blackhole(&self) {
         self.set_flow(Direction::ToServer, Flow::Swallow);
         self.set_flow(Direction::ToClient, Flow::Swallow);
     }
 
-    /// Passes frames on again in both directions, without delay, at full speed, and takes new links again.
-    /// Rules stay, and so does the [longest timeout](Self::set_longest_timeout).
+    /// Resets both directions to passing frames without delay or limit, and accepts new links again. Rules
+    /// stay, and so does the [longest timeout](Self::set_longest_timeout).
     ///
     /// # Errors
-    /// When the port was taken meanwhile.
+    /// If another process has taken the port in the meantime.
     pub async fn heal(&self) -> io::Result<()> {
         for direction in [Direction::ToServer, Direction::ToClient] {
             self.state.settings(direction).send_replace(super::state::Settings::default());
@@ -140,8 +141,7 @@ impl Proxy {
         self.listen().await
     }
 
-    /// Resets all links and refuses new ones until [`heal`](Self::heal). The links are gone when this
-    /// returns.
+    /// Resets all links, refuses new ones until [`heal`](Self::heal), and waits until the links are closed.
     pub async fn cut(&self) {
         if let Some(listening) = self.listening.lock().await.take() {
             listening.abort();
@@ -150,7 +150,7 @@ impl Proxy {
         self.reset().await;
     }
 
-    /// Resets the links there are. New ones pass. The links are gone when this returns.
+    /// Resets the open links, and waits until they are closed. New links pass.
     pub async fn reset(&self) {
         let links = std::mem::take(&mut *self.links.open());
         for link in links {
@@ -158,16 +158,16 @@ impl Proxy {
         }
     }
 
-    /// Adds a rule. When several would react to the same request, the one added first does.
+    /// Adds a rule. If several rules match the same request, the one that was added first acts.
     pub fn add(&self, rule: Rule) -> Armed {
         let armed = rule.armed();
         self.state.add(rule);
         armed
     }
 
-    /// Lets `count` events pass, counted from now on and over all links, and resets the link in place of the
-    /// next one: between two events of one transaction, for instance. Another call takes the place of an
-    /// earlier one.
+    /// Passes `count` events from now on, counted over all links, and resets the link in place of the next
+    /// event. For example, this can break a link between two events of one transaction. A further call
+    /// replaces an earlier one.
     pub fn reset_after_events(&self, count: usize) -> Armed {
         let fired = watch::Sender::new(false);
         let armed = Armed::new(&fired);
@@ -175,33 +175,34 @@ impl Proxy {
         armed
     }
 
-    /// Everything that went through so far.
+    /// Returns all frames that have passed through so far.
     pub fn trace(&self) -> Vec<Traced> {
         self.state.trace().borrow().clone()
     }
 
     /// Waits until the trace meets `condition`.
     ///
-    /// # Panics
-    /// When it does not within 30 s.
-    ///
     /// # Cancel safety
     /// This method is cancel safe.
+    ///
+    /// # Panics
+    /// If the trace does not meet the condition within 30 s.
     pub async fn until(&self, mut condition: impl FnMut(&[Traced]) -> bool) {
         let mut trace = self.state.trace();
         let met = tokio::time::timeout(PATIENCE, trace.wait_for(|trace| condition(trace))).await.is_ok();
-        assert!(met, "the trace did not come to what was waited for: {:#?}", self.trace());
+        assert!(met, "the trace did not meet the condition: {:#?}", self.trace());
     }
 
-    /// Sessions that were opened or attached to through this proxy, or through others with the same record.
+    /// Returns the sessions that were opened or attached through this proxy, or through others with the same
+    /// record.
     pub fn sessions(&self) -> &Sessions {
         &self.state.sessions
     }
 
-    /// Ends a session as expiry does, past the proxy's own faults. It is gone when this returns.
+    /// Ends a session as an expiry does, bypassing the proxy's own faults. Waits until the session has ended.
     ///
     /// # Errors
-    /// When the session did not come through this proxy, or the server cannot be reached.
+    /// If the session did not come through this proxy, or the server is unreachable.
     pub async fn expire_session(&self, session_id: i64) -> Result<(), ExpireError> {
         self.state.sessions.expire(session_id, self.server).await
     }
@@ -235,7 +236,7 @@ impl Links {
 
 async fn accept(listener: &mut NetListener, server: SocketAddr, state: &Arc<State>, links: &Links) {
     loop {
-        // A failure is that of the one connection that was about to be made, not of the listener.
+        // An error concerns the one connection that was about to be accepted, not the listener.
         let Ok((client, _)) = listener.accept().await else { continue };
         if state.refuses.load(Ordering::SeqCst) {
             reset_on_drop(&client);
@@ -244,7 +245,7 @@ async fn accept(listener: &mut NetListener, server: SocketAddr, state: &Arc<Stat
         let link =
             Link::open(links.opened.fetch_add(1, Ordering::Relaxed), client, server, Arc::clone(state));
         let mut open = links.open();
-        open.retain(|link| !link.is_over());
+        open.retain(|link| !link.has_ended());
         open.push(link);
     }
 }

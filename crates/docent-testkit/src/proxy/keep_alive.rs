@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// Pause between two requests. A session that is attached to from outside lives for 10 s without one.
+/// Pause between two requests. A session that is attached from outside expires after 10 s without a request.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Keeps a session alive that its client gave up, until somebody else attaches to it.
+/// Keeps a session alive that its client has given up, until another client attaches to it.
 ///
 /// # On drop
 /// The session is left to expire.
@@ -21,12 +21,12 @@ impl Sessions {
     /// Attaches to a session and keeps it alive.
     ///
     /// # Errors
-    /// When the session is not known or gone already, or the server cannot be reached.
+    /// If the session is not known or has expired, or the server is unreachable.
     pub async fn keep_alive(&self, session_id: i64, server: SocketAddr) -> Result<KeptAlive, RawError> {
         let mut link = self.attach(session_id, server).await?;
         let task = tokio::spawn(async move {
-            let look = || Request::Exists { path: "/".into(), watch: false };
-            while link.ask(look()).await.is_ok() {
+            let ping = || Request::Exists { path: "/".into(), watch: false };
+            while link.ask(ping()).await.is_ok() {
                 tokio::time::sleep(PAUSE).await;
             }
         });

@@ -12,22 +12,22 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
 
 const FRAME_LIMIT: usize = 64 << 20;
-/// Most bytes of one direction of a link that wait to be delivered. Nothing more is read then.
+/// Maximum bytes that wait to be delivered in one direction of a link. Beyond that, nothing more is read.
 const WAITING_LIMIT: usize = FRAME_LIMIT;
-/// Bytes that a frame counts for beside its own, as small ones are kept, too.
+/// Bytes that a frame counts besides its own, because small frames also need memory.
 const FRAME_COST: usize = 128;
-/// Pieces that a throttled link passes in a second.
+/// Number of pieces per second that a throttled link passes.
 const PIECES_PER_SECOND: u32 = 50;
 
 /// Flow of the frames of one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Flow {
-    /// They are passed on.
+    /// Frames are passed on.
     #[default]
     Pass,
-    /// They are swallowed for good, like the end of the stream; connections stay open.
+    /// Frames are swallowed for good, and so is the end of the stream. Connections stay open.
     Swallow,
-    /// They are kept and passed on later, as by a network that stalls and recovers.
+    /// Frames are held and passed on later, as by a network that stalls and recovers.
     Hold,
 }
 
@@ -40,24 +40,24 @@ pub(super) struct Lane<'a> {
     pub(super) tap: &'a Mutex<Tap>,
 }
 
-/// Items on their way, with the time at which each is due and the room that it takes.
+/// An item in transit, with the time at which it is due and the room that it takes.
 type Waiting = (Instant, Item, OwnedSemaphorePermit);
 
-/// Item that waits to be delivered.
+/// An item that waits to be delivered.
 #[derive(Debug)]
 enum Item {
-    /// A frame without its length. One of the client's has been looked at, and has a place in the trace.
+    /// A frame without its length prefix. A client's frame has been examined, and has an index in the trace.
     Frame { frame: Bytes, traced: Option<usize> },
     /// Bytes that are not frames, such as four-letter words.
     Raw(Bytes),
     /// The end of the stream.
     End,
-    /// The end of the link.
+    /// A reset of the link.
     Reset,
 }
 
 impl Item {
-    /// Room that it takes among those that wait.
+    /// Returns the room that the item takes while it waits.
     fn room(&self) -> u32 {
         let bytes = match self {
             Self::Frame { frame: bytes, .. } | Self::Raw(bytes) => bytes.len(),
@@ -93,13 +93,13 @@ impl Lane<'_> {
                 Err(_) => Some(Item::Reset),
             };
             let due = Instant::now() + self.settings().borrow().delay + self.state.sessions.net().latency();
-            // All frames that came together are noted before one of them is passed on: otherwise the reply to
-            // the first request could be noted before the second request, which was sent with it.
+            // All frames that arrived together are recorded before one of them is passed on. Otherwise the
+            // reply to the first request could be recorded before the second request.
             let mut items = self.cut(&mut received, &mut frames);
             let ended = end.is_some() || matches!(items.last(), Some(Item::Reset));
             items.extend(end);
             for item in items {
-                // Nobody closes the semaphore, and delivery ends first only together with the link.
+                // The semaphore is never closed, and delivery ends first only together with the link.
                 let Ok(taken) = Arc::clone(&room).acquire_many_owned(item.room()).await else { return };
                 let _ = queue.send((due, item, taken));
             }
@@ -109,7 +109,8 @@ impl Lane<'_> {
         }
     }
 
-    /// The complete frames in `received`. Once something is not a frame, all bytes are passed on as they are.
+    /// Splits `received` into complete frames. Once something is not a frame, all bytes are passed on
+    /// unchanged.
     fn cut(&self, received: &mut BytesMut, frames: &mut Option<Frames>) -> Vec<Item> {
         let mut items = Vec::new();
         while let Some(splitter) = frames {
@@ -202,7 +203,7 @@ impl Lane<'_> {
         }
     }
 
-    /// Writes as fast as the throttle lets it.
+    /// Writes the bytes at the rate of the throttle.
     async fn send(&self, mut bytes: &[u8], to: &mut (impl AsyncWrite + Unpin)) -> Result<(), Broken> {
         while !bytes.is_empty() {
             let rate = self.settings().borrow().bytes_per_second;
@@ -217,7 +218,7 @@ impl Lane<'_> {
         Ok(())
     }
 
-    /// Waits while frames are held; then says whether they pass or are swallowed.
+    /// Waits while frames are held, and then returns whether they pass or are swallowed.
     async fn may_pass(&self) -> Flow {
         let mut settings = self.settings().subscribe();
         // The sender outlives the links, so this cannot fail.
@@ -227,7 +228,7 @@ impl Lane<'_> {
             .map_or(Flow::Swallow, |settings| settings.flow)
     }
 
-    /// Waits until the other end may learn that this end is gone. Where that was swallowed, the other end
+    /// Waits until the other end may learn that this end has closed. If that was swallowed, the other end
     /// gets a reset once frames pass again, as from a host that no longer knows the link.
     async fn end_may_pass(&self) -> Result<(), Broken> {
         let mut settings = self.settings().subscribe();

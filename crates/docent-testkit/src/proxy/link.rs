@@ -13,10 +13,10 @@ use tokio::task::JoinHandle;
 #[derive(Debug)]
 pub(super) struct Broken;
 
-/// Connection of a client, with the one to the server that belongs to it.
+/// A client's connection, and the connection to the server that belongs to it.
 ///
 /// # On drop
-/// Both are closed.
+/// Both connections are closed.
 #[derive(Debug)]
 pub(super) struct Link {
     reset: oneshot::Sender<()>,
@@ -25,19 +25,19 @@ pub(super) struct Link {
 
 impl Link {
     pub(super) fn open(number: u64, client: NetStream, server: SocketAddr, state: Arc<State>) -> Self {
-        let (reset, asked) = oneshot::channel();
-        let task = tokio::spawn(async move { run(number, client, server, &state, asked).await });
+        let (reset, reset_requested) = oneshot::channel();
+        let task = tokio::spawn(async move { run(number, client, server, &state, reset_requested).await });
         Self { reset, task }
     }
 
-    pub(super) fn is_over(&self) -> bool {
+    pub(super) fn has_ended(&self) -> bool {
         self.task.is_finished()
     }
 
-    /// Resets both connections; they are gone when this returns.
+    /// Resets both connections, and waits until they are closed.
     pub(super) async fn reset(mut self) {
         let (unused, _) = oneshot::channel();
-        // A link that is over by itself does not listen.
+        // A link that has ended on its own no longer receives this.
         let _ = std::mem::replace(&mut self.reset, unused).send(());
         let _ = (&mut self.task).await;
     }
@@ -54,7 +54,7 @@ async fn run(
     mut client: NetStream,
     server: SocketAddr,
     state: &State,
-    asked: oneshot::Receiver<()>,
+    reset_requested: oneshot::Receiver<()>,
 ) {
     let Ok(mut server) = state.sessions.net().connect(server).await else {
         reset_on_drop(&client);
@@ -62,7 +62,7 @@ async fn run(
     };
     let ended = tokio::select! {
         ended = pass(number, &mut client, &mut server, state) => ended,
-        Ok(()) = asked => Err(Broken),
+        Ok(()) = reset_requested => Err(Broken),
     };
     if ended.is_err() {
         reset_on_drop(&client);

@@ -1,4 +1,4 @@
-//! A proxy that understands frames, to break links with precision.
+//! A proxy that decodes frames, so that it can break links at a chosen request.
 
 mod expire;
 mod handle;

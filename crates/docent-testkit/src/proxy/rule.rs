@@ -3,7 +3,7 @@ use docent_server::Armed;
 use std::fmt;
 use tokio::sync::watch;
 
-/// Request that a [`Rule`] is about: the n-th that is of an operation and meets all conditions.
+/// The request that triggers a [`Rule`]: the n-th one with an operation that meets all conditions.
 #[must_use]
 pub struct On {
     op: Option<OpCode>,
@@ -13,7 +13,7 @@ pub struct On {
 
 type Condition = Box<dyn Fn(&Request) -> bool + Send>;
 
-/// Rule by which a [`Proxy`](super::Proxy) acts on one request, once.
+/// A rule by which a [`Proxy`](super::Proxy) acts on one request, once.
 ///
 /// ```
 /// use docent_proto::OpCode;
@@ -38,12 +38,12 @@ pub(super) enum Reaction {
 }
 
 impl Rule {
-    /// The first request that is an `op`.
+    /// Selects the first request with operation `op`.
     pub fn on(op: OpCode) -> On {
         On { op: Some(op), conditions: Vec::new(), nth: 1 }
     }
 
-    /// The first request of any operation.
+    /// Selects the first request with any operation.
     pub fn on_any() -> On {
         On { op: None, conditions: Vec::new(), nth: 1 }
     }
@@ -52,7 +52,8 @@ impl Rule {
         Armed::new(&self.fired)
     }
 
-    /// Looks at a request; true when it is the one, or a later one because another rule had that.
+    /// Counts a request if it matches. Returns `true` if the request triggers the rule; this may be a later
+    /// one if another rule acted on the n-th.
     pub(super) fn meets(&mut self, request: &Request) -> bool {
         if !self.on.matches(request) {
             return false;
@@ -71,7 +72,7 @@ impl Rule {
 }
 
 impl On {
-    /// Only requests one of whose paths meets `condition`; those of a multi count.
+    /// Only counts requests with a path that meets `condition`, including the paths in a multi.
     pub fn path(self, condition: impl Fn(&str) -> bool + Send + 'static) -> Self {
         self.when(move |request| match request {
             Request::Multi(ops) | Request::MultiRead(ops) => ops.iter().map(MultiOp::path).any(&condition),
@@ -79,44 +80,45 @@ impl On {
         })
     }
 
-    /// Only requests that meet `condition`.
+    /// Only counts requests that meet `condition`.
     pub fn when(mut self, condition: impl Fn(&Request) -> bool + Send + 'static) -> Self {
         self.conditions.push(Box::new(condition));
         self
     }
 
-    /// The `nth` such request instead of the first, counted from 1 and from when the rule is added.
+    /// Selects the `nth` such request instead of the first, counted from 1 after the rule is added.
     ///
     /// # Panics
-    /// When `nth` is 0.
+    /// If `nth` is 0.
     pub fn nth(mut self, nth: usize) -> Self {
         assert!(nth > 0, "requests are counted from 1");
         self.nth = nth;
         self
     }
 
-    /// The request is applied, its reply never arrives, the link stays.
+    /// Applies the request and swallows its reply. The link stays open.
     pub fn swallow_reply(self) -> Rule {
         self.reaction(Reaction::SwallowReply)
     }
 
-    /// The link is reset in place of sending the request: it is not applied.
+    /// Resets the link in place of forwarding the request, which is not applied.
     pub fn reset_before(self) -> Rule {
         self.reaction(Reaction::ResetBefore)
     }
 
-    /// The link is reset in place of the reply: the request is applied, and the client cannot know.
+    /// Resets the link in place of the reply. The request is applied, and the client cannot know the outcome.
     pub fn reset_after(self) -> Rule {
         self.reaction(Reaction::ResetAfter)
     }
 
-    /// As [`reset_after`](Self::reset_after), and new links are reset too until [`heal`](super::Proxy::heal).
+    /// Does the same as [`reset_after`](Self::reset_after), and also resets new links until
+    /// [`heal`](super::Proxy::heal).
     pub fn cut_after(self) -> Rule {
         self.reaction(Reaction::CutAfter)
     }
 
-    /// The request, and all that clients send after it, is held until [`heal`](super::Proxy::heal) or another
-    /// [flow](super::Proxy::set_flow), so that other events can come first.
+    /// Holds the request, and everything that clients send after it, until [`heal`](super::Proxy::heal) or
+    /// another [flow](super::Proxy::set_flow), so that other events can happen first.
     pub fn hold(self) -> Rule {
         self.reaction(Reaction::Hold)
     }

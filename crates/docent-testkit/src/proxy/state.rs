@@ -9,12 +9,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Fate of the notes about frames.
+/// Whether the frames are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trace {
-    /// They are kept as long as the proxy.
+    /// Records are kept as long as the proxy.
     Kept,
-    /// None are taken.
+    /// Nothing is recorded.
     Dropped,
 }
 
@@ -23,15 +23,15 @@ pub(super) enum Trace {
 pub(super) struct State {
     pub(super) to_server: watch::Sender<Settings>,
     pub(super) to_client: watch::Sender<Settings>,
-    /// `None` where nobody looks at it: it grows with each frame.
+    /// Recorded frames, which grow with each frame; `None` if they are not kept.
     trace: Option<watch::Sender<Vec<Traced>>>,
     pub(super) sessions: Sessions,
-    /// True while new links are reset as soon as they are made.
+    /// Whether new links are reset immediately.
     pub(super) refuses: AtomicBool,
-    /// The longest session timeout that servers are asked for.
+    /// Maximum session timeout that is requested from servers.
     pub(super) longest_timeout: Mutex<Option<Duration>>,
     rules: Mutex<Vec<Rule>>,
-    /// The link is reset in place of the event after so many.
+    /// Number of events to pass before the link is reset in place of the next one.
     last_event: Mutex<Option<(usize, watch::Sender<bool>)>>,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct State {
 pub(super) struct Settings {
     pub(super) flow: Flow,
     pub(super) delay: Duration,
-    /// Most bytes that pass in a second.
+    /// Maximum bytes per second.
     pub(super) bytes_per_second: Option<NonZeroU32>,
 }
 
@@ -69,26 +69,26 @@ impl State {
         self.rules.lock().unwrap_or_else(PoisonError::into_inner).push(rule);
     }
 
-    /// Every rule counts the request; the first that it completes is taken out and returned.
+    /// Counts the request for every rule. Removes and returns the first rule that the request triggers.
     pub(super) fn rule_for(&self, request: &Request) -> Option<Rule> {
         let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
         let met: Vec<bool> = rules.iter_mut().map(|rule| rule.meets(request)).collect();
         met.iter().position(|met| *met).map(|index| rules.remove(index))
     }
 
-    /// Lets so many events pass, and resets the link in place of the next.
+    /// Passes `count` events, and resets the link in place of the next one.
     pub(super) fn reset_after_events(&self, count: usize, fired: watch::Sender<bool>) {
         *self.last_event.lock().unwrap_or_else(PoisonError::into_inner) = Some((count, fired));
     }
 
-    /// Counts an event; true when the link must be reset in its place.
+    /// Counts an event. Returns whether the link must be reset in its place.
     pub(super) fn resets_at_event(&self) -> bool {
         let mut last = self.last_event.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *last {
             None => return false,
             Some((0, fired)) => fired.send_replace(true),
-            Some((left, _)) => {
-                *left -= 1;
+            Some((remaining, _)) => {
+                *remaining -= 1;
                 return false;
             }
         };
@@ -96,12 +96,12 @@ impl State {
         true
     }
 
-    /// The frames so far, and those to come; nothing where the trace is not kept.
+    /// Returns the frames so far, and those to come; none if the trace is not kept.
     pub(super) fn trace(&self) -> watch::Receiver<Vec<Traced>> {
         self.trace.as_ref().map_or_else(|| watch::channel(Vec::new()).1, watch::Sender::subscribe)
     }
 
-    /// Adds a frame to the trace and returns its index there.
+    /// Adds a frame to the trace and returns its index.
     pub(super) fn record(&self, frame: Traced) -> usize {
         let mut index = 0;
         if let Some(trace) = &self.trace {

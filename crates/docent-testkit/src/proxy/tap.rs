@@ -11,10 +11,10 @@ use std::collections::VecDeque;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-/// Bytes of a [`ReplyHeader`].
+/// Size of a [`ReplyHeader`] in bytes.
 const HEADER: usize = 16;
 
-/// Listener on one link: knows the request that a reply belongs to, and the rule for it.
+/// State of one link that matches replies to requests and their rules.
 #[derive(Debug)]
 pub(super) struct Tap {
     link: u64,
@@ -31,7 +31,7 @@ struct Pending {
     rule: Option<Rule>,
 }
 
-/// Verdict on a frame of the server.
+/// What to do with a frame of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Forward,
@@ -44,7 +44,7 @@ impl Tap {
         Self { link, client_connected: false, server_connected: false, pending: VecDeque::new() }
     }
 
-    /// The frame that the server gets in place of one of the client's.
+    /// Returns the frame that the server gets in place of a client's frame.
     pub(super) fn edit(&self, frame: Bytes, state: &State) -> Bytes {
         let longest = *state.longest_timeout.lock().unwrap_or_else(PoisonError::into_inner);
         let (false, Some(longest)) = (self.client_connected, longest) else { return frame };
@@ -56,8 +56,8 @@ impl Tap {
         out.freeze()
     }
 
-    /// Notes a frame of the client as it comes in. The index is its place in the trace; `None` means that the
-    /// link must be reset in place of passing it on.
+    /// Records a frame of the client when it arrives. Returns its index in the trace; `None` if the link must
+    /// be reset in place of forwarding the frame.
     pub(super) fn request(&mut self, frame: &Bytes, state: &State) -> Option<usize> {
         let mut traced = self.traced(Direction::ToServer, FrameKind::Connect, frame);
         if !self.client_connected {
@@ -92,7 +92,8 @@ impl Tap {
         Some(state.record(traced))
     }
 
-    /// Notes a frame of the server as it goes out, or is swallowed for another reason than a rule.
+    /// Records a frame of the server when it is sent on, or when it is swallowed for a reason other than a
+    /// rule.
     pub(super) fn reply(&mut self, frame: &Bytes, swallowed: bool, state: &State) -> Verdict {
         let (mut traced, rule) = self.understand(frame, state);
         let ends = traced.kind == FrameKind::Event && !swallowed && state.resets_at_event();
@@ -117,7 +118,7 @@ impl Tap {
         verdict
     }
 
-    /// Reads a frame of the server, and finds the rule that waits for it.
+    /// Decodes a frame of the server, and finds the rule that waits for it.
     fn understand(&mut self, frame: &Bytes, state: &State) -> (Traced, Option<Rule>) {
         let mut traced = self.traced(Direction::ToClient, FrameKind::Connect, frame);
         if !self.server_connected {
@@ -141,8 +142,8 @@ impl Tap {
             return (traced, None);
         }
         (traced.kind, traced.code) = (FrameKind::Reply, Some(header.code));
-        let asked = self.pending.iter().position(|pending| pending.xid == header.xid);
-        let Some(pending) = asked.and_then(|index| self.pending.remove(index)) else { return (traced, None) };
+        let index = self.pending.iter().position(|pending| pending.xid == header.xid);
+        let Some(pending) = index.and_then(|index| self.pending.remove(index)) else { return (traced, None) };
         (traced.op, traced.path) = (pending.op, pending.path);
         (traced, pending.rule)
     }
@@ -152,7 +153,8 @@ impl Tap {
     }
 }
 
-/// The node that a request is about; of a multi the first one, the marker of an exact write apart.
+/// Returns the node that a request concerns. For a multi, this is the first node that is not the marker of an
+/// exact write.
 fn path(request: &Request) -> Option<&str> {
     match request {
         Request::Multi(ops) => ops.iter().map(MultiOp::path).find(|path| !path.contains("/_docent")),

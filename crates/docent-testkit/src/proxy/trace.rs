@@ -21,44 +21,44 @@ pub enum FrameKind {
     Reply,
     /// A watch event.
     Event,
-    /// Something that is not a frame of the protocol.
+    /// Data that is not a frame of the protocol.
     Raw,
 }
 
-/// Fate of a frame.
+/// What happened to a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fate {
-    /// It was passed on.
+    /// The frame was passed on.
     Forwarded,
-    /// It was not passed on.
+    /// The frame was not passed on.
     Swallowed,
 }
 
-/// A frame that a [`Proxy`](super::Proxy) saw: towards the server when it came in, towards the client when it
-/// went out.
+/// A frame that passed a [`Proxy`](super::Proxy). A client's frame is recorded when it arrives, and a
+/// server's frame when it is sent on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Traced {
-    /// Time at which it was seen.
+    /// Time of the record.
     pub at: Instant,
-    /// Number of its link, counted from 0.
+    /// Number of the link, starting at 0.
     pub link: u64,
-    /// Its direction.
+    /// Direction of the frame.
     pub direction: Direction,
-    /// Its kind.
+    /// Kind of the frame.
     pub kind: FrameKind,
-    /// Its fate.
+    /// What happened to the frame.
     pub fate: Fate,
-    /// Operation of a request or reply; `None` when the codec does not know it.
+    /// Operation of a request or reply; `None` if the codec does not know it.
     pub op: Option<OpCode>,
-    /// Number of a request, reply or event.
+    /// Xid of a request, reply or event.
     pub xid: Option<i32>,
-    /// The node that a request, the request of a reply or an event is about; of a multi the first that is no
-    /// marker of an exact write.
+    /// The node that the frame concerns; for a reply, the node of its request. For a multi, this is the first
+    /// node that is not the marker of an exact write.
     pub path: Option<String>,
     /// Transaction in the header of a reply or event.
     pub zxid: Option<i64>,
-    /// Result of a reply.
+    /// Result code of a reply.
     pub code: Option<Code>,
     /// Kind of an event.
     pub event: Option<EventKind>,
@@ -67,7 +67,7 @@ pub struct Traced {
 }
 
 impl Traced {
-    /// A frame of this kind and length, about which nothing else is known.
+    /// Creates a record with this kind and length, and no other information.
     pub fn new(link: u64, direction: Direction, kind: FrameKind, length: usize) -> Self {
         Self {
             at: Instant::now(),
@@ -85,12 +85,12 @@ impl Traced {
         }
     }
 
-    /// True for a request that is `op`.
+    /// Returns whether this is a request with operation `op`.
     pub fn is_request(&self, op: OpCode) -> bool {
         self.kind == FrameKind::Request && self.op == Some(op)
     }
 
-    /// True for a reply to an `op`.
+    /// Returns whether this is a reply to a request with operation `op`.
     pub fn is_reply(&self, op: OpCode) -> bool {
         self.kind == FrameKind::Reply && self.op == Some(op)
     }

@@ -12,31 +12,31 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// Three Java processes take a gigabyte: there is one ensemble at a time in a process.
+/// Limits a process to one ensemble at a time, because three Java processes need a gigabyte.
 static ONE_AT_A_TIME: Semaphore = Semaphore::const_new(1);
-/// Runtime of all links: a test that blocks its thread for a moment must not stop messages between servers.
+/// Runtime of all links, so that a test that blocks its thread does not stop messages between servers.
 static LINKS: LazyLock<Runtime> = LazyLock::new(|| {
     let runtime =
         Builder::new_multi_thread().worker_threads(1).enable_all().thread_name("peer-links").build();
     runtime.expect("a process that runs tests can start a thread")
 });
 const SIZE: usize = 3;
-/// Time in ticks that a server may take to follow a new leader.
+/// Maximum number of ticks for a server to follow a new leader.
 const INIT_LIMIT: u32 = 10;
-/// With the defaults, servers that do not hear from one of them may take a minute to agree on a leader.
+/// Shortens elections. With ZooKeeper's defaults, servers may take a minute to agree on a leader while one of
+/// them is silent.
 const ELECTION: [(&str, &str); 2] =
     [("zookeeper.fastleader.maxNotificationInterval", "1000"), ("zookeeper.cnxTimeout", "1000")];
 const LEADER_LIMIT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
 
-/// A real ensemble of three ZooKeeper servers, each of which can be killed, frozen and cut off from the
-/// others.
+/// A real ensemble of three ZooKeeper servers. Each server can be killed, frozen, or cut off from the others.
 ///
-/// Servers reach each other through links, which can be cut: a server that is [cut off](Self::cut_off) is
-/// not told, as when packets are lost. It serves its clients until it finds out by itself.
+/// The servers reach each other through links that can be cut. A server that is [cut off](Self::cut_off) gets
+/// no notification, as when packets are lost. It continues to serve its clients until it notices.
 ///
 /// # On drop
-/// As for [`RealServer`].
+/// Does the same as [`RealServer`].
 ///
 /// # Examples
 /// ```no_run
@@ -59,30 +59,30 @@ pub struct RealEnsemble {
 struct Between {
     from: usize,
     to: usize,
-    /// One for messages of a follower to a leader, one for votes.
+    /// One link for messages of a follower to a leader, and one for votes.
     links: [PeerLink; 2],
 }
 
-/// Ports on which the servers of an ensemble meet each other and vote.
+/// Ports on which the servers of an ensemble communicate and vote.
 type MeetingPoints = Vec<[Port; 2]>;
 
 impl RealEnsemble {
     /// Starts three servers with a tick of half a second, and waits until they serve.
     ///
-    /// It waits for an ensemble of this process that was started before: a test that asks for a second one
-    /// waits for ever.
+    /// If this process has already started an ensemble, this method waits until that is dropped. A test that
+    /// keeps one and starts a second therefore waits forever.
     ///
     /// # Errors
-    /// When ZooKeeper is not installed, or one of them does not come up.
+    /// If ZooKeeper is not installed, or one of the servers does not start.
     pub async fn start() -> Result<Self, StartError> {
-        // With a shorter one, servers of a busy machine take each other for dead.
+        // With a shorter tick, servers on a busy machine consider each other dead.
         Self::start_with(ServerOptions::default().tick(Duration::from_millis(500))).await
     }
 
-    /// As [`start`](Self::start), with options.
+    /// Does the same as [`start`](Self::start), with options.
     ///
     /// # Errors
-    /// As [`start`](Self::start).
+    /// See [`start`](Self::start).
     pub async fn start_with(options: ServerOptions) -> Result<Self, StartError> {
         let permit = ONE_AT_A_TIME.acquire().await.map_err(io::Error::other)?;
         let options = ELECTION.iter().fold(options, |options, (name, value)| options.property(*name, *value));
@@ -98,20 +98,20 @@ impl RealEnsemble {
         }
     }
 
-    /// The servers, three of them.
+    /// Returns the three servers.
     pub fn servers(&self) -> &[RealServer] {
         &self.servers
     }
 
-    /// The addresses for clients: those of all servers.
+    /// Returns the addresses of all servers, for clients.
     pub fn connect_string(&self) -> String {
         self.servers.iter().map(RealServer::connect_string).collect::<Vec<_>>().join(",")
     }
 
-    /// The index of the leader. Waits until a server leads and another follows it.
+    /// Returns the index of the leader. Waits until a server leads and another one follows it.
     ///
     /// # Errors
-    /// When none does within a minute.
+    /// If no server leads within a minute.
     pub async fn leader(&self) -> Result<usize, StartError> {
         let servers = Arc::clone(&self.servers);
         blocking(move || {
@@ -137,9 +137,9 @@ impl RealEnsemble {
         touched.flat_map(|between| &between.links).for_each(PeerLink::cut);
     }
 
-    /// Mends all links.
-    pub fn mend(&self) {
-        self.links.iter().flat_map(|between| &between.links).for_each(PeerLink::mend);
+    /// Restores all links.
+    pub fn heal(&self) {
+        self.links.iter().flat_map(|between| &between.links).for_each(PeerLink::heal);
     }
 }
 
@@ -174,7 +174,8 @@ async fn open_links() -> io::Result<(MeetingPoints, Vec<Between>)> {
     Ok((ports, links))
 }
 
-/// Lines of one server's configuration that name the ensemble: the others are where its links begin.
+/// Returns the lines of one server's configuration that define the ensemble. The addresses of the other
+/// servers are those of the links to them.
 fn members(server: usize, options: &ServerOptions, ports: &MeetingPoints, links: &[Between]) -> String {
     let mut lines = format!("initLimit={INIT_LIMIT}\nsyncLimit={}\n", options.sync_limit);
     for (other, own) in ports.iter().enumerate() {
@@ -199,7 +200,7 @@ fn start_all(
         let membership = Membership { id: index + 1, members, _ports: ports };
         servers.push(RealServer::prepare(&java, options, Some(membership))?);
     }
-    // None serves before there is a quorum.
+    // No server serves before there is a quorum.
     for server in &servers {
         server.launch()?;
     }

@@ -1,55 +1,55 @@
 use std::path::PathBuf;
 
-/// Software that is missing to run a real ZooKeeper.
+/// Software that is missing to run a real ZooKeeper server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Missing {
-    /// No Java runtime.
-    #[error("no java: install libzookeeper-java and default-jre-headless, or set JAVA_HOME")]
+    /// There is no Java runtime.
+    #[error("no Java runtime found: install libzookeeper-java and default-jre-headless, or set JAVA_HOME")]
     Java,
-    /// No ZooKeeper.
-    #[error("no {0}: install libzookeeper-java and default-jre-headless, or set ZOOKEEPER_HOME")]
+    /// There is no ZooKeeper.
+    #[error("{0} is missing: install libzookeeper-java and default-jre-headless, or set ZOOKEEPER_HOME")]
     Debian(PathBuf),
-    /// `ZOOKEEPER_HOME` is set, but there is no ZooKeeper in it.
+    /// `ZOOKEEPER_HOME` is set, but contains no ZooKeeper.
     #[error(
         "ZOOKEEPER_HOME is {0:?}, which has no lib/zookeeper-*.jar: set it to an unpacked binary distribution"
     )]
     Home(PathBuf),
 }
 
-/// Reason why a real server did not start.
+/// Error of starting a real server.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// It is not installed.
+    /// The required software is not installed.
     #[error(transparent)]
     Missing(#[from] Missing),
-    /// A file, a port or the process.
-    #[error("could not start the server: {0}")]
+    /// A file, a port or the process failed.
+    #[error("cannot start the server: {0}")]
     Io(#[from] std::io::Error),
-    /// The process ended before it served.
-    #[error("the server ended at start ({status}): {log}")]
+    /// The process exited before it served.
+    #[error("the server exited during its start ({status}): {log}")]
     Ended {
-        /// Status of its end.
+        /// Exit status of the process.
         status: std::process::ExitStatus,
         /// The end of its output.
         log: String,
     },
-    /// It was stopped before it served.
+    /// The server was stopped before it served.
     #[error("the server was stopped before it served")]
     Stopped,
     /// No server of an ensemble leads.
-    #[error("no server leads within {seconds} s: they are {modes:?}")]
+    #[error("no server became the leader within {seconds} s; their modes are {modes:?}")]
     NoLeader {
-        /// Time waited for it.
+        /// Time waited, in seconds.
         seconds: u64,
-        /// Mode that each reports.
+        /// Mode that each server reports.
         modes: Vec<Option<String>>,
     },
-    /// It runs but does not serve.
+    /// The process runs but does not serve.
     #[error("the server did not serve within {seconds} s: {log}")]
     Late {
-        /// Time waited for it.
+        /// Time waited, in seconds.
         seconds: u64,
         /// The end of its output.
         log: String,

@@ -7,12 +7,12 @@ use std::process::Command;
 
 const DEBIAN_JARS: &str = "/usr/share/java";
 
-/// Beside `zookeeper.jar`, whose manifest names most of what it needs: a backend for its log, and two that
-/// TLS needs.
+/// Jars needed besides `zookeeper.jar`, whose manifest names the other dependencies: Jute, a log backend, and
+/// two jars for TLS.
 const DEBIAN_EXTRAS: [&str; 4] =
     ["zookeeper-jute.jar", "slf4j-simple.jar", "netty-codec.jar", "netty-resolver.jar"];
 
-/// The Java runtime and the path of its classes.
+/// The Java runtime and the class path of ZooKeeper.
 #[derive(Debug, Clone)]
 pub struct Java {
     pub(super) program: PathBuf,
@@ -20,7 +20,7 @@ pub struct Java {
 }
 
 impl Java {
-    /// Looks for ZooKeeper in `ZOOKEEPER_HOME` when that is set, else where Debian's packages put it.
+    /// Finds ZooKeeper in `ZOOKEEPER_HOME` if that is set, otherwise where Debian's packages install it.
     ///
     /// # Errors
     /// [`Missing`] with what to install.
@@ -32,7 +32,7 @@ impl Java {
         Ok(Self { program: program().ok_or(Missing::Java)?, class_path })
     }
 
-    /// A command that runs Java with these classes; the name of the class is to follow.
+    /// Returns a command that runs Java with this class path. The caller appends the name of the class.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.arg("-cp").arg(&self.class_path);

@@ -11,25 +11,25 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
-/// Pause after a connection that could not be accepted.
+/// Pause after a connection could not be accepted.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// TCP proxy on loopback by which one server of an ensemble reaches another. It knows only one thing of the
-/// bytes it carries: servers tell each other where they can be called back, and are told of the link that
-/// leads there instead.
+/// A TCP proxy on loopback by which one server of an ensemble reaches another. It interprets only one thing
+/// in the data: servers send each other the address for calling them back, which it replaces by the address
+/// of the link that leads there.
 ///
 /// # On drop
-/// Its connections are closed.
+/// The connections of the link are closed.
 #[derive(Debug)]
 pub(super) struct PeerLink {
     port: Port,
     whole: watch::Sender<bool>,
-    /// Set while a server may be called back past all links, because its address was not corrected.
+    /// Whether a server may be called back without a link, because its address was not replaced.
     bypassed: Arc<AtomicBool>,
     listens: JoinHandle<()>,
 }
 
-/// An address that is told, and the one to tell instead.
+/// An address that a server sends, and its replacement.
 #[derive(Debug, Clone)]
 pub(super) struct CallBack {
     told: String,
@@ -37,12 +37,12 @@ pub(super) struct CallBack {
 }
 
 impl CallBack {
-    /// Both have as many digits, because ports are from a range of five.
+    /// Creates a replacement. Both addresses have the same length, because all ports have five digits.
     pub(super) fn new(told: SocketAddr, instead: SocketAddr) -> Self {
         Self { told: told.to_string(), instead: instead.to_string() }
     }
 
-    /// Replaces the address in `data`; false when it is not there.
+    /// Replaces the address in `data`. Returns `false` if `data` does not contain it.
     fn correct(&self, data: &mut [u8]) -> bool {
         let (told, instead) = (self.told.as_bytes(), self.instead.as_bytes());
         let at = data.windows(told.len()).position(|window| window == told);
@@ -54,7 +54,7 @@ impl CallBack {
 }
 
 impl PeerLink {
-    /// Opens a link from `port` to `to`, for servers that tell where to call back if there is a `call_back`.
+    /// Opens a link from `port` to `to`. If there is a `call_back`, its address is replaced in the data.
     pub(super) async fn open(port: Port, to: SocketAddr, call_back: Option<CallBack>) -> io::Result<Self> {
         let listener = port.listen().await?;
         let (whole, bypassed) = (watch::Sender::new(true), Arc::<AtomicBool>::default());
@@ -66,18 +66,18 @@ impl PeerLink {
         self.port.address()
     }
 
-    /// Lets nothing through from now on, and tells nobody. Bytes on the way come through once the link is
-    /// whole again. New connections are closed at once: servers that wait for answers to those take long to
-    /// agree on a leader.
+    /// Blocks the link silently from now on. Bytes in transit arrive once the link is restored. New
+    /// connections are closed immediately, because servers that wait for answers to them take long to agree
+    /// on a leader.
     ///
     /// # Panics
-    /// When a server did not say where to call it back, and may be reached past all links.
+    /// If a server did not send its address, and may therefore be reachable without a link.
     pub(super) fn cut(&self) {
-        assert!(!self.bypassed.load(Relaxed), "this version of ZooKeeper tells addresses in another way");
+        assert!(!self.bypassed.load(Relaxed), "this ZooKeeper sends addresses in an unknown format");
         self.whole.send_replace(false);
     }
 
-    pub(super) fn mend(&self) {
+    pub(super) fn heal(&self) {
         self.whole.send_replace(true);
     }
 }
@@ -119,7 +119,7 @@ impl Carries {
         far.set_nodelay(true)?;
         let (from_near, to_near) = near.into_split();
         let (from_far, to_far) = far.into_split();
-        // Once one way has ended, the other one has no meaning for these servers.
+        // These servers do not use one direction without the other.
         tokio::select! {
             ended = self.carry(from_near, to_far, self.call_back.as_ref()) => ended,
             ended = self.carry(from_far, to_near, None) => ended,
@@ -134,13 +134,13 @@ impl Carries {
     ) -> io::Result<()> {
         let (mut buffer, mut whole) = (vec![0; 16 * 1024], self.whole.subscribe());
         loop {
-            // The end of one side is not told over a link that is cut, either.
+            // Even the end of a stream must not pass a link that is cut.
             let length = from.read(&mut buffer).await.unwrap_or(0);
             whole.wait_for(|whole| *whole).await.map_err(io::Error::other)?;
             if length == 0 {
                 return to.shutdown().await;
             }
-            // The address is in the first bytes, which are written at once.
+            // The address is in the first bytes, which are sent in one write.
             if let Some(call_back) = call_back.take()
                 && !call_back.correct(&mut buffer[..length])
             {

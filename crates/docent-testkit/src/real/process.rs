@@ -5,9 +5,9 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 
-/// Ends the process whose id is in `$1/pid`, then removes the folder `$1`, as soon as its standard input
-/// ends: that is when the process at the other end closed it, or died in any way. Removing is tried again,
-/// because the process may still write a file while it dies.
+/// Kills the process whose id is in `$1/pid` and removes the folder `$1`, as soon as standard input ends.
+/// This happens when the process at the other end closes the pipe or exits in any way. The removal is
+/// retried, because the process may still write a file while it dies.
 const WATCHDOG: &str = r#"
 trap '' HUP INT TERM
 read -r _
@@ -18,16 +18,16 @@ for _ in 1 2 3 4 5 6 7 8 9 10; do
 done
 "#;
 
-/// Leaves its id in `$0` and becomes the process `$@`: there is no moment at which that runs and its id is
-/// not known.
+/// Writes its process id to `$0` and becomes the process `$@`, so that the process never runs without its id
+/// being known.
 const LAUNCH: &str = r#"echo $$ >"$0" && exec "$@""#;
 
-/// Watchdog that removes a server's folder and process when this value is dropped *or this process ends*, be
-/// it killed.
+/// Watchdog that kills a server's process and removes its folder when this value is dropped *or this process
+/// ends*, even if it is killed.
 ///
-/// It is a shell in a process group of its own, so that Ctrl-C in a terminal does not reach it. A
-/// parent-death signal would not do: it goes off when the *thread* that spawned the child ends, which in a
-/// test is soon, and leaves the folder behind.
+/// It is a shell in its own process group, so that Ctrl-C in a terminal does not reach it. A parent-death
+/// signal would not work: it is sent when the *thread* that spawned the child ends, which in a test is soon,
+/// and it does not remove the folder.
 #[derive(Debug)]
 pub(super) struct Watchdog {
     shell: Child,
@@ -56,7 +56,7 @@ impl Drop for Watchdog {
     }
 }
 
-/// A running server. Killed when dropped.
+/// A running server, which is killed when this value is dropped.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
@@ -86,12 +86,12 @@ impl Process {
         self.child.id()
     }
 
-    /// Status of its end; `None` while it runs.
+    /// Returns the exit status; `None` while the process runs.
     pub(super) fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
         self.child.try_wait()
     }
 
-    /// Sends it a signal: `STOP` or `CONT`.
+    /// Sends a signal to the process: `STOP` or `CONT`.
     pub(super) fn signal(&self, name: &str) -> io::Result<()> {
         let script = format!("kill -{name} {}", self.id());
         let status = Command::new("sh").args(["-c", &script]).status()?;

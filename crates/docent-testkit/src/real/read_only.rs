@@ -4,18 +4,18 @@ use crate::StartError;
 use crate::options::ServerOptions;
 use crate::ports::Port;
 
-/// Ports of the members that never run: nothing listens there.
+/// Members that never run, on ports on which nothing listens.
 const ABSENT: &str = "server.2=127.0.0.1:1:2\nserver.3=127.0.0.1:3:4\n";
 
 impl RealServer {
-    /// Starts the first of three servers alone, which is read-only for want of a quorum. It gives out
-    /// sessions of its own, without which ZooKeeper 3.8 can open none in that mode.
+    /// Starts only the first of three servers, which is read-only because it has no quorum. It grants local
+    /// sessions, without which ZooKeeper 3.8 cannot open sessions in this mode.
     ///
     /// # Errors
-    /// As [`start`](Self::start).
+    /// See [`start`](Self::start).
     ///
     /// # Cancel safety
-    /// As [`start`](Self::start).
+    /// See [`start`](Self::start).
     #[doc(hidden)]
     pub async fn start_read_only() -> Result<Self, StartError> {
         blocking(|| {

@@ -17,21 +17,21 @@ const MEMBER: &str = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
 const START_LIMIT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
 const LOG_TAIL: usize = 2_000;
-/// Attempts at a free port: a process that knows nothing of claimed ports may take one between the look and
-/// the start.
+/// Number of attempts to start on a free port. A process that does not use claims may take the port between
+/// the check and the start.
 pub(super) const PORT_ATTEMPTS: usize = 3;
 
 static SHARED: OnceCell<RealServer> = OnceCell::const_new();
 
-/// A real ZooKeeper server: a Java process on a free loopback port, with a data folder of its own. It stands
-/// alone, or is a member of an ensemble.
+/// A real ZooKeeper server: a Java process on a free loopback port, with its own data folder. It runs
+/// standalone, or as a member of an ensemble.
 ///
 /// # On drop
-/// The process is killed (SIGKILL) and its folder removed, after a panic too. Both also go when the process
-/// that started it ends without dropping anything, be it killed.
+/// The process is killed (SIGKILL) and its folder is removed, also after a panic. The same happens if the
+/// process that started it ends without dropping the value, even if it is killed.
 ///
 /// # Examples
-/// A test that is left out where there is no ZooKeeper, and says so:
+/// A test that is skipped with a message if ZooKeeper is not installed:
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -39,7 +39,7 @@ static SHARED: OnceCell<RealServer> = OnceCell::const_new();
 /// use docent::{Client, testkit::RealServer};
 ///
 /// if let Err(missing) = RealServer::available() {
-///     eprintln!("left out: {missing}");
+///     eprintln!("skipped: {missing}");
 ///     return Ok(());
 /// }
 /// let server = RealServer::start().await?;
@@ -54,7 +54,7 @@ pub struct RealServer {
 
 #[derive(Debug)]
 struct Inner {
-    // Dropped in this order: the process ends before its folder and its ports go.
+    // Dropped in this order: the process ends before its folder is removed and its ports are released.
     process: Mutex<Option<Process>>,
     _watchdog: Watchdog,
     java: Java,
@@ -62,23 +62,23 @@ struct Inner {
     folder: PathBuf,
     port: Port,
     secure_port: Option<Port>,
-    /// `None` when it stands alone.
+    /// `None` if the server is standalone.
     membership: Option<Membership>,
 }
 
 /// Membership of a server in an ensemble.
 #[derive(Debug)]
 pub(super) struct Membership {
-    /// Its number, from 1.
+    /// Number of the server, starting at 1.
     pub(super) id: usize,
-    /// The lines of its configuration that name the members.
+    /// The configuration lines that name the members.
     pub(super) members: String,
-    /// Ports on which it meets the others and votes.
+    /// Ports for communicating with the other servers and for votes.
     pub(super) _ports: [Port; 2],
 }
 
 impl RealServer {
-    /// Says whether a real server can be started here.
+    /// Checks whether a real server can be started on this machine.
     ///
     /// # Errors
     /// The missing software, and how to get it.
@@ -86,22 +86,22 @@ impl RealServer {
         Java::find().map(|_| ())
     }
 
-    /// Starts a server and waits until it serves, at most a minute. It ticks every 200 ms and grants session
-    /// timeouts from 400 ms to 60 s. Blocks no thread of the runtime.
+    /// Starts a server and waits until it serves, at most a minute. Its tick is 200 ms, and it grants session
+    /// timeouts from 400 ms to 60 s. The method does not block threads of the runtime.
     ///
     /// # Errors
-    /// When ZooKeeper is not installed or does not come up, with the end of its log.
+    /// If ZooKeeper is not installed or does not start, with the end of its log.
     ///
     /// # Cancel safety
-    /// This function is cancel safe: a server that comes up later is killed at once.
+    /// This function is cancel safe. A server that starts later is killed immediately.
     pub async fn start() -> Result<Self, StartError> {
         Self::start_with(ServerOptions::default()).await
     }
 
-    /// Starts a server and waits until it serves.
+    /// Starts a server with options and waits until it serves.
     ///
     /// # Errors
-    /// When ZooKeeper is not installed or does not come up.
+    /// If ZooKeeper is not installed or does not start.
     #[doc(hidden)]
     pub async fn start_with(options: ServerOptions) -> Result<Self, StartError> {
         blocking(move || {
@@ -124,7 +124,7 @@ impl RealServer {
         Ok(server)
     }
 
-    /// A server that does not run yet.
+    /// Creates a server without starting it.
     pub(super) fn prepare(
         java: &Java,
         options: &ServerOptions,
@@ -133,18 +133,19 @@ impl RealServer {
         Ok(Self { inner: Arc::new(Inner::prepare(java, options, membership)?) })
     }
 
-    /// Starts the process, and does not wait until it serves. An earlier process is killed first. Blocks for
-    /// a moment.
+    /// Starts the process without waiting until it serves. An earlier process is killed first. The method
+    /// blocks briefly.
     pub(super) fn launch(&self) -> Result<(), StartError> {
         self.inner.launch()
     }
 
-    /// Blocks until it serves: of an ensemble's member, until there is a quorum.
+    /// Blocks until the server serves. For a member of an ensemble, this requires a quorum.
     pub(super) fn until_it_serves(&self) -> Result<(), StartError> {
         self.inner.until_it_serves()
     }
 
-    /// The mode it reports: `standalone`, `leader`, `follower`; `None` when it does not serve.
+    /// Returns the mode that the server reports: `standalone`, `leader` or `follower`; `None` if it does not
+    /// serve.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -153,46 +154,46 @@ impl RealServer {
         blocking(move || Ok(server.mode_now())).await.unwrap_or_default()
     }
 
-    /// As [`mode`](Self::mode); blocks for a moment.
+    /// Does the same as [`mode`](Self::mode), but blocks briefly.
     pub(super) fn mode_now(&self) -> Option<String> {
         let answer = ask(self.address(), "srvr").ok()?;
         answer.lines().find_map(|line| line.strip_prefix("Mode: ")).map(str::to_owned)
     }
 
-    /// The server that all tests of this process share, started by the first that asks. It ends with the
-    /// process. Tests keep apart by paths, and leave it running.
+    /// Returns the server that all tests of this process share. The first call starts it, and it ends with
+    /// the process. Tests use separate paths, and must leave it running.
     ///
     /// # Errors
-    /// As [`start`](Self::start); the next one that asks tries again.
+    /// See [`start`](Self::start). After an error, the next call tries again.
     ///
     /// # Cancel safety
-    /// As [`start`](Self::start).
+    /// See [`start`](Self::start).
     pub async fn shared() -> Result<&'static Self, StartError> {
         SHARED.get_or_try_init(Self::start).await
     }
 
-    /// The address for clients: `host:port`.
+    /// Returns the address for clients: `host:port`.
     pub fn connect_string(&self) -> String {
         self.address().to_string()
     }
 
-    /// The address it listens on. It stays the same over restarts.
+    /// Returns the address that the server listens on. It does not change over restarts.
     pub fn address(&self) -> SocketAddr {
         self.inner.port.address()
     }
 
-    /// The address it listens on for TLS, if its options say that it does.
+    /// Returns the address that the server listens on for TLS, if its options enable it.
     #[doc(hidden)]
     pub fn secure_address(&self) -> Option<SocketAddr> {
         self.inner.secure_address()
     }
 
-    /// The folder of its data, configuration and log.
+    /// Returns the folder of the server's data, configuration and log.
     pub fn folder(&self) -> &Path {
         &self.inner.folder
     }
 
-    /// Id of the process; `None` while it is stopped.
+    /// Returns the process id; `None` while the server is stopped.
     pub fn pid(&self) -> Option<u32> {
         self.inner.process().as_ref().map(Process::id)
     }
@@ -202,14 +203,14 @@ impl RealServer {
         self.inner.process().take();
     }
 
-    /// Starts a stopped server on the same port and data, and waits until it serves. A running one is killed
-    /// first. The member of an ensemble serves once there is a quorum.
+    /// Starts a stopped server on the same port and data, and waits until it serves. A running server is
+    /// killed first. A member of an ensemble serves once there is a quorum.
     ///
     /// # Errors
-    /// When it does not come up within a minute, with the end of its log.
+    /// If the server does not serve within a minute, with the end of its log.
     ///
     /// # Cancel safety
-    /// This method is *not* cancel safe: the server is started all the same, and may not serve yet.
+    /// This method is *not* cancel safe: the server is started in any case, and may not serve yet.
     pub async fn start_again(&self) -> Result<(), StartError> {
         let inner = Arc::clone(&self.inner);
         blocking(move || {
@@ -219,18 +220,18 @@ impl RealServer {
         .await
     }
 
-    /// Stops the process in its tracks (SIGSTOP): connections stay open, nothing is answered.
+    /// Suspends the process (SIGSTOP): connections stay open, and nothing is answered.
     ///
     /// # Errors
-    /// When it is not running.
+    /// If the server is not running.
     pub fn freeze(&self) -> io::Result<()> {
         self.inner.signal("STOP")
     }
 
-    /// Lets a frozen process go on (SIGCONT).
+    /// Resumes a suspended process (SIGCONT).
     ///
     /// # Errors
-    /// When it is not running.
+    /// If the server is not running.
     pub fn thaw(&self) -> io::Result<()> {
         self.inner.signal("CONT")
     }
@@ -247,7 +248,7 @@ impl Inner {
         let parent = options.parent_folder.clone().unwrap_or_else(std::env::temp_dir);
         let folder = tempfile::Builder::new().prefix("docent-zookeeper-").tempdir_in(parent)?;
         let watchdog = Watchdog::over(folder.path())?;
-        // From here on the watchdog is the one that removes it.
+        // From here on, the watchdog removes the folder.
         let folder = folder.keep();
         let inner = Self {
             process: Mutex::new(None),
@@ -293,7 +294,7 @@ impl Inner {
         arguments.extend(["-cp".into(), self.java.class_path.clone(), main_class.into()]);
         arguments.push(self.config_file().into());
         let mut running = self.process();
-        // The old one ends before the new one binds the port.
+        // The old process must end before the new one binds the port.
         running.take();
         *running = Some(Process::launch(&self.folder, &self.java.program, &arguments)?);
         Ok(())
@@ -332,8 +333,7 @@ impl Inner {
     }
 }
 
-/// True when the server at `address` is the one with this folder for its data, and says that it serves
-/// requests.
+/// Returns whether the server at `address` uses the folder `data` and reports that it serves requests.
 fn serves(address: SocketAddr, data: &Path) -> bool {
     let says = |word, what: &str| ask(address, word).is_ok_and(|answer| answer.contains(what));
     says("srvr", "Mode:") && says("conf", &format!("dataDir={}/", data.display()))
@@ -348,8 +348,8 @@ fn ask(address: SocketAddr, word: &str) -> io::Result<String> {
     Ok(answer)
 }
 
-/// Runs a function that blocks for seconds beside the runtime: on the runtime's own threads, a proxy of the
-/// same test would stand still.
+/// Runs a function that blocks for seconds outside the runtime's own threads, on which a proxy of the same
+/// test would stall.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StartError> + Send + 'static,
 ) -> Result<T, StartError> {

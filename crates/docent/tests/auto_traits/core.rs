@@ -55,8 +55,8 @@ rows! { error: DeleteAllError, Error, HookPanic, Lost, ParseFenceError, WaitErro
 
 unique! { Held, Hold, HoldSet, Hooks, KeptNode, Ticket, TicketBatch, Follower, Server, Listening, TcpBind, ClaimResult, CasLoop }
 
-// The inside of streams.
+// Internal type of streams.
 rows! { sent: SyncStream<Node> }
 
-// They hold an error of the operating system, which is not `Clone`.
+// These types contain an error of the operating system, which is not `Clone`.
 unique! { KeepError, KeepFault, StartError }

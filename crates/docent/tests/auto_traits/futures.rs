@@ -1,4 +1,4 @@
-//! Futures. A handle's borrow nothing; those that borrow are named with the reason.
+//! Futures. The futures of a handle borrow nothing; the exceptions are listed with the reason.
 
 use crate::{borrows, free};
 use docent::cache::{ChildrenCache, NodeCache, TreeCache};
@@ -81,8 +81,8 @@ fn of_several(multi: &MultiLock, limit: &SharedLimit, barrier: &Barrier, double:
     free(double.enter_timeout(T));
 }
 
-/// A guard's futures that end it take it with them. The others borrow it, so that nobody waits for, or works
-/// under, a guard that was dropped meanwhile.
+/// Methods that end a guard consume it. The other futures borrow the guard, so that no caller waits for, or
+/// works under, a guard that was dropped meanwhile.
 macro_rules! guards {
     ($($of:ident($guard:ty) { $($more:tt)* })+) => {
         $(fn $of(guard: &$guard, ending: [$guard; 2]) {
@@ -140,8 +140,8 @@ fn of_discovery(registry: &Registry, instance: &Instance<u32>, service: &Service
     free(group.members());
 }
 
-/// Handles that keep something announced are one thing only, and their futures borrow them as those of a
-/// guard do.
+/// Handles that keep a node present are not cloned, and their futures borrow them like the futures of a
+/// guard.
 fn of_own_nodes(
     registration: &mut Registration,
     [draining, ending]: [Registration; 2],
@@ -212,7 +212,7 @@ fn of_counters(counter: &Counter<i64>) {
     free(counter.initialize(7));
 }
 
-/// Reads of one's own place in what follows, which belongs to one reader: they borrow it mutably.
+/// Reads of a subscription, which belongs to one reader: the futures borrow it mutably.
 fn of_streams(subscription: &mut Subscription<u32>, tree: &mut TreeSubscription<u32>) {
     borrows(subscription.changed());
     borrows(tree.changed());
@@ -252,7 +252,7 @@ fn of_queues(queue: &Queue<u32>, letters: &DeadLetters<u32>, letter: &DeadLetter
     free(simple.is_empty());
 }
 
-/// Methods that look at a delivery borrow it; those that end it take it.
+/// Methods that inspect a delivery borrow it; methods that end it consume it.
 fn of_a_delivery(
     delivery: Delivery<u32>,
     other: &Queue<u32>,
@@ -274,7 +274,7 @@ fn of_a_delivery(
     free(Delivery::ack_all(vec![all]));
 }
 
-/// A share is one member's at a time: its futures borrow the member.
+/// Only one share of a member exists at a time, so the futures borrow the member.
 fn of_a_group(partitioner: Partitioner, share: Share, lease: &TimedLease) {
     borrows(partitioner.acquire());
     free(partitioner.leave());
@@ -291,7 +291,8 @@ fn of_caches(children: &ChildrenCache, node: &NodeCache, tree: &TreeCache) {
     free(node.ready());
 }
 
-/// A client's requests borrow the client and the path: recipes send many of them, and none is copied.
+/// The futures of a client's requests borrow the client and the path: recipes send many requests, and nothing
+/// is copied.
 fn of_a_client(client: &Client, acl: Vec<Acl>, [one, other]: [Transaction; 2]) {
     free(Client::connect("localhost"));
     borrows(client.create("/a", "", CreateMode::Persistent));
@@ -312,7 +313,7 @@ fn of_a_client(client: &Client, acl: Vec<Acl>, [one, other]: [Transaction; 2]) {
 }
 
 #[test]
-fn the_rows_are_functions_that_nobody_needs_to_call() {
+fn the_functions_need_only_compile() {
     let _ = (of_locks, of_a_shared_mutex, of_several, of_elections, of_discovery, of_own_nodes);
     let _ =
         (of_configuration, of_typed_nodes, of_shared_values, of_counters, of_streams, of_caches, of_a_client);

@@ -1,4 +1,4 @@
-//! Reports about paths, and what makes them.
+//! Reports about paths, and the types that create them.
 
 use crate::rows;
 use docent::inspect::{

@@ -1,5 +1,5 @@
-//! Table of the public types by the traits that users rely on, and of the futures by what they borrow. It is
-//! the compiler that reads it: a row that does not hold does not compile.
+//! Tables of the public types by the traits that users rely on, and of the futures by what they borrow. The
+//! compiler checks the tables: a row that does not hold does not compile.
 
 mod core;
 mod futures;
@@ -13,32 +13,33 @@ use std::error::Error;
 use std::fmt::Debug;
 use std::future::Future;
 
-/// Handles, builders and values: kept in shared state, cloned into tasks, printed.
+/// Handles, builders and values, which are kept in shared state, cloned into tasks, and printed.
 const fn shared<T: Clone + Debug + Send + Sync + Unpin + 'static>() {}
 
-/// Guards, and all else that is one thing only: as [`shared`], and not `Clone`, as [`unique!`] sees to.
+/// Guards and other types that must not be cloned: like [`shared`], but not `Clone`, which [`unique!`]
+/// checks.
 const fn owned<T: Debug + Send + Sync + Unpin + 'static>() {}
 
-/// Streams: read by one, and kept in shared state beside what else their handle can do.
+/// Streams, which have one reader and are kept in shared state with their handle's other functions.
 const fn stream<T: Stream + Debug + Send + Sync + Unpin + 'static>() {}
 
-/// Errors: sent with `?` from any task, and told to several.
+/// Errors, which are returned with `?` from any task and may be reported to several callers.
 const fn error<T: Error + Clone + Send + Sync + Unpin + 'static>() {}
 
-/// Types that are neither of these, with the reason beside their row.
+/// Types that belong to none of these groups, with the reason beside their row.
 const fn sent<T: Send + 'static>() {}
 
-/// A future that borrows nothing: it can be spawned as it is.
+/// Accepts a future that borrows nothing and can be spawned directly.
 fn free<F: Future + Send + 'static>(future: F) {
     drop(future);
 }
 
-/// A future that borrows what it was asked of. `async move { x.method().await }` can be spawned.
+/// Accepts a future that borrows its receiver. `async move { x.method().await }` can be spawned.
 fn borrows<F: Future + Send>(future: F) {
     drop(future);
 }
 
-/// Two ways to `it` for a type that is `Clone`, which no compiler can choose from.
+/// Trait whose `it` is ambiguous for a type that is `Clone`, so that a row with such a type does not compile.
 trait NotClone<A> {
     fn it() {}
 }
@@ -47,7 +48,7 @@ impl<T> NotClone<()> for T {}
 
 impl<T: Clone> NotClone<u8> for T {}
 
-/// One row for each type, of one kind.
+/// One row for each type of a kind.
 macro_rules! rows {
     ($kind:ident: $($(#[$feature:meta])* $row:ty),+ $(,)?) => {
         $($(#[$feature])* const _: () = $crate::$kind::<$row>();)+

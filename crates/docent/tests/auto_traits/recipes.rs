@@ -49,7 +49,7 @@ unique! {
     Registration,
 }
 
-// The run of an election is the user's future; it is as shared as that.
+// The run of an election contains the user's future, and is shareable if that future is.
 unique! { ElectionRun<Ready<()>> }
 
 #[cfg(feature = "tower")]

@@ -10,5 +10,5 @@ rows! { error: Missing, NotMet }
 
 unique! { FaultProxy, MemoryListener, Port, RealServer }
 
-// They hold an error of the operating system, which is not `Clone`.
+// These types contain an error of the operating system, which is not `Clone`.
 unique! { ExpireError, StartError }

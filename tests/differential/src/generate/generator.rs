@@ -2,12 +2,12 @@ use crate::script::{Action, Operation, Step};
 use fastrand::Rng;
 use std::collections::BTreeSet;
 
-/// Sessions of a script at most.
+/// Maximum number of sessions of a script.
 const SESSIONS: usize = 4;
-/// Requests and scenes of a script at most.
+/// Maximum number of requests and scenes of a script.
 const LONGEST: usize = 30;
 
-/// The script of this seed.
+/// Generates the script of this seed.
 pub fn generate(seed: u64) -> Vec<Step> {
     let mut rng = Rng::with_seed(seed);
     let sessions = rng.usize(2..=SESSIONS);
@@ -28,18 +28,18 @@ pub fn generate(seed: u64) -> Vec<Step> {
     generator.steps
 }
 
-/// A script under way, with a guess of the tree: most steps are meant to do something.
+/// A script in progress, with a guess of the tree, so that most steps have an effect.
 pub(super) struct Generator {
     pub(super) rng: Rng,
-    /// True for sessions that have a link.
+    /// Whether each session has a link.
     pub(super) linked: Vec<bool>,
-    /// True for sessions that are over.
+    /// Whether each session has ended.
     pub(super) ended: Vec<bool>,
-    /// Paths that the script is about.
+    /// Paths that the script mostly uses.
     pub(super) pool: Vec<String>,
-    /// Paths that are probably there.
+    /// Paths that probably exist.
     pub(super) likely: BTreeSet<String>,
-    /// Number of nodes that scenes have for themselves.
+    /// Number of nodes that only one scene uses.
     pub(super) scenes: usize,
     pub(super) steps: Vec<Step>,
 }
@@ -73,7 +73,7 @@ impl Generator {
         }
     }
 
-    /// True so many times in a hundred.
+    /// Returns true with this probability, in percent.
     pub(super) fn chance(&mut self, percent: u8) -> bool {
         self.rng.u8(0..100) < percent
     }
@@ -89,17 +89,17 @@ impl Generator {
         self.steps.push(Step::new(session, action));
     }
 
-    /// A step that the next one does not wait for.
+    /// Adds a step whose end the next step does not wait for.
     pub(super) fn push_at_once(&mut self, session: usize, action: Action) {
         self.steps.push(Step { session, at_once: true, action });
     }
 }
 
-/// A request with these fields.
+/// Creates a request with these fields.
 ///
 /// # Panics
-/// When there is no operation of this name.
+/// Panics if no operation has this name.
 pub(super) fn request<const N: usize>(name: &str, fields: [String; N]) -> Action {
-    let operation = Operation::find(name).unwrap_or_else(|| panic!("{name:?} is no operation"));
+    let operation = Operation::find(name).unwrap_or_else(|| panic!("{name:?} is not an operation"));
     Action::Request(operation, fields.into())
 }

@@ -1,4 +1,4 @@
-//! Scripts drawn from a seed.
+//! Scripts that are generated from a seed.
 
 mod generator;
 mod requests;

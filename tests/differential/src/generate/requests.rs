@@ -5,7 +5,7 @@ use crate::script::{Action, Operation};
 const CREDENTIALS: &[&str] =
     &["u:p", "u:q", "v:p", "nocolon", "\"\"", "null", ":", "super:test", "\\xff:\\x80"];
 const BAD_SCHEMES: &[&str] = &["nosuch", "null", "\"\"", "ip", "world", "sasl", "auth", "super", "x509"];
-/// Numbers that are no operation of a client.
+/// Numbers that are not operations of a client.
 const UNKNOWN: &[&str] =
     &["0", "10", "23", "24", "50", "99", "108", "1000", "-1", "-2", "-99", "-2147483648"];
 const KNOWN: &[&str] = &[
@@ -65,7 +65,7 @@ impl Generator {
                 Action::Raw(code, Vec::new())
             }
             992..995 => request("ping", []),
-            // A real server never answers one that holds.
+            // The version never matches, because a real server never replies to a check that succeeds.
             _ => request("check", [self.path(), "77".to_owned()]),
         }
     }
@@ -80,19 +80,20 @@ impl Generator {
         };
         let sequential = matches!(mode.as_str(), "2" | "3" | "6");
         let mut path = self.new_path();
-        // Null is found out at different moments: no other error shall be there.
+        // The servers detect a null path at different moments, so the request must not have another error.
         if path == "null" {
             return request("create2", [path, self.data(), "open".to_owned(), "0".to_owned()]);
         }
-        // An empty container goes at some time: nobody else has to do with it.
+        // The server deletes an empty container at some time, so no other step may use it.
         let container = mode == "4" || name == "create-container";
         if container {
             path = self.own_name("c");
         }
-        // A name that others number, too, is another one in each run.
+        // If other scripts use the same parent, the number in a sequential name differs between runs.
         if sequential && !container && (path.starts_with('=') || self.chance(70)) {
             let base = self.likely_path();
-            // A name in the script's root has letters: its root is a slash by itself.
+            // Below the script's root the name must have letters, because an empty name would denote the root
+            // itself.
             let name = if base == "/" { "q-" } else { self.one_of(&["q-", "", "x"]) };
             path = format!("{}/{name}", base.trim_end_matches('/'));
         } else if path.starts_with('/') && !container {
@@ -124,7 +125,7 @@ impl Generator {
         if name == "get-acl" { request(name, [path]) } else { request(name, [path, self.watch()]) }
     }
 
-    /// One to four operations, which are meant to hold together more often than not.
+    /// A multi of up to four operations, most of which succeed together.
     pub(super) fn multi(&mut self) -> Action {
         let count = match self.rng.u8(0..30) {
             0 => 0,
@@ -169,10 +170,11 @@ impl Generator {
         request(name, [self.path(), kind])
     }
 
-    /// Watches that are set again; `seen` is the transaction from which on events are wanted.
+    /// A request that sets watches again. `seen` is the transaction after which changes are reported.
     pub(super) fn set_watches(&mut self, seen: &str) -> Action {
         let seen = seen.to_owned();
-        // A real server sets what stands before a null list, and then fails.
+        // Only the first list may be null: a real server sets the watches of the lists before a null list,
+        // and then fails.
         let first = if self.chance(2) { "null".to_owned() } else { self.paths() };
         if self.chance(40) {
             return request("set-watches", [seen, first, self.paths(), self.paths()]);

@@ -1,9 +1,9 @@
-//! Steps that belong together.
+//! Sequences of steps that belong together.
 
 use super::generator::{Generator, request};
 use crate::script::Action;
 
-/// Timeout of a session that is attached again, in milliseconds.
+/// Timeout of a session that is resumed, in milliseconds.
 const TIMEOUT: i32 = 60_000;
 
 impl Generator {
@@ -20,11 +20,11 @@ impl Generator {
         }
     }
 
-    /// A link is lost, others go on, and the watches are set again on the next link.
+    /// A link is lost, other sessions continue, and the watches are set again on the next link.
     fn reconnect(&mut self, session: usize) {
         self.push(session, Action::Drop);
         self.linked[session] = false;
-        self.by_others(3);
+        self.by_other_sessions(3);
         self.push(session, Action::Attach(TIMEOUT));
         self.linked[session] = !self.ended[session];
         let seen = if self.chance(85) { "seen" } else { "0" };
@@ -32,14 +32,14 @@ impl Generator {
         self.push(session, action);
     }
 
-    fn by_others(&mut self, most: usize) {
+    fn by_other_sessions(&mut self, most: usize) {
         for _ in 0..self.rng.usize(0..=most) {
             let (session, action) = (self.someone(), self.request());
             self.push(session, action);
         }
     }
 
-    /// A container goes after its only child. Nothing else touches the two.
+    /// The server deletes a container after its only child. No other step uses these nodes.
     fn container(&mut self, session: usize) {
         let path = self.own_name("k");
         self.watch_beforehand(&path);
@@ -51,19 +51,19 @@ impl Generator {
         self.push(session, request("create", fields));
         self.watch_beforehand(&path);
         self.push_at_once(session, request("delete", [child, "-1".to_owned()]));
-        self.push(session, Action::Gone(path));
+        self.push(session, Action::AwaitDeleted(path));
     }
 
-    /// A node goes after its time to live.
+    /// The server deletes a node after its time to live.
     fn short_lived(&mut self, session: usize) {
         let path = self.own_name("t");
         self.watch_beforehand(&path);
         let fields = [path.clone(), self.data(), "open".to_owned(), "5".to_owned(), "1".to_owned()];
         self.push_at_once(session, request("create-ttl", fields));
-        self.push(session, Action::Gone(path));
+        self.push(session, Action::AwaitDeleted(path));
     }
 
-    /// A name that nothing else in the script has.
+    /// A name that nothing else in the script uses.
     pub(super) fn own_name(&mut self, prefix: &str) -> String {
         self.scenes += 1;
         format!("/{prefix}{}", self.scenes)
@@ -82,14 +82,14 @@ impl Generator {
         }
     }
 
-    /// Requests of one session that do not wait for each other.
+    /// Requests of one session that are sent without waiting for replies.
     fn burst(&mut self, session: usize) {
         for _ in 0..self.rng.usize(1..6) {
             let action = match self.rng.u8(0..5) {
                 0 => self.create(),
                 1 => self.delete(),
                 2 => self.set(),
-                3 => self.multi_of_known_end(),
+                3 => self.multi_with_known_result(),
                 _ => {
                     let name = self.one_of(&["exists", "get", "children2"]);
                     request(name, [self.path(), self.watch()])
@@ -100,9 +100,11 @@ impl Generator {
         self.push(session, request("sync", ["/".to_owned()]));
     }
 
-    /// A multi that is not refused as a whole: a real server takes the operations of such a one for pending
-    /// until it has answered it, so that what comes right behind sees them.
-    fn multi_of_known_end(&mut self) -> Action {
+    /// A multi that is not rejected as a whole.
+    ///
+    /// Until a real server has replied to a rejected multi, it treats the multi's operations as pending, so
+    /// the requests directly after it see them.
+    fn multi_with_known_result(&mut self) -> Action {
         let multi = self.multi();
         let is_odd = |field: &String| matches!(field.as_str(), "5" | "6" | "null");
         match &multi {
@@ -126,7 +128,7 @@ impl Generator {
         }
     }
 
-    /// Nodes that go with the session.
+    /// Nodes that are deleted with the session.
     fn own_nodes(&mut self, session: usize) {
         for _ in 0..self.rng.usize(0..3) {
             let fields = [self.new_path(), self.data(), self.acl(), "1".to_owned()];
@@ -134,7 +136,7 @@ impl Generator {
         }
     }
 
-    /// Watches are removed, or not, before a change.
+    /// Watches, some of which are removed before a change.
     fn sole_watch(&mut self, session: usize) {
         let path = self.likely_path();
         for _ in 0..self.rng.usize(1..4) {
@@ -157,8 +159,8 @@ impl Generator {
         self.push(other, action);
     }
 
-    /// A link takes the session over from the one before. Short timeouts are left out: the session would be
-    /// over at some time.
+    /// A new link resumes the session of the previous link. The timeouts are long, because the session would
+    /// otherwise expire at some time.
     fn lone_attach(&mut self, session: usize) {
         let timeout = [TIMEOUT, 30_000, i32::MAX][self.rng.usize(0..3)];
         self.push(session, Action::Attach(timeout));

@@ -1,4 +1,4 @@
-//! Fields of requests: mostly good ones.
+//! Fields of requests, mostly valid ones.
 
 use super::generator::Generator;
 
@@ -19,9 +19,10 @@ const BAD_PATHS: &[&str] = &[
     "/a\\xef\\xbf\\xb0",
     "/a\\xf0\\x9f\\x98\\x80",
 ];
-/// Path of a server's whole tree, which scripts share: they can neither read nor write it.
+/// An empty path, which denotes the root of the server's whole tree. All scripts share that tree, and can
+/// neither read nor write its root.
 const EMPTY: &str = "\"\"";
-/// Paths that no client can make or delete.
+/// Paths that no client can create or delete.
 const FIXED: &[&str] = &["=/", "=/zookeeper", "=/zookeeper/config", "=/zookeeper/quota"];
 const BAD_ACLS: &[&str] = &[
     "-",
@@ -62,7 +63,7 @@ const ACLS: &[&str] = &[
 ];
 
 impl Generator {
-    /// A path that may or may not be there.
+    /// A path that may or may not exist.
     pub(super) fn path(&mut self) -> String {
         match self.rng.u8(0..100) {
             0..3 => self.one_of(BAD_PATHS).to_owned(),
@@ -72,19 +73,20 @@ impl Generator {
         }
     }
 
-    /// As [`path`](Self::path), but not null: a real server never answers where that is watched.
+    /// Like [`path`](Self::path), but not null, because a real server never replies to a request that watches
+    /// a null path.
     pub(super) fn path_not_null(&mut self) -> String {
         let path = self.path();
         if path == "null" { "/".to_owned() } else { path }
     }
 
-    /// A path that is probably there.
+    /// A path that probably exists.
     pub(super) fn likely_path(&mut self) -> String {
         let at = self.rng.usize(0..self.likely.len());
         self.likely.iter().nth(at).cloned().unwrap_or_default()
     }
 
-    /// A path to create, mostly one whose parent is there.
+    /// A path to create, mostly one whose parent exists.
     pub(super) fn new_path(&mut self) -> String {
         match self.rng.u8(0..100) {
             0..3 => return self.one_of(BAD_PATHS).to_owned(),
@@ -103,7 +105,7 @@ impl Generator {
         can_be[self.rng.usize(0..can_be.len())].clone()
     }
 
-    /// A path of the servers' own, which no script changes.
+    /// A path of the servers' own nodes, which no script changes.
     pub(super) fn fixed_path(&mut self) -> String {
         self.one_of(&["=/zookeeper", "=/zookeeper/config", "=/zookeeper/quota", "=/zookeeper/none"])
             .to_owned()
@@ -165,7 +167,7 @@ impl Generator {
         .to_owned()
     }
 
-    /// An access control list that says something.
+    /// An access control list that mostly restricts access.
     pub(super) fn strict_acl(&mut self) -> String {
         match self.rng.u8(0..100) {
             0..25 => "open",
@@ -196,7 +198,7 @@ impl Generator {
     }
 }
 
-/// The parent of a path; the root is its own.
+/// The parent of a path. The root is its own parent.
 pub(super) fn parent(path: &str) -> &str {
     match path.rsplit_once('/') {
         Some(("", _)) | None => "/",

@@ -11,73 +11,74 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 const OPEN: &str = "31:world:anyone";
-/// Nodes that were not deleted by then never are.
+/// Time after which a node that still exists is not deleted any more.
 const REAPED: Duration = Duration::from_secs(2);
 const NO_NODE: i32 = -101;
 
-/// Session of a run that belongs to no script: it makes the root, waits for nodes to go, and looks at all
-/// that is left.
+/// A session of a run that does not belong to the script. It creates the root, waits for deletions, and reads
+/// everything that is left at the end.
 #[derive(Debug)]
 pub(super) struct Control {
     link: Link,
     root: String,
 }
 
-/// Reply of a server: its code and body.
+/// A reply of a server: its code and body.
 struct Reply {
     code: i32,
     body: Bytes,
 }
 
-/// Handshake of a new session.
+/// The handshake of a new session.
 pub(super) fn fresh(timeout_ms: i32) -> ConnectRequest {
     ConnectRequest::new_session(timeout_ms)
 }
 
 impl Control {
-    /// Opens a session and makes the root.
+    /// Opens a session and creates the root.
     pub(super) async fn open(address: SocketAddr, root: &str) -> Result<Self> {
         let (link, response) = Link::open(address, &fresh(60_000)).await?;
-        ensure!(response.is_some(), "the server refuses links");
+        ensure!(response.is_some(), "the server refused the session");
         let mut control = Self { link, root: root.to_owned() };
-        let made = control.ask("create", &["/", "null", OPEN, "0"]).await?;
-        ensure!(made.code == 0, "the root cannot be made: {}", made.code);
+        let created = control.request("create", &["/", "null", OPEN, "0"]).await?;
+        ensure!(created.code == 0, "cannot create the root: code {}", created.code);
         Ok(control)
     }
 
-    /// Waits until a node is gone; false when it stays.
-    pub(super) async fn gone(&mut self, path: &str) -> Result<bool> {
-        if self.ask("exists", &[path, "1"]).await?.code == NO_NODE {
+    /// Waits until a node is deleted. Returns false if the node stays.
+    pub(super) async fn is_deleted(&mut self, path: &str) -> Result<bool> {
+        if self.request("exists", &[path, "1"]).await?.code == NO_NODE {
             return Ok(true);
         }
         match timeout(REAPED, self.link.frame()).await {
-            Ok(frame) => frame?.context("the link of the control was closed").map(|_| true),
+            Ok(frame) => frame?.context("the link of the control session was closed").map(|_| true),
             Err(_) => Ok(false),
         }
     }
 
-    /// Waits until a node is gone.
-    pub(super) async fn await_gone(&mut self, path: &str) -> Result<()> {
-        if self.ask("exists", &[path, "1"]).await?.code != NO_NODE {
-            self.link.frame().await?.context("the link of the control was closed")?;
+    /// Waits until a node is deleted.
+    pub(super) async fn await_deleted(&mut self, path: &str) -> Result<()> {
+        if self.request("exists", &[path, "1"]).await?.code != NO_NODE {
+            self.link.frame().await?.context("the link of the control session was closed")?;
         }
         Ok(())
     }
 
-    /// Writes down every node below the root, with all that servers tell of it. Gives their paths.
+    /// Records every node below the root, with everything that the server reports about it. Returns the
+    /// paths.
     pub(super) async fn survey(&mut self, lines: &mut Vec<Line>) -> Result<Vec<String>> {
         let mut all = Vec::new();
         let mut level = vec!["/".to_owned()];
         while !level.is_empty() {
-            let mut asked = Vec::new();
+            let mut requests = Vec::new();
             for path in &level {
-                asked.extend([
+                requests.extend([
                     ("get", vec![path.as_str(), "0"]),
                     ("get-acl", vec![path]),
                     ("children", vec![path, "0"]),
                 ]);
             }
-            let replies = self.ask_all(&asked).await?;
+            let replies = self.request_all(&requests).await?;
             let mut next = Vec::new();
             for (path, replies) in level.iter().zip(replies.chunks(3)) {
                 lines.push(self.describe(path, replies));
@@ -91,15 +92,15 @@ impl Control {
         Ok(all)
     }
 
-    /// Sets the data of all nodes and then deletes them, as far as a stranger may: watches that are left come
-    /// true. A container goes by itself, or so, but after its children in either case.
+    /// Sets the data of all nodes and then deletes them, as far as their access control lists permit, which
+    /// fires the remaining watches. The server may delete a container first, but only after its children.
     pub(super) async fn tear_down(&mut self, paths: &[String]) -> Result<()> {
         let mut sorted: Vec<&str> = paths.iter().map(String::as_str).collect();
         sorted.sort_unstable();
         let sets = sorted.iter().map(|path| ("set", vec![*path, "end", "-1"]));
         let deletes = sorted.iter().rev().map(|path| ("delete", vec![*path, "-1"]));
         let requests: Vec<_> = sets.chain(deletes).collect();
-        self.ask_all(&requests).await.map(|_| ())
+        self.request_all(&requests).await.map(|_| ())
     }
 
     fn describe(&self, path: &str, replies: &[Reply]) -> Line {
@@ -118,15 +119,15 @@ impl Control {
 
     /// Ends the session.
     pub(super) async fn close(mut self) -> Result<()> {
-        self.ask("close", &[]).await.map(|_| ())
+        self.request("close", &[]).await.map(|_| ())
     }
 
-    async fn ask(&mut self, name: &str, fields: &[&str]) -> Result<Reply> {
-        let mut replies = self.ask_all(&[(name, fields.to_vec())]).await?;
-        replies.pop().context("one request has one reply")
+    async fn request(&mut self, name: &str, fields: &[&str]) -> Result<Reply> {
+        let mut replies = self.request_all(&[(name, fields.to_vec())]).await?;
+        replies.pop().context("one request must have one reply")
     }
 
-    async fn ask_all(&mut self, requests: &[(&str, Vec<&str>)]) -> Result<Vec<Reply>> {
+    async fn request_all(&mut self, requests: &[(&str, Vec<&str>)]) -> Result<Vec<Reply>> {
         for (name, fields) in requests {
             let operation = Operation::find(name).context("no such operation")?;
             let fields: Vec<String> = fields.iter().map(|field| (*field).to_owned()).collect();
@@ -138,10 +139,10 @@ impl Control {
         let mut replies = Vec::with_capacity(requests.len());
         while replies.len() < requests.len() {
             let Some(mut body) = self.link.frame().await? else {
-                bail!("the link of the control was closed")
+                bail!("the link of the control session was closed")
             };
             let (xid, _zxid, code) = (body.get_i32(), body.get_i64(), body.get_i32());
-            // An event of a watch that is not waited for any more.
+            // An event of a watch that no step waits for any more.
             if xid != -1 {
                 replies.push(Reply { code, body });
             }

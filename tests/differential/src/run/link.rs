@@ -8,22 +8,22 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// Everything that a server answers comes sooner than this.
+/// Longest time that a server takes to send anything.
 const PATIENCE: Duration = Duration::from_secs(20);
 const LONGEST_FRAME: usize = 64 << 20;
 
-/// Link of a session.
+/// A link of a session.
 #[derive(Debug)]
 pub(super) struct Link {
     stream: TcpStream,
     received: BytesMut,
-    /// Numbers of the requests that were not answered, each with the step it is of.
+    /// Numbers of the requests without a reply, each with its step.
     pub(super) waiting: VecDeque<(i32, usize)>,
     last: i32,
 }
 
 impl Link {
-    /// Opens a link and sends the handshake. Without an answer the link was closed.
+    /// Opens a link and sends the handshake. The response is `None` if the server closed the link.
     pub(super) async fn open(
         address: SocketAddr,
         connect: &ConnectRequest,
@@ -41,7 +41,7 @@ impl Link {
         Ok((link, response))
     }
 
-    /// Sends a request. The loss of the link shows when it is read.
+    /// Sends a request. If the link is lost, the next read reports that.
     pub(super) async fn send(&mut self, step: usize, xid: Option<i32>, code: i32, body: &[u8]) {
         self.last += 1;
         let xid = xid.unwrap_or(self.last);
@@ -59,10 +59,10 @@ impl Link {
         let _ = self.stream.write_all(bytes).await;
     }
 
-    /// The next frame; `None` when the link was closed.
+    /// Returns the next frame; `None` if the link was closed.
     ///
     /// # Errors
-    /// When the server is silent.
+    /// Returns an error if the server sends nothing.
     pub(super) async fn frame(&mut self) -> io::Result<Option<Bytes>> {
         loop {
             let frames = Frames::new(LONGEST_FRAME);

@@ -1,7 +1,7 @@
 use std::fmt;
 
-/// Record of a run: the steps, and beneath each everything that the server sent. It is the same for every
-/// server that does the same.
+/// The record of a run: the steps, each followed by everything that the server sent. The record is the same
+/// for every server with the same behaviour.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     lines: Vec<String>,
@@ -12,12 +12,12 @@ impl Record {
         Self { lines }
     }
 
-    /// Reads what was printed.
+    /// Parses a printed record.
     pub fn parse(text: &str) -> Self {
         Self { lines: text.lines().map(str::to_owned).collect() }
     }
 
-    /// Its lines. A step begins with `>`.
+    /// The lines of the record. A step begins with `>`.
     pub fn lines(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().map(String::as_str)
     }

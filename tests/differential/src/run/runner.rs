@@ -11,20 +11,20 @@ use docent_proto::{ConnectRequest, ConnectResponse};
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 
-/// Timeout of sessions, in milliseconds: nothing that a script waits for takes so long.
+/// Timeout of sessions, in milliseconds: longer than anything that a script waits for.
 const TIMEOUT: i32 = 60_000;
-/// Timeout of a session that is left alone until it expires.
+/// Timeout of a session that is to expire, in milliseconds.
 const SHORT: i32 = 400;
 const PING: i32 = 11;
 const PING_XID: i32 = -2;
 const EVENT_XID: i32 = -1;
-/// Answer to an operation that servers do not know.
+/// Code of the reply to an unknown operation.
 const UNIMPLEMENTED: i32 = -6;
 
-/// Runs a script on a server, with all of its nodes below `root`, which must not be there yet.
+/// Runs a script on a server, with all of its nodes below `root`, which must not exist yet.
 ///
 /// # Errors
-/// When the server cannot be reached or is silent: that says nothing about the script.
+/// Returns an error if the server is unreachable or does not reply. The error means nothing for the script.
 pub async fn run(script: &[Step], address: SocketAddr, root: &str) -> Result<Record> {
     let control = Control::open(address, root).await?;
     let mut runner = Runner { script, address, root, control, sessions: BTreeMap::new(), lines: Vec::new() };
@@ -47,60 +47,61 @@ struct Session {
     id: i64,
     password: Bytes,
     link: Option<Link>,
-    /// Newest transaction in the header of a reply.
+    /// Latest transaction in the header of a reply.
     seen: i64,
-    /// The server has said that it closes the link.
+    /// Whether the server has announced that it closes the link.
     closing: bool,
 }
 
 impl Runner<'_> {
     async fn step(&mut self, index: usize, step: &Step) -> Result<()> {
-        self.say(&format!("> {step}"));
-        let said = self.lines.len();
-        let who = step.session;
-        // Sessions that do not wait for each other would be in no order.
-        let others: Vec<usize> = self.sessions.keys().copied().filter(|other| *other != who).collect();
+        self.push_line(&format!("> {step}"));
+        let first = self.lines.len();
+        let number = step.session;
+        // Otherwise the replies to different sessions would arrive in no defined order.
+        let others: Vec<usize> = self.sessions.keys().copied().filter(|other| *other != number).collect();
         for other in others {
             self.drain(other).await?;
         }
-        if !self.sessions.contains_key(&who) {
-            self.connect(who, &fresh(TIMEOUT)).await?;
+        if !self.sessions.contains_key(&number) {
+            self.connect(number, &fresh(TIMEOUT)).await?;
         }
         match &step.action {
             Action::Request(operation, fields) => {
-                let seen = self.sessions[&who].seen;
+                let seen = self.sessions[&number].seen;
                 let mut body = Vec::new();
                 encode::body(operation, fields, Names { root: self.root, seen }, &mut body)?;
-                self.send(who, index, operation.xid, operation.code, &body).await;
+                self.send(number, index, operation.xid, operation.code, &body).await;
             }
-            Action::Raw(code, body) => self.send(who, index, None, *code, body).await,
-            Action::Drop => self.detach(who).await?,
-            Action::Attach(timeout_ms) => self.attach(who, *timeout_ms).await?,
-            Action::Expire => self.expire(who).await?,
-            Action::Gone(path) => {
-                self.drain(who).await?;
-                let gone = self.control.gone(path).await?;
-                self.say(&format!("  {}", if gone { "gone" } else { "still there" }));
+            Action::Raw(code, body) => self.send(number, index, None, *code, body).await,
+            Action::Drop => self.detach(number).await?,
+            Action::Attach(timeout_ms) => self.attach(number, *timeout_ms).await?,
+            Action::Expire => self.expire(number).await?,
+            Action::AwaitDeleted(path) => {
+                self.drain(number).await?;
+                let is_deleted = self.control.is_deleted(path).await?;
+                self.push_line(&format!("  {}", if is_deleted { "gone" } else { "still there" }));
             }
         }
         if !step.at_once {
             self.settle(step).await?;
         }
         if ends(&step.action) {
-            // Its nodes go in one transaction, in no order.
-            self.lines[said..].sort_by_key(Line::beginning);
+            // One transaction deletes the session's nodes, in no defined order.
+            self.lines[first..].sort_by_key(Line::beginning);
         }
         Ok(())
     }
 
-    /// Waits for all replies, and for all events of what was done so far.
+    /// Waits for all replies, and for all events of the steps so far.
     async fn settle(&mut self, step: &Step) -> Result<()> {
         self.drain(step.session).await?;
         let reads = matches!(&step.action, Action::Request(op, _) if !op.writes && op.xid.is_none());
         if reads { Ok(()) } else { self.barrier().await }
     }
 
-    /// A ping on each link: what a server had to say before its reply was said.
+    /// Sends a ping on each link, and waits for the replies. Everything that the server had to send before
+    /// has then arrived.
     async fn barrier(&mut self) -> Result<()> {
         for session in self.sessions.values_mut().filter(|session| !session.closing) {
             if let Some(link) = &mut session.link {
@@ -108,52 +109,53 @@ impl Runner<'_> {
             }
         }
         let all: Vec<usize> = self.sessions.keys().copied().collect();
-        for who in all {
-            self.drain(who).await?;
+        for number in all {
+            self.drain(number).await?;
         }
         Ok(())
     }
 
-    async fn send(&mut self, who: usize, step: usize, xid: Option<i32>, code: i32, body: &[u8]) {
-        match self.sessions.get_mut(&who).and_then(|session| session.link.as_mut()) {
+    async fn send(&mut self, number: usize, step: usize, xid: Option<i32>, code: i32, body: &[u8]) {
+        match self.sessions.get_mut(&number).and_then(|session| session.link.as_mut()) {
             Some(link) => link.send(step, xid, code, body).await,
-            None => self.say("  no link"),
+            None => self.push_line("  no link"),
         }
     }
 
-    /// Reads until every request of a session has its reply, or the link is closed where the server said so.
-    async fn drain(&mut self, who: usize) -> Result<()> {
+    /// Reads until every request of a session has its reply, or until the link is closed if the server has
+    /// announced that.
+    async fn drain(&mut self, number: usize) -> Result<()> {
         loop {
-            let Some(session) = self.sessions.get_mut(&who) else { return Ok(()) };
+            let Some(session) = self.sessions.get_mut(&number) else { return Ok(()) };
             let Some(link) = &mut session.link else { return Ok(()) };
             if link.waiting.is_empty() && !session.closing {
                 return Ok(());
             }
             match link.frame().await? {
-                Some(frame) => self.receive(who, frame)?,
+                Some(frame) => self.receive(number, frame)?,
                 None => {
                     session.link = None;
                     session.closing = false;
-                    self.say(&format!("  {who} closed"));
+                    self.push_line(&format!("  {number} closed"));
                 }
             }
         }
     }
 
-    fn receive(&mut self, who: usize, mut frame: Bytes) -> Result<()> {
+    fn receive(&mut self, number: usize, mut frame: Bytes) -> Result<()> {
         anyhow::ensure!(frame.len() >= 16, "reply without a header");
         let (xid, zxid, code) = (frame.get_i32(), frame.get_i64(), frame.get_i32());
         let mut line = Line::default();
-        line.push(&format!("  {who} "));
+        line.push(&format!("  {number} "));
         if xid == EVENT_XID {
             event(self.root, &frame, zxid, code, &mut line);
             self.lines.push(line);
             return Ok(());
         }
-        let session = self.sessions.get_mut(&who).context("a session that reads was opened")?;
+        let session = self.sessions.get_mut(&number).context("a session that reads must be open")?;
         session.seen = session.seen.max(zxid);
-        let waiting = session.link.as_mut().map(|link| &mut link.waiting).context("a link that was read")?;
-        let at = waiting.iter().position(|(asked, _)| *asked == xid);
+        let waiting = session.link.as_mut().map(|link| &mut link.waiting).context("an open link")?;
+        let at = waiting.iter().position(|(request, _)| *request == xid);
         let step = at.and_then(|at| waiting.remove(at)).map(|(_, step)| step);
         let action = step.and_then(|step| self.script.get(step)).map(|step| &step.action);
         let operation = match action {
@@ -176,18 +178,18 @@ impl Runner<'_> {
         Ok(())
     }
 
-    async fn connect(&mut self, who: usize, connect: &ConnectRequest) -> Result<()> {
+    async fn connect(&mut self, number: usize, connect: &ConnectRequest) -> Result<()> {
         let (link, response) = Link::open(self.address, connect).await?;
-        let said = match &response {
-            None => format!("  {who} refused"),
+        let text = match &response {
+            None => format!("  {number} refused"),
             Some(ConnectResponse { session_id: 0, timeout_ms, read_only, .. }) => {
-                format!("  {who} over {timeout_ms} {read_only:?}")
+                format!("  {number} over {timeout_ms} {read_only:?}")
             }
-            Some(granted) => format!("  {who} attached {} {:?}", granted.timeout_ms, granted.read_only),
+            Some(granted) => format!("  {number} attached {} {:?}", granted.timeout_ms, granted.read_only),
         };
-        self.say(&said);
+        self.push_line(&text);
         let lives = response.filter(|response| response.session_id != 0);
-        let session = self.sessions.entry(who).or_insert_with(|| Session {
+        let session = self.sessions.entry(number).or_insert_with(|| Session {
             id: 0,
             password: Bytes::new(),
             link: None,
@@ -200,17 +202,17 @@ impl Runner<'_> {
         Ok(())
     }
 
-    async fn detach(&mut self, who: usize) -> Result<()> {
-        self.drain(who).await?;
-        if let Some(session) = self.sessions.get_mut(&who) {
+    async fn detach(&mut self, number: usize) -> Result<()> {
+        self.drain(number).await?;
+        if let Some(session) = self.sessions.get_mut(&number) {
             session.link = None;
         }
         Ok(())
     }
 
-    async fn attach(&mut self, who: usize, timeout_ms: i32) -> Result<()> {
-        self.detach(who).await?;
-        let session = &self.sessions[&who];
+    async fn attach(&mut self, number: usize, timeout_ms: i32) -> Result<()> {
+        self.detach(number).await?;
+        let session = &self.sessions[&number];
         let connect = ConnectRequest {
             last_zxid_seen: session.seen,
             timeout_ms,
@@ -218,29 +220,29 @@ impl Runner<'_> {
             password: session.password.clone(),
             read_only: Some(false),
         };
-        self.connect(who, &connect).await
+        self.connect(number, &connect).await
     }
 
-    /// Leaves a node of the session behind, which goes with it. The short timeout comes last, as nothing is
-    /// waited for under it.
-    async fn expire(&mut self, who: usize) -> Result<()> {
-        self.attach(who, TIMEOUT).await?;
-        let marker = format!("={}~{who}", self.root);
-        let create = Operation::find("create").context("there is a create")?;
+    /// Lets the session expire. Creates an ephemeral node first, whose deletion shows the expiry. The short
+    /// timeout is requested last, because no step may wait for anything under it.
+    async fn expire(&mut self, number: usize) -> Result<()> {
+        self.attach(number, TIMEOUT).await?;
+        let marker = format!("={}~{number}", self.root);
+        let create = Operation::find("create").context("the operation create must exist")?;
         let fields = [marker.as_str(), "null", "open", "1"].map(str::to_owned);
         let mut body = Vec::new();
         encode::body(create, &fields, Names { root: self.root, seen: 0 }, &mut body)?;
-        self.send(who, usize::MAX, None, create.code, &body).await;
-        self.attach(who, SHORT).await?;
-        self.detach(who).await?;
-        self.control.await_gone(&marker).await
+        self.send(number, usize::MAX, None, create.code, &body).await;
+        self.attach(number, SHORT).await?;
+        self.detach(number).await?;
+        self.control.await_deleted(&marker).await
     }
 
     async fn finish(mut self) -> Result<Record> {
-        self.say("> end");
+        self.push_line("> end");
         self.barrier().await?;
         let paths = self.control.survey(&mut self.lines).await?;
-        self.say("> everything is deleted");
+        self.push_line("> everything is deleted");
         self.control.tear_down(&paths).await?;
         self.barrier().await?;
         let numbers: HashMap<i64, usize> =
@@ -256,14 +258,14 @@ impl Runner<'_> {
         Ok(record)
     }
 
-    fn say(&mut self, text: &str) {
+    fn push_line(&mut self, text: &str) {
         let mut line = Line::default();
         line.push(text);
         self.lines.push(line);
     }
 }
 
-/// True when the session is over after such an action.
+/// Returns true if the session ends with this action.
 fn ends(action: &Action) -> bool {
     match action {
         Action::Request(operation, _) => operation.name == "close",
@@ -271,7 +273,7 @@ fn ends(action: &Action) -> bool {
     }
 }
 
-/// True when the server closes the link after such a reply.
+/// Returns true if the server closes the link after this reply.
 fn closes(action: &Action, code: i32) -> bool {
     match action {
         Action::Request(operation, _) => operation.name == "close" || (operation.name == "auth" && code != 0),

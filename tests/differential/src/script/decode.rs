@@ -1,14 +1,14 @@
-//! Replies as text.
+//! Decodes replies into text.
 
 use super::operation::{Field, Operation};
 use super::piece::Line;
 use anyhow::{Result, bail, ensure};
 use bytes::Buf;
 
-/// Result of an operation of a multi that failed.
+/// Type of the result of a failed operation in a multi.
 const FAILED: i32 = -1;
 
-/// Reads replies, and writes them into lines.
+/// Decodes replies, and appends them to lines.
 pub(crate) struct Decoder<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) root: &'a str,
@@ -16,7 +16,7 @@ pub(crate) struct Decoder<'a> {
 }
 
 impl Decoder<'_> {
-    /// Writes the body of a reply. Bytes that are left over are written as such.
+    /// Appends the body of a reply. Remaining bytes are appended unchanged.
     pub(crate) fn body(&mut self, operation: &Operation) {
         if let Err(error) = self.fields(operation.reply) {
             self.line.push(&format!(" ({error})"));
@@ -24,7 +24,7 @@ impl Decoder<'_> {
         self.rest();
     }
 
-    /// Writes all bytes that are left.
+    /// Appends all remaining bytes.
     pub(crate) fn rest(&mut self) {
         if !self.bytes.is_empty() {
             self.line.push(&format!(" rest={}", self.bytes.escape_ascii()));
@@ -56,13 +56,13 @@ impl Decoder<'_> {
             Field::Identities => self.identities()?,
             Field::Results => self.results()?,
             Field::Long | Field::Bool | Field::Paths | Field::Seen | Field::Operations => {
-                bail!("{field:?} is in no reply")
+                bail!("{field:?} is not a field of replies")
             }
         }
         Ok(())
     }
 
-    /// Everything but times. Data and children count as they are told.
+    /// Appends everything except times.
     fn stat(&mut self) -> Result<()> {
         ensure!(self.bytes.len() >= 68, "stat ends early");
         let (czxid, mzxid) = (self.i64()?, self.i64()?);
@@ -90,7 +90,8 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// The entries in their order. Those that stand for the identities of a client are in none.
+    /// Appends the entries in order. Entries that stand for the identities of a client have no defined order,
+    /// and are sorted.
     fn acl(&mut self) -> Result<()> {
         let count = self.i32()?;
         let entry = |_| Ok((format!("{}:{}", self.i32()?, self.text()?), self.text()?));
@@ -126,12 +127,12 @@ impl Decoder<'_> {
             match Operation::of_code(code) {
                 _ if code == FAILED => self.fields(&[Field::Int])?,
                 Some(operation) => self.fields(operation.reply)?,
-                None => bail!("{code} is the result of nothing"),
+                None => bail!("{code} is not an operation"),
             }
         }
     }
 
-    /// A path without the script's root.
+    /// Reads a path, without the script's root.
     pub(crate) fn path(&mut self) -> Result<String> {
         let path = self.text()?;
         Ok(match path.strip_prefix(self.root) {

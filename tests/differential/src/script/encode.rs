@@ -1,15 +1,15 @@
-//! Requests from their text.
+//! Encodes requests from text.
 
 use super::operation::{Field, Operation};
 use anyhow::{Context, Result, ensure};
 use bytes::BufMut;
 
-/// Names of one run that the text of a script leaves open.
+/// Names of one run, which the text of a script leaves open.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Names<'a> {
-    /// Path below which the script has its nodes.
+    /// Path below which the script creates its nodes.
     pub(crate) root: &'a str,
-    /// Newest transaction that the session has seen.
+    /// Latest transaction that the session has seen.
     pub(crate) seen: i64,
 }
 
@@ -32,11 +32,11 @@ pub(crate) fn body(
     operation.request.iter().zip(fields).try_for_each(|(form, text)| field(*form, text, names, out))
 }
 
-/// The operations of a multi, which are parted by semicolons.
+/// Appends the operations of a multi, which are separated by semicolons.
 fn operations(fields: &[String], names: Names<'_>, out: &mut Vec<u8>) -> Result<()> {
     for part in fields.split(|word| word == ";").filter(|part| !part.is_empty()) {
         let operation =
-            Operation::find(&part[0]).with_context(|| format!("{:?} is no operation", part[0]))?;
+            Operation::find(&part[0]).with_context(|| format!("{:?} is not an operation", part[0]))?;
         header(operation.code, false, out);
         body(operation, &part[1..], names, out)?;
     }
@@ -64,7 +64,7 @@ fn field(form: Field, text: &str, names: Names<'_>, out: &mut Vec<u8>) -> Result
             Ok(())
         })?,
         Field::Operations | Field::Stat | Field::Names | Field::Identities | Field::Results => {
-            anyhow::bail!("{form:?} is in no request")
+            anyhow::bail!("{form:?} is not a field of requests")
         }
     }
     Ok(())
@@ -108,7 +108,8 @@ fn buffer(bytes: Option<&[u8]>, out: &mut Vec<u8>) {
     out.put_slice(bytes);
 }
 
-/// A path below `root` where it begins with a slash; as it is behind an equals sign.
+/// Converts a path. A path with a leading slash is below `root`; a path after an equals sign is used
+/// unchanged.
 pub(crate) fn path(text: &str, root: &str) -> Option<Vec<u8>> {
     match (text, text.strip_prefix('=')) {
         ("/", _) => Some(root.into()),
@@ -118,7 +119,7 @@ pub(crate) fn path(text: &str, root: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// `null`, `""` for nothing, `*N` for as many letters, or text with bytes written as `\x0a`.
+/// Converts a text: `null`, `""` for no bytes, `*N` for N letters, or text with bytes written as `\x0a`.
 fn bytes(text: &str) -> Option<Vec<u8>> {
     match text {
         "null" => return None,

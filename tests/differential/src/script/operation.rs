@@ -1,9 +1,9 @@
 /// Form of a value in a request or a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Field {
-    /// Path, below the script's own root where it begins with a slash.
+    /// Path. It is below the script's root if it begins with a slash.
     Path,
-    /// String that is no path.
+    /// String that is not a path.
     Text,
     /// Bytes.
     Data,
@@ -23,7 +23,7 @@ pub(crate) enum Field {
     Operations,
     /// Metadata of a node.
     Stat,
-    /// Names of children, or paths, in no order.
+    /// Names of children, or paths, in no defined order.
     Names,
     /// Identities of a link.
     Identities,
@@ -31,13 +31,13 @@ pub(crate) enum Field {
     Results,
 }
 
-/// Operation of the protocol: its number, and the forms of its request and its reply.
+/// An operation of the protocol: its number, and the forms of its request and its reply.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// Its name in the text of a script.
+    /// Name of the operation in the text of a script.
     pub name: &'static str,
     pub(crate) code: i32,
-    /// Number of the request, where it is not one of the link's own.
+    /// Fixed number of the request, if the link does not number it.
     pub(crate) xid: Option<i32>,
     pub(crate) writes: bool,
     pub(crate) request: &'static [Field],
@@ -45,12 +45,12 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// The operation of this name.
+    /// Returns the operation with this name.
     pub fn find(name: &str) -> Option<&'static Self> {
         OPERATIONS.iter().find(|operation| operation.name == name)
     }
 
-    /// The operation with this number, to read the results of a multi.
+    /// Returns the operation with this number, for decoding the results of a multi.
     pub(crate) fn of_code(code: i32) -> Option<&'static Self> {
         OPERATIONS.iter().find(|operation| operation.code == code)
     }

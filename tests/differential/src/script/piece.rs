@@ -4,15 +4,15 @@ use std::collections::{BTreeSet, HashMap};
 #[derive(Debug, Clone)]
 enum Piece {
     Text(String),
-    /// Transaction of the script's own.
+    /// A transaction of the script.
     Zxid(i64),
-    /// Transaction that was the newest when a server answered, which may be another script's.
+    /// The latest transaction when a server replied, which may belong to another script.
     Seen(i64),
-    /// Owner of a node.
+    /// The owner of a node.
     Session(i64),
 }
 
-/// Line of a record, with numbers that differ from server to server.
+/// A line of a record, with numbers that differ from server to server.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Line(Vec<Piece>);
 
@@ -24,7 +24,7 @@ impl Line {
         }
     }
 
-    /// Its text up to the first number, to sort by.
+    /// The text before the first number, as a sort key.
     pub(crate) fn beginning(&self) -> String {
         match self.0.first() {
             Some(Piece::Text(text)) => text.clone(),
@@ -45,8 +45,8 @@ impl Line {
     }
 }
 
-/// Puts what is the same on every server in the place of numbers: the order of a script's transactions, and
-/// the place of a session in the script.
+/// Replaces these numbers with values that are the same on every server: the order of the script's
+/// transactions, and the position of a session in the script.
 pub(crate) fn render(lines: &[Line], sessions: &HashMap<i64, usize>) -> Vec<String> {
     let zxids: BTreeSet<i64> = lines.iter().flat_map(|line| &line.0).filter_map(own).collect();
     let zxids: Vec<i64> = zxids.into_iter().collect();

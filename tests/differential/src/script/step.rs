@@ -7,48 +7,48 @@ use std::fmt;
 pub enum Action {
     /// Sends a request with these fields, as text.
     Request(&'static Operation, Vec<String>),
-    /// Sends a request of any number, whose body is these bytes.
+    /// Sends a request with any number and this body.
     Raw(i32, Vec<u8>),
     /// Closes the link of the session.
     Drop,
-    /// Gives the session a new link, and a timeout in milliseconds.
+    /// Opens a new link for the session, with a timeout in milliseconds.
     Attach(i32),
-    /// Leaves the session alone until it has expired.
+    /// Lets the session expire.
     Expire,
-    /// Waits until the servers have deleted a node, for two seconds at most.
-    Gone(String),
+    /// Waits until the servers have deleted a node, for at most two seconds.
+    AwaitDeleted(String),
 }
 
-/// Step of a script: an action of one session.
+/// A step of a script: an action of one session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// The session. It is opened by its first step.
+    /// Number of the session, which is opened by its first step.
     pub session: usize,
-    /// True when the next step does not wait for the end of this one.
+    /// Whether the next step does not wait for the end of this step.
     pub at_once: bool,
-    /// Its action.
+    /// The action of the session.
     pub action: Action,
 }
 
 impl Step {
-    /// A step that is waited for.
+    /// Creates a step that the next step waits for.
     pub fn new(session: usize, action: Action) -> Self {
         Self { session, at_once: false, action }
     }
 
-    /// Reads a line of a script.
+    /// Parses a line of a script.
     ///
     /// # Errors
-    /// When it is none.
+    /// Returns an error if the line is not a valid step.
     pub fn parse(line: &str) -> Result<Self> {
         let mut words = line.split_whitespace();
-        let who = words.next().context("a step begins with the number of its session")?;
-        let (session, at_once) = match who.strip_suffix('+') {
+        let session_word = words.next().context("a step must begin with the number of its session")?;
+        let (session, at_once) = match session_word.strip_suffix('+') {
             Some(session) => (session, true),
-            None => (who, false),
+            None => (session_word, false),
         };
-        let session = session.parse().with_context(|| format!("{session:?} is no session"))?;
-        let name = words.next().context("a step has an action")?;
+        let session = session.parse().with_context(|| format!("{session:?} is not a session"))?;
+        let name = words.next().context("a step must have an action")?;
         let rest: Vec<String> = words.map(str::to_owned).collect();
         Ok(Self { session, at_once, action: Action::parse(name, rest)? })
     }
@@ -61,14 +61,14 @@ impl Action {
             "drop" => Self::Drop,
             "attach" => Self::Attach(first.parse().context("attach needs a timeout")?),
             "expire" => Self::Expire,
-            "gone" => Self::Gone(first.to_owned()),
+            "gone" => Self::AwaitDeleted(first.to_owned()),
             "raw" => {
                 let body = rest.get(1).map_or("", String::as_str);
                 Self::Raw(first.parse().context("raw needs a number")?, from_hex(body)?)
             }
             _ => match Operation::find(name) {
                 Some(operation) => Self::Request(operation, rest),
-                None => bail!("{name:?} is no action"),
+                None => bail!("{name:?} is not an action"),
             },
         })
     }
@@ -89,23 +89,23 @@ impl fmt::Display for Step {
             Action::Drop => f.write_str("drop"),
             Action::Attach(timeout) => write!(f, "attach {timeout}"),
             Action::Expire => f.write_str("expire"),
-            Action::Gone(path) => write!(f, "gone {path}"),
+            Action::AwaitDeleted(path) => write!(f, "gone {path}"),
         }
     }
 }
 
 fn from_hex(text: &str) -> Result<Vec<u8>> {
-    ensure!(text.is_ascii() && text.len().is_multiple_of(2), "{text:?} is no body");
+    ensure!(text.is_ascii() && text.len().is_multiple_of(2), "invalid body {text:?}");
     (0..text.len())
         .step_by(2)
-        .map(|at| u8::from_str_radix(&text[at..at + 2], 16).with_context(|| format!("{text:?} is no body")))
+        .map(|at| u8::from_str_radix(&text[at..at + 2], 16).with_context(|| format!("invalid body {text:?}")))
         .collect()
 }
 
-/// Reads a script: one step a line, with comments behind `#`.
+/// Parses a script: one step per line, and comment lines that begin with `#`.
 ///
 /// # Errors
-/// When a line is no step.
+/// Returns an error if a line is not a valid step.
 pub fn parse(text: &str) -> Result<Vec<Step>> {
     text.lines()
         .map(str::trim)
@@ -114,7 +114,7 @@ pub fn parse(text: &str) -> Result<Vec<Step>> {
         .collect()
 }
 
-/// The text of a script, as [`parse`] reads it.
+/// The text of a script, in the form that [`parse`] reads.
 pub fn print(script: &[Step]) -> String {
     script.iter().map(|step| format!("{step}\n")).collect()
 }

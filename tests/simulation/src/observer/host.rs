@@ -11,19 +11,19 @@ use std::rc::Rc;
 use tokio_util::sync::CancellationToken;
 use turmoil::Sim;
 
-/// The observers of a world: clients with watches that stay, whose links are held against the journal. What
-/// strikes them is drawn apart from all else, and is no part of the record of the run.
+/// The observers of a world: clients with watches, whose links are compared with the journal. Their faults
+/// are drawn separately, and are not recorded in the run.
 pub(crate) struct Observers {
     pub(crate) hosts: Vec<ClientHost>,
     pub(crate) faults: Faults,
     pub(crate) recorder: Recorder,
-    /// Cancelled when they must end.
+    /// Cancelled when the observers must end.
     pub(crate) stop: CancellationToken,
     links: Links,
 }
 
 impl Observers {
-    /// Puts `count` of them into the network; they watch at `paths`, and below.
+    /// Adds `count` observers to the network. They watch at `paths`, and below.
     pub(crate) fn add(
         sim: &mut Sim<'_>,
         setting: &Setting,
@@ -60,7 +60,7 @@ impl Observers {
         Self { hosts, faults: Faults::new(plan), recorder, stop, links }
     }
 
-    /// Records of all their links, in the order in which they were made.
+    /// Records of all the observers' links, in the order of their creation.
     pub(crate) fn links(&self) -> Vec<WatcherLink> {
         self.links.borrow().clone()
     }

@@ -3,7 +3,7 @@ use crate::controls::Controls;
 use crate::server::PORT;
 use crate::wire::Wire;
 use bytes::{Bytes, BytesMut};
-use docent_checker::{ClientRecorder, Heard, WatcherLink};
+use docent_checker::{ClientRecorder, Received, WatcherLink};
 use docent_proto::{
     Code, ConnectResponse, Frames, OpCode, Reader, Record, ReplyHeader, Request, RequestFrame, Response,
     WatchEvent, write_frame, xid,
@@ -16,27 +16,27 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, timeout, timeout_at};
 use turmoil::net::TcpStream;
 
-/// Larger than any frame of a run.
+/// Limit of a frame's length, larger than any frame of a run.
 const LONGEST_FRAME: usize = 16 << 20;
 
 /// Records of all links of a run.
 pub(super) type Links = Rc<RefCell<Vec<WatcherLink>>>;
 
-/// A link to a server, over which one request is made at a time. All that comes is written down.
+/// A link to a server, with one request at a time. Records everything that arrives.
 pub(super) struct ObserverLink {
     wire: Wire,
     received: BytesMut,
     last: i32,
     recorder: ClientRecorder,
     links: Links,
-    /// Place of its record among those of all links.
+    /// Index of the link's record among those of all links.
     place: usize,
     /// How long to wait for a reply.
     patience: Duration,
 }
 
 impl ObserverLink {
-    /// Connects to a server, and opens a session or attaches to it; `None` when that is gone.
+    /// Connects to a server, and opens or resumes a session. Returns `None` if the session has ended.
     pub(super) async fn open(
         server: &str,
         session: &mut ObserverSession,
@@ -66,22 +66,22 @@ impl ObserverLink {
         let mut all = links.borrow_mut();
         link.place = all.len();
         let (session, folder) = (response.session_id, folder.to_owned());
-        all.push(WatcherLink { session, folder, heard: Vec::new() });
+        all.push(WatcherLink { session, folder, received: Vec::new() });
         drop(all);
         Ok(Some(link))
     }
 
-    /// Makes a request and waits for its reply. Events that come before it are noted. Without a reply they
-    /// are not: a watch that it has set may have told them.
-    pub(super) async fn ask(
+    /// Sends a request and waits for its reply. Events that arrive before the reply are recorded. If no reply
+    /// arrives, these events are discarded, because the request may have set the watch that reported them.
+    pub(super) async fn request(
         &mut self,
         session: &mut ObserverSession,
         request: Request,
     ) -> io::Result<Result<Response, Code>> {
-        let heard = self.links.borrow()[self.place].heard.len();
+        let before = self.links.borrow()[self.place].received.len();
         let result = self.answer(session, request).await;
         if result.is_err() {
-            self.links.borrow_mut()[self.place].heard.truncate(heard);
+            self.links.borrow_mut()[self.place].received.truncate(before);
         }
         result
     }
@@ -107,12 +107,12 @@ impl ObserverLink {
                 code => Err(code),
             };
             session.newest = session.newest.max(header.zxid);
-            self.hear(Heard::Reply { request, zxid: header.zxid, result: result.clone() });
+            self.record(Received::Reply { request, zxid: header.zxid, result: result.clone() });
             return Ok(result);
         }
     }
 
-    /// Notes the events that come within some time.
+    /// Records the events that arrive within `span`.
     pub(super) async fn listen(&mut self, session: &mut ObserverSession, span: Duration) -> io::Result<()> {
         let end = Instant::now() + span;
         while let Ok(frame) = timeout_at(end, self.frame()).await {
@@ -123,7 +123,7 @@ impl ObserverLink {
         Ok(())
     }
 
-    /// A reply; `None` for an event, which is noted.
+    /// Decodes a reply. An event is recorded, and `None` is returned.
     fn understand(
         &self,
         session: &mut ObserverSession,
@@ -136,13 +136,13 @@ impl ObserverLink {
             return Ok(Some((header, body)));
         }
         let event = WatchEvent::decode(body).map_err(malformed)?;
-        session.told(&event);
-        self.hear(Heard::Event { event, zxid: header.zxid });
+        session.note_event(&event);
+        self.record(Received::Event { event, zxid: header.zxid });
         Ok(None)
     }
 
-    fn hear(&self, heard: Heard) {
-        self.links.borrow_mut()[self.place].heard.push((self.recorder.now(), heard));
+    fn record(&self, received: Received) {
+        self.links.borrow_mut()[self.place].received.push((self.recorder.now(), received));
     }
 
     fn number(&mut self, op: OpCode) -> i32 {

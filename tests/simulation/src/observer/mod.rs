@@ -1,4 +1,4 @@
-//! Clients that watch by bare requests, beside those of the workload.
+//! Clients that watch with bare requests, in addition to those of the workload.
 
 mod host;
 mod link;

@@ -13,8 +13,8 @@ use std::time::Duration;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-/// Work of an observer: it sets and removes watches, asks about nodes, and changes a few of its own, over one
-/// link after the other, until it is told to stop. Then it closes its session.
+/// Work of an observer. It sets and removes watches, sends requests about nodes, and changes a few of its own
+/// nodes, on one link after the other, until it must stop. Then it closes its session.
 #[derive(Clone)]
 pub(super) struct Routine {
     pub(super) number: u32,
@@ -27,11 +27,11 @@ pub(super) struct Routine {
     pub(super) stop: CancellationToken,
 }
 
-/// End of the work on a link.
+/// How the work on a link ends.
 enum Done {
-    /// The session goes on over another link.
+    /// The session continues on another link.
     Moved,
-    /// It is closed.
+    /// The session is closed.
     Closed,
 }
 
@@ -42,13 +42,13 @@ impl Routine {
             match self.live(&mut session, &mut rng).await {
                 Ok(Done::Closed) => return,
                 Ok(Done::Moved) => {}
-                // The link failed, or there was no server.
+                // The link failed, or no server was available.
                 Err(_) => sleep(self.setting.timeout.mul_f64(0.2 * rng.f64())).await,
             }
         }
     }
 
-    /// Works over one link.
+    /// Works on one link.
     async fn live(&self, session: &mut ObserverSession, rng: &mut Rng) -> io::Result<Done> {
         let servers = server::names(&self.setting);
         let (folder, common) = (folder(self.number), (&self.controls, &self.recorder, &self.links));
@@ -56,9 +56,9 @@ impl Routine {
         let opened =
             ObserverLink::open(servers[rng.usize(..servers.len())], session, granted, common).await?;
         let Some(mut link) = opened else { return Ok(Done::Moved) };
-        link.ask(session, session.again()).await?.map_err(refused)?;
-        // It may be there.
-        let _ = link.ask(session, create(&folder, CreateMode::Persistent)).await?;
+        link.request(session, session.again()).await?.map_err(refused)?;
+        // The node may exist.
+        let _ = link.request(session, create(&folder, CreateMode::Persistent)).await?;
         while !self.stop.is_cancelled() {
             if rng.u8(..60) == 0 {
                 return Ok(Done::Moved);
@@ -67,7 +67,7 @@ impl Routine {
             let span = self.setting.timeout.mul_f64(0.25 * rng.f64() * rng.f64());
             link.listen(session, span.max(Duration::from_millis(1))).await?;
         }
-        link.ask(session, Request::CloseSession).await?.map_err(refused)?;
+        link.request(session, Request::CloseSession).await?.map_err(refused)?;
         Ok(Done::Closed)
     }
 
@@ -78,7 +78,7 @@ impl Routine {
         rng: &mut Rng,
     ) -> io::Result<()> {
         let request = self.draw(session, rng);
-        let result = link.ask(session, request.clone()).await?;
+        let result = link.request(session, request.clone()).await?;
         match (&request, &result) {
             (Request::RemoveWatches { path, kind: WatchKind::Any }, Ok(_)) => session.removed(path),
             (Request::Exists { watch: true, .. }, Err(Code::NO_NODE)) => session.set(&request, false),
@@ -103,7 +103,7 @@ impl Routine {
         };
         let kind = [WatchKind::Any, WatchKind::Data, WatchKind::Children, WatchKind::Any][rng.usize(..4)];
         match rng.u8(..20) {
-            // A read that leaves a watch would take its place.
+            // A read that sets a watch would replace this one.
             0..=1 if session.is_free(&path) => Request::AddWatch { path, mode: WatchMode::Persistent },
             2..=3 if session.is_free(&path) => {
                 Request::AddWatch { path, mode: WatchMode::PersistentRecursive }

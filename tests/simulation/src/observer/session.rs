@@ -2,12 +2,12 @@ use bytes::Bytes;
 use docent_proto::{ConnectRequest, ConnectResponse, EventKind, Request, WatchEvent, WatchMode, Watches};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A session as its client knows it: what it takes up again on the next link.
+/// A session, as its client knows it: what the client sets again on the next link.
 #[derive(Debug, Default)]
 pub(super) struct ObserverSession {
     id: i64,
     password: Bytes,
-    /// The newest transaction that a reply named.
+    /// The latest transaction in a reply's header.
     pub(super) newest: i64,
     stays: BTreeMap<String, WatchMode>,
     data: BTreeSet<String>,
@@ -16,7 +16,7 @@ pub(super) struct ObserverSession {
 }
 
 impl ObserverSession {
-    /// The handshake that opens it, or attaches to it.
+    /// The handshake that opens or resumes the session.
     pub(super) fn connect(&self, timeout_ms: i32) -> ConnectRequest {
         match self.id {
             0 => ConnectRequest::new_session(timeout_ms),
@@ -30,7 +30,7 @@ impl ObserverSession {
         }
     }
 
-    /// Takes over what the server answered to the handshake; false when the session is gone.
+    /// Applies the server's response to the handshake. Returns false if the session has ended.
     pub(super) fn connected(&mut self, response: &ConnectResponse) -> bool {
         if response.timeout_ms <= 0 {
             *self = Self::default();
@@ -60,17 +60,17 @@ impl ObserverSession {
         }
     }
 
-    /// Paths with a watch that stays.
+    /// Paths with a persistent watch.
     pub(super) fn stays(&self) -> impl Iterator<Item = &String> {
         self.stays.keys()
     }
 
-    /// True when no watch that comes true once is on a path.
+    /// Returns true if there is no one-shot watch on a path.
     pub(super) fn is_free(&self, path: &str) -> bool {
         ![&self.data, &self.exist, &self.child].into_iter().any(|paths| paths.contains(path))
     }
 
-    /// Takes note of a watch that was set; `found` says whether its node is there.
+    /// Notes a watch that was set. `found` is true if its node exists.
     pub(super) fn set(&mut self, request: &Request, found: bool) {
         match request {
             Request::AddWatch { path, mode } => drop(self.stays.insert(path.clone(), *mode)),
@@ -83,13 +83,13 @@ impl ObserverSession {
         }
     }
 
-    /// Forgets the watch that stays on a path.
+    /// Forgets the persistent watch on a path.
     pub(super) fn removed(&mut self, path: &str) {
         self.stays.remove(path);
     }
 
     /// Forgets the watches that an event used up.
-    pub(super) fn told(&mut self, event: &WatchEvent) {
+    pub(super) fn note_event(&mut self, event: &WatchEvent) {
         if event.kind != EventKind::ChildrenChanged {
             self.data.remove(&event.path);
             self.exist.remove(&event.path);

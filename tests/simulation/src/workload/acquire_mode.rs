@@ -15,13 +15,13 @@ use tokio::time::timeout;
 pub(super) enum AcquireMode {
     Wait,
     Try,
-    /// At most so long.
+    /// Waits for at most this time.
     Timed(Duration),
-    /// Given up at a poll.
+    /// The future is dropped at this poll.
     Polls(u32),
-    /// Given up after a while.
+    /// The future is dropped after this time.
     Abandoned(Duration),
-    /// By two futures of one owner at the same time.
+    /// Two futures of one owner acquire at the same time.
     Twice,
 }
 
@@ -37,7 +37,7 @@ impl AcquireMode {
         }
     }
 
-    /// As [`draw`](Self::draw), where no owner enters twice.
+    /// Like [`draw`](Self::draw), but no owner acquires twice.
     pub(super) fn draw_single(ctx: &ClientCtx, rng: &mut Rng) -> Self {
         match Self::draw(ctx, rng) {
             Self::Twice => Self::Wait,
@@ -53,8 +53,8 @@ impl AcquireMode {
         }
     }
 
-    /// Acquires in this way, with the three methods that there are for it, all called for `owner`; `None`
-    /// when it was given up.
+    /// Acquires in this way with one of the three methods, all called for `owner`. Returns `None` if the
+    /// future was dropped.
     pub(super) async fn acquire<G, W, T, L>(
         &self,
         owner: &Owner,
@@ -98,7 +98,7 @@ fn is_closed(error: &AcquireError) -> bool {
     matches!(error, AcquireError::Core(error) if error.kind() == ErrorKind::Closed)
 }
 
-/// Writes down what became of an acquire that was not granted. Breaks when the client is closed.
+/// Records the outcome of an acquire that was not granted. Breaks if the client is closed.
 pub(super) fn settle<G>(
     record: &Record,
     acquired: Option<Result<G, AcquireError>>,

@@ -15,11 +15,11 @@ const BARRIERS: &str = "/barriers";
 const SIMPLE: &str = "/barriers/simple";
 const DOUBLE: &str = "/barriers/double";
 
-/// Clients that meet at a double barrier, round after round, give up, crash and come late, while others set
-/// and remove a barrier and wait at it.
+/// Clients that repeatedly meet at a double barrier, give up, crash and arrive late, while others set and
+/// remove a barrier and wait at it.
 #[derive(Debug)]
 pub(super) struct BarrierWorkload {
-    /// How many have to come.
+    /// Number of members that the double barrier requires.
     members: u32,
     pace: Pace,
 }
@@ -29,7 +29,7 @@ impl BarrierWorkload {
         Self { members: rng.u32(1..=4), pace: Pace::draw(rng) }
     }
 
-    /// One visit at one of the barriers. Breaks when the client is closed.
+    /// One visit to one of the barriers. Breaks if the client is closed.
     async fn attempt(&self, ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
         match rng.u8(..4) {
             0 => at_the_barrier(ctx, rng).await,
@@ -44,7 +44,7 @@ impl BarrierWorkload {
         let record = MemberRecord::begin(ctx, self.members);
         let entered = match rng.u8(..8) {
             0..=2 => Some(barrier.enter_timeout(ctx.setting.span(rng)).await),
-            // Nothing may ask for so many polls.
+            // The future may never be polled so often.
             3 => tokio::select! {
                 entered = abandon_at(rng.u32(1..12), barrier.enter()) => entered.map(|done| done.map_err(BarrierError::from)),
                 () = ctx.stop.cancelled() => None,
@@ -53,7 +53,7 @@ impl BarrierWorkload {
                 .await
                 .ok()
                 .map(|done| done.map_err(BarrierError::from)),
-            // Missing members may never come once nothing new is begun.
+            // Missing members may never arrive once nothing new begins.
             _ => tokio::select! {
                 entered = barrier.enter() => Some(entered.map_err(BarrierError::from)),
                 () = ctx.stop.cancelled() => None,
@@ -70,7 +70,7 @@ impl BarrierWorkload {
     }
 }
 
-/// Leaves in one of the ways there are.
+/// Leaves in one of the possible ways.
 async fn leave(
     record: &MemberRecord<'_>,
     ctx: &ClientCtx,
@@ -94,7 +94,7 @@ async fn leave(
     };
     let Some(left) = left else { return ControlFlow::Continue(()) };
     record.write(Meeting::Left { ok: left.is_ok() });
-    record.over.set(true);
+    record.is_recorded.set(true);
     match left {
         Err(error) => ctx.failed(&error),
         Ok(()) => ControlFlow::Continue(()),
@@ -126,20 +126,20 @@ fn broken(ctx: &ClientCtx, error: &BarrierError) -> ControlFlow<()> {
     }
 }
 
-/// Writes down what a member does.
+/// Records what a member does.
 ///
 /// # On drop
-/// A member that has not left by itself is recorded as having given up; not when its process dies.
+/// Records that a member that has not left gave up. Records nothing if its process dies.
 struct MemberRecord<'a> {
     ctx: &'a ClientCtx,
     id: AttemptId,
-    over: Cell<bool>,
+    is_recorded: Cell<bool>,
 }
 
 impl<'a> MemberRecord<'a> {
     fn begin(ctx: &'a ClientCtx, members: u32) -> Self {
-        let record = Self { ctx, id: ctx.recorder.attempt(), over: Cell::new(false) };
-        record.write(Meeting::Came { path: DOUBLE.to_owned(), members });
+        let record = Self { ctx, id: ctx.recorder.attempt(), is_recorded: Cell::new(false) };
+        record.write(Meeting::Arrived { path: DOUBLE.to_owned(), members });
         record
     }
 
@@ -150,7 +150,7 @@ impl<'a> MemberRecord<'a> {
 
 impl Drop for MemberRecord<'_> {
     fn drop(&mut self) {
-        if !self.over.get() && !self.ctx.controls.is_dying() {
+        if !self.is_recorded.get() && !self.ctx.controls.is_dying() {
             self.ctx.recorder.write(EventKind::Fault(FaultKind::Cancelled));
             self.write(Meeting::GaveUp);
         }
@@ -159,7 +159,7 @@ impl Drop for MemberRecord<'_> {
 
 impl Workload for BarrierWorkload {
     fn nodes(&self) -> Vec<String> {
-        // Some of the children are nobody's.
+        // Some of the children belong to no member.
         vec![
             BARRIERS.to_owned(),
             DOUBLE.to_owned(),

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 /// Folder of the nodes that clients write without a recipe.
 pub(crate) const PLAIN: &str = "/plain";
 
-/// Calls a method of the client itself, with a deadline. Breaks when the client is closed.
+/// Calls a method of the client itself, with a deadline. Breaks if the client is closed.
 pub(super) async fn plain_call(ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
     let within = ctx.setting.span(rng);
     let client = ctx.client.with_operation_timeout(within);

@@ -7,20 +7,20 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 use tokio_util::sync::CancellationToken;
 
-/// Context of one client: its handles, the recorder of its events, and the setting of the run.
+/// Context of one client: its handles, the recorder of its events, and the settings of the run.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientCtx {
     pub(crate) client: Client,
     pub(crate) recorder: ClientRecorder,
     pub(crate) setting: Setting,
     pub(crate) controls: Controls,
-    /// Cancelled when nothing new may be begun.
+    /// Cancelled when nothing new may begin.
     pub(crate) stop: CancellationToken,
     pub(crate) denied: Denied,
 }
 
 impl ClientCtx {
-    /// Takes note of an operation that failed. Breaks when the client is closed.
+    /// Notes an operation that failed. Breaks if the client is closed.
     pub(crate) fn failed(&self, error: &Error) -> ControlFlow<()> {
         if error.kind() == ErrorKind::NoAuth {
             self.denied.0.borrow_mut().push(error.to_string());
@@ -32,7 +32,8 @@ impl ClientCtx {
     }
 }
 
-/// Operations of a run that failed for want of a permission: every client may do all that its workload does.
+/// Operations of a run that failed because of a missing permission. Every client must have the permissions
+/// that its workload needs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Denied(Rc<RefCell<Vec<String>>>);
 

@@ -8,44 +8,44 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// Work of a run's clients with a recipe.
+/// What the clients of a run do with a recipe.
 pub(crate) trait Workload: fmt::Debug {
-    /// Persistent nodes that have to be there.
+    /// Persistent nodes that must exist.
     fn nodes(&self) -> Vec<String>;
 
-    /// Below these no node may be left at the end but parents without children.
+    /// Paths below which no node may be left at the end, except parents without children.
     fn emptied(&self) -> Vec<String>;
 
-    /// How many permits there were where, as the journal tells.
+    /// Numbers of permits at the paths of semaphores, according to the journal.
     fn limits(&self, journal: &[Transaction]) -> Vec<Limit> {
         let _ = journal;
         Vec::new()
     }
 
-    /// Terms that stood in the elections' own nodes, as the journal tells.
+    /// Terms in the elections' own nodes, according to the journal.
     fn noted(&self, journal: &[Transaction]) -> Vec<Noted> {
         let _ = journal;
         Vec::new()
     }
 
-    /// The queues by their paths, each with its settings.
+    /// Settings of each queue, by its path.
     fn queues(&self) -> BTreeMap<String, QueueRules> {
         BTreeMap::new()
     }
 
-    /// Which items were in which nodes of queues, as the journal tells.
+    /// Items in the nodes of queues, according to the journal.
     fn queued(&self, journal: &[Transaction]) -> Vec<Queued> {
         let _ = journal;
         Vec::new()
     }
 
-    /// Writes into nodes whose data is asked for, as the journal tells.
+    /// Writes to nodes whose data is checked, according to the journal.
     fn written(&self, journal: &[Transaction]) -> Vec<Written> {
         let _ = journal;
         Vec::new()
     }
 
-    /// Paths at which observers watch, besides the root.
+    /// Paths that observers watch, in addition to the root.
     fn watched(&self) -> Vec<String> {
         self.nodes().into_iter().chain(self.emptied()).collect()
     }
@@ -55,22 +55,22 @@ pub(crate) trait Workload: fmt::Debug {
         0
     }
 
-    /// Theme of all faults of its runs; `None` for what is drawn.
+    /// Theme of all faults of the recipe's runs; `None` if the faults are drawn.
     fn theme(&self) -> Option<Theme> {
         None
     }
 
-    /// Least session timeout of its runs.
+    /// Minimum session timeout of the recipe's runs.
     fn least_timeout(&self) -> Duration {
         Duration::ZERO
     }
 
-    /// True when clients live until nothing new may be begun, unless a fault ends them.
+    /// Returns true if clients live until nothing new may begin, unless a fault ends them.
     fn lasts(&self) -> bool {
         false
     }
 
-    /// Works as one client until it is told to stop, or has done enough and may be closed. All that it began
-    /// is over when it returns.
+    /// Works as one client until it must stop, or has done enough and may be closed. Everything that it began
+    /// has ended when it returns.
     fn run<'a>(&'a self, ctx: ClientCtx, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()>;
 }

@@ -1,10 +1,10 @@
 use super::ClientCtx;
 use docent_checker::{AttemptId, EventKind, Following};
 
-/// Writes down what somebody who follows a value is shown.
+/// Records what a follower of a value is shown.
 ///
 /// # On drop
-/// It is written down that it is over; not when its process dies.
+/// Records the end of the follower. Records nothing if its process dies.
 pub(super) struct FollowerRecord<'a> {
     ctx: &'a ClientCtx,
     id: AttemptId,
@@ -25,7 +25,7 @@ impl<'a> FollowerRecord<'a> {
 impl Drop for FollowerRecord<'_> {
     fn drop(&mut self) {
         if !self.ctx.controls.is_dying() {
-            self.write(Following::Over);
+            self.write(Following::Stopped);
         }
     }
 }

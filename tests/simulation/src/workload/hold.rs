@@ -12,28 +12,28 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// Longest time between two looks at a guard: short against every margin.
-const LOOK_MS: u64 = 12;
+/// Longest time between two checks of a guard: short compared to every margin.
+const CHECK_MS: u64 = 12;
 
-/// Holds longer than this are meant to outlast something.
-const LONG: Duration = Duration::from_millis(60);
+/// Work that is longer than this is meant to outlast something.
+const LONG_WORK: Duration = Duration::from_millis(60);
 
-/// Worker at a fenced resource while it holds a guard, at which it looks all the time.
+/// A worker that uses a fenced resource while it holds a guard, and constantly checks that guard.
 #[derive(Debug)]
 pub(super) struct Worker<'a> {
     pub(super) ctx: &'a ClientCtx,
     pub(super) record: &'a Record,
     pub(super) resource: &'a FencedResource,
-    /// Whether the loss of the guard was written down.
-    told: Cell<bool>,
+    /// Whether the loss of the guard was recorded.
+    loss_recorded: Cell<bool>,
 }
 
 impl<'a> Worker<'a> {
     pub(super) fn new(ctx: &'a ClientCtx, record: &'a Record, resource: &'a FencedResource) -> Self {
-        Self { ctx, record, resource, told: Cell::new(false) }
+        Self { ctx, record, resource, loss_recorded: Cell::new(false) }
     }
 
-    /// Works for `span` in one of the ways there are.
+    /// Works for `span` in one of the possible ways.
     pub(super) async fn toil<G: Guard>(&self, guard: &G, span: Duration, rng: &mut Rng) {
         match rng.u8(..10) {
             0 => {}
@@ -42,7 +42,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Works with a second guard of the same hold, and gives both up: first the one or the other.
+    /// Works with a second guard of the same hold, and releases both, in either order.
     pub(super) async fn share<G: Guard, I: Guard>(
         &self,
         guard: G,
@@ -66,7 +66,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Gives the last guard up: by release, by a release that is cancelled, or by drop.
+    /// Gives the last guard up: by releasing it, by a cancelled release, or by dropping it.
     pub(super) async fn give_up<G: Guard>(&self, guard: G, rng: &mut Rng) {
         let record = self.record;
         match rng.u8(..8) {
@@ -89,42 +89,43 @@ impl<'a> Worker<'a> {
         sleep(Duration::ZERO).await;
     }
 
-    /// Works for `span`, or until the guard is lost and some time after that.
+    /// Works for `span`, or until the guard is lost and for some time after that.
     pub(super) async fn work<G: Guard>(&self, guard: &G, span: Duration, rng: &mut Rng) {
-        // Some stop at once when it is lost, some look again, and few for long.
+        // After a loss, some workers stop immediately, some check again, and a few continue for long.
         let linger = [0.0, 0.0, 0.0, 0.5, 0.5, 2.5][rng.usize(..6)] * rng.f64();
         let linger = self.ctx.setting.timeout.mul_f64(linger);
         let only_reads = rng.u8(..3) == 0;
-        let span = if only_reads && span > LONG { span.mul_f64(1.0 + rng.f64()) } else { span };
+        let span = if only_reads && span > LONG_WORK { span.mul_f64(1.0 + rng.f64()) } else { span };
         let reading =
-            if only_reads { self.read_on(rng.fork()).left_future() } else { pending().right_future() };
+            if only_reads { self.keep_reading(rng.fork()).left_future() } else { pending().right_future() };
         let mut reading = pin!(reading);
         let mut steps = pin!(self.steps(guard, Instant::now() + span, linger, only_reads, rng));
         let mut lost = pin!(guard.lost());
         loop {
             tokio::select! {
-                // A look comes first: who stood still must not be told by chance, before they ask.
+                // The check comes first: a process that was paused must check its guard before `lost()`
+                // happens to report the loss.
                 biased;
                 () = &mut steps => return,
-                _ = &mut lost, if !self.told.get() => self.tell(),
+                _ = &mut lost, if !self.loss_recorded.get() => self.record_loss(),
                 () = &mut reading => {}
             }
         }
     }
 
-    /// Reads so often that the client has no other reason to send anything, and waits for nothing that a
-    /// server needs its leader for.
-    async fn read_on(&self, mut rng: Rng) {
+    /// Reads so often that the client has no other reason to send requests, and waits for nothing for which a
+    /// server needs its leader.
+    async fn keep_reading(&self, mut rng: Rng) {
         let timeout = self.ctx.setting.timeout;
         let client = self.ctx.client.with_operation_timeout(timeout / 3);
         loop {
-            // Its answer is of no interest.
+            // The reply does not matter.
             let _ = client.exists(WRITTEN).await;
             sleep(timeout.mul_f64(0.02 + 0.12 * rng.f64())).await;
         }
     }
 
-    /// Looks and uses until then, or for `linger` after it was told to be lost.
+    /// Checks and uses the guard until `until`, or for `linger` after its loss was reported.
     async fn steps<G: Guard>(
         &self,
         guard: &G,
@@ -133,11 +134,11 @@ impl<'a> Worker<'a> {
         only_reads: bool,
         rng: &mut Rng,
     ) {
-        let mut told = self.told.get();
+        let mut loss_recorded = self.loss_recorded.get();
         loop {
             self.step(guard, only_reads, rng).await;
-            sleep(Duration::from_millis(rng.u64(1..=LOOK_MS))).await;
-            if !std::mem::replace(&mut told, self.told.get()) && told {
+            sleep(Duration::from_millis(rng.u64(1..=CHECK_MS))).await;
+            if !std::mem::replace(&mut loss_recorded, self.loss_recorded.get()) && loss_recorded {
                 until = until.min(Instant::now() + linger);
             }
             if Instant::now() >= until {
@@ -146,24 +147,24 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Works by the guard's own `run`, which stops the work.
+    /// Works in the guard's own `run`, which stops the work.
     pub(super) async fn run<G: Guard>(&self, guard: &G, span: Duration, rng: &mut Rng) {
         let work = async {
             let until = Instant::now() + span;
             while Instant::now() < until {
                 self.use_resource();
-                sleep(Duration::from_millis(rng.u64(1..=LOOK_MS))).await;
+                sleep(Duration::from_millis(rng.u64(1..=CHECK_MS))).await;
             }
         };
         if guard.run(work).await.is_err() {
-            self.tell();
+            self.record_loss();
         }
-        self.look(guard);
+        self.check(guard);
     }
 
-    /// A look, and mostly something done with the guard after it.
+    /// Checks the guard, and mostly uses it after that.
     async fn step<G: Guard>(&self, guard: &G, only_reads: bool, rng: &mut Rng) {
-        if !self.look(guard) {
+        if !self.check(guard) {
             return;
         }
         match rng.u8(..32) {
@@ -171,7 +172,7 @@ impl<'a> Worker<'a> {
             1 if !only_reads => self.commit(guard, rng).await,
             2..=12 => self.use_resource(),
             13..=16 => {
-                // A write on its way to the resource cannot be called back.
+                // A write on its way to the resource cannot be withdrawn.
                 sleep(Duration::from_millis(rng.u64(..5))).await;
                 self.use_resource();
             }
@@ -179,19 +180,19 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn tell(&self) {
-        if !self.told.replace(true) {
+    fn record_loss(&self) {
+        if !self.loss_recorded.replace(true) {
             self.record.each(EventKind::Lost);
         }
     }
 
-    fn look<G: Guard>(&self, guard: &G) -> bool {
+    fn check<G: Guard>(&self, guard: &G) -> bool {
         let (held, cancelled) = (guard.is_held(), guard.token().is_cancelled());
-        self.record.each(|attempt| EventKind::Looked { attempt, held, cancelled });
+        self.record.each(|attempt| EventKind::HeldChecked { attempt, held, cancelled });
         held
     }
 
-    /// Uses the resources of all that has a fence.
+    /// Uses the resource of each hold that has a fence.
     fn use_resource(&self) {
         for want in self.record.held() {
             if let Some(fence) = want.fence.get() {
@@ -210,7 +211,7 @@ impl<'a> Worker<'a> {
         self.record.each(|attempt| EventKind::Verified { attempt, held });
     }
 
-    /// Creates a node that names the attempt, if the guard holds.
+    /// Creates a node that is named after the attempt, if the guard holds.
     async fn commit<G: Guard>(&self, guard: &G, rng: &mut Rng) {
         let node = format!("{WRITTEN}/{}-{:08x}", self.record.id(), rng.u32(..));
         let applied = match guard.transaction().create(&node, "", CreateMode::Persistent).commit().await {
@@ -222,8 +223,8 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Gives up one guard of several. An error says that the hold is lost, which the next look at the other guard
-/// says, too.
+/// Gives up one guard of several. An error means that the hold is lost, which the next check of the other
+/// guard also reports.
 async fn give_up_one<G: Guard>(guard: G, rng: &mut Rng) {
     match rng.bool() {
         true => drop(guard.release().await),
@@ -231,5 +232,5 @@ async fn give_up_one<G: Guard>(guard: G, rng: &mut Rng) {
     }
 }
 
-/// Where guarded transactions create their nodes.
+/// Folder of the nodes that guarded transactions create.
 pub(super) const WRITTEN: &str = "/written";

@@ -1,4 +1,4 @@
-//! Workloads of the clients. A recipe's workload is one file or folder here and one row in `recipes`.
+//! Workloads of the clients. The workload of a recipe is one file or folder here, and one row in `recipes`.
 
 mod abandon;
 mod acquire_mode;

@@ -11,13 +11,13 @@ use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use std::ops::ControlFlow;
 
-/// Where the locks are.
+/// Folder of the locks.
 const LOCKS: &str = "/locks";
 
 /// Clients that acquire overlapping sets of mutexes and of sides of read/write locks.
 #[derive(Debug)]
 pub(super) struct MultiLockWorkload {
-    /// The first ones are mutexes.
+    /// Paths of the locks. The first `mutexes` paths are those of mutexes.
     paths: Vec<String>,
     mutexes: usize,
     pace: Pace,
@@ -35,7 +35,7 @@ impl MultiLockWorkload {
         }
     }
 
-    /// Some of the locks, in the order of their paths.
+    /// A random subset of the locks, ordered by path.
     fn choose(&self, ctx: &ClientCtx, rng: &mut Rng) -> Option<Vec<(String, Role, AnyLock)>> {
         let mut chosen: Vec<usize> = (0..self.paths.len()).collect();
         rng.shuffle(&mut chosen);
@@ -58,7 +58,7 @@ impl MultiLockWorkload {
         Some((path.clone(), role, lock))
     }
 
-    /// One attempt, and what follows when it is granted. Breaks when the client is closed.
+    /// One attempt, and what follows if it is granted. Breaks if the client is closed.
     async fn attempt(&self, ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
         let Some(locks) = self.choose(ctx, rng) else { return ControlFlow::Break(()) };
         let wanted: Vec<(String, Role)> = locks.iter().map(|(path, role, _)| (path.clone(), *role)).collect();

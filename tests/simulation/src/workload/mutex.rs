@@ -13,16 +13,16 @@ use futures_util::future::LocalBoxFuture;
 use std::ops::{ControlFlow, Deref};
 use std::time::Duration;
 
-/// Where the mutexes are.
+/// Folder of the mutexes.
 const LOCKS: &str = "/locks";
 
-/// Clients that acquire, use, lose, re-enter and release a few mutexes in every way there is.
+/// Clients that acquire, use, lose, re-enter and release a few mutexes in every possible way.
 #[derive(Debug)]
 pub(super) struct MutexWorkload {
     paths: Vec<String>,
     pace: Pace,
     resource: FencedResource,
-    /// Times that a ticket is passed on among the tasks of a client, and for how long, if it is.
+    /// How often a ticket is passed on among the tasks of a client, and for how long, if tickets are shared.
     sharing: Option<(u32, Duration)>,
 }
 
@@ -36,14 +36,14 @@ impl MutexWorkload {
         }
     }
 
-    /// Clients whose tasks share tickets; some tasks take tickets of their own beside them.
+    /// Clients whose tasks share tickets, while some of their tasks use separate tickets.
     pub(super) fn cohort(rng: &mut Rng) -> Self {
         let (pace, paths) = (Pace::crowded(rng), vec![format!("{LOCKS}/m0")]);
         let time = Duration::from_millis([50, 1_000, 20_000][rng.usize(..3)]);
         Self { paths, pace, resource: FencedResource::default(), sharing: Some((rng.u32(1..=3), time)) }
     }
 
-    /// One attempt, and what follows when it is granted. Breaks when the client is closed.
+    /// One attempt, and what follows if it is granted. Breaks if the client is closed.
     async fn attempt(&self, ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
         let path = &self.paths[rng.usize(..self.paths.len())];
         let Some((limit, time)) = self.sharing else {
@@ -69,7 +69,7 @@ impl MutexWorkload {
         self.attempt_at(ctx, path, &mutex, granted, rng).await
     }
 
-    /// One attempt at `mutex`, which is at `path`.
+    /// One attempt to acquire `mutex`, which is at `path`.
     async fn attempt_at<M: AnyMutex>(
         &self,
         ctx: &ClientCtx,
@@ -97,7 +97,8 @@ impl MutexWorkload {
         ControlFlow::Continue(())
     }
 
-    /// Asks for the mutex, looks after nothing for a moment, in which it may have been given, and leaves.
+    /// Starts to acquire the mutex, does not poll the future for a moment, in which the mutex may be granted,
+    /// and gives up.
     async fn leave_late<M: AnyMutex>(
         &self,
         ctx: &ClientCtx,
@@ -115,7 +116,7 @@ impl MutexWorkload {
         ControlFlow::Continue(())
     }
 
-    /// Works while the mutex is held, up to its release.
+    /// Works while the mutex is held, until its release.
     async fn hold<M: AnyMutex>(
         &self,
         worker: Worker<'_>,

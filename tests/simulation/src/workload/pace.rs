@@ -9,7 +9,7 @@ use tokio::time::timeout;
 /// How busy the clients of a run are.
 #[derive(Debug)]
 pub(super) struct Pace {
-    /// Most tasks of one client.
+    /// Maximum number of tasks of one client.
     tasks: usize,
     /// Longest pause between two attempts.
     think: Duration,
@@ -26,18 +26,18 @@ impl Pace {
         }
     }
 
-    /// Many tasks that come again soon.
+    /// Many tasks with short pauses.
     pub(super) fn crowded(rng: &mut Rng) -> Self {
         let think = Duration::from_millis([5, 20][rng.usize(..2)]);
         Self { tasks: rng.usize(4..=8), think, long: rng.u8(0..=2) }
     }
 
-    /// How many tasks a client has.
+    /// Number of tasks of a client.
     pub(super) fn tasks(&self, rng: &mut Rng) -> usize {
         rng.usize(1..=self.tasks)
     }
 
-    /// All tasks of a client, side by side.
+    /// Runs all tasks of a client concurrently.
     pub(super) async fn toil(
         &self,
         ctx: &ClientCtx,
@@ -48,8 +48,8 @@ impl Pace {
         join_all(tasks).await;
     }
 
-    /// One task of a client: attempts, and sometimes a plain call, until it is told to stop, has done enough
-    /// or the client is closed.
+    /// One task of a client: attempts, and sometimes a plain call, until it must stop, has done enough, or
+    /// the client is closed.
     pub(super) async fn task(
         &self,
         ctx: &ClientCtx,
@@ -71,7 +71,7 @@ impl Pace {
         }
     }
 
-    /// A pause. Breaks when nothing new may be begun.
+    /// Pauses between attempts. Breaks if nothing new may begin.
     pub(super) async fn rest(&self, ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
         match timeout(self.think.mul_f64(rng.f64()), ctx.stop.cancelled()).await {
             Ok(()) => ControlFlow::Break(()),

@@ -22,8 +22,8 @@ struct Recipe {
     defects: &'static [&'static str],
 }
 
-/// All recipes, in the order in which a batch runs them. The first one shows the defects that no row names:
-/// they are common to all recipes.
+/// All recipes, in the order in which a batch runs them. The first recipe shows the defects that no row
+/// names, because these are common to all recipes.
 const RECIPES: &[Recipe] = &[
     Recipe { name: "mutex", workload: |rng| Rc::new(MutexWorkload::draw(rng)), defects: &[] },
     Recipe {
@@ -159,7 +159,7 @@ pub(crate) fn of_defect(defect: &str) -> &'static str {
     shows.unwrap_or(&RECIPES[0]).name
 }
 
-/// True when a workload names a defect as one that it shows.
+/// Returns true if a workload names this defect as one that it shows.
 #[cfg(docent_planted)]
 pub(crate) fn shows(defect: &str) -> bool {
     RECIPES.iter().any(|recipe| recipe.defects.contains(&defect))
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_stands_for_two_recipes_and_no_defect_belongs_to_two() {
+    fn no_two_recipes_share_a_name_or_a_defect() {
         let defects = || RECIPES.iter().flat_map(|recipe| recipe.defects);
         assert_eq!(names().collect::<BTreeSet<_>>().len(), names().count());
         assert_eq!(defects().collect::<BTreeSet<_>>().len(), defects().count());

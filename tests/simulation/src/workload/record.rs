@@ -3,27 +3,27 @@ use docent_checker::{Attempt, AttemptId, CallId, Ending, EventKind, FaultKind, G
 use std::cell::Cell;
 use std::time::Duration;
 
-/// Writes down one acquire and what becomes of it: an attempt for each thing that it wants.
+/// Records one acquire and its outcome, with an attempt for each requested resource.
 ///
 /// # On drop
-/// An attempt that is under way is recorded as cancelled, and one that holds as dropped; not when its process
-/// dies, which writes nothing.
+/// Records an attempt in progress as cancelled, and one that holds as dropped. Records nothing if its process
+/// dies.
 #[derive(Debug)]
 pub(super) struct Record {
     ctx: ClientCtx,
-    wants: Vec<Want>,
+    parts: Vec<Want>,
     phase: Cell<Phase>,
-    /// Handles besides the last one.
-    others: Cell<u32>,
+    /// Number of handles besides the last one.
+    inner_handles: Cell<u32>,
 }
 
-/// One thing that is wanted.
+/// One requested resource.
 #[derive(Debug)]
 pub(super) struct Want {
     pub(super) id: AttemptId,
     pub(super) path: String,
     role: Role,
-    /// Once it is granted, where it has one.
+    /// The fence of the grant, if it has one.
     pub(super) fence: Cell<Option<u64>>,
 }
 
@@ -38,12 +38,12 @@ enum Phase {
 }
 
 impl Record {
-    /// An attempt begins.
+    /// Records that an attempt begins.
     pub(super) fn begin(ctx: &ClientCtx, path: &str, role: Role, patience: Option<Duration>) -> Self {
         Self::begin_all(ctx, [(path.to_owned(), role)], patience)
     }
 
-    /// Attempts begin that are one acquire.
+    /// Records that the attempts of one acquire begin.
     pub(super) fn begin_all(
         ctx: &ClientCtx,
         wanted: impl IntoIterator<Item = (String, Role)>,
@@ -54,34 +54,35 @@ impl Record {
             ctx.recorder.write(EventKind::Began(Attempt { id, path: path.clone(), role, patience }));
             Want { id, path, role, fence: Cell::new(None) }
         };
-        let wants: Vec<Want> = wanted.into_iter().map(begin).collect();
-        if wants.len() > 1 {
-            ctx.recorder.write(EventKind::Together(wants.iter().map(|want| want.id).collect()));
+        let parts: Vec<Want> = wanted.into_iter().map(begin).collect();
+        if parts.len() > 1 {
+            ctx.recorder.write(EventKind::Together(parts.iter().map(|want| want.id).collect()));
         }
-        Self { ctx: ctx.clone(), wants, phase: Cell::new(Phase::Trying), others: Cell::new(0) }
+        Self { ctx: ctx.clone(), parts, phase: Cell::new(Phase::Trying), inner_handles: Cell::new(0) }
     }
 
-    /// The number of the first one that it holds.
+    /// The number of the first attempt that is not a turn.
     pub(super) fn id(&self) -> AttemptId {
         self.held().next().map_or(AttemptId(0), |want| want.id)
     }
 
-    /// Holds that it wants: all but turns.
+    /// The requested resources, without turns.
     pub(super) fn held(&self) -> impl Iterator<Item = &Want> {
-        self.wants.iter().filter(|want| want.role != Role::Turn)
+        self.parts.iter().filter(|want| want.role != Role::Turn)
     }
 
-    /// It holds the node at `node` with `fence`.
+    /// Records the grant of the node at `node` with `fence`.
     pub(super) fn granted(&self, node: String, fence: Option<u64>) {
         self.all_granted([(node, fence)]);
     }
 
-    /// It has this turn with the ticket at `node`, which was created by the transaction `czxid`.
+    /// Records the grant of this turn with the ticket at `node`, which was created by the transaction
+    /// `czxid`.
     pub(super) fn granted_turn(&self, node: String, czxid: u64, turn: Turn) {
         self.grant([(node, Some(turn.fence(czxid)), Some(turn))]);
     }
 
-    /// It holds all of these, in the order in which they were wanted. Turns are over.
+    /// Records these grants, in the order in which the resources were requested, and ends the turns.
     pub(super) fn all_granted(&self, grants: impl IntoIterator<Item = Granted>) {
         self.grant(grants.into_iter().map(|(node, fence)| (node, fence, None)));
     }
@@ -94,58 +95,59 @@ impl Record {
             want.fence.set(fence);
             self.write(EventKind::Granted(want.id, Grant { node, session, generation, fence, turn }));
         }
-        for turn in self.wants.iter().filter(|want| want.role == Role::Turn) {
+        for turn in self.parts.iter().filter(|want| want.role == Role::Turn) {
             self.write(EventKind::Ended(turn.id, Ending::Passed));
         }
         self.phase.set(Phase::Holding);
         self.ctx.controls.granted();
     }
 
-    /// It does not hold and never will.
+    /// Records that the attempt ended without a grant.
     #[expect(clippy::needless_pass_by_value, reason = "an ending is made to be told")]
     pub(super) fn ended(&self, ending: Ending) {
         if ending == Ending::Cancelled {
             self.write(EventKind::Fault(FaultKind::Cancelled));
         }
-        self.wants.iter().for_each(|want| self.write(EventKind::Ended(want.id, ending.clone())));
+        self.parts.iter().for_each(|want| self.write(EventKind::Ended(want.id, ending.clone())));
         self.phase.set(Phase::Over);
     }
 
-    /// Another handle of it was asked for.
+    /// Records the request for another handle.
     pub(super) fn reentered(&self, handle: Handle) {
-        self.others.set(self.others.get() + u32::from(handle == Handle::Given));
+        self.inner_handles.set(self.inner_handles.get() + u32::from(handle == Handle::Given));
         self.each(|attempt| EventKind::Reentered(attempt, handle));
     }
 
-    /// One handle of several is being given up.
+    /// Records the release of one of several handles.
     pub(super) fn inner_released(&self) {
-        self.others.set(self.others.get().saturating_sub(1));
+        self.inner_handles.set(self.inner_handles.get().saturating_sub(1));
         self.each(EventKind::InnerReleased);
     }
 
-    /// The last handle is being given up: from here on another may hold it, whatever becomes of the release.
+    /// Records that the release of the last handle begins. From here on another client may hold, whatever the
+    /// outcome of the release.
     pub(super) fn releasing(&self) {
         self.each(EventKind::Releasing);
         self.phase.set(Phase::Over);
     }
 
-    /// The last handle was given up.
+    /// Records that the release of the last handle returned.
     pub(super) fn released(&self, ok: bool) {
         self.each(|attempt| EventKind::Released { attempt, ok });
     }
 
-    /// The last handle was dropped.
+    /// Records that the last handle was dropped.
     pub(super) fn dropped(&self) {
         self.each(EventKind::Dropped);
         self.phase.set(Phase::Over);
     }
 
-    /// Takes down the same of all that it holds.
+    /// Records an event for each held resource.
     pub(super) fn each(&self, kind: impl Fn(AttemptId) -> EventKind) {
         self.held().for_each(|want| self.write(kind(want.id)));
     }
 
-    /// Takes down what concerns it.
+    /// Records an event.
     pub(super) fn write(&self, kind: EventKind) {
         self.ctx.recorder.write(kind);
     }
@@ -159,7 +161,7 @@ impl Drop for Record {
         match self.phase.get() {
             Phase::Trying => self.ended(Ending::Cancelled),
             Phase::Holding => {
-                (0..self.others.get()).for_each(|_| self.inner_released());
+                (0..self.inner_handles.get()).for_each(|_| self.inner_released());
                 self.dropped();
             }
             Phase::Over => {}
@@ -167,10 +169,10 @@ impl Drop for Record {
     }
 }
 
-/// Writes down one call of a method that has a deadline.
+/// Records one call of a method that has a deadline.
 ///
 /// # On drop
-/// A call that has not returned is recorded as abandoned; not when its process dies.
+/// Records a call that has not returned as abandoned. Records nothing if its process dies.
 #[derive(Debug)]
 pub(super) struct Call {
     ctx: ClientCtx,
@@ -179,14 +181,14 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// A method is called.
+    /// Records that a method is called.
     pub(super) fn begin(ctx: &ClientCtx, operation: &'static str, within: Duration) -> Self {
         let id = ctx.recorder.call();
         ctx.recorder.write(EventKind::Called { call: id, operation, within });
         Self { ctx: ctx.clone(), id, returned: Cell::new(false) }
     }
 
-    /// It returned.
+    /// Records that the method returned.
     pub(super) fn returned(&self, outcome: String) {
         self.ctx.recorder.write(EventKind::Returned { call: self.id, outcome });
         self.returned.set(true);

@@ -13,15 +13,15 @@ use futures_util::future::LocalBoxFuture;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// Where the locks are.
+/// Folder of the locks.
 const LOCKS: &str = "/locks";
 
-/// Clients that read and write under a few locks, step down, nest readers in writers, and try what would wait
-/// for itself.
+/// Clients that read and write under a few locks, downgrade, nest readers in writers, and attempt what would
+/// wait for itself.
 #[derive(Debug)]
 pub(super) struct RwLockWorkload {
     paths: Vec<String>,
-    /// How many attempts in ten are a writer's.
+    /// How many attempts in ten are those of a writer.
     writers: u8,
     pace: Pace,
     resource: FencedResource,
@@ -37,7 +37,7 @@ impl RwLockWorkload {
         }
     }
 
-    /// One attempt, and what follows when it is granted. Breaks when the client is closed.
+    /// One attempt, and what follows if it is granted. Breaks if the client is closed.
     async fn attempt(&self, ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
         let path = &self.paths[rng.usize(..self.paths.len())];
         let Ok(lock) = RwLock::new(&ctx.client, path) else { return ControlFlow::Break(()) };
@@ -49,7 +49,7 @@ impl RwLockWorkload {
     }
 }
 
-/// One owner at one lock.
+/// One owner that uses one lock.
 struct Visit<'a> {
     workload: &'a RwLockWorkload,
     ctx: &'a ClientCtx,
@@ -98,7 +98,7 @@ impl Visit<'_> {
         ControlFlow::Continue(())
     }
 
-    /// A writer in the writer.
+    /// Re-enters the exclusive side as a writer.
     async fn nest(&self, worker: &Worker<'_>, guard: WriteGuard, rng: &mut Rng) {
         let span = self.span(rng);
         let again = match rng.bool() {
@@ -108,8 +108,8 @@ impl Visit<'_> {
         worker.share(guard, again, span, rng).await;
     }
 
-    /// The writer reads, and gives its first guard up a moment later. It counts as a reader from then on at
-    /// which it may read, so that the two guards are not both written down.
+    /// Downgrades by acquiring the shared side as the same owner, and releasing the exclusive guard after
+    /// that. The record ends the writer before the reader begins, so it never contains both guards.
     async fn step_down_by_reading(&self, writer: &Record, guard: WriteGuard, rng: &mut Rng) {
         writer.releasing();
         let reader = Record::begin(self.ctx, self.path, Role::Shared, None);
@@ -124,7 +124,7 @@ impl Visit<'_> {
         let read = abandon_at(polls, read).await;
         match rng.bool() {
             true => drop(guard),
-            // Its outcome is of no interest: the node goes.
+            // The outcome does not matter: the node is deleted in any case.
             false => drop(guard.release().await),
         }
         match read {
@@ -132,7 +132,7 @@ impl Visit<'_> {
             Some(Err(error)) => reader.ended(ending(&error)),
             Some(Ok(guard)) => {
                 reader.granted(guard.path(), guard.fence().map(Fence::as_u64));
-                reader.write(EventKind::SteppedDown { from: writer.id(), to: reader.id() });
+                reader.write(EventKind::Downgraded { from: writer.id(), to: reader.id() });
                 let worker = self.worker(&reader);
                 worker.toil(&guard, self.span(rng), rng).await;
                 self.end_reading(&worker, guard, rng).await;
@@ -140,7 +140,7 @@ impl Visit<'_> {
         }
     }
 
-    /// The writer becomes a reader, or gives up when it is on its way to that.
+    /// Downgrades the writer to a reader, or drops the future on the way.
     async fn step_down(&self, writer: &Record, guard: WriteGuard, rng: &mut Rng) {
         writer.releasing();
         let reader = Record::begin(self.ctx, self.path, Role::Shared, None);
@@ -150,7 +150,7 @@ impl Visit<'_> {
             Some(Err(error)) => reader.ended(Ending::Failed(format!("{:?}", error.kind()))),
             Some(Ok(guard)) => {
                 reader.granted(guard.path(), guard.fence().map(Fence::as_u64));
-                reader.write(EventKind::SteppedDown { from: writer.id(), to: reader.id() });
+                reader.write(EventKind::Downgraded { from: writer.id(), to: reader.id() });
                 let worker = self.worker(&reader);
                 worker.toil(&guard, self.span(rng), rng).await;
                 self.end_reading(&worker, guard, rng).await;
@@ -158,7 +158,7 @@ impl Visit<'_> {
         }
     }
 
-    /// Sometimes once more with another reader, or after trying to write.
+    /// Releases a reader, sometimes after re-entering, or after trying to write.
     async fn end_reading(&self, worker: &Worker<'_>, guard: ReadGuard, rng: &mut Rng) {
         let span = self.span(rng);
         match rng.u8(..6) {
@@ -178,8 +178,8 @@ impl Visit<'_> {
         }
     }
 
-    /// An owner that reads is told at once that it would wait for itself: so this attempt is one that does
-    /// not wait.
+    /// A reader that requests the exclusive side gets an error immediately, because it would wait for itself.
+    /// So the record contains an attempt that does not wait.
     async fn write_in_read(&self) {
         let record = Record::begin(self.ctx, self.path, Role::Exclusive, Some(Duration::ZERO));
         match self.lock.write_as(&self.owner).await {

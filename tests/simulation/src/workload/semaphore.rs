@@ -13,13 +13,13 @@ use futures_util::future::{LocalBoxFuture, join_all, pending};
 use std::ops::ControlFlow;
 use tokio::time::sleep;
 
-/// Where the semaphores are.
+/// Folder of the semaphores.
 const SEMAPHORES: &str = "/semaphores";
-/// Where their limits are, if these can change.
+/// Folder of the limits that can change.
 const LIMITS: &str = "/limits";
 
 /// Clients that acquire one or several permits of a few semaphores, whose limits are fixed, or raised and
-/// lowered all the time.
+/// lowered continuously.
 #[derive(Debug)]
 pub(super) struct SemaphoreWorkload {
     semaphores: Vec<Kind>,
@@ -27,13 +27,13 @@ pub(super) struct SemaphoreWorkload {
     resource: FencedResource,
 }
 
-/// A semaphore as its clients know it.
+/// A semaphore, as its clients know it.
 #[derive(Debug)]
 struct Kind {
     path: String,
-    /// Where its limit is, if that can change.
+    /// Path of its limit, if the limit can change.
     limit: Option<String>,
-    /// Most permits there ever are.
+    /// Maximum limit.
     most: u32,
 }
 
@@ -65,7 +65,7 @@ impl Kind {
         }
     }
 
-    /// Limits, each with the transaction from which on it held.
+    /// Limits, each with the transaction from which on it applied.
     fn limits(&self, journal: &[Transaction]) -> Vec<Limit> {
         let limit = |zxid, permits| Limit { path: self.leases(), zxid, permits };
         let mut limits = vec![limit(0, self.most)];
@@ -88,7 +88,7 @@ impl SemaphoreWorkload {
         }
     }
 
-    /// One attempt, and what follows when it is granted. Breaks when the client is closed.
+    /// One attempt, and what follows if it is granted. Breaks if the client is closed.
     async fn attempt(&self, ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
         let kind = &self.semaphores[rng.usize(..self.semaphores.len())];
         let Ok(semaphore) = kind.semaphore(ctx) else { return ControlFlow::Break(()) };
@@ -112,7 +112,8 @@ impl SemaphoreWorkload {
         ControlFlow::Continue(())
     }
 
-    /// Raises and lowers limits. Once nothing new is begun they are raised until all have their permits.
+    /// Raises and lowers limits. Once nothing new begins, sets them to the maximum, so that all attempts get
+    /// their permits.
     async fn limit(&self, ctx: &ClientCtx, mut rng: Rng) {
         let shared: Vec<_> =
             self.semaphores.iter().filter_map(|kind| Some((kind.shared(ctx)?, kind.most))).collect();
@@ -120,9 +121,9 @@ impl SemaphoreWorkload {
             return pending().await;
         }
         loop {
-            let is_over = ctx.stop.is_cancelled();
+            let is_ending = ctx.stop.is_cancelled();
             for (limit, most) in &shared {
-                let permits = if is_over { *most } else { rng.u32(0..=*most) };
+                let permits = if is_ending { *most } else { rng.u32(0..=*most) };
                 let set = limit.set(permits).await;
                 if set.is_err_and(|error| error.kind() == ErrorKind::Closed) {
                     return pending().await;
@@ -131,7 +132,7 @@ impl SemaphoreWorkload {
             let pause = ctx.setting.timeout / 4;
             tokio::select! {
                 () = sleep(pause.mul_f64(0.2 + 2.0 * rng.f64())) => {}
-                () = ctx.stop.cancelled(), if !is_over => {}
+                () = ctx.stop.cancelled(), if !is_ending => {}
             }
         }
     }

@@ -13,9 +13,10 @@ use tokio::time::{sleep, timeout};
 
 const FOLDER: &str = "/streams";
 
-/// Clients that now and then set two nodes by one transaction, and follow all nodes by bare streams. These
-/// read again only when they are told that something changed, so a change that is not told stays unseen for
-/// as long as nobody sets its node again: nodes are many, and are seldom set.
+/// Clients that now and then set two nodes in one transaction, and follow all nodes with bare streams.
+///
+/// A stream re-reads only after an event, so a change that is not reported stays unseen until its node is set
+/// again. To show that, there are many nodes, which are rarely set.
 #[derive(Debug)]
 pub(super) struct StreamsWorkload {
     pairs: Vec<[String; 2]>,
@@ -27,7 +28,7 @@ impl StreamsWorkload {
         Self { pairs: (0..[2, 4, 8][rng.usize(..3)]).map(pair).collect() }
     }
 
-    /// Sets pairs until it is told to stop, or the client is closed.
+    /// Sets pairs until it must stop, or the client is closed.
     async fn set(&self, ctx: &ClientCtx, mut rng: Rng) {
         while timeout(ctx.setting.pause(&mut rng), ctx.stop.cancelled()).await.is_err() {
             if set_both(ctx, &self.pairs[rng.usize(..self.pairs.len())]).await.is_break() {
@@ -37,7 +38,7 @@ impl StreamsWorkload {
     }
 }
 
-/// Sets a pair to one number. Breaks when the client is closed.
+/// Sets a pair to one number. Breaks if the client is closed.
 async fn set_both(ctx: &ClientCtx, pair: &[String; 2]) -> ControlFlow<()> {
     let ids = [ctx.recorder.attempt(), ctx.recorder.attempt()];
     let number = ids[0].0;
@@ -75,7 +76,7 @@ async fn follow(ctx: &ClientCtx, path: &str) {
     let Ok(mut nodes) = ctx.client.watch_data(path) else { return };
     let shown = FollowerRecord::begin(ctx, path);
     while let Some(node) = nodes.next().await {
-        // It goes on after an error.
+        // The stream continues after an error.
         let Ok(node) = node else { continue };
         shown.write(match node {
             None => Following::Missing,
@@ -114,7 +115,7 @@ impl Workload for StreamsWorkload {
             let following = join_all(self.pairs.iter().flatten().map(|path| follow(&ctx, path)));
             let enough = async {
                 ctx.stop.cancelled().await;
-                // The last change must have been shown by then.
+                // Time until the last change must have been shown.
                 sleep(ctx.setting.timeout * 4 + Duration::from_secs(25)).await;
             };
             let until_enough = async {

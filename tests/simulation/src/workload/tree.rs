@@ -8,14 +8,14 @@ use std::ops::ControlFlow;
 
 const ROOT: &str = "/tree";
 
-/// Names at each depth: few, so that clients meet.
+/// Names at each depth: few, so that clients use the same nodes.
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// How deep the tree is.
+/// Maximum depth of the tree.
 const DEPTH: usize = 5;
 
-/// Clients that create, set and delete nodes of one small and deep tree, alone and several by one
-/// transaction, while observers watch all of it.
+/// Clients that create, set and delete nodes of one small and deep tree, alone and in transactions, while
+/// observers watch the whole tree.
 #[derive(Debug)]
 pub(super) struct TreeWorkload {
     pace: Pace,
@@ -26,7 +26,7 @@ impl TreeWorkload {
         Self { pace: Pace::draw(rng) }
     }
 
-    /// One change. It may fail, which nobody minds. Breaks when the client is closed.
+    /// One change, which may fail. Breaks if the client is closed.
     async fn change(&self, ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
         let (client, path) = (&ctx.client, path(rng));
         let done = match rng.u8(..12) {
@@ -34,7 +34,7 @@ impl TreeWorkload {
             4..=6 => client.set(&path, "value", None).await.map(drop),
             7..=8 => client.delete(&path, None).await,
             9 => {
-                // What is left is of no interest.
+                // The remaining nodes do not matter.
                 let _ = client.delete_all(&path).await;
                 Ok(())
             }
@@ -53,7 +53,7 @@ impl TreeWorkload {
     }
 }
 
-/// Creates a node with those above it.
+/// Creates a node and its parents.
 async fn grow(ctx: &ClientCtx, path: &str, rng: &mut Rng) -> Result<(), Error> {
     let depths = path.match_indices('/').skip(2).map(|(place, _)| place).chain([path.len()]);
     for depth in depths {
@@ -68,7 +68,7 @@ async fn grow(ctx: &ClientCtx, path: &str, rng: &mut Rng) -> Result<(), Error> {
     ctx.client.create(&own(path, rng), "", CreateMode::Ephemeral).await.map(drop)
 }
 
-/// Path of an ephemeral node, where no persistent one ever is.
+/// Path of an ephemeral node, at which a persistent node never exists.
 fn own(path: &str, rng: &mut Rng) -> String {
     format!("{path}/own-{}", rng.u8(..3))
 }

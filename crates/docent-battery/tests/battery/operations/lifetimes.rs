@@ -9,9 +9,9 @@ use docent_testkit::eventually;
 use std::time::Duration;
 
 const CHECK: Duration = Duration::from_millis(50);
-/// Far more than any node here has to live.
+/// A time to live far longer than any node of these tests lives, in milliseconds.
 const LATER: i64 = 3_600_000;
-/// Longest time to live there is.
+/// Maximum time to live, in milliseconds.
 const LONGEST: i64 = 0xff_ffff_ffff;
 
 async fn start(backend: Backend) -> TestServer {
@@ -23,7 +23,12 @@ fn create(path: &str, mode: CreateMode, kind: CreateKind) -> Create {
     Create { kind, path: path.into(), data: Some(Bytes::new()), acl: Acl::open().into(), flags: mode.flags() }
 }
 
-async fn make(peer: &mut Peer, path: &str, mode: CreateMode, kind: CreateKind) -> Result<String, Code> {
+async fn create_node(
+    peer: &mut Peer,
+    path: &str,
+    mode: CreateMode,
+    kind: CreateKind,
+) -> Result<String, Code> {
     match peer.call(Request::Create(create(path, mode, kind))).await? {
         Response::Created { path, stat } => {
             assert_eq!(stat.map(|stat| stat.ephemeral_owner), Some(0));
@@ -33,15 +38,15 @@ async fn make(peer: &mut Peer, path: &str, mode: CreateMode, kind: CreateKind) -
     }
 }
 
-async fn is_there(peer: &mut Peer, path: &str) -> bool {
+async fn exists(peer: &mut Peer, path: &str) -> bool {
     peer.call(Request::Exists { path: path.into(), watch: false }).await.is_ok()
 }
 
 /// Waits until a node is deleted.
-async fn gone(peer: &mut Peer, path: &str) {
-    eventually(super::TIMEOUT, async || is_there(peer, path).await, |there| !there)
+async fn until_deleted(peer: &mut Peer, path: &str) {
+    eventually(super::TIMEOUT, async || exists(peer, path).await, |there| !there)
         .await
-        .expect("the server deletes it");
+        .expect("the server deletes the node");
 }
 
 both_backends_in_real_time! {
@@ -51,17 +56,17 @@ both_backends_in_real_time! {
         let path = server.path("a");
         for mode in [CreateMode::PersistentTtl, CreateMode::PersistentSequentialTtl] {
             for ttl in [0, -1, i64::MIN, LONGEST + 1, i64::MAX] {
-                let refused = make(&mut peer, &path, mode, CreateKind::Ttl(ttl)).await;
+                let refused = create_node(&mut peer, &path, mode, CreateKind::Ttl(ttl)).await;
                 assert_eq!(refused, Err(Code::BAD_ARGUMENTS), "{mode:?} {ttl}");
             }
             for kind in [CreateKind::WithStat, CreateKind::Container] {
-                assert_eq!(make(&mut peer, &path, mode, kind).await, Err(Code::BAD_ARGUMENTS), "{mode:?} {kind:?}");
+                assert_eq!(create_node(&mut peer, &path, mode, kind).await, Err(Code::BAD_ARGUMENTS), "{mode:?} {kind:?}");
             }
-            let made = make(&mut peer, &path, mode, CreateKind::Ttl(LONGEST)).await.unwrap();
+            let made = create_node(&mut peer, &path, mode, CreateKind::Ttl(LONGEST)).await.unwrap();
             assert_eq!(made.len() - path.len(), if mode.is_sequential() { 10 } else { 0 });
         }
         for mode in [CreateMode::Persistent, CreateMode::Ephemeral, CreateMode::Container] {
-            let refused = make(&mut peer, &path, mode, CreateKind::Ttl(LATER)).await;
+            let refused = create_node(&mut peer, &path, mode, CreateKind::Ttl(LATER)).await;
             assert_eq!(refused, Err(Code::BAD_ARGUMENTS), "{mode:?}");
         }
     }
@@ -74,7 +79,7 @@ both_backends_in_real_time! {
             create.acl = [].into();
             assert_eq!(peer.call(Request::Create(create)).await, Err(Code::UNIMPLEMENTED), "{kind:?}");
         }
-        let refused = make(&mut peer, "none", CreateMode::Persistent, CreateKind::Ttl(LATER)).await;
+        let refused = create_node(&mut peer, "none", CreateMode::Persistent, CreateKind::Ttl(LATER)).await;
         assert_eq!(refused, Err(Code::BAD_ARGUMENTS));
     }
 
@@ -91,9 +96,9 @@ both_backends_in_real_time! {
         let Ok(Response::Multi(results)) = peer.call(Request::Multi(ops)).await else { panic!() };
         assert!(matches!(&results[0], MultiResult::Created { path, stat: Some(_) } if *path == ttl));
         assert!(matches!(&results[1], MultiResult::Created { path, stat: None } if *path == plain));
-        gone(&mut peer, &ttl).await;
-        assert_eq!(peer.news().await, [(Created, ttl.clone()), (Created, plain.clone()), (Deleted, ttl.clone())]);
-        assert!(is_there(&mut peer, &plain).await);
+        until_deleted(&mut peer, &ttl).await;
+        assert_eq!(peer.drain_events().await, [(Created, ttl.clone()), (Created, plain.clone()), (Deleted, ttl.clone())]);
+        assert!(exists(&mut peer, &plain).await);
         let too_long = vec![op(&ttl, CreateMode::PersistentTtl, CreateKind::Ttl(0)), op(&ttl, CreateMode::Persistent, CreateKind::Plain)];
         let failed = [Code::BAD_ARGUMENTS, Code::RUNTIME_INCONSISTENCY].map(MultiResult::Failed).to_vec();
         assert_eq!(peer.call(Request::Multi(too_long)).await, Ok(Response::Multi(failed)));
@@ -101,15 +106,15 @@ both_backends_in_real_time! {
         assert_eq!(peer.call(Request::Multi(without)).await, Err(Code::MARSHALLING_ERROR));
     }
 
-    async fn a_node_whose_time_is_over_goes_unless_it_has_a_child_or_new_data(backend: Backend) {
+    async fn an_expired_ttl_node_is_deleted_unless_it_has_a_child_or_new_data(backend: Backend) {
         let server = start(backend).await;
         let mut peer = Peer::of(&server).await;
         let [short, parent, child, touched, long] =
             ["short", "parent", "parent/child", "touched", "long"].map(|name| server.path(name));
         for (path, ttl) in [(&short, 1), (&touched, 1_000), (&long, LATER)] {
-            make(&mut peer, path, CreateMode::PersistentTtl, CreateKind::Ttl(ttl)).await.unwrap();
+            create_node(&mut peer, path, CreateMode::PersistentTtl, CreateKind::Ttl(ttl)).await.unwrap();
         }
-        // At once, before its time is over.
+        // The delete takes effect immediately, before the time to live ends.
         let family = [
             create(&parent, CreateMode::PersistentTtl, CreateKind::Ttl(1)),
             create(&child, CreateMode::Persistent, CreateKind::Plain),
@@ -119,13 +124,13 @@ both_backends_in_real_time! {
             peer.set(&touched).await;
             tokio::time::sleep(CHECK).await;
         }
-        assert!(!is_there(&mut peer, &short).await);
+        assert!(!exists(&mut peer, &short).await);
         for path in [&parent, &touched, &long] {
-            assert!(is_there(&mut peer, path).await, "{path}");
+            assert!(exists(&mut peer, path).await, "{path}");
         }
         peer.delete(&child).await;
-        gone(&mut peer, &parent).await;
-        gone(&mut peer, &touched).await;
-        assert!(is_there(&mut peer, &long).await);
+        until_deleted(&mut peer, &parent).await;
+        until_deleted(&mut peer, &touched).await;
+        assert!(exists(&mut peer, &long).await);
     }
 }

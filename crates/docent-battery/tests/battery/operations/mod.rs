@@ -14,7 +14,7 @@ use std::time::Duration;
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A client with a session of its own, past all proxies.
+/// A raw client with its own session, which bypasses all proxies.
 struct Peer(RawClient);
 
 impl Peer {
@@ -48,7 +48,7 @@ impl Peer {
         self.call(Request::SetData { path: path.into(), data, version: -1 }).await.unwrap();
     }
 
-    /// Leaves a watch that comes true once on a node that exists.
+    /// Sets a watch that fires once on a node that exists.
     async fn watch_data(&mut self, path: &str) {
         self.call(Request::GetData { path: path.into(), watch: true }).await.unwrap();
     }
@@ -75,22 +75,22 @@ impl Peer {
         self.call(auth).await.unwrap();
     }
 
-    /// The events of everything that was done before, in order.
-    async fn news(&mut self) -> Vec<(EventKind, String)> {
+    /// Returns the events of all earlier operations, in order.
+    async fn drain_events(&mut self) -> Vec<(EventKind, String)> {
         self.call(Request::Sync { path: "/".into() }).await.unwrap();
         self.0.take_events().into_iter().map(|event| (event.kind, event.path)).collect()
     }
 
-    /// The paths that were told of, with the kinds of their events, in no order.
-    async fn sorted_news(&mut self) -> Vec<(String, i32)> {
-        let news = self.news().await.into_iter();
-        let mut sorted: Vec<_> = news.map(|(kind, path)| (path, kind as i32)).collect();
+    /// Returns the paths and kinds of all events so far, sorted.
+    async fn drain_sorted_events(&mut self) -> Vec<(String, i32)> {
+        let drain_events = self.drain_events().await.into_iter();
+        let mut sorted: Vec<_> = drain_events.map(|(kind, path)| (path, kind as i32)).collect();
         sorted.sort();
         sorted
     }
 }
 
-/// A list that lets everybody do all but read, and `user` everything.
+/// Returns an access control list that permits everyone everything but reading, and `user` everything.
 fn secret(user: &str) -> Vec<Acl> {
     let all_but_read = Permissions(Permissions::ALL.0 & !Permissions::READ.0);
     vec![

@@ -34,7 +34,7 @@ both_backends_in_real_time! {
         for prefix in ["", "/", " ", " / ", "\t/"] {
             assert_eq!(ephemerals(&mut owner, prefix).await, all, "{prefix:?}");
         }
-        // The prefix need not end where a name does.
+        // The prefix may end in the middle of a name.
         assert_eq!(ephemerals(&mut owner, &all[0]).await, all[..2]);
         assert_eq!(ephemerals(&mut owner, server.root()).await, all);
         assert_eq!(ephemerals(&mut owner, &format!("{}/", all[0])).await, [""; 0]);
@@ -56,7 +56,7 @@ both_backends_in_real_time! {
         peer.create(&beside).await;
         assert_eq!(count(&mut peer, &node).await, Ok(2));
         assert_eq!(count(&mut peer, server.root()).await, Ok(4));
-        // The server's own three nodes, the test's, and four.
+        // Three nodes of the server, one of the test, and four of this case.
         assert_eq!(count(&mut peer, "/").await, Ok(8));
         assert_eq!(count(&mut peer, "").await, Ok(9));
         assert_eq!(count(&mut peer, &format!("{node}/")).await, Err(Code::NO_NODE));
@@ -64,7 +64,7 @@ both_backends_in_real_time! {
         assert_eq!(count(&mut peer, &hidden).await, Err(Code::NO_AUTH));
     }
 
-    async fn a_client_is_told_its_identities_without_secrets(backend: Backend) {
+    async fn who_am_i_reports_identities_without_secrets(backend: Backend) {
         let server = backend.start().await;
         let mut peer = Peer::of(&server).await;
         let identity = |scheme: &str, user: &str| ClientInfo { scheme: scheme.into(), user: user.into() };

@@ -36,19 +36,19 @@ both_backends_in_real_time! {
         user.call(read).await.unwrap();
         user.create(&child).await;
         user.set(&node).await;
-        assert_eq!(list(&mut user, &node).await, Ok(nobody), "nothing is hidden");
+        assert_eq!(list(&mut user, &node).await, Ok(nobody), "the list contains everything");
         user.call(Request::SetAcl { path: node.clone(), acl: secret("u:x"), version: -1 }).await.unwrap();
         user.delete(&child).await;
-        let told = |kind, path: &String| (kind, path.clone());
+        let event = |kind, path: &String| (kind, path.clone());
         let all = [
-            told(EventKind::Created, &node),
-            told(EventKind::Created, &child),
-            told(EventKind::DataChanged, &node),
-            told(EventKind::Deleted, &child),
+            event(EventKind::Created, &node),
+            event(EventKind::Created, &child),
+            event(EventKind::DataChanged, &node),
+            event(EventKind::Deleted, &child),
         ];
-        assert_eq!(user.news().await, all);
-        assert_eq!(other.news().await, [all[1].clone(), all[3].clone()]);
-        // What is wrong for everybody stays wrong.
+        assert_eq!(user.drain_events().await, all);
+        assert_eq!(other.drain_events().await, [all[1].clone(), all[3].clone()]);
+        // Lists that are invalid for every client stay invalid for the super user.
         for acl in [Vec::new(), vec![Acl { permissions: Permissions::ALL, scheme: "super".into(), id: "".into() }]] {
             let set = Request::SetAcl { path: node.clone(), acl, version: -1 };
             assert_eq!(user.call(set).await, Err(Code::INVALID_ACL));
@@ -57,7 +57,7 @@ both_backends_in_real_time! {
         assert_eq!(user.call(delete).await, Err(Code::BAD_ARGUMENTS));
     }
 
-    async fn the_super_user_is_known_by_two_identities(backend: Backend) {
+    async fn the_super_user_has_two_identities(backend: Backend) {
         let server = backend.start_own_with(options()).await;
         let mut user = Peer::of(&server).await;
         user.authenticate("super:secret").await;
@@ -65,7 +65,7 @@ both_backends_in_real_time! {
         clients.sort_by_key(|client| client.scheme.clone());
         let identity = |scheme: &str, user: &str| ClientInfo { scheme: scheme.into(), user: user.into() };
         assert_eq!(clients, [identity("digest", "super"), identity("ip", "127.0.0.1"), identity("super", "")]);
-        // In a list `auth` stands for the digest alone.
+        // In a list, `auth` stands for the digest alone.
         let auth = vec![Acl { permissions: Permissions::ALL, scheme: "auth".into(), id: "".into() }];
         user.create_as(&server.path("a"), CreateMode::Persistent, auth).await;
         let digest = Acl { permissions: Permissions::ALL, scheme: "digest".into(), id: DIGEST.into() };

@@ -7,7 +7,7 @@ use docent_proto::{Acl, Code, CreateMode, Request, Response, WatchKind, WatchMod
 const USER: &str = "user:5w9W4eL3797Y4Wq8AcKUPPk8ha4=";
 
 both_backends_in_real_time! {
-    async fn a_persistent_watch_tells_each_change_of_the_node_and_of_its_children(backend: Backend) {
+    async fn a_persistent_watch_reports_each_change_of_the_node_and_of_its_children(backend: Backend) {
         let server = backend.start().await;
         let (mut watcher, mut writer) = (Peer::of(&server).await, Peer::of(&server).await);
         let (node, child) = (server.path("a"), server.path("a/b"));
@@ -20,15 +20,15 @@ both_backends_in_real_time! {
             writer.set(&child).await;
             writer.delete(&child).await;
             writer.delete(&node).await;
-            let told = [Created, DataChanged, DataChanged, ChildrenChanged, ChildrenChanged, Deleted];
-            assert_eq!(watcher.news().await, told.map(|kind| (kind, node.clone())));
+            let expected = [Created, DataChanged, DataChanged, ChildrenChanged, ChildrenChanged, Deleted];
+            assert_eq!(watcher.drain_events().await, expected.map(|kind| (kind, node.clone())));
         }
-        // Its own changes are told, too.
+        // A client also receives events of its own changes.
         watcher.create(&node).await;
-        assert_eq!(watcher.news().await, [(Created, node)]);
+        assert_eq!(watcher.drain_events().await, [(Created, node)]);
     }
 
-    async fn a_recursive_watch_tells_of_all_nodes_below_but_of_no_sets_of_children(backend: Backend) {
+    async fn a_recursive_watch_reports_all_nodes_below_but_no_child_list_changes(backend: Backend) {
         let server = backend.start().await;
         let (mut watcher, mut writer) = (Peer::of(&server).await, Peer::of(&server).await);
         let [node, child, deep, beside] = ["a", "a/b", "a/b/c", "ab"].map(|name| server.path(name));
@@ -41,12 +41,12 @@ both_backends_in_real_time! {
             writer.delete(path).await;
         }
         let both = |path: &String| [(Created, path.clone()), (DataChanged, path.clone())];
-        let gone = [deep.clone(), child.clone(), node.clone()].map(|path| (Deleted, path));
-        let told: Vec<_> = [both(&node), both(&child), both(&deep)].into_iter().flatten().chain(gone).collect();
-        assert_eq!(watcher.news().await, told);
+        let until_deleted = [deep.clone(), child.clone(), node.clone()].map(|path| (Deleted, path));
+        let expected: Vec<_> = [both(&node), both(&child), both(&deep)].into_iter().flatten().chain(until_deleted).collect();
+        assert_eq!(watcher.drain_events().await, expected);
     }
 
-    async fn a_change_is_told_once_however_many_watches_see_it(backend: Backend) {
+    async fn a_change_is_reported_once_for_several_watches(backend: Backend) {
         let server = backend.start().await;
         let (mut watcher, mut writer) = (Peer::of(&server).await, Peer::of(&server).await);
         let (root, node) = (server.root().to_owned(), server.path("a"));
@@ -58,36 +58,36 @@ both_backends_in_real_time! {
         writer.set(&node).await;
         writer.delete(&node).await;
         assert_eq!(
-            watcher.news().await,
+            watcher.drain_events().await,
             [(Created, node.clone()), (DataChanged, node.clone()), (Deleted, node)]
         );
     }
 
-    async fn a_watch_takes_the_place_of_one_of_another_mode(backend: Backend) {
+    async fn a_watch_replaces_one_of_another_mode(backend: Backend) {
         let server = backend.start().await;
         let (mut watcher, mut writer) = (Peer::of(&server).await, Peer::of(&server).await);
         let (node, child) = (server.path("a"), server.path("a/b"));
         writer.create(&node).await;
         watcher.stay(&node, WatchMode::Persistent).await;
-        // From here on the watch on the data comes true once, that on the children stays.
+        // From here on the data watch fires once, and the child watch stays.
         watcher.watch_data(&node).await;
         writer.set(&node).await;
         writer.set(&node).await;
         writer.create(&child).await;
-        assert_eq!(watcher.news().await, [(DataChanged, node.clone()), (ChildrenChanged, node.clone())]);
+        assert_eq!(watcher.drain_events().await, [(DataChanged, node.clone()), (ChildrenChanged, node.clone())]);
         watcher.stay(&node, WatchMode::PersistentRecursive).await;
         writer.set(&child).await;
         writer.delete(&child).await;
-        assert_eq!(watcher.news().await, [(DataChanged, child.clone()), (Deleted, child.clone())]);
-        // A recursive watch that lost its half on the data is told of deletions by the other.
+        assert_eq!(watcher.drain_events().await, [(DataChanged, child.clone()), (Deleted, child.clone())]);
+        // A recursive watch that lost its data half reports deletions by the other half.
         watcher.watch_data(&node).await;
         writer.create(&child).await;
         writer.set(&child).await;
         writer.delete(&child).await;
-        assert_eq!(watcher.news().await, [(Deleted, child.clone())]);
+        assert_eq!(watcher.drain_events().await, [(Deleted, child.clone())]);
         watcher.stay(&node, WatchMode::Persistent).await;
         writer.create(&child).await;
-        assert_eq!(watcher.news().await, [(ChildrenChanged, node)]);
+        assert_eq!(watcher.drain_events().await, [(ChildrenChanged, node)]);
     }
 
     async fn a_watch_is_removed_by_its_kind(backend: Backend) {
@@ -107,24 +107,24 @@ both_backends_in_real_time! {
         assert_eq!(watcher.remove(&node, WatchKind::Children).await, Ok(()));
         writer.set(&node).await;
         writer.create(&child).await;
-        assert_eq!(watcher.news().await, []);
+        assert_eq!(watcher.drain_events().await, []);
 
         watcher.stay(&node, WatchMode::Persistent).await;
         assert_eq!(watcher.remove(&node, WatchKind::Data).await, Ok(()));
         writer.set(&node).await;
         writer.delete(&child).await;
-        assert_eq!(watcher.news().await, [(ChildrenChanged, node.clone())]);
+        assert_eq!(watcher.drain_events().await, [(ChildrenChanged, node.clone())]);
         assert_eq!(watcher.remove(&node, WatchKind::Any).await, Ok(()));
         watcher.stay(&node, WatchMode::PersistentRecursive).await;
         assert_eq!(watcher.remove(&child, WatchKind::Any).await, Err(Code::NO_WATCHER));
         assert_eq!(watcher.remove(&node, WatchKind::Any).await, Ok(()));
         writer.create(&child).await;
         writer.set(&node).await;
-        assert_eq!(watcher.news().await, []);
+        assert_eq!(watcher.drain_events().await, []);
         assert_eq!(watcher.remove(&node, WatchKind::Any).await, Err(Code::NO_WATCHER));
     }
 
-    async fn a_watch_is_looked_for_by_its_kind_whoever_set_it(backend: Backend) {
+    async fn a_watch_is_checked_by_its_kind_for_any_link(backend: Backend) {
         let server = backend.start().await;
         let (mut watcher, mut writer) = (Peer::of(&server).await, Peer::of(&server).await);
         let (node, child) = (server.path("a"), server.path("a/b"));
@@ -147,7 +147,7 @@ both_backends_in_real_time! {
         assert_eq!(watcher.check("a", WatchKind::Any).await, Err(Code::MARSHALLING_ERROR));
     }
 
-    async fn nobody_is_told_of_a_node_that_they_may_not_read(backend: Backend) {
+    async fn no_watch_reports_a_node_that_its_client_may_not_read(backend: Backend) {
         let server = backend.start().await;
         let (mut writer, mut user) = (Peer::of(&server).await, Peer::of(&server).await);
         let (mut recursive, mut persistent) = (Peer::of(&server).await, Peer::of(&server).await);
@@ -173,89 +173,89 @@ both_backends_in_real_time! {
             (Deleted, below.clone()),
             (Deleted, hidden.clone()),
         ];
-        assert_eq!(user.news().await, all);
-        assert_eq!(recursive.news().await, [(Created, below.clone()), (Deleted, below)]);
-        assert_eq!(persistent.news().await, [(ChildrenChanged, node.clone()), (ChildrenChanged, node)]);
+        assert_eq!(user.drain_events().await, all);
+        assert_eq!(recursive.drain_events().await, [(Created, below.clone()), (Deleted, below)]);
+        assert_eq!(persistent.drain_events().await, [(ChildrenChanged, node.clone()), (ChildrenChanged, node)]);
     }
 
-    async fn watches_are_set_again_and_those_that_come_true_once_tell_what_was_missed(backend: Backend) {
+    async fn rearmed_one_shot_watches_report_missed_changes(backend: Backend) {
         let server = backend.start().await;
         let mut writer = Peer::of(&server).await;
-        let [old, changed, gone, anew] = ["old", "changed", "gone", "new"].map(|name| server.path(name));
-        for path in [&old, &changed, &gone] {
+        let [old, changed, until_deleted, anew] = ["old", "changed", "gone", "new"].map(|name| server.path(name));
+        for path in [&old, &changed, &until_deleted] {
             writer.create(path).await;
         }
         let relative_zxid = writer.0.ask(Request::Ping).await.unwrap().header.zxid;
         writer.set(&changed).await;
         writer.create(&format!("{changed}/child")).await;
-        writer.delete(&gone).await;
+        writer.delete(&until_deleted).await;
         writer.create(&anew).await;
         let mut watcher = Peer::of(&server).await;
         let once = Watches {
             relative_zxid,
-            data: vec![old.clone(), changed.clone(), gone.clone()],
-            exist: vec![anew.clone(), gone.clone()],
-            child: vec![old.clone(), changed.clone(), gone.clone()],
+            data: vec![old.clone(), changed.clone(), until_deleted.clone()],
+            exist: vec![anew.clone(), until_deleted.clone()],
+            child: vec![old.clone(), changed.clone(), until_deleted.clone()],
         };
-        let (persistent, recursive) = (vec![changed.clone(), gone.clone()], vec![anew.clone()]);
+        let (persistent, recursive) = (vec![changed.clone(), until_deleted.clone()], vec![anew.clone()]);
         let again = Request::SetWatches2 { once, persistent, recursive };
         assert_eq!(watcher.call(again).await, Ok(Response::Empty));
         let missed = [
             (DataChanged, changed.clone()),
-            (Deleted, gone.clone()),
+            (Deleted, until_deleted.clone()),
             (Created, anew.clone()),
             (ChildrenChanged, changed.clone()),
-            (Deleted, gone.clone()),
+            (Deleted, until_deleted.clone()),
         ];
-        assert_eq!(watcher.news().await, missed);
+        assert_eq!(watcher.drain_events().await, missed);
         for path in [&old, &changed, &anew] {
             writer.set(path).await;
             writer.set(path).await;
         }
-        writer.create(&gone).await;
+        writer.create(&until_deleted).await;
         writer.create(&format!("{anew}/child")).await;
-        let told = [
+        let expected = [
             (DataChanged, old),
             (DataChanged, changed.clone()),
             (DataChanged, changed),
             (DataChanged, anew.clone()),
             (DataChanged, anew.clone()),
-            (Created, gone),
+            (Created, until_deleted),
             (Created, format!("{anew}/child")),
         ];
-        assert_eq!(watcher.news().await, told);
+        assert_eq!(watcher.drain_events().await, expected);
     }
 
     async fn one_request_sets_watches_on_several_nodes_at_any_time(backend: Backend) {
         let server = backend.start().await;
         let (mut watcher, mut writer) = (Peer::of(&server).await, Peer::of(&server).await);
-        let [old, changed, gone, anew] = ["old", "changed", "gone", "new"].map(|name| server.path(name));
-        for path in [&old, &changed, &gone] {
+        let [old, changed, until_deleted, anew] = ["old", "changed", "gone", "new"].map(|name| server.path(name));
+        for path in [&old, &changed, &until_deleted] {
             writer.create(path).await;
         }
         writer.create_as(&anew, CreateMode::Persistent, secret(USER)).await;
         let relative_zxid = writer.0.ask(Request::Ping).await.unwrap().header.zxid;
         watcher.watch_data(&old).await;
         writer.set(&changed).await;
-        writer.delete(&gone).await;
-        let data = vec![old.clone(), changed.clone(), gone.clone(), anew.clone()];
+        writer.delete(&until_deleted).await;
+        let data = vec![old.clone(), changed.clone(), until_deleted.clone(), anew.clone()];
         let watches = Watches { relative_zxid, data, ..Watches::default() };
         assert_eq!(watcher.call(Request::SetWatches(watches)).await, Ok(Response::Empty));
-        assert_eq!(watcher.news().await, [(DataChanged, changed.clone()), (Deleted, gone.clone())]);
-        // The two that fired have left nothing, and one node is watched once.
+        assert_eq!(watcher.drain_events().await, [(DataChanged, changed.clone()), (Deleted, until_deleted.clone())]);
+        // The two fired watches have left nothing, and one node is watched once.
         for path in [&changed, &old] {
             writer.set(path).await;
             writer.set(path).await;
         }
-        writer.create(&gone).await;
-        assert_eq!(watcher.news().await, [(DataChanged, old)]);
-        // The watch on a node that the client may not read is there, but tells nothing.
+        writer.create(&until_deleted).await;
+        assert_eq!(watcher.drain_events().await, [(DataChanged, old)]);
+        // The watch on a node that the client may not read exists, but sends no events.
         assert_eq!(watcher.check(&anew, WatchKind::Data).await, Ok(()));
         writer.delete(&anew).await;
-        assert_eq!(watcher.news().await, []);
+        assert_eq!(watcher.drain_events().await, []);
     }
 
-    async fn watches_that_stay_end_with_their_link(backend: Backend) {
+    async fn persistent_watches_end_with_their_link(backend: Backend) {
         let server = backend.start().await;
         let (mut watcher, mut writer) = (Peer::of(&server).await, Peer::of(&server).await);
         let node = server.path("a");
@@ -270,13 +270,13 @@ both_backends_in_real_time! {
         };
         let mut moved = Peer(docent_battery::RawClient::attach(server.address(), &again).await.unwrap());
         writer.create(&node).await;
-        assert_eq!(moved.news().await, []);
+        assert_eq!(moved.drain_events().await, []);
         moved.stay(&node, WatchMode::Persistent).await;
         writer.set(&node).await;
-        assert_eq!(moved.news().await, [(DataChanged, node)]);
+        assert_eq!(moved.drain_events().await, [(DataChanged, node)]);
     }
 
-    async fn the_nodes_of_a_session_that_ends_are_told_of(backend: Backend) {
+    async fn the_deleted_nodes_of_an_ended_session_are_reported(backend: Backend) {
         let server = backend.start().await;
         let (mut watcher, mut owner) = (Peer::of(&server).await, Peer::of(&server).await);
         let nodes = ["a", "b", "c"].map(|name| server.path(name));
@@ -284,9 +284,9 @@ both_backends_in_real_time! {
         for path in &nodes {
             owner.create_as(path, CreateMode::Ephemeral, Acl::open()).await;
         }
-        watcher.news().await;
+        watcher.drain_events().await;
         owner.call(Request::CloseSession).await.unwrap();
-        let told: Vec<_> = nodes.iter().map(|path| (path.clone(), Deleted as i32)).collect();
-        assert_eq!(watcher.sorted_news().await, told);
+        let expected: Vec<_> = nodes.iter().map(|path| (path.clone(), Deleted as i32)).collect();
+        assert_eq!(watcher.drain_sorted_events().await, expected);
     }
 }

@@ -1,4 +1,4 @@
-//! Frames that no library of ours sends: null, booleans of all kinds, bytes that are no text.
+//! Frames that no library of this workspace sends: nulls, odd booleans, bytes that are not text.
 
 use super::TIMEOUT;
 use bytes::{BufMut, Bytes, BytesMut};
@@ -29,7 +29,7 @@ fn entry(scheme: &[u8], id: &[u8]) -> Vec<u8> {
     [&int(31), scheme, id].concat()
 }
 
-/// A client that sends what it is told to.
+/// A client that sends arbitrary bytes.
 struct Link {
     client: RawClient,
     events: Vec<Bytes>,
@@ -41,7 +41,7 @@ impl Link {
         Self { client, events: Vec::new() }
     }
 
-    /// Sends a request and waits for its reply. `None` when the link is closed instead.
+    /// Sends a request and waits for its reply. Returns `None` if the link is closed instead.
     async fn ask(&mut self, op: OpCode, body: &[&[u8]]) -> Option<(ReplyHeader, Bytes)> {
         let frame = [&int(FIRST_XID), &int(op as i32), &body.concat()[..]].concat();
         self.client.send_frame(&frame).await.unwrap();
@@ -60,7 +60,7 @@ impl Link {
         }
     }
 
-    /// The result of a request and by how much it advanced the number of transactions.
+    /// Returns the result of a request, and by how much it advanced the transaction id.
     async fn result(&mut self, op: OpCode, body: &[&[u8]]) -> (Code, i64) {
         let (before, _) = self.ask(OpCode::Exists, &[&text("/"), &[0]]).await.unwrap();
         let (header, _) = self.ask(op, body).await.unwrap();
@@ -215,7 +215,7 @@ both_backends_in_real_time! {
         }
     }
 
-    async fn null_in_a_list_of_permissions_is_what_the_scheme_makes_of_it(backend: Backend) {
+    async fn null_in_an_acl_is_interpreted_by_the_scheme(backend: Backend) {
         let server = backend.start().await;
         let mut link = Link::of(&server).await;
         let (invalid, unread) = (Code::INVALID_ACL, Code::MARSHALLING_ERROR);
@@ -250,7 +250,7 @@ both_backends_in_real_time! {
         }
     }
 
-    async fn bytes_that_are_no_text_are_replaced(backend: Backend) {
+    async fn bytes_that_are_not_utf_8_are_replaced(backend: Backend) {
         let server = backend.start().await;
         let mut link = Link::of(&server).await;
         assert_eq!(link.code(OpCode::Exists, &[&text(b"/\xff"), &[0]]).await, Code::NO_NODE);
@@ -260,7 +260,7 @@ both_backends_in_real_time! {
         let entries: Vec<_> = ids.iter().map(|id| entry(&text("digest"), &text(id))).collect();
         let acl = list(&[entries, vec![entry(&text("world"), &text("anyone"))]].concat());
         assert_eq!(link.code(OpCode::Create, &[&text(&path), NULL, &acl, &int(0)]).await, Code::OK);
-        // Equal entries are kept once.
+        // Equal entries are stored once.
         let shown = link.acl(&path).await;
         assert_eq!(shown, [digest("\u{fffd}:x"), Acl::open().remove(0)]);
         let header = link.ask(OpCode::AddWatch, &[&text(b"/\xff\xfe"), &int(0)]).await.unwrap().0;
@@ -290,7 +290,7 @@ both_backends_in_real_time! {
         }
     }
 
-    async fn an_address_in_a_list_of_permissions_may_say_how_many_bits_count(backend: Backend) {
+    async fn an_address_in_an_acl_may_have_a_prefix_length(backend: Backend) {
         let server = backend.start().await;
         let mut peer = super::Peer::of(&server).await;
         let [hidden, shown] = [Some(Code::NO_AUTH), None];

@@ -1,7 +1,7 @@
-//! The requests that no client can do without, sent from bare sockets by nothing that does any other work:
-//! a figure here is what the server permits.
+//! The minimal requests of each recipe, sent from bare sockets without any other work. A figure here shows
+//! what the server permits.
 
-use super::config::{Told, said};
+use super::config::{DeliveryTimes, report_seen};
 use super::crowd::{Crowd, Done};
 use super::election::PAUSE;
 use super::queues::{ITEM, ROOM};
@@ -20,11 +20,11 @@ use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
-/// Name of a contender's node, as long as that of Curator's and of ours.
+/// Name of a contender's node, as long as the names of Curator and Docent.
 const CONTENDER: &str = "_c_00000000-0000-0000-0000-000000000000-lock-";
-/// Name of an instance, as long as theirs.
+/// Name of an instance, as long as the names of Curator and Docent.
 const INSTANCE: &str = "00000000-0000-0000-0000-000000000000";
-/// Nodes in one request, each of some 80 bytes there: servers take 1 MB.
+/// Nodes read in one request. Each takes about 80 bytes in the request, of which servers accept 1 MB.
 const NODES_PER_READ: usize = 10_000;
 
 pub(super) async fn of(kind: &str, order: &Order) -> Result<Answer> {
@@ -36,15 +36,15 @@ pub(super) async fn of(kind: &str, order: &Order) -> Result<Answer> {
         "change" => change(order).await,
         "join" => join(order).await,
         "publish" => publish(order).await,
-        _ => bail!("{kind} is not known of bare sockets"),
+        _ => bail!("bare sockets do not support {kind}"),
     }
 }
 
-/// One contender: create and listing in one write, then the delete; with `drop` that goes out together with
-/// the next create. With more `clients` each watches the node before its own, and lists again when that is
-/// gone.
+/// Measures contention for a mutex. With one client: a create and a listing in one write, then the delete.
+/// With `drop` the delete is sent together with the next create. With more `clients`, each client watches the
+/// node before its own and lists again when that node is deleted.
 async fn mutex(order: &Order) -> Result<Answer> {
-    make(order, &order.path).await?;
+    create_folder(order, &order.path).await?;
     let (mut crowd, folder) = (Crowd::default(), &order.path);
     match order.count("clients") {
         1 => {
@@ -80,7 +80,7 @@ async fn wait_in_line(mut session: Bare, folder: String, done: Done) -> Result<(
     }
 }
 
-/// The name before the one of a path, of names that begin alike.
+/// Returns the name in `names` that directly precedes the name of `path`. All names begin alike.
 fn predecessor<'a>(path: &str, names: &'a [String]) -> Option<&'a String> {
     let (_, own) = path.rsplit_once('/')?;
     names.iter().filter(|name| name.as_str() < own).max()
@@ -108,11 +108,11 @@ async fn contend(mut session: Bare, folder: String, drops: bool, done: Done) -> 
     }
 }
 
-/// Two candidates: a delete, its event at the other one, and the listing by which that one knows that it
-/// leads. The first one joins again behind it.
+/// Measures two candidates: a delete, its event at the other candidate, and the listing that shows the other
+/// candidate that it leads. The first candidate then joins again behind it.
 async fn resign(order: &Order) -> Result<Answer> {
     let folder = &order.path;
-    make(order, folder).await?;
+    create_folder(order, folder).await?;
     let (mut leader, mut next) = (session(order).await?, session(order).await?);
     let mut leading = created(leader.call(&contender(folder)).await?)?;
     let mut waiting = created(next.call(&contender(folder)).await?)?;
@@ -141,12 +141,12 @@ async fn resign(order: &Order) -> Result<Answer> {
     answer(measured, &times, [leader, next]).await
 }
 
-/// One puts: a create. One takes: a claim, which is an ephemeral node, together with the read, then the
-/// delete of both; names are listed once for all that stand.
+/// Measures a queue. One session puts with a create. Another session takes: it claims with an ephemeral node,
+/// sent together with the read, and then deletes both nodes. One listing serves all items that exist.
 async fn queue(order: &Order) -> Result<Answer> {
     let (items, claims) = (format!("{}/items", order.path), format!("{}/claims", order.path));
-    make(order, &items).await?;
-    make(order, &claims).await?;
+    create_folder(order, &items).await?;
+    create_folder(order, &claims).await?;
     let (mut crowd, room) = (Crowd::default(), Arc::new(Semaphore::new(ROOM)));
     crowd.spawn(put(session(order).await?, format!("{items}/item-"), Arc::clone(&room)));
     crowd.spawn(take(session(order).await?, items, claims, room, crowd.done()));
@@ -189,7 +189,7 @@ async fn take(
     }
 }
 
-/// All names, then all nodes, each time in a new session.
+/// Lists all names and reads all nodes, each time in a new session.
 async fn view(order: &Order) -> Result<Answer> {
     let folder = format!("{}/{SERVICE}", order.path);
     let (mut times, measured) = (Vec::new(), Measured::start());
@@ -201,23 +201,23 @@ async fn view(order: &Order) -> Result<Answer> {
         for names in names.chunks(NODES_PER_READ) {
             let reads = names.iter().map(|name| MultiOp::GetData { path: format!("{folder}/{name}") });
             let Response::Multi(read) = session.call(&Request::MultiRead(reads.collect())).await? else {
-                bail!("no answer to a multi-read");
+                bail!("the response to a multi-read has the wrong type");
             };
             shown += read.iter().filter(|one| matches!(one, MultiResult::Data { .. })).count();
         }
         times.push(called.elapsed());
         let wanted = order.count("instances");
-        ensure!(shown == wanted, "{shown} of {wanted} instances are shown");
+        ensure!(shown == wanted, "the view shows {shown} of {wanted} instances");
         session.close().await?;
     }
     answer(measured, &times, []).await
 }
 
-/// A write, its event in another session, and the read there.
+/// Measures a write, its event in another session, and the read there.
 async fn change(order: &Order) -> Result<Answer> {
     let (mut viewer, mut registrar) = (session(order).await?, session(order).await?);
     let folder = format!("{}/{SERVICE}", order.path);
-    let (node, value) = (format!("{folder}/{INSTANCE}"), standing(&mut viewer, &folder).await?);
+    let (node, value) = (format!("{folder}/{INSTANCE}"), instance_data(&mut viewer, &folder).await?);
     registrar.call(&create(&node, value.clone(), CreateMode::Ephemeral)).await?;
     viewer.call(&data(&node, true)).await?;
     let set = Request::SetData { path: node.clone(), data: Some(value), version: -1 };
@@ -237,11 +237,12 @@ async fn change(order: &Order) -> Result<Answer> {
     answer(measured, &times, [viewer, registrar]).await
 }
 
-/// A create, its event in another session, the listing there unless the watch is `persistent`, and the read.
+/// Measures a create, its event in another session, the listing there unless the watch is `persistent`, and
+/// the read.
 async fn join(order: &Order) -> Result<Answer> {
     let (mut viewer, mut registrar) = (session(order).await?, session(order).await?);
     let (folder, lists) = (format!("{}/{SERVICE}", order.path), order.number("persistent") == 0);
-    let (node, value) = (format!("{folder}/{INSTANCE}"), standing(&mut viewer, &folder).await?);
+    let (node, value) = (format!("{folder}/{INSTANCE}"), instance_data(&mut viewer, &folder).await?);
     let (register, list) = (create(&node, value, CreateMode::Ephemeral), children(&folder, true));
     let follow = Request::AddWatch { path: folder, mode: WatchMode::PersistentRecursive };
     viewer.call(if lists { &list } else { &follow }).await?;
@@ -264,7 +265,7 @@ async fn join(order: &Order) -> Result<Answer> {
         registrar.call(&delete(&node)).await?;
         viewer.event().await?;
         if lists {
-            // That of the node came first, and this is that of the folder.
+            // The node's event came first, and this is the event of the folder.
             viewer.event().await?;
             viewer.call(&list).await?;
         }
@@ -272,26 +273,27 @@ async fn join(order: &Order) -> Result<Answer> {
     answer(measured, &times, [viewer, registrar]).await
 }
 
-/// One writes a node, and each of `subscribers` reads it when the event comes.
+/// Measures one writer of a node, and `subscribers` that read the node when the event arrives.
 async fn publish(order: &Order) -> Result<Answer> {
-    make(order, &order.path).await?;
+    create_folder(order, &order.path).await?;
     let (mut publisher, mut tasks) = (session(order).await?, JoinSet::new());
-    let ((seen, heard), last) = (unbounded_channel(), order.number("samples"));
+    let ((seen, received), last) = (unbounded_channel(), order.number("samples"));
     for _ in 0..order.count("subscribers") {
         let mut subscriber = session(order).await?;
         subscriber.call(&data(&order.path, true)).await?;
         tasks.spawn(follow(subscriber, order.path.clone(), last, seen.clone()));
     }
 
-    let (mut told, measured) = (Told::by(heard, order.count("subscribers")), Measured::start());
+    let (mut deliveries, measured) =
+        (DeliveryTimes::by(received, order.count("subscribers")), Measured::start());
     for value in 1..=last {
         let (path, text) = (order.path.clone(), Bytes::from(value.to_string()));
         let called = Instant::now();
         publisher.call(&Request::SetData { path, data: Some(text), version: -1 }).await?;
-        told.all(value, called).await?;
+        deliveries.all(value, called).await?;
     }
     let mut answer = measured.stop(last).await;
-    told.add_to(&mut answer);
+    deliveries.add_to(&mut answer);
     while let Some(ended) = tasks.join_next().await {
         ended??;
     }
@@ -305,11 +307,11 @@ async fn follow(
     last: u64,
     seen: UnboundedSender<(u64, Instant)>,
 ) -> Result<()> {
-    let mut told = 0;
-    while told < last {
+    let mut seen_value = 0;
+    while seen_value < last {
         session.event().await?;
-        told = std::str::from_utf8(&read(session.call(&data(&path, true)).await?)?)?.parse()?;
-        said(&seen, told);
+        seen_value = std::str::from_utf8(&read(session.call(&data(&path, true)).await?)?)?.parse()?;
+        report_seen(&seen, seen_value);
     }
     session.close().await
 }
@@ -318,15 +320,15 @@ async fn session(order: &Order) -> Result<Bare> {
     Bare::connect(&order.connect).await
 }
 
-/// Makes a node and its parents.
-async fn make(order: &Order, path: &str) -> Result<()> {
+/// Creates a node and its parents.
+async fn create_folder(order: &Order, path: &str) -> Result<()> {
     let client = client(order).await?;
     client.create(path, "", Mode::Persistent).await?;
     client.close().await;
     Ok(())
 }
 
-/// Times of what was measured. Ends the sessions.
+/// Returns the figures of the measured times, and closes the sessions.
 async fn answer(
     measured: Measured,
     times: &[std::time::Duration],
@@ -340,10 +342,10 @@ async fn answer(
     Ok(answer)
 }
 
-/// Data of an instance that stands.
-async fn standing(session: &mut Bare, folder: &str) -> Result<Bytes> {
+/// Returns the data of an existing instance.
+async fn instance_data(session: &mut Bare, folder: &str) -> Result<Bytes> {
     let names = listed(session.call(&children(folder, false)).await?)?;
-    let name = names.first().context("no instance stands")?;
+    let name = names.first().context("there is no instance")?;
     read(session.call(&data(&format!("{folder}/{name}"), false)).await?)
 }
 
@@ -368,16 +370,16 @@ fn data(path: &str, watch: bool) -> Request {
 }
 
 fn created(response: Response) -> Result<String> {
-    let Response::Created { path, .. } = response else { bail!("unexpected answer {response:?}") };
+    let Response::Created { path, .. } = response else { bail!("unexpected response {response:?}") };
     Ok(path)
 }
 
 fn listed(response: Response) -> Result<Vec<String>> {
-    let Response::Children { names, .. } = response else { bail!("unexpected answer {response:?}") };
+    let Response::Children { names, .. } = response else { bail!("unexpected response {response:?}") };
     Ok(names)
 }
 
 fn read(response: Response) -> Result<Bytes> {
-    let Response::Data { data: Some(data), .. } = response else { bail!("unexpected answer {response:?}") };
+    let Response::Data { data: Some(data), .. } = response else { bail!("unexpected response {response:?}") };
     Ok(data)
 }

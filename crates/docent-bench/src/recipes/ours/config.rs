@@ -8,27 +8,27 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
-/// One session publishes and `subscribers` hear of it, each with a session and a `Config` of its own: for
-/// each of them the time from the return of the write, and as `call_` from the call.
+/// One session publishes to `subscribers`, each with its own session and `Config`. For each subscriber the
+/// time is measured from the return of the write, and as `call_` from the call.
 pub(super) async fn publish(order: &Order) -> Result<Answer> {
     let publisher = client(order).await?;
     let config: Config<u64> = Config::new(&publisher, &order.path)?;
     config.publish(&0).await?;
     let (subscribers, mut tasks) = (clients(order, order.count("subscribers")).await?, JoinSet::new());
-    let (seen, heard) = unbounded_channel();
+    let (seen, received) = unbounded_channel();
     for client in &subscribers {
         let config: Config<u64> = Config::new(client, &order.path)?;
         tasks.spawn(follow(config.subscribe().await?, seen.clone()));
     }
 
-    let (mut told, measured) = (Told::by(heard, subscribers.len()), Measured::start());
+    let (mut deliveries, measured) = (DeliveryTimes::by(received, subscribers.len()), Measured::start());
     for value in 1..=order.number("samples") {
         let called = Instant::now();
         config.publish(&value).await?;
-        told.all(value, called).await?;
+        deliveries.all(value, called).await?;
     }
     let mut answer = measured.stop(order.number("samples")).await;
-    told.add_to(&mut answer);
+    deliveries.add_to(&mut answer);
     tasks.shutdown().await;
     close(subscribers).await;
     publisher.close().await;
@@ -38,40 +38,40 @@ pub(super) async fn publish(order: &Order) -> Result<Answer> {
 async fn follow(mut subscription: Subscription<u64>, seen: UnboundedSender<(u64, Instant)>) {
     while let Some(change) = subscription.changed().await {
         if let Ok(Change::Value(value)) = change {
-            said(&seen, *value.value());
+            report_seen(&seen, *value.value());
         }
     }
 }
 
-/// Tells the publisher that a value has come.
-pub(super) fn said(seen: &UnboundedSender<(u64, Instant)>, value: u64) {
-    // The bench may have ended by then.
+/// Notifies the publisher that a value has arrived.
+pub(super) fn report_seen(seen: &UnboundedSender<(u64, Instant)>, value: u64) {
+    // The bench may already have ended.
     let _ = seen.send((value, Instant::now()));
 }
 
-/// Times until each of many subscribers was told of a value.
-pub(super) struct Told {
-    heard: UnboundedReceiver<(u64, Instant)>,
+/// Times until each of many subscribers received a value.
+pub(super) struct DeliveryTimes {
+    received: UnboundedReceiver<(u64, Instant)>,
     subscribers: usize,
     since_return: Vec<Duration>,
     since_call: Vec<Duration>,
 }
 
-impl Told {
-    pub(super) fn by(heard: UnboundedReceiver<(u64, Instant)>, subscribers: usize) -> Self {
-        Self { heard, subscribers, since_return: Vec::new(), since_call: Vec::new() }
+impl DeliveryTimes {
+    pub(super) fn by(received: UnboundedReceiver<(u64, Instant)>, subscribers: usize) -> Self {
+        Self { received, subscribers, since_return: Vec::new(), since_call: Vec::new() }
     }
 
-    /// Waits until all were told of a value, whose write was called at `called` and has just returned. Those
-    /// who were told before that count as told at once.
+    /// Waits until all subscribers have received a value, whose write was called at `called` and has just
+    /// returned. A subscriber that received the value before the return counts with zero.
     pub(super) async fn all(&mut self, value: u64, called: Instant) -> Result<()> {
-        let (returned, mut left) = (Instant::now(), self.subscribers);
-        while left > 0 {
-            let (told, at) = self.heard.recv().await.context("nobody follows")?;
-            if told == value {
+        let (returned, mut remaining) = (Instant::now(), self.subscribers);
+        while remaining > 0 {
+            let (seen_value, at) = self.received.recv().await.context("no subscriber is left")?;
+            if seen_value == value {
                 self.since_return.push(at.saturating_duration_since(returned));
                 self.since_call.push(at - called);
-                left -= 1;
+                remaining -= 1;
             }
         }
         Ok(())

@@ -7,17 +7,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::task::JoinSet;
 
-/// Tasks that do the same again and again, and count how often.
+/// Tasks that repeat an operation and count how often.
 ///
 /// # On drop
-/// They are aborted.
+///
+/// The tasks are aborted.
 #[derive(Debug, Default)]
 pub(super) struct Crowd {
     done: Done,
     tasks: JoinSet<Result<()>>,
 }
 
-/// Count of what the tasks of a crowd have done.
+/// Number of operations that the tasks of a crowd have done.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Done(Arc<AtomicU64>);
 
@@ -32,17 +33,18 @@ impl Done {
 }
 
 impl Crowd {
-    /// Counter for its tasks.
+    /// Returns the counter for the tasks.
     pub(super) fn done(&self) -> Done {
         self.done.clone()
     }
 
-    /// Adds a task, which ends by its error alone.
+    /// Adds a task, which runs until it fails or is aborted.
     pub(super) fn spawn(&mut self, task: impl Future<Output = Result<()>> + Send + 'static) {
         self.tasks.spawn(task);
     }
 
-    /// Counts what is done within the window of the order, once the tasks have run for a while. Aborts them.
+    /// Lets the tasks run for the lead time of the order, counts the operations within its window, and aborts
+    /// the tasks.
     pub(super) async fn measure(mut self, order: &Order) -> Result<Answer> {
         tokio::time::sleep(order.millis("lead")).await;
         let (before, measured) = (self.done.count(), Measured::start());
@@ -55,7 +57,7 @@ impl Crowd {
         Ok(answer)
     }
 
-    /// Waits for `end`, and aborts the tasks then. The first task that fails ends the wait with its error.
+    /// Waits for `end`, and then aborts the tasks. If a task fails earlier, this returns its error.
     pub(super) async fn until<T>(mut self, end: impl Future<Output = T>) -> Result<T> {
         let mut end = pin!(end);
         loop {

@@ -8,8 +8,8 @@ use docent::discovery::{Registry, Service, ServiceChange, ServiceChanges};
 use futures_util::StreamExt;
 use std::time::Instant;
 
-/// Opens a view of a service with `instances`, `samples` times, each time in a new session: the time from the
-/// call until all are shown.
+/// Opens a view of a service with `instances`, `samples` times, each time in a new session. Measures the time
+/// from the call until all instances are shown.
 pub(super) async fn view(order: &Order) -> Result<Answer> {
     let (mut times, measured) = (Vec::new(), Measured::start());
     while times.len() < order.count("samples") {
@@ -19,7 +19,7 @@ pub(super) async fn view(order: &Order) -> Result<Answer> {
         let service: Service<String> = registry.service(SERVICE).await?;
         times.push(called.elapsed());
         let (shown, wanted) = (service.instances().len(), order.count("instances"));
-        ensure!(shown == wanted, "{shown} of {wanted} instances are shown");
+        ensure!(shown == wanted, "the view shows {shown} of {wanted} instances");
         drop(service);
         client.close().await;
     }
@@ -28,7 +28,8 @@ pub(super) async fn view(order: &Order) -> Result<Answer> {
     Ok(answer)
 }
 
-/// An instance changes its payload: the time from the call until a view in another session shows that.
+/// Changes the payload of an instance. Measures the time from the call until a view in another session shows
+/// the change.
 pub(super) async fn change(order: &Order) -> Result<Answer> {
     let (viewer, registrar) = (client(order).await?, client(order).await?);
     let registry = Registry::new(&registrar, &order.path)?;
@@ -57,7 +58,8 @@ pub(super) async fn change(order: &Order) -> Result<Answer> {
     Ok(answer)
 }
 
-/// An instance joins and leaves again: the times from the calls until a view in another session shows that.
+/// Registers and deregisters an instance. Measures the times from the calls until a view in another session
+/// shows the change.
 pub(super) async fn join(order: &Order) -> Result<Answer> {
     let (viewer, registrar) = (client(order).await?, client(order).await?);
     let registry = Registry::new(&registrar, &order.path)?;
@@ -68,14 +70,14 @@ pub(super) async fn join(order: &Order) -> Result<Answer> {
         let joining = instance("0");
         let id = joining.id.clone();
         let called = Instant::now();
-        let is_it = |change: &_| matches!(change, ServiceChange::Added(added) if added.id == id);
-        let (seen, registered) = tokio::join!(scene.until(is_it), registry.register(joining));
+        let is_removal = |change: &_| matches!(change, ServiceChange::Added(added) if added.id == id);
+        let (seen, registered) = tokio::join!(scene.until(is_removal), registry.register(joining));
         joins.push(seen? - called);
 
         let (registered, called) = (registered?, Instant::now());
-        let is_it = |change: &_| matches!(change, ServiceChange::Removed(gone) if gone.id == id);
-        let (seen, left) = tokio::join!(scene.until(is_it), registered.deregister());
-        left?;
+        let is_removal = |change: &_| matches!(change, ServiceChange::Removed(instance) if instance.id == id);
+        let (seen, deregistered) = tokio::join!(scene.until(is_removal), registered.deregister());
+        deregistered?;
         leaves.push(seen? - called);
     }
     let mut answer = measured.stop(joins.len() as u64).await;
@@ -85,11 +87,11 @@ pub(super) async fn join(order: &Order) -> Result<Answer> {
     Ok(answer)
 }
 
-/// View that is followed.
+/// A view that is followed.
 struct Scene(ServiceChanges<String>);
 
 impl Scene {
-    /// Opens a view, and waits until it has told of all there is.
+    /// Opens a view, and waits until it has reported all existing instances.
     async fn open(viewer: &Client, order: &Order) -> Result<Self> {
         let service: Service<String> = Registry::new(viewer, &order.path)?.service(SERVICE).await?;
         let mut scene = Self(service.changes());
@@ -100,11 +102,11 @@ impl Scene {
         Ok(scene)
     }
 
-    /// Waits for a change, and says when it was told.
-    async fn until(&mut self, is_it: impl Fn(&ServiceChange<String>) -> bool) -> Result<Instant> {
+    /// Waits for a change, and returns when it was reported.
+    async fn until(&mut self, is_removal: impl Fn(&ServiceChange<String>) -> bool) -> Result<Instant> {
         loop {
             let change = self.0.next().await.context("the view has ended")??;
-            if is_it(&change) {
+            if is_removal(&change) {
                 return Ok(Instant::now());
             }
         }

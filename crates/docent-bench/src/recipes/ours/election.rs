@@ -9,10 +9,11 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 /// Time in which all candidates find their places before the leader resigns.
 pub(super) const PAUSE: Duration = Duration::from_millis(10);
 
-/// Term of a candidate: its number, its leadership, and when it heard of it.
+/// Term of a candidate: its number, its leadership, and when it learned of the leadership.
 type Term = (usize, Leadership, Instant);
 
-/// `candidates` sessions, of which the leader resigns: the time from the call until another one leads.
+/// `candidates` sessions, of which the leader resigns. Measures the time from the call until another
+/// candidate leads.
 pub(super) async fn resign(order: &Order) -> Result<Answer> {
     let clients = clients(order, order.count("candidates")).await?;
     let mut elections = Vec::new();
@@ -23,14 +24,14 @@ pub(super) async fn resign(order: &Order) -> Result<Answer> {
     for (number, election) in elections.iter().enumerate() {
         campaign(election, number, &terms);
     }
-    let (mut number, mut leadership, _) = begun.recv().await.context("nobody leads")??;
+    let (mut number, mut leadership, _) = begun.recv().await.context("no candidate leads")??;
 
     let (mut times, measured) = (Vec::new(), Measured::start());
     while times.len() < order.count("samples") {
         tokio::time::sleep(PAUSE).await;
         let called = Instant::now();
         leadership.resign().await?;
-        let next: Term = begun.recv().await.context("nobody leads")??;
+        let next: Term = begun.recv().await.context("no candidate leads")??;
         times.push(next.2 - called);
         campaign(&elections[number], number, &terms);
         (number, leadership) = (next.0, next.1);
@@ -46,7 +47,7 @@ fn campaign(election: &Election, number: usize, terms: &UnboundedSender<Result<T
     let (campaign, terms) = (election.campaign(), terms.clone());
     tokio::spawn(async move {
         let term = campaign.await.map(|leadership| (number, leadership, Instant::now()));
-        // The bench may have ended by then.
+        // The bench may already have ended.
         let _ = terms.send(term.map_err(Into::into));
     });
 }

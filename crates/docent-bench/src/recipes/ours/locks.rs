@@ -9,12 +9,13 @@ use docent::{Mutex, RwLock};
 use std::future::Future;
 use tokio::task::JoinSet;
 
-/// One turn in this many of the read/write lock writes.
+/// One in this many turns at the read/write lock is a write.
 const TURNS_PER_WRITE: usize = 10;
-/// Sessions that a line of many waiters is spread over.
+/// Number of sessions that share the waiters of a long line.
 const LINE_SESSIONS: usize = 20;
 
-/// `clients` sessions contend for one mutex; with `drop` guards are dropped, else their release is awaited.
+/// Measures `clients` sessions that contend for one mutex. With `drop` guards are dropped, otherwise their
+/// release is awaited.
 pub(super) async fn mutex(order: &Order) -> Result<Answer> {
     let (clients, drops) = (clients(order, order.count("clients")).await?, order.number("drop") > 0);
     let mut crowd = Crowd::default();
@@ -41,10 +42,10 @@ where
     }
 }
 
-/// Times that a shared ticket is passed on before it is given up.
+/// Maximum number of times that a shared ticket is passed on before it is given up.
 const LOCAL_TURNS: u32 = 1_000;
 
-/// `tasks` of one session contend for one mutex and share its tickets.
+/// Measures `tasks` of one session that contend for one mutex and share its tickets.
 pub(super) async fn shared(order: &Order) -> Result<Answer> {
     let client = client(order).await?;
     let mutex = SharedMutex::builder(&client, &order.path).limit(LOCAL_TURNS).build()?;
@@ -58,7 +59,7 @@ pub(super) async fn shared(order: &Order) -> Result<Answer> {
     Ok(answer)
 }
 
-/// `clients` sessions at one read/write lock, of whose turns one in ten writes.
+/// Measures `clients` sessions that contend for one read/write lock. One turn in ten is a write.
 pub(super) async fn read_write(order: &Order) -> Result<Answer> {
     let clients = clients(order, order.count("clients")).await?;
     let mut crowd = Crowd::default();
@@ -84,8 +85,8 @@ async fn take_turns(lock: RwLock, number: usize, done: Done) -> Result<()> {
     }
 }
 
-/// `waiters` join the line of a mutex that is held, and get it one after the other once it is released: each
-/// releases it at once.
+/// `waiters` join the line of a held mutex, and acquire it one after the other once it is released. Each
+/// releases it immediately.
 pub(super) async fn line(order: &Order) -> Result<Answer> {
     let (waiters, holder) = (order.count("waiters"), client(order).await?);
     let clients = clients(order, LINE_SESSIONS.min(waiters)).await?;
@@ -103,7 +104,7 @@ pub(super) async fn line(order: &Order) -> Result<Answer> {
     while watched.participants().await?.len() <= waiters {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
-    // Each has found its place and has set its watches.
+    // By the end of the pause each waiter has found its place and set its watches.
     tokio::time::sleep(order.millis("lead")).await;
 
     let measured = Measured::start();

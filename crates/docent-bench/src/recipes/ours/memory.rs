@@ -11,10 +11,10 @@ use std::future::Future;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// Time after which everything that was begun is done, and what it took for that is given back.
+/// Time after which all started work is done, and its temporary memory is freed.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Kilobytes of resident memory for each of `count` things, in a process that has done nothing else.
+/// Measures the resident kilobytes of each of `count` things, in a process that has done no other work.
 pub(super) async fn of(kind: &str, order: &Order) -> Result<Answer> {
     let client = client(order).await?;
     let answer = match kind {
@@ -25,32 +25,33 @@ pub(super) async fn of(kind: &str, order: &Order) -> Result<Answer> {
         "registration" => registrations(&client, order).await,
         "viewed" => viewed(&client, order).await,
         "subscription" => subscriptions(&client, order).await,
-        _ => bail!("the memory of a {kind} is not known"),
+        _ => bail!("cannot measure the memory of a {kind}"),
     };
     client.close().await;
     answer
 }
 
-/// Memory that `make` adds, for each of `count`. Its makings live until they were measured.
-async fn growth<T>(order: &Order, count: usize, make: impl Future<Output = Result<T>>) -> Result<Answer> {
+/// Returns the memory that the output of `create` adds, for each of `count`. The output lives until it is
+/// measured.
+async fn growth<T>(order: &Order, count: usize, create: impl Future<Output = Result<T>>) -> Result<Answer> {
     tokio::time::sleep(PAUSE).await;
     let before = resident()?;
-    let made = make.await?;
+    let created = create.await?;
     tokio::time::sleep(PAUSE + order.millis("settle")).await;
     let after = resident()?;
-    drop(made);
+    drop(created);
     Ok(Answer::default().with("kilobytes", (after - before) / count as f64))
 }
 
-/// Kilobytes that the kernel says are resident.
+/// Returns the resident memory in kilobytes, as reported by the kernel.
 fn resident() -> Result<f64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
-    line.trim().trim_end_matches(" kB").parse().context("VmRSS is no number")
+    line.trim().trim_end_matches(" kB").parse().context("VmRSS is not a number")
 }
 
 async fn idle_clients(order: &Order) -> Result<Answer> {
-    // The first ones make what all of them use.
+    // The first things create what all of them share.
     let (count, mut kept) = (order.count("count"), Vec::new());
     let first = clients(order, count / 10).await?;
     let answer = growth(order, count, async {
@@ -67,7 +68,7 @@ async fn guards(client: &Client, order: &Order) -> Result<Answer> {
     growth(order, order.count("count"), held(client, order)).await
 }
 
-/// Guards of as many locks.
+/// Acquires `count` locks and returns their guards.
 async fn held(client: &Client, order: &Order) -> Result<Vec<docent::locks::MutexGuard>> {
     let mut guards = Vec::new();
     for number in 0..order.count("count") {
@@ -76,7 +77,7 @@ async fn held(client: &Client, order: &Order) -> Result<Vec<docent::locks::Mutex
     Ok(guards)
 }
 
-/// One waits for each of as many locks, which another session holds.
+/// Measures one waiter for each of `count` locks, which another session holds.
 async fn waiters(client: &Client, order: &Order) -> Result<Answer> {
     let holder = super::worker::client(order).await?;
     let _held = held(&holder, order).await?;
@@ -130,7 +131,7 @@ async fn viewed(client: &Client, order: &Order) -> Result<Answer> {
     .await
 }
 
-/// Subscriptions at as many paths.
+/// Measures subscriptions at `count` paths.
 async fn subscriptions(client: &Client, order: &Order) -> Result<Answer> {
     let mut configs = Vec::new();
     for number in 0..order.count("count") {

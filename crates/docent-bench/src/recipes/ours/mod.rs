@@ -1,5 +1,5 @@
-//! The workloads of Docent, written as its users would write them, in a process of their own; and those of
-//! bare sockets.
+//! The workloads of Docent, written as its users would write them, in a separate process, and the workloads
+//! of bare sockets.
 
 mod bare;
 mod config;

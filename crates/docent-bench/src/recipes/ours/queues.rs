@@ -11,14 +11,14 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 pub(super) const ITEM: &str = "an item of a queue, of some forty bytes";
-/// Most items that were put and are not taken, beside the backlog.
+/// Maximum number of items that were put and not yet taken, besides the backlog.
 pub(super) const ROOM: usize = 100;
-/// Puts on the way while the backlog is made.
+/// Puts in flight while the backlog is created.
 const IN_FLIGHT: usize = 256;
 
-/// `producers` put items and `consumers` take and acknowledge them, each in a session of its own: one by one,
-/// in batches of `batch`, or claimed ahead (`prefetch`). Each session has up to `flight` puts or
-/// acknowledgements on the way. A `backlog` stands all the time.
+/// `producers` put items and `consumers` take and acknowledge them, each in its own session: one by one, in
+/// batches of `batch`, or claimed ahead (`prefetch`). Each session has up to `flight` puts or
+/// acknowledgements in flight. A `backlog` exists all the time.
 pub(super) async fn queue(order: &Order) -> Result<Answer> {
     let (way, room) = (Way::of(order), Arc::new(Semaphore::new(ROOM)));
     let producers = clients(order, order.count("producers")).await?;
@@ -37,8 +37,8 @@ pub(super) async fn queue(order: &Order) -> Result<Answer> {
     Ok(answer)
 }
 
-/// `producers` put `items` in all, with up to `flight` on the way each, while `consumers` take and
-/// acknowledge them one by one: until the last one is acknowledged.
+/// `producers` put `items` in all, each with up to `flight` in flight, while `consumers` take and acknowledge
+/// them one by one. The measurement ends when the last item is acknowledged.
 pub(super) async fn burst(order: &Order) -> Result<Answer> {
     let (way, items) = (Way::of(order), order.count("items"));
     let producers = clients(order, order.count("producers")).await?;
@@ -92,7 +92,7 @@ async fn fill(client: &Client, order: &Order) -> Result<()> {
     Ok(())
 }
 
-/// Puts `items` items, or goes on for ever.
+/// Puts `items` items, or continues until the task is aborted.
 async fn put(queue: Queue<String>, way: Way, room: Arc<Semaphore>, items: Option<usize>) -> Result<()> {
     let batch = vec![ITEM.to_owned(); way.batch];
     let turns = items.map_or(usize::MAX, |items| items / way.batch);
@@ -135,7 +135,7 @@ async fn take(queue: Queue<String>, way: Way, room: Arc<Semaphore>, done: Done) 
     }
 }
 
-/// One session puts items and another takes them, in front of a `backlog` that stays as it is.
+/// One session puts items and another takes them, behind a `backlog` of constant size.
 pub(super) async fn simple(order: &Order) -> Result<Answer> {
     let (producer, consumer) = (client(order).await?, client(order).await?);
     let queue = SimpleQueue::new(&producer, &order.path)?;

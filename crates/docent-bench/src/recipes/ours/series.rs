@@ -3,10 +3,10 @@ use crate::samples::Samples;
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
 
-/// Time that the bench has to look at its counts before the end of the order adds to them.
+/// Time for the bench to read its counts before the end of the order adds to them.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Part of an order that is measured. Tells the bench of its begin and its end.
+/// Measured part of an order. Reports its beginning and end to the bench.
 #[derive(Debug)]
 pub(super) struct Measured {
     since: Instant,
@@ -19,7 +19,7 @@ impl Measured {
         Self { since: Instant::now(), cpu: cpu() }
     }
 
-    /// Figures of so many operations. Waits until the bench has noted what they sent.
+    /// Returns the figures of `operations` operations. Waits until the bench has recorded their requests.
     pub(super) async fn stop(self, operations: u64) -> Answer {
         let (seconds, cpu) = (self.since.elapsed().as_secs_f64(), cpu() - self.cpu);
         println!("stop");
@@ -36,7 +36,7 @@ pub(super) fn add_times(answer: &mut Answer, prefix: &str, times: &[Duration]) {
     answer.set(&format!("{prefix}p95"), times.quantile(0.95));
 }
 
-/// CPU time of all threads of this process.
+/// Returns the CPU time of all threads of this process.
 fn cpu() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs().try_into().unwrap_or(0))

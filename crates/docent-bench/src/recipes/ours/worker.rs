@@ -5,10 +5,10 @@ use docent::Client;
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-/// Long enough that nothing expires while the machine is busy.
+/// Long enough that no session expires while the machine is busy.
 const SESSION_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Carries out orders, one at a time, until its input ends.
+/// Carries out orders, one at a time, until the standard input ends.
 pub(crate) async fn run() -> Result<()> {
     let mut lines = lines();
     println!("ready");
@@ -21,7 +21,8 @@ pub(crate) async fn run() -> Result<()> {
     Ok(())
 }
 
-/// Lines of the standard input. The process ends with it, whatever it is doing.
+/// Returns the lines of the standard input. The process exits when the input ends, even in the middle of an
+/// order.
 fn lines() -> UnboundedReceiver<String> {
     let (sender, lines) = unbounded_channel();
     std::thread::spawn(move || {
@@ -53,19 +54,19 @@ async fn answer(line: &str) -> Result<Answer> {
         name => match name.split_once('-') {
             Some(("memory", kind)) => memory::of(kind, &order).await,
             Some(("bare", kind)) => bare::of(kind, &order).await,
-            _ => bail!("{name} is not known"),
+            _ => bail!("unknown workload {name}"),
         },
     }
 }
 
-/// A session of its own, as a service would open it.
+/// Opens a session, as a service would open it.
 pub(super) async fn client(order: &Order) -> Result<Client> {
     let builder = Client::builder(&order.connect).session_timeout(SESSION_TIMEOUT);
     let builder = if order.number("persistent") > 0 { builder.persistent_watches() } else { builder };
     Ok(builder.connect().await?)
 }
 
-/// Several of them.
+/// Opens `count` sessions.
 pub(super) async fn clients(order: &Order, count: usize) -> Result<Vec<Client>> {
     let mut clients = Vec::with_capacity(count);
     for _ in 0..count {
@@ -74,7 +75,7 @@ pub(super) async fn clients(order: &Order, count: usize) -> Result<Vec<Client>> 
     Ok(clients)
 }
 
-/// Ends sessions.
+/// Closes sessions.
 pub(super) async fn close(clients: Vec<Client>) {
     for client in clients {
         client.close().await;

@@ -12,21 +12,21 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Action {
-    /// Print the value: byte for byte, or escaped on a terminal
+    /// Print the value: unchanged, or escaped on a terminal
     Get(Get),
     /// Publish a value
     Set(Set),
-    /// Change the value in $VISUAL or $EDITOR, and publish it if nobody else did meanwhile
+    /// Change the value in $VISUAL or $EDITOR, and publish it unless it was changed meanwhile
     ///
-    /// Where the changed value is not published, also when the editor fails, the message says which file has
-    /// it.
+    /// If the changed value is not published, even because the editor failed, the message names the file that
+    /// has it.
     Edit(Edit),
-    /// Print the value and each one that follows, or run a command for each
+    /// Print the value and every later one, or run a command for each
     ///
-    /// When the value is deleted that is told, as JSON in an object with `deleted`; CMD is not run for it.
-    /// CMD that fails ends nothing; one that cannot be run ends docent with 126 or 127.
+    /// A deletion is reported, with JSON output as an object with `deleted`; CMD is not run for it. docent
+    /// continues if CMD fails, but ends with 126 or 127 if CMD cannot be run.
     Watch(Watch),
-    /// List the replaced values, the latest first
+    /// List the current and the earlier values, the latest first
     History {
         /// Node of the value
         key: String,
@@ -48,27 +48,27 @@ pub(super) struct Get {
 pub(super) struct Env {
     /// Members of a JSON object as variables: set for CMD, or printed as NAME='value' lines for a shell
     ///
-    /// Whoever may write the value chooses their names: bound them by --env-prefix. Left out, and told, are
-    /// variables that are known to decide what runs, as PATH, LD_* and PYTHON*, and without --env-prefix
-    /// those that are in the environment of docent already. Where they are printed, a value with control
-    /// characters is refused with 65.
+    /// Any client that may write the value chooses the names: restrict them with --env-prefix. Skipped, with
+    /// a remark, are variables that are known to decide what runs, such as PATH, LD_* and PYTHON*, and
+    /// without --env-prefix those that are already in the environment of docent. When printing, a value with
+    /// control characters is refused with 65.
     #[arg(long)]
     env: bool,
-    /// Take only members whose names as variables begin with this, as APP_
+    /// Take only members whose variable names start with this prefix, such as APP_
     #[arg(long, value_name = "PREFIX", requires = "env", value_parser = prefix)]
     env_prefix: Option<String>,
 }
 
 impl Env {
-    /// True when members are wanted as variables.
+    /// Returns true if members are wanted as variables.
     pub(super) fn is_wanted(&self) -> bool {
         self.env
     }
 
-    /// Variables of a value, as [`allowed`].
+    /// Returns the variables of a value, as [`allowed`] does.
     ///
     /// # Errors
-    /// As [`allowed`].
+    /// Same as [`allowed`].
     pub(super) fn variables(&self, output: &Output, value: &[u8]) -> Result<Vec<(String, String)>, Failure> {
         allowed(output, value, self.env_prefix.as_deref())
     }
@@ -78,12 +78,12 @@ impl Env {
 pub(super) struct Set {
     /// Node of the value
     pub(super) key: String,
-    /// The value; without one it is read from standard input
+    /// The value; read from standard input if omitted
     pub(super) value: Option<String>,
     /// Read the value from this file
     #[arg(long, value_name = "FILE", conflicts_with = "value")]
     pub(super) file: Option<PathBuf>,
-    /// Publish only if the present value has this version
+    /// Publish only if the current value has this version
     #[arg(long, value_name = "VERSION")]
     pub(super) if_version: Option<i32>,
     /// Publish only if there is no value
@@ -109,7 +109,7 @@ pub(super) struct Watch {
     pub(super) key: String,
     #[command(flatten)]
     pub(super) env: Env,
-    /// Leave out the value that is there at the start
+    /// Skip the value that exists at the start
     #[arg(long)]
     pub(super) changes_only: bool,
     /// Command to run for each value, which it gets on standard input; DOCENT_PATH and DOCENT_VERSION are set
@@ -121,6 +121,6 @@ pub(super) struct Watch {
 pub(super) struct Rollback {
     /// Node of the value
     pub(super) key: String,
-    /// Version to go back to, as `history` lists it [default: the latest of the history]
+    /// Version to restore, as listed by `history` [default: the latest of the history]
     pub(super) version: Option<i32>,
 }

@@ -1,6 +1,6 @@
 use super::arguments::Edit;
 use super::failure::check_json;
-use super::set::tell;
+use super::set::print_published;
 use crate::app::App;
 use crate::child::{self, ChildCommand, Signals};
 use crate::exit::{Ending, Failure, Outcome};
@@ -12,8 +12,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use tempfile::NamedTempFile;
 
-/// Lets the user change the value in an editor, and publishes it if nobody else did meanwhile. The file with
-/// a changed value is kept wherever that is not published.
+/// Lets the user change the value in an editor, and publishes it unless it was changed meanwhile. If a
+/// changed value is not published, its file is kept.
 pub(super) async fn run(
     app: &App,
     config: &Config<Bytes>,
@@ -32,10 +32,10 @@ pub(super) async fn run(
         Err(failure) => Err(failure),
     };
     let published = published.map_err(|failure| kept(file, &before, failure))?;
-    tell(app, config.path(), &published).map(|()| Ending::Done)
+    print_published(app, config.path(), &published).map(|()| Ending::Done)
 }
 
-/// The value that the user made of the one `before`; `None` where that is the same.
+/// Returns the value that the user edited, or `None` if it equals `before`.
 async fn changed(
     file: &Path,
     before: &Bytes,
@@ -54,7 +54,7 @@ async fn changed(
     Ok(Some(value))
 }
 
-/// Publishes a value in place of the one that was `seen`.
+/// Publishes a value in place of the `seen` one.
 async fn publish(
     config: &Config<Bytes>,
     value: &Bytes,
@@ -65,12 +65,14 @@ async fn publish(
         None => config.publish_new(value).await,
     };
     published.map_err(|error| match error {
-        PublishError::Conflict => Failure::other("somebody else published meanwhile: nothing was published"),
+        PublishError::Conflict => {
+            Failure::other("another client published a value meanwhile: nothing was published")
+        }
         error => error.into(),
     })
 }
 
-/// A file of this user alone, with the value.
+/// Creates a file with the value that only this user can access.
 fn written(value: &[u8]) -> io::Result<NamedTempFile> {
     let suffix =
         if serde_json::from_slice::<serde::de::IgnoredAny>(value).is_ok() { ".json" } else { ".txt" };
@@ -80,31 +82,34 @@ fn written(value: &[u8]) -> io::Result<NamedTempFile> {
     Ok(file)
 }
 
-/// Runs the editor until it ends, in the foreground of the terminal.
+/// Runs the editor in the foreground of the terminal until it ends.
 async fn edit(file: &Path, signals: &mut Signals) -> Result<(), Failure> {
     let editor = editor()?;
     let words: Vec<_> = editor.split_whitespace().map(OsStr::new).chain([file.as_os_str()]).collect();
     let words: Vec<_> = words.into_iter().map(OsStr::to_owned).collect();
-    let command = ChildCommand::new(&words).expect("the file is a word");
+    let command = ChildCommand::new(&words).expect("the command contains at least the file");
     let status = child::run(&command, signals).await?;
     match status.code() {
         Some(0) => Ok(()),
         Some(_) if child::was_not_run(status) => {
-            let text = format!("the editor {:?} of VISUAL or EDITOR cannot be run", command.name());
+            let text = format!("cannot run the editor {:?} of VISUAL or EDITOR", command.name());
             Err(Failure::not_runnable(text))
         }
-        _ => Err(Failure::other(format!("{:?} ended with {status}: nothing was published", command.name()))),
+        _ => Err(Failure::other(format!(
+            "the editor {:?} ended with {status}: nothing was published",
+            command.name()
+        ))),
     }
 }
 
-/// Command of the editor, with its arguments, split at spaces.
+/// Returns the editor's command with its arguments, to be split at spaces.
 fn editor() -> Result<String, Failure> {
     let set = |name| std::env::var_os(name).filter(|value: &OsString| !value.is_empty());
     let editor = set("VISUAL").or_else(|| set("EDITOR")).unwrap_or_else(|| "vi".into());
-    editor.into_string().map_err(|_| Failure::usage("the name in EDITOR is not UTF-8"))
+    editor.into_string().map_err(|_| Failure::usage("the editor in VISUAL or EDITOR is not valid UTF-8"))
 }
 
-/// Keeps the file with the user's work, and says where it is. A value as it was `before` is no work.
+/// Keeps the file with the user's work, and says where it is. An unchanged value is not kept.
 fn kept(file: NamedTempFile, before: &Bytes, failure: Failure) -> Failure {
     let is_worth_it = match fs::read(file.path()) {
         Ok(value) => value != *before,
@@ -115,7 +120,7 @@ fn kept(file: NamedTempFile, before: &Bytes, failure: Failure) -> Failure {
     }
     match file.keep() {
         Ok((_, path)) => failure.with(&format!("; the changed value is in {}", path.display())),
-        Err(error) => failure.with(&format!("; the changed value is lost: {error}")),
+        Err(error) => failure.with(&format!("; the changed value could not be kept: {error}")),
     }
 }
 

@@ -3,12 +3,12 @@ use crate::exit::Failure;
 use crate::output::Output;
 use serde_json::{Map, Value};
 
-/// The [`variables`] of `value` that data may set: with a prefix those whose names begin with it, without one
-/// those that this process has not in its own environment. Others are told on standard error, but for those
-/// without the prefix.
+/// Returns the [`variables`] of `value` that data may set. With a prefix, these are the variables whose names
+/// start with it; without one, those that are not in this process's environment. Rejected names are reported
+/// on standard error, except those without the prefix.
 ///
 /// # Errors
-/// As [`variables`].
+/// Same as [`variables`].
 pub(super) fn allowed(
     output: &Output,
     value: &[u8],
@@ -18,11 +18,13 @@ pub(super) fn allowed(
     allowed.retain(|(name, _)| match prefix {
         Some(prefix) if !name.starts_with(prefix) => false,
         _ if is_reserved(name) => {
-            output.remark(format!("left out: data must not set {name}"));
+            output.remark(format!("skipped a variable: a configuration value must not set {name}"));
             false
         }
         None if std::env::var_os(name).is_some() => {
-            output.remark(format!("left out: {name} is in the environment already; name it by --env-prefix"));
+            output.remark(format!(
+                "skipped a variable: {name} is in the environment already; allow it with --env-prefix"
+            ));
             false
         }
         _ => true,
@@ -30,47 +32,48 @@ pub(super) fn allowed(
     Ok(allowed)
 }
 
-/// A prefix of names: without one that is a name of a variable itself nothing could begin with it.
+/// Parses a prefix of variable names. A prefix that is not a valid variable name would match nothing.
 ///
 /// # Errors
-/// The rule that it breaks.
+/// The rule that the prefix breaks.
 pub(super) fn prefix(text: &str) -> Result<String, String> {
     match !text.is_empty() && name(text, true) == text {
         true => Ok(text.to_owned()),
-        false => Err("must be capitals, digits and '_', as in APP_".to_owned()),
+        false => Err("must be capitals, digits and '_', such as APP_".to_owned()),
     }
 }
 
-/// Members of the JSON object in `value` as variables: names in capitals, members of inner objects joined to
-/// theirs by `_`, lists as JSON, and `null` as nothing.
+/// Converts the members of the JSON object in `value` to variables: names in capitals, members of inner
+/// objects joined to their parent's name by `_`, lists as JSON, and `null` as an empty value.
 ///
 /// # Errors
-/// `BadData` when it is no JSON object, two members have the same name as variables, or one has a zero
-/// character, which no variable can have.
+/// `BadData` if the value is not a JSON object, two members have the same variable name, or one contains a
+/// zero byte, which no variable can hold.
 fn variables(value: &[u8]) -> Result<Vec<(String, String)>, Failure> {
     let members: Map<String, Value> = serde_json::from_slice(value)
-        .map_err(|error| Failure::bad_data(format!("the value is no JSON object: {error}")))?;
+        .map_err(|error| Failure::bad_data(format!("the value is not a JSON object: {error}")))?;
     let mut variables = Vec::new();
     collect("", &members, &mut variables);
     variables.sort();
     if let Some((name, _)) = variables.iter().find(|(_, value)| value.contains('\0')) {
-        return Err(Failure::bad_data(format!("the member for {name} has a zero character")));
+        return Err(Failure::bad_data(format!("the value of {name} contains a zero byte")));
     }
     match variables.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        Some(pair) => {
-            Err(Failure::bad_data(format!("two members of the value make the variable {}", pair[0].0)))
-        }
+        Some(pair) => Err(Failure::bad_data(format!(
+            "two members of the value have the same variable name {}",
+            pair[0].0
+        ))),
         None => Ok(variables),
     }
 }
 
-/// Lines that set the variables in a POSIX shell, one for each.
+/// Returns lines that set the variables in a POSIX shell, one per variable.
 ///
 /// # Errors
-/// `BadData` when a value has control characters, with which it could be more than a line.
+/// `BadData` if a value contains control characters, with which it could span several lines.
 pub(super) fn lines(variables: &[(String, String)]) -> Result<String, Failure> {
     if let Some((name, _)) = variables.iter().find(|(_, value)| value.contains(char::is_control)) {
-        return Err(Failure::bad_data(format!("the member for {name} has control characters")));
+        return Err(Failure::bad_data(format!("the value of {name} contains control characters")));
     }
     let line = |(name, value): &(String, String)| format!("{name}='{}'\n", value.replace('\'', "'\\''"));
     Ok(variables.iter().map(line).collect())
@@ -88,7 +91,7 @@ fn collect(prefix: &str, members: &Map<String, Value>, into: &mut Vec<(String, S
     }
 }
 
-/// Name of a variable: a shell knows letters, digits and `_`, and no digit at the beginning.
+/// Returns the name of a variable: a shell allows letters, digits and `_`, and no digit at the start.
 fn name(key: &str, is_first: bool) -> String {
     let known = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
     let name: String = key.chars().map(known).collect();

@@ -1,11 +1,11 @@
 use crate::exit::Failure;
 
-/// Nothing is published at `key`.
+/// Returns the failure for a `key` that has no value.
 pub(super) fn missing(key: &str) -> Failure {
     Failure::other(format!("nothing is published at {key}"))
 }
 
-/// Refuses `value` where it `must_be_json` and is not.
+/// Refuses a `value` that `must_be_json` and is not.
 pub(super) fn check_json(value: &[u8], must_be_json: bool) -> Result<(), Failure> {
     if !must_be_json {
         return Ok(());

@@ -7,15 +7,15 @@ use crate::exit::{Ending, Failure, Outcome};
 use bytes::Bytes;
 use docent::config::{Config, Snapshot};
 
-/// Prints the value that is published now.
+/// Prints the current value.
 pub(super) async fn run(app: &App, config: &Config<Bytes>, arguments: &Get) -> Outcome {
     let snapshot = config.get().await?.ok_or_else(|| missing(config.path()))?;
     print(app, config.path(), &snapshot, &arguments.env)?;
     Ok(Ending::Done)
 }
 
-/// Prints a value: as JSON, as variables, or by itself. On a terminal its lines are escaped; elsewhere its
-/// bytes are written as they are.
+/// Prints a value as JSON, as variables, or as bytes. On a terminal its lines are escaped; otherwise its
+/// bytes are written unchanged.
 pub(super) fn print(app: &App, path: &str, snapshot: &Snapshot<Bytes>, env: &Env) -> Result<(), Failure> {
     let output = &app.output;
     let value: &[u8] = snapshot.value();

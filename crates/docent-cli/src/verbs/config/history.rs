@@ -1,5 +1,5 @@
 use super::failure::missing;
-use super::set::tell;
+use super::set::print_published;
 use super::shown::Shown;
 use crate::app::App;
 use crate::exit::{Ending, Failure, Outcome};
@@ -7,10 +7,10 @@ use crate::output::{Table, utc};
 use bytes::Bytes;
 use docent::config::{Config, Revision};
 
-/// Longest beginning of a value that a row shows, in characters.
+/// Maximum number of characters of a value that a row shows.
 const LONGEST: usize = 60;
 
-/// Lists the present value and those it replaced, the latest first.
+/// Lists the current value and those that it replaced, the latest first.
 pub(super) async fn list(app: &App, config: &Config<Bytes>) -> Outcome {
     let present = config.get().await?;
     let present = present.and_then(|present| Some((present.revision()?, present.value().clone())));
@@ -38,12 +38,12 @@ fn table(all: &[(Revision, Bytes)]) -> Table {
     table
 }
 
-/// Publishes an earlier value again, unless somebody publishes meanwhile.
+/// Publishes an earlier value again, unless another client publishes meanwhile.
 pub(super) async fn roll_back(app: &App, config: &Config<Bytes>, version: Option<i32>) -> Outcome {
     let seen = config.get().await?.and_then(|present| present.revision());
     let seen = seen.ok_or_else(|| missing(config.path()))?;
     let past = config.history().await?;
-    // The latest first: of a node that was deleted and made anew a version may be there twice.
+    // The latest match wins: if the node was deleted and re-created, a version may exist twice.
     let to = past
         .iter()
         .map(|entry| entry.revision)
@@ -53,6 +53,6 @@ pub(super) async fn roll_back(app: &App, config: &Config<Bytes>, version: Option
         None => Failure::other(format!("{} has no history", config.path())),
     })?;
     let published = config.rollback_if(&to, &seen).await?;
-    tell(app, config.path(), &published)?;
+    print_published(app, config.path(), &published)?;
     Ok(Ending::Done)
 }

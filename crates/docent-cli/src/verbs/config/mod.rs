@@ -1,4 +1,4 @@
-//! `docent config`: values of configuration, read, published and followed.
+//! `docent config`: reads, publishes and follows configuration values.
 
 mod arguments;
 mod edit;

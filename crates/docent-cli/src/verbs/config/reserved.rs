@@ -1,5 +1,5 @@
-/// Variables that decide which programs run and how, where files are made or looked for, and through whom
-/// links go; and those that shells keep for themselves, some of which cannot be set.
+/// Variables that decide which programs run and how, where files are created or found, and which proxies are
+/// used; and variables that shells reserve, some of which cannot be set.
 const NAMES: [&str; 87] = [
     // Shells.
     "PATH",
@@ -43,7 +43,7 @@ const NAMES: [&str; 87] = [
     "HISTFILE",
     "USER",
     "LOGNAME",
-    // Programs that others start.
+    // Programs that other programs start.
     "EDITOR",
     "VISUAL",
     "FCEDIT",
@@ -62,7 +62,7 @@ const NAMES: [&str; 87] = [
     "RUSTC",
     "RUSTC_WRAPPER",
     "RUSTFLAGS",
-    // Interpreters and run times.
+    // Interpreters and runtimes.
     "NODE_OPTIONS",
     "NODE_PATH",
     "NODE_EXTRA_CA_CERTS",
@@ -94,18 +94,18 @@ const NAMES: [&str; 87] = [
     "NO_PROXY",
 ];
 
-/// Beginnings of such variables.
-const BEGINNINGS: [&str; 20] = [
+/// Prefixes of such variables.
+const PREFIXES: [&str; 20] = [
     "LD_", "DYLD_", "DOCENT_", "BASH_", "PYTHON", "PERL", "RUBY", "LUA_", "GIT_", "SSH_", "SUDO_", "NPM_",
     "PIP_", "CARGO_", "DOTNET_", "CORECLR_", "MALLOC_", "GLIBC_", "XDG_", "KSH_",
 ];
 
-/// End of the variables that name proxies.
+/// Suffix of the variables that name proxies.
 const PROXY: &str = "_PROXY";
 
-/// True for a variable that data must not set, whatever prefix it is given.
+/// Returns true for a variable that data must not set, with any prefix.
 pub(super) fn is_reserved(name: &str) -> bool {
-    NAMES.contains(&name) || BEGINNINGS.iter().any(|one| name.starts_with(one)) || name.ends_with(PROXY)
+    NAMES.contains(&name) || PREFIXES.iter().any(|one| name.starts_with(one)) || name.ends_with(PROXY)
 }
 
 #[cfg(test)]
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_settings_are_free() {
+    fn names_of_settings_are_not_reserved() {
         for name in ["PER_SECOND", "DB_HOST", "NODE_ID", "PORT", "PATHS", "HOST"] {
             assert!(!is_reserved(name), "{name}");
         }

@@ -8,12 +8,11 @@ use bytes::Bytes;
 use docent::Client;
 use docent::config::{Config, Raw};
 
-/// Runs the action that was given. A signal ends it, or is passed on to a command or an editor
-/// that runs.
+/// Runs the requested action. A signal ends it, or is passed on to a running command or editor.
 pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
     let mut signals = Signals::listen()?;
     let given = match &arguments.action {
-        // Before a session is there: whoever writes to standard input may take long.
+        // Standard input is read before a session exists, because its writer may take long.
         Action::Set(set) => signals.or(set::value(set)).await??,
         _ => Bytes::new(),
     };
@@ -36,7 +35,7 @@ pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
     .await
 }
 
-/// The configuration at `key`, as bytes: the command does not know what they mean.
+/// Returns the configuration at `key` as bytes, because the command does not know their meaning.
 fn value(client: &Client, key: &str) -> Result<Config<Bytes>, Failure> {
     if key == "/" {
         return Err(Failure::usage("key \"/\" must be below the root"));

@@ -7,7 +7,7 @@ use crate::input;
 use bytes::Bytes;
 use docent::config::{Config, Snapshot};
 
-/// The value to publish: from the arguments, a file or standard input.
+/// Returns the value to publish: from the arguments, a file or standard input.
 pub(super) async fn value(arguments: &Set) -> Result<Bytes, Failure> {
     let value = match (&arguments.value, &arguments.file) {
         (Some(value), _) => value.clone().into(),
@@ -25,12 +25,12 @@ pub(super) async fn run(app: &App, config: &Config<Bytes>, arguments: &Set, valu
         (None, true) => config.publish_new(value).await?,
         (None, false) => config.publish(value).await?,
     };
-    tell(app, config.path(), &published)?;
+    print_published(app, config.path(), &published)?;
     Ok(Ending::Done)
 }
 
-/// Tells which version a published value has: as JSON, or as a remark.
-pub(super) fn tell(app: &App, path: &str, published: &Snapshot<Bytes>) -> Result<(), Failure> {
+/// Reports the version of a published value, as JSON or as a remark.
+pub(super) fn print_published(app: &App, path: &str, published: &Snapshot<Bytes>) -> Result<(), Failure> {
     if app.output.is_json() {
         app.output.json(&Shown::of(path, published))?;
     } else if let Some(revision) = published.revision() {
@@ -39,7 +39,7 @@ pub(super) fn tell(app: &App, path: &str, published: &Snapshot<Bytes>) -> Result
     Ok(())
 }
 
-/// The present value, if it has this version.
+/// Returns the current value if it has this version.
 async fn seen(config: &Config<Bytes>, version: i32) -> Result<Snapshot<Bytes>, Failure> {
     let present = config.get().await?.ok_or_else(|| missing(config.path()))?;
     match present.revision() {
@@ -47,7 +47,7 @@ async fn seen(config: &Config<Bytes>, version: i32) -> Result<Snapshot<Bytes>, F
         revision => {
             let now = revision.map_or(-1, |revision| revision.version);
             Err(Failure::other(format!(
-                "{} has version {now}, and not {version}: nothing was published",
+                "{} has version {now}, not {version}: nothing was published",
                 config.path()
             )))
         }

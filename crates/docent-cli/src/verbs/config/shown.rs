@@ -3,21 +3,21 @@ use docent::config::{Revision, Snapshot};
 use serde::Serialize;
 use std::time::SystemTime;
 
-/// A value as JSON shows it.
+/// A value as shown in JSON.
 #[derive(Debug, Serialize)]
 pub(super) struct Shown<'a> {
     path: &'a str,
     #[serde(flatten)]
     revision: Option<ShownRevision>,
-    /// The value, where it is UTF-8.
+    /// Value, if it is UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<&'a str>,
-    /// The value in hexadecimal digits, where it is not.
+    /// Value in hexadecimal digits, if it is not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     value_hex: Option<String>,
 }
 
-/// A revision as JSON shows it.
+/// A revision as shown in JSON.
 #[derive(Debug, Serialize)]
 pub(super) struct ShownRevision {
     version: i32,

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use docent::config::{Change, Config, Snapshot};
 use std::ops::ControlFlow;
 
-/// Follows the value until a signal comes. A command that runs is waited for: values that were replaced
-/// meanwhile are left out, and the last one never is.
+/// Follows the value until a signal comes. A running command is awaited: values that were replaced meanwhile
+/// are skipped, the last value never is.
 pub(super) async fn run(
     app: &App,
     config: &Config<Bytes>,
@@ -20,22 +20,23 @@ pub(super) async fn run(
     let mut next = (!arguments.changes_only).then(|| subscription.current());
     loop {
         if let Some(value) = next.take()
-            && let ControlFlow::Break(ending) = tell(app, config.path(), &value, arguments, signals).await?
+            && let ControlFlow::Break(ending) =
+                handle_value(app, config.path(), &value, arguments, signals).await?
         {
             return Ok(ending);
         }
         match signals.or(subscription.changed()).await? {
             None => return Ok(Ending::Done),
             Some(Ok(Change::Value(value))) => next = Some(value),
-            Some(Ok(Change::Deleted)) => tell_deleted(app, config.path(), arguments)?,
+            Some(Ok(Change::Deleted)) => print_deleted(app, config.path(), arguments)?,
             Some(Ok(_)) => {}
-            Some(Err(error)) => app.output.remark(format!("cannot be read at present: {error}")),
+            Some(Err(error)) => app.output.remark(format!("cannot read the value; retrying: {error}")),
         }
     }
 }
 
-/// Tells that there is no value any more. A command is not run: it keeps what it has.
-fn tell_deleted(app: &App, path: &str, arguments: &Watch) -> Result<(), Failure> {
+/// Reports that the value was deleted. The command is not run: it keeps what it has.
+fn print_deleted(app: &App, path: &str, arguments: &Watch) -> Result<(), Failure> {
     if app.output.is_json() && !arguments.env.is_wanted() && arguments.command.is_empty() {
         app.output.json(&Deleted::new(path))?;
     } else {
@@ -45,7 +46,7 @@ fn tell_deleted(app: &App, path: &str, arguments: &Watch) -> Result<(), Failure>
 }
 
 /// Prints a value, or runs the command for it.
-async fn tell(
+async fn handle_value(
     app: &App,
     path: &str,
     value: &Snapshot<Bytes>,
@@ -65,7 +66,7 @@ async fn tell(
                     .fold(command, |command, (name, value)| command.variable(name, value));
             }
             Err(refusal) => {
-                leave_out(app, refusal)?;
+                skip(app, refusal)?;
                 return Ok(ControlFlow::Continue(()));
             }
         }
@@ -78,20 +79,21 @@ async fn tell(
 fn show(app: &App, path: &str, value: &Snapshot<Bytes>, env: &Env) -> Result<(), Failure> {
     match print(app, path, value, env) {
         Ok(()) => end_line(app, value, env.is_wanted()),
-        Err(refusal) => leave_out(app, refusal),
+        Err(refusal) => skip(app, refusal),
     }
 }
 
-/// Leaves out a value that makes no variables: one bad value ends no reload hook, which keeps what it has.
-fn leave_out(app: &App, refusal: Failure) -> Result<(), Failure> {
+/// Skips a value that cannot be converted to variables: one bad value must not end a reload hook, which keeps
+/// what it has.
+fn skip(app: &App, refusal: Failure) -> Result<(), Failure> {
     if refusal.kind() != FailureKind::BadData {
         return Err(refusal);
     }
-    app.output.remark(format!("left out: {refusal}"));
+    app.output.remark(format!("skipped a value: {refusal}"));
     Ok(())
 }
 
-/// Ends the line of a value that ends none itself, so that each one begins a line.
+/// Ends the line of a value that does not end with a newline, so that each value starts on its own line.
 fn end_line(app: &App, value: &Snapshot<Bytes>, env: bool) -> Result<(), Failure> {
     let is_open = !app.output.is_json() && !env && !value.value().ends_with(b"\n");
     if is_open && !app.output.is_terminal() {

@@ -1,29 +1,29 @@
 use clap::Args;
 
-/// Ask a holder of a lock to leave. It may ignore that: only its program can tell what is safe.
+/// Ask a holder of a lock to leave. The holder may ignore the request: only its program knows what is safe.
 #[derive(Debug, Args)]
 pub(crate) struct RevokeArguments {
     /// Path of a mutex, read/write lock or semaphore
     pub(super) path: String,
 
-    /// Name of a contender, as `inspect` lists it [default: all who hold]
+    /// Name of a contender, as listed by `inspect` [default: all holders]
     pub(super) name: Option<String>,
 }
 
-/// Delete the node of a holder or waiter, or the claim of an item in a queue, after showing whose it is.
+/// Delete the node of a holder or waiter, or the claim of a queue item, after showing its owner.
 ///
-/// A holder that lives learns of it as fast as the next one does, and may work on for a moment: only what
-/// checks the fence is safe from that. Ask it to leave with `revoke` first. A waiter that lives stands in the
-/// line again, at its end.
+/// A live holder learns of the deletion no sooner than the next holder, and may keep working for a moment:
+/// only resources that check the fence are safe from that. Ask the holder to leave with `revoke` first. A
+/// live waiter rejoins the queue at its end.
 #[derive(Debug, Args)]
 pub(crate) struct BreakArguments {
     /// Path of a lock, an election or a queue
     pub(super) path: String,
 
-    /// Name of a contender or of a claimed item, as `inspect` lists it [default: the one that holds]
+    /// Name of a contender or of a claimed item, as listed by `inspect` [default: the holder]
     pub(super) name: Option<String>,
 
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     pub(super) yes: bool,
 }

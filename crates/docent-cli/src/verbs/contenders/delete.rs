@@ -9,10 +9,10 @@ use docent::{Client, ErrorKind};
 use std::io::{self, IsTerminal};
 use tokio::task::spawn_blocking;
 
-/// Folder of the claims of our queues, below the queue.
+/// Folder, below a queue, of the claims of Docent's queues.
 const CLAIMS: &str = "/claims/";
 
-/// End of the name of a claim's proof, a child of the claimed item.
+/// Suffix of a claim's proof, a child of the claimed item.
 const PROOF: &str = "-claim";
 
 /// Deletes the node of a contender, or of a claim.
@@ -26,7 +26,7 @@ async fn delete(app: &App, client: &Client, arguments: &BreakArguments) -> Outco
     let [one] = &found[..] else {
         let names: Vec<_> = found.iter().map(|one| &*one.name).collect();
         return Err(Failure::usage(format!(
-            "several hold {}: name one of {}",
+            "{} has several holders: name one of {}",
             report.path,
             names.join(", ")
         )));
@@ -39,7 +39,7 @@ async fn delete(app: &App, client: &Client, arguments: &BreakArguments) -> Outco
     delete_shown(client, &path, &stat, &proofs(client, &path).await?).await?;
     app.output.remark(match one.holds {
         true => format!("deleted {path}"),
-        false => format!("deleted {path}; who waits on will stand in the line again, at its end"),
+        false => format!("deleted {path}; a waiter that is still alive rejoins the queue at its end"),
     });
     if app.output.is_json() {
         app.output.json(&Deleted::new(&path))?;
@@ -47,24 +47,30 @@ async fn delete(app: &App, client: &Client, arguments: &BreakArguments) -> Outco
     Ok(Ending::Done)
 }
 
-/// Deletes the node that was shown, and no other one: whoever was asked may have taken minutes to answer, and
-/// names are used again where a folder was made anew. With it go `others`, nodes that belong to it alone.
-async fn delete_shown(client: &Client, path: &str, shown: &Stat, others: &[String]) -> Result<(), Failure> {
+/// Deletes the node that was shown, and no other: the user may have taken minutes to answer, and names are
+/// reused when a folder is re-created. Also deletes `other_nodes`, nodes that belong only to this node.
+async fn delete_shown(
+    client: &Client,
+    path: &str,
+    shown: &Stat,
+    other_nodes: &[String],
+) -> Result<(), Failure> {
     client.sync(path).await?;
     match client.exists(path).await? {
         Some(now) if now.czxid == shown.czxid => {
             // A plain delete might be applied later, to another node.
             let delete = client.transaction().delete(path, now.version);
-            let delete = others.iter().fold(delete, |delete, other| delete.delete(other, None));
+            let delete = other_nodes.iter().fold(delete, |delete, other| delete.delete(other, None));
             delete.commit_exactly().await?;
             Ok(())
         }
-        _ => Err(Failure::other(format!("{path} has gone meanwhile: nothing was deleted"))),
+        _ => Err(Failure::other(format!("{path} was deleted or replaced meanwhile: nothing was deleted"))),
     }
 }
 
-/// Proofs of the claim of a queue's item at `path`, by which the servers let its holder write. Once they are
-/// deleted the servers refuse that at once, also while the holder's process is stalled.
+/// Returns the proofs of the claim of a queue item at `path`, by which the servers let its holder write. Once
+/// the proofs are deleted, the servers immediately refuse such writes, even while the holder's process is
+/// stalled.
 async fn proofs(client: &Client, path: &str) -> Result<Vec<String>, Failure> {
     let Some((queue, item)) = path.rsplit_once(CLAIMS) else { return Ok(Vec::new()) };
     let item = format!("{queue}/items/{item}");
@@ -73,21 +79,23 @@ async fn proofs(client: &Client, path: &str) -> Result<Vec<String>, Failure> {
             let proofs = children.names.into_iter().filter(|name| name.ends_with(PROOF));
             Ok(proofs.map(|name| format!("{item}/{name}")).collect())
         }
-        // The layout is another one, or the item was deleted.
+        // The queue has another layout, or the item was deleted.
         Err(error) if error.kind() == ErrorKind::NoNode => Ok(Vec::new()),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Asks on the terminal.
+/// Asks for confirmation on the terminal.
 ///
 /// # Errors
-/// `Usage` without a terminal, `Other` for any answer but `y` or `yes`.
+/// `Usage` without a terminal, `Other` for any answer except `y` or `yes`.
 async fn confirm(app: &App) -> Result<(), Failure> {
     if !io::stdin().is_terminal() {
-        return Err(Failure::usage("nobody can be asked without a terminal: give --yes"));
+        return Err(Failure::usage(
+            "standard input is not a terminal, so nothing can be confirmed: give --yes",
+        ));
     }
-    app.output.ask("Delete it? [y/N]");
+    app.output.prompt("Delete it? [y/N]");
     let mut answer = String::new();
     let read = spawn_blocking(move || io::stdin().read_line(&mut answer).map(|_| answer)).await;
     match read {

@@ -1,47 +1,47 @@
 use crate::exit::Failure;
-use crate::verbs::inspect::{introduced, introduced_claim, readable};
+use crate::verbs::inspect::{describe_claim, describe_contender, readable};
 use docent::Client;
 use docent::inspect::{Claim, Contender, Inspector, Recipe, Report};
 
-/// One that holds something or waits for it: a contender, or the claim of a queue's item.
+/// A holder or waiter: a contender, or the claim of a queue item.
 #[derive(Debug)]
 pub(super) struct Found {
     /// Name of its node.
     pub(super) name: String,
     pub(super) holds: bool,
-    /// Text about its owner, and for how long it has been there.
+    /// Text about the owner, and how long the node has existed.
     pub(super) owner: String,
 }
 
-/// Reports about `path`, with ages by the servers' clock.
+/// Reports on `path`, with ages by the servers' clock.
 ///
 /// # Errors
-/// `NoPermission` when it may not be read.
+/// `NoPermission` if the path may not be read.
 pub(super) async fn report(client: &Client, path: &str) -> Result<Report, Failure> {
     let report = Inspector::new(client).path(path).await?;
     readable(path, &report.refused)?;
     Ok(report)
 }
 
-/// The one of this name; without a name all who hold, at least one.
+/// Returns the contender with this name. Without a name, returns all holders, at least one.
 ///
 /// # Errors
-/// `Other` when there is none, or the path is nothing that somebody holds.
+/// `Other` if there is none, or if the recipe at the path cannot be held.
 pub(super) fn found(report: &Report, name: Option<&str>) -> Result<Vec<Found>, Failure> {
     let path = &report.path;
     let is_wanted = |one: &Found| name.map_or(one.holds, |name| one.name == name);
     let mut found = all(report)?;
     found.retain(is_wanted);
-    // A leader may be listed among the candidates, too.
+    // A leader may also be listed among the candidates.
     found.dedup_by(|one, other| one.name == other.name);
     match (found.is_empty(), name) {
         (false, _) => Ok(found),
         (true, Some(name)) => Err(Failure::other(format!("{path} has no contender {name:?}"))),
-        (true, None) => Err(Failure::other(format!("nobody holds {path}"))),
+        (true, None) => Err(Failure::other(format!("{path} has no holder"))),
     }
 }
 
-/// All who hold or wait.
+/// Returns all holders and waiters.
 fn all(report: &Report) -> Result<Vec<Found>, Failure> {
     Ok(match &report.recipe {
         Recipe::Mutex(line) | Recipe::ReadWriteLock(line) => {
@@ -55,7 +55,7 @@ fn all(report: &Report) -> Result<Vec<Found>, Failure> {
         }
         Recipe::Queue(queue) => queue.claims.iter().map(Found::from).collect(),
         other => {
-            let text = format!("{} is of the kind {}, which nobody holds", report.path, other.kind());
+            let text = format!("{} is of kind {}, which has no holder", report.path, other.kind());
             return Err(Failure::other(text));
         }
     })
@@ -63,12 +63,12 @@ fn all(report: &Report) -> Result<Vec<Found>, Failure> {
 
 impl From<&Contender> for Found {
     fn from(one: &Contender) -> Self {
-        Self { name: one.name.clone(), holds: one.holds, owner: introduced(one) }
+        Self { name: one.name.clone(), holds: one.holds, owner: describe_contender(one) }
     }
 }
 
 impl From<&Claim> for Found {
     fn from(claim: &Claim) -> Self {
-        Self { name: claim.item.clone(), holds: true, owner: introduced_claim(claim) }
+        Self { name: claim.item.clone(), holds: true, owner: describe_claim(claim) }
     }
 }

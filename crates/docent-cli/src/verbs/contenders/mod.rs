@@ -1,4 +1,4 @@
-//! `docent revoke` and `docent break`: holders that are asked to leave, and nodes that are deleted.
+//! `docent revoke` and `docent break`: ask holders to leave, and delete nodes.
 
 mod arguments;
 mod delete;

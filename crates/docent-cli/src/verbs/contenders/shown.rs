@@ -4,11 +4,11 @@ use crate::exit::Failure;
 use docent::Client;
 use docent::node::Stat;
 
-/// Folders of nodes below the path of a recipe: its own, those of a semaphore's permits and turns, and those
-/// of the claims of our queues and of kazoo's.
+/// Folders of nodes below the path of a recipe: the path itself, those of a semaphore's permits and turns,
+/// and those of the claims of Docent's and kazoo's queues.
 const FOLDERS: [&str; 5] = ["", "/leases", "/locks", "/claims", "/taken"];
 
-/// The node of one that was found.
+/// Returns the node of a found contender.
 pub(super) async fn node(client: &Client, path: &str, one: &Found) -> Result<(String, Stat), Failure> {
     for folder in FOLDERS {
         let path = format!("{}{folder}/{}", path.trim_end_matches('/'), one.name);
@@ -16,10 +16,10 @@ pub(super) async fn node(client: &Client, path: &str, one: &Found) -> Result<(St
             return Ok((path, stat));
         }
     }
-    Err(Failure::other(format!("{} has left {path} meanwhile", one.name)))
+    Err(Failure::other(format!("{} left {path} meanwhile", one.name)))
 }
 
-/// Tells whose node it is.
+/// Shows the owner of a node.
 pub(super) fn show(app: &App, path: &str, one: &Found, stat: &Stat) {
     let state = if one.holds { "holds" } else { "waits" };
     let session = stat.owner.map_or_else(|| "none".to_owned(), |session| format!("{session:#x}"));

@@ -9,7 +9,7 @@ use futures_util::{FutureExt, StreamExt};
 use serde_json::Value;
 use std::ops::ControlFlow;
 
-/// Tells the instances now and after each change, until a signal comes.
+/// Reports the instances now and after each change, until a signal comes.
 pub(super) async fn run(
     app: &App,
     service: &Service<Value>,
@@ -17,28 +17,30 @@ pub(super) async fn run(
     signals: &mut Signals,
 ) -> Outcome {
     let mut changes = service.changes();
-    let mut told = None;
+    let mut printed = None;
     loop {
-        // What came together is told together.
+        // Changes that arrived together are reported together.
         while changes.next().now_or_never().flatten().is_some() {}
         let instances = service.instances();
         let now = serde_json::to_string(&ShownService::new(service.name(), &instances))
-            .map_err(|error| Failure::other(format!("cannot write the instances: {error}")))?;
-        if told.as_ref() != Some(&now) {
-            if let ControlFlow::Break(ending) = tell(app, service, &instances, arguments, signals).await? {
+            .map_err(|error| Failure::other(format!("cannot serialize the instances: {error}")))?;
+        if printed.as_ref() != Some(&now) {
+            if let ControlFlow::Break(ending) =
+                handle_instances(app, service, &instances, arguments, signals).await?
+            {
                 return Ok(ending);
             }
-            told = Some(now);
+            printed = Some(now);
         }
         match signals.or(changes.next()).await? {
             None => return Ok(Ending::Done),
-            Some(Err(error)) => app.output.remark(format!("cannot be listed at present: {error}")),
+            Some(Err(error)) => app.output.remark(format!("cannot list the instances; retrying: {error}")),
             Some(Ok(_)) => {}
         }
     }
 }
 
-async fn tell(
+async fn handle_instances(
     app: &App,
     service: &Service<Value>,
     instances: &Instances<Value>,
@@ -54,7 +56,7 @@ async fn tell(
     app.run_hook(&command, signals).await
 }
 
-/// Prints all instances. Lines of `host:port` end with an empty one, which tells that it is all of them.
+/// Prints all instances. An empty line after `host:port` lines marks the end of the list.
 fn print(app: &App, service: &Service<Value>, instances: &Instances<Value>) -> Result<(), Failure> {
     if app.output.is_json() {
         return Ok(app.output.json(&ShownService::new(service.name(), instances))?);

@@ -12,7 +12,7 @@ struct ServiceName<'a> {
     service: &'a str,
 }
 
-/// Lists services or instances, and follows them where that was asked for.
+/// Lists services or instances, and follows them if requested.
 pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
     app.with_signals(async |client, signals| {
         let registry = Registry::new(client, &arguments.root)?;

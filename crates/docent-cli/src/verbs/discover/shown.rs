@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// All instances of a service, as JSON shows them while they are followed.
+/// All instances of a service, as shown in JSON while they are followed.
 #[derive(Debug, Serialize)]
 pub(super) struct ShownService<'a> {
     service: &'a str,
@@ -20,8 +20,8 @@ impl<'a> ShownService<'a> {
     }
 }
 
-/// Prints the instances: as a table, as JSON with one on each line, or as `host:port` lines. Nodes that
-/// cannot be read are told on standard error.
+/// Prints the instances as a table, as JSON with one instance per line, or as `host:port` lines. Unreadable
+/// nodes are reported on standard error.
 pub(super) fn print(app: &App, instances: &Instances<Value>) -> Result<(), Failure> {
     match app.output.format() {
         Format::Json => instances.all().try_for_each(|(_, instance)| app.output.json(&**instance))?,
@@ -29,20 +29,22 @@ pub(super) fn print(app: &App, instances: &Instances<Value>) -> Result<(), Failu
         Format::Table => app.output.table(&table(instances))?,
     }
     for unreadable in instances.unreadable() {
-        app.output.remark(format!("node {:?} cannot be read: {}", unreadable.id, unreadable.reason));
+        app.output.remark(format!("cannot read node {:?}: {}", unreadable.id, unreadable.reason));
     }
     Ok(())
 }
 
-/// A `host:port` line for each instance that may be given work and has both. One whose address would be more
-/// than a word is left out, and told on standard error.
+/// Returns a `host:port` line for each instance that may be given work and has both. An instance whose
+/// address is more than one word is skipped and reported on standard error.
 pub(super) fn lines(app: &App, instances: &Instances<Value>) -> String {
     let mut lines = String::new();
     for authority in instances.iter().filter_map(|instance| instance.authority()) {
         if is_one_word(&authority) {
             lines = lines + &authority + "\n";
         } else {
-            app.output.remark(format!("left out: address {authority:?} has spaces or control characters"));
+            app.output.remark(format!(
+                "skipped an instance: its address {authority:?} contains spaces or control characters"
+            ));
         }
     }
     lines

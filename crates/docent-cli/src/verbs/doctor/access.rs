@@ -5,13 +5,17 @@ use docent::client::{Client, Error, ErrorKind, Options};
 
 const CHECK: &str = "access";
 
-/// Reads `path` and its access control list as the client of these options may.
+/// Reads `path` and its access control list with the permissions of the client.
 pub(super) async fn check(client: &Client, path: &str, options: &Options, identity: &Identity) -> Finding {
     match client.exists(path).await {
         Ok(Some(_)) => {}
         Ok(None) => {
             let text = format!("{path} does not exist yet");
-            return Finding::warning(CHECK, text, "nothing to do if it is new: the first write makes it");
+            return Finding::warning(
+                CHECK,
+                text,
+                "nothing to do if the path is new: the first write creates the node",
+            );
         }
         Err(error) => return failed(path, &error, options, identity),
     }
@@ -22,38 +26,40 @@ pub(super) async fn check(client: &Client, path: &str, options: &Options, identi
         Ok(acl) => {
             Finding::ok(CHECK, format!("{path} can be read; {}", grant::shown(&acl.entries, identity)))
         }
-        // The list may be shown to its administrators only.
+        // Only administrators may be allowed to read the list.
         Err(error) if error.kind() == ErrorKind::NoAuth => {
-            Finding::ok(CHECK, format!("{path} can be read; its access control list is not shown"))
+            Finding::ok(CHECK, format!("{path} can be read; its access control list cannot"))
         }
         Err(error) => failed(path, &error, options, identity),
     }
 }
 
-/// A read that the servers did not allow, or that failed.
+/// Returns the finding for a read that was not permitted or failed.
 fn failed(path: &str, error: &Error, options: &Options, identity: &Identity) -> Finding {
     if error.kind() == ErrorKind::InvalidInput {
-        return Finding::failure(CHECK, Cause::Usage, error.to_string(), "give paths as in /shop/lock");
-    }
-    if error.kind() != ErrorKind::NoAuth {
-        let remedy = "follow the remedies of the servers above";
         return Finding::failure(
             CHECK,
-            Cause::Unreachable,
-            format!("{path} cannot be read: {error}"),
-            remedy,
+            Cause::Usage,
+            error.to_string(),
+            "give an absolute path, such as /shop/lock",
         );
     }
-    let seen = identity.seen().map_or_else(String::new, |seen| format!("; the servers see {seen}"));
+    if error.kind() != ErrorKind::NoAuth {
+        let remedy = "first fix the problems of the servers listed above";
+        return Finding::failure(CHECK, Cause::Unreachable, format!("cannot read {path}: {error}"), remedy);
+    }
+    let seen = identity
+        .seen()
+        .map_or_else(String::new, |seen| format!("; the servers identify this client as {seen}"));
     let (text, remedy) = match &options.credentials_file {
         Some(file) => (
-            format!("permission denied at {path}, with the credentials in {}{seen}", file.display()),
-            "compare user and password with the node's access control list: servers take any password, and a wrong \
-             one shows only here",
+            format!("permission denied at {path} with the credentials in {}{seen}", file.display()),
+            "compare user and password with the node's access control list: servers accept any password at login, \
+             so a wrong one shows only here",
         ),
         None => (
             format!("permission denied at {path}, without credentials{seen}"),
-            "give --auth-file with the user and password that the node's access control list names",
+            "give --auth-file with a user and password that the node's access control list names",
         ),
     };
     Finding::failure(CHECK, Cause::Permission, text, remedy)

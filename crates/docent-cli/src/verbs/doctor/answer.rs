@@ -3,30 +3,30 @@ use std::time::Duration;
 /// Answer of a port to the four-letter word `srvr`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// A ZooKeeper server told about itself.
+    /// A ZooKeeper server described itself.
     Server(Description),
-    /// A ZooKeeper server that does not answer the word.
+    /// A ZooKeeper server that has the word disabled.
     WordsOff,
     /// A ZooKeeper server that has no quorum.
     NotServing,
-    /// Nothing: a server of another protocol waits for more, or closed the link.
+    /// Nothing: a server of another protocol waits for more input, or closed the connection.
     Silence,
-    /// The first line of something that is not ZooKeeper's.
+    /// The first line of an answer that is not ZooKeeper's.
     Foreign(String),
 }
 
-/// Facts that a server tells by `srvr`.
+/// Facts that a server reports by `srvr`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Description {
-    /// Version without revision and date, as `3.8.4`.
+    /// Version without revision and date, such as `3.8.4`.
     pub(super) version: String,
-    /// As `leader`, `follower`, `observer`, `standalone` or `read-only`.
+    /// `leader`, `follower`, `observer`, `standalone` or `read-only`.
     pub(super) mode: String,
-    /// Shortest, mean and longest time of a request in milliseconds, as the server prints them.
+    /// Minimum, mean and maximum latency of requests in milliseconds, as the server prints them.
     pub(super) latency: String,
 }
 
-/// Longest line that is shown of an answer, in characters.
+/// Maximum length of the line that is shown of an answer, in characters.
 const LONGEST_LINE: usize = 60;
 
 impl Answer {
@@ -58,13 +58,13 @@ impl Description {
         }
     }
 
-    /// True for a server that has lost its quorum and answers reads all the same.
+    /// Returns true for a server that has lost its quorum and still answers reads.
     pub(super) fn is_read_only(&self) -> bool {
         self.mode == "read-only"
     }
 }
 
-/// The server's tick in its answer to `conf`; none where the word is not allowed.
+/// Returns the server's tick from its answer to `conf`, or `None` if that word is disabled.
 pub(super) fn tick(conf: &[u8]) -> Option<Duration> {
     let text = String::from_utf8_lossy(conf);
     let value = text.lines().find_map(|line| line.strip_prefix("tickTime="))?;
@@ -80,22 +80,27 @@ mod tests {
         Zxid: 0x100000002\nMode: follower\nNode count: 5\n";
 
     #[test]
-    fn a_server_tells_version_mode_and_latency() {
-        let Answer::Server(told) = Answer::of(SRVR.as_bytes()) else { panic!("it is a server's") };
-        assert_eq!((&*told.version, &*told.mode, &*told.latency), ("3.8.4", "follower", "0/0.5/12"));
-        assert!(!told.is_read_only());
+    fn a_server_reports_version_mode_and_latency() {
+        let Answer::Server(description) = Answer::of(SRVR.as_bytes()) else {
+            panic!("the answer is from a server")
+        };
+        assert_eq!(
+            (&*description.version, &*description.mode, &*description.latency),
+            ("3.8.4", "follower", "0/0.5/12")
+        );
+        assert!(!description.is_read_only());
     }
 
     #[test]
     fn a_server_without_a_mode_line_has_an_empty_mode() {
-        let Answer::Server(told) = Answer::of(b"Zookeeper version: 3.5.0\n") else {
-            panic!("it is a server's")
+        let Answer::Server(description) = Answer::of(b"Zookeeper version: 3.5.0\n") else {
+            panic!("the answer is from a server")
         };
-        assert_eq!((&*told.version, &*told.mode), ("3.5.0", ""));
+        assert_eq!((&*description.version, &*description.mode), ("3.5.0", ""));
     }
 
     #[test]
-    fn other_answers_are_told_apart() {
+    fn other_answers_are_distinguished() {
         let off = b"srvr is not executed because it is not in the whitelist.\n";
         assert_eq!(Answer::of(off), Answer::WordsOff);
         let no_quorum = b"This ZooKeeper instance is not currently serving requests\n";
@@ -108,8 +113,10 @@ mod tests {
     }
 
     #[test]
-    fn of_a_foreign_answer_little_is_kept() {
-        let Answer::Foreign(line) = Answer::of(&[b'x'; 5_000]) else { panic!("it is foreign") };
+    fn a_foreign_answer_is_truncated() {
+        let Answer::Foreign(line) = Answer::of(&[b'x'; 5_000]) else {
+            panic!("the answer is not ZooKeeper's")
+        };
         assert_eq!(line.len(), LONGEST_LINE);
         assert!(matches!(Answer::of(&[0xff, 0xfe, 0]), Answer::Foreign(_)));
     }

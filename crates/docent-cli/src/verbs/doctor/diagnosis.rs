@@ -1,4 +1,4 @@
-//! Texts and remedies for what one server does.
+//! Findings and remedies for one server.
 
 use super::answer::Answer;
 use super::finding::{Cause, Finding};
@@ -14,110 +14,117 @@ const PORT: &str = "port";
 const SERVER: &str = "server";
 const SESSION: &str = "session";
 
-const MEND_PORT: &str = "mend the port in --connect: it is clientPort in zoo.cfg, 2181 by default";
-const MEND_QUORUM: &str = "start the other servers of the ensemble, or mend the network between them: a majority must run \
+const PORT_REMEDY: &str = "correct the port in --connect: it is clientPort in zoo.cfg, 2181 by default";
+const QUORUM_REMEDY: &str = "start the other servers of the ensemble, or fix the network between them: a majority must run \
      and reach each other on the ports of the server.N lines in zoo.cfg";
 
 pub(super) fn known_name(server: &ServerAddress, addresses: &[SocketAddr]) -> Finding {
     let addresses: Vec<_> = addresses.iter().map(|address| address.ip().to_string()).collect();
-    Finding::ok(NAME, format!("{} is {}", server.host, addresses.join(", ")))
+    Finding::ok(NAME, format!("{} resolves to {}", server.host, addresses.join(", ")))
 }
 
 pub(super) fn unknown_name(server: &ServerAddress, error: Option<&io::Error>) -> Finding {
-    let reason = error.map_or_else(|| "it has no address".to_owned(), ToString::to_string);
-    let text = format!("the name {} cannot be resolved: {reason}", server.host);
-    let remedy = "mend the name in --connect, or add it to the name service or /etc/hosts";
+    let reason = error.map_or_else(|| "the name has no address".to_owned(), ToString::to_string);
+    let text = format!("cannot resolve the name {}: {reason}", server.host);
+    let remedy = "correct the name in --connect, or add it to DNS or /etc/hosts";
     Finding::failure(NAME, Cause::Unreachable, text, remedy)
 }
 
-/// Nothing took the link.
+/// Returns the finding for an address that accepted no connection.
 pub(super) fn unreachable(address: SocketAddr, error: &io::Error) -> Finding {
     let (text, remedy) = match error.kind() {
         io::ErrorKind::ConnectionRefused => (
-            format!("nobody listens at {address}: connection refused"),
-            format!("start the server, or {MEND_PORT}"),
+            format!("nothing listens at {address}: connection refused"),
+            format!("start the server, or {PORT_REMEDY}"),
         ),
         io::ErrorKind::TimedOut => (
-            format!("no answer from {address}: packets are lost on the way"),
-            "look for a firewall between this machine and the server, and whether the server is up"
-                .to_owned(),
+            format!("no answer from {address}: the connection attempt timed out"),
+            "check for a firewall between this machine and the server, and that the server is up".to_owned(),
         ),
-        _ => (format!("{address} cannot be reached: {error}"), "mend the network to the server".to_owned()),
+        _ => (format!("cannot reach {address}: {error}"), "fix the network to the server".to_owned()),
     };
     Finding::failure(PORT, Cause::Unreachable, text, remedy)
 }
 
-/// One address of a name did not take the link, and `next` did.
-pub(super) fn passed_over((address, error): &Missed, next: SocketAddr) -> Finding {
-    Finding::ok(PORT, format!("{address} cannot be reached ({error}): clients go on to {next}"))
+/// Returns the finding for an address of a name that accepted no connection, while `next` did.
+pub(super) fn skipped_address((address, error): &Missed, next: SocketAddr) -> Finding {
+    Finding::ok(PORT, format!("cannot reach {address} ({error}); clients connect to {next} instead"))
 }
 
-/// Compares what talks at the port with what the client is set to talk. Nothing for silence, which a session
-/// has to explain.
+/// Compares the protocol at the port with the protocol that the client is set to use. Returns `None` for
+/// silence, which opening a session has to explain.
 pub(super) fn protocol(answer: &Answer, talks_tls: bool, with_tls: bool) -> Option<Finding> {
     if talks_tls {
         return Some(match with_tls {
-            true => Finding::ok(PORT, "the port talks TLS"),
+            true => Finding::ok(PORT, "the port uses TLS"),
             false => Finding::failure(
                 PORT,
                 Cause::Unreachable,
-                "the port talks TLS, and this client does not",
-                "give --tls-ca (and --tls-cert and --tls-key where the servers ask for them), or use clientPort",
+                "the port uses TLS, but this client does not",
+                "give --tls-ca (and --tls-cert and --tls-key if the servers require them), or use the port of clientPort",
             ),
         });
     }
     if with_tls && !matches!(answer, Answer::Silence | Answer::Foreign(_)) {
-        let text = "the port talks ZooKeeper without TLS, and this client is set to TLS";
-        let remedy = "use the port of secureClientPort in zoo.cfg, or leave out the TLS options";
+        let text = "the port serves ZooKeeper without TLS, but this client is set to use TLS";
+        let remedy = "use the port of secureClientPort in zoo.cfg, or drop the TLS options";
         return Some(Finding::failure(PORT, Cause::Unreachable, text, remedy));
     }
     match answer {
         Answer::Silence => None,
         Answer::Foreign(line) => {
-            let text = format!("what listens there is not ZooKeeper: it answers {line:?}");
-            Some(Finding::failure(PORT, Cause::Unreachable, text, MEND_PORT))
+            let text = format!("the port is not ZooKeeper: its answer begins with {line:?}");
+            Some(Finding::failure(PORT, Cause::Unreachable, text, PORT_REMEDY))
         }
         Answer::NotServing => {
-            let text = "the server runs and serves nobody: the ensemble has no quorum";
-            Some(Finding::failure(SERVER, Cause::Unreachable, text, MEND_QUORUM))
+            let text = "the server runs but serves no clients: the ensemble has no quorum";
+            Some(Finding::failure(SERVER, Cause::Unreachable, text, QUORUM_REMEDY))
         }
         Answer::WordsOff => {
-            let text = "version and mode are not told: the word srvr is switched off";
-            let remedy = "set 4lw.commands.whitelist=srvr,conf in zoo.cfg to see more here";
+            let text = "version and mode are unknown: the server has the four-letter word srvr disabled";
+            let remedy = "set 4lw.commands.whitelist=srvr,conf in zoo.cfg to see more";
             Some(Finding::warning(SERVER, text, remedy))
         }
-        Answer::Server(told) if told.is_read_only() => {
-            let text =
-                format!("ZooKeeper {}, read-only: it has lost its quorum, and takes no writes", told.version);
-            Some(Finding::failure(SERVER, Cause::Unreachable, text, MEND_QUORUM))
+        Answer::Server(description) if description.is_read_only() => {
+            let text = format!(
+                "ZooKeeper {}, read-only: the server has lost its quorum and rejects writes",
+                description.version
+            );
+            Some(Finding::failure(SERVER, Cause::Unreachable, text, QUORUM_REMEDY))
         }
-        Answer::Server(told) => {
-            let latency = format!("its requests took {} ms (min/avg/max)", told.latency);
-            Some(Finding::ok(SERVER, format!("ZooKeeper {}, {}; {latency}", told.version, told.mode)))
+        Answer::Server(description) => {
+            let latency = format!("request latency {} ms (min/avg/max)", description.latency);
+            Some(Finding::ok(
+                SERVER,
+                format!("ZooKeeper {}, {}; {latency}", description.version, description.mode),
+            ))
         }
     }
 }
 
 pub(super) fn session(opened: Duration, read: Duration) -> Finding {
-    Finding::ok(SESSION, format!("opened in {}, a read takes {}", millis(opened), millis(read)))
+    Finding::ok(SESSION, format!("opened in {}; a read took {}", millis(opened), millis(read)))
 }
 
-/// The port took the link, and no session came of it.
+/// Returns the finding for a port that accepts connections but opened no session.
 pub(super) fn no_session(error: &Error, after: Duration) -> Finding {
     match error.kind() {
         ErrorKind::InvalidInput => {
-            let remedy = "mend the setting that is named";
+            let remedy = "correct the setting that the finding names";
             Finding::failure(SESSION, Cause::Setting, error.to_string(), remedy)
         }
         ErrorKind::AuthFailed | ErrorKind::NoAuth => {
-            let remedy = "mend the credentials in --auth-file, or the certificate of --tls-cert";
+            let remedy = "correct the credentials in --auth-file, or the certificate of --tls-cert";
             Finding::failure(SESSION, Cause::Permission, error.to_string(), remedy)
         }
         _ => {
-            let text =
-                format!("the link is taken, but no session was opened within {}: {error}", millis(after));
-            let remedy =
-                format!("the server may be cut off from its leader: {MEND_QUORUM}; or it is not ZooKeeper");
+            let text = format!(
+                "the server accepts connections, but no session was opened within {}: {error}",
+                millis(after)
+            );
+            let remedy = format!(
+                "the server may be cut off from its leader: {QUORUM_REMEDY}; or the port is not ZooKeeper"
+            );
             Finding::failure(SESSION, Cause::Unreachable, text, remedy)
         }
     }
@@ -150,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_can_write_is_well() {
+    fn a_writable_server_is_ok() {
         for mode in ["leader", "follower", "observer", "standalone"] {
             assert_eq!(level(&server(mode), false, false), Some(Level::Ok), "{mode}");
         }
@@ -159,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_zookeeper_is_shown_with_its_answer() {
+    fn another_protocol_is_reported_with_its_answer() {
         let finding = protocol(&Answer::Foreign("HTTP/1.1 400".into()), false, false).unwrap();
         assert!(
             finding.text.contains("not ZooKeeper") && finding.text.contains("HTTP/1.1 400"),
@@ -169,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_is_switched_off_is_no_failure() {
+    fn a_disabled_four_letter_word_is_no_failure() {
         assert_eq!(level(&Answer::WordsOff, false, false), Some(Level::Warning));
     }
 }

@@ -3,7 +3,7 @@ use super::server::ServerReport;
 
 const CHECK: &str = "quorum";
 
-/// Judges the servers that were checked, together.
+/// Judges all checked servers together.
 pub(super) fn check(servers: &[ServerReport]) -> Finding {
     let count = servers.len();
     let serving = servers.iter().filter(|server| server.opened).count();
@@ -11,27 +11,31 @@ pub(super) fn check(servers: &[ServerReport]) -> Finding {
         servers.iter().filter_map(|server| Some(&*server.description.as_ref()?.mode)).collect();
     let of_mode = |mode: &str| modes.iter().filter(|other| **other == mode).count();
     if serving == 0 {
-        let remedy = "follow the remedies of the servers above";
+        let remedy = "first fix the problems of the servers listed above";
         return Finding::failure(
             CHECK,
             Cause::Unreachable,
-            format!("none of {count} servers opens a session"),
+            format!("none of {count} servers opened a session"),
             remedy,
         );
     }
     if of_mode("leader") > 1 || (of_mode("standalone") > 0 && count > 1) {
-        let text = format!("the servers are not one ensemble, by their modes: {}", modes.join(", "));
+        let text = format!("the servers do not form one ensemble: their modes are {}", modes.join(", "));
         let remedy =
-            "name the servers of one ensemble in --connect, and give all the same server.N lines in zoo.cfg";
+            "list the servers of one ensemble in --connect, and give all the same server.N lines in zoo.cfg";
         return Finding::failure(CHECK, Cause::Setting, text, remedy);
     }
     if serving < count {
         let text = format!("{serving} of {count} servers open sessions");
-        return Finding::warning(CHECK, text, "mend the others: with too few of them the ensemble stops");
+        return Finding::warning(
+            CHECK,
+            text,
+            "fix the other servers: without a majority, the ensemble stops serving",
+        );
     }
     match of_mode("standalone") {
         0 => Finding::ok(CHECK, format!("all {count} servers open sessions")),
-        _ => Finding::ok(CHECK, "a standalone server: when it is down, so is everything"),
+        _ => Finding::ok(CHECK, "a standalone server: if it is down, all recipes stop"),
     }
 }
 
@@ -51,13 +55,13 @@ mod tests {
     }
 
     #[test]
-    fn an_ensemble_of_which_all_serve_is_well() {
+    fn an_ensemble_whose_servers_all_serve_is_ok() {
         assert_eq!(level(&[("leader", true), ("follower", true), ("follower", true)]), Level::Ok);
         assert_eq!(level(&[("standalone", true)]), Level::Ok);
     }
 
     #[test]
-    fn a_server_that_is_down_is_a_warning_while_others_serve() {
+    fn a_server_that_is_down_is_a_warning_while_another_one_serves() {
         assert_eq!(level(&[("leader", true), ("follower", true), ("", false)]), Level::Warning);
         assert_eq!(level(&[("", false), ("", false)]), Level::Failure);
     }

@@ -3,15 +3,15 @@ use serde::Serialize;
 /// Result of one check of `docent doctor`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Finding {
-    /// Name of the check, as `lease`.
+    /// Name of the check, such as `lease`.
     pub(super) check: &'static str,
-    /// Server it is about, as `host:port`; none for the ensemble and the client.
+    /// Server that the finding is about, as `host:port`. `None` for the ensemble and the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) server: Option<String>,
     pub(super) level: Level,
-    /// Facts that were found, in a sentence.
+    /// Facts, as a sentence.
     pub(super) text: String,
-    /// Steps that mend it; none where nothing has to be done.
+    /// Steps that fix the problem. `None` if nothing has to be done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) remedy: Option<String>,
     /// Kind of the failure, for the exit code.
@@ -19,7 +19,7 @@ pub(super) struct Finding {
     pub(super) cause: Cause,
 }
 
-/// Weight of a finding.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Level {
@@ -33,7 +33,7 @@ pub(super) enum Level {
 pub(super) enum Cause {
     /// A server cannot be used.
     Unreachable,
-    /// Servers are there, and a setting is wrong.
+    /// The servers are usable, but a setting is wrong.
     Setting,
     /// Permission is missing.
     Permission,
@@ -63,7 +63,7 @@ impl Finding {
         self.level == Level::Failure
     }
 
-    /// The same finding, about `server`.
+    /// Returns the same finding, about `server`.
     pub(super) fn at(self, server: &str) -> Self {
         Self { server: Some(server.to_owned()), ..self }
     }

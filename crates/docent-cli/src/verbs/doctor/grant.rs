@@ -1,28 +1,29 @@
-//! Entries of access control lists, and what each means for the client.
+//! Entries of access control lists, and what each entry means for the client.
 
 use super::identity::{Identity, user};
 use docent::node::{Acl, Permissions};
 use std::net::IpAddr;
 
-/// Hash that servers show in place of the one in a list to those who may not change the list.
+/// Placeholder that servers show instead of a password hash to clients that may not change the list.
 const HIDDEN: &str = "x";
 
 /// Relation of an entry to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Names {
-    /// It names the client, or everybody.
+    /// The entry names the client, or everyone.
     Client,
-    /// It names the client's user; whether with this password is not shown.
+    /// The entry names the client's user. Whether its password matches is not shown.
     User,
-    /// It names the client's user with another password.
+    /// The entry names the client's user with another password.
     OtherPassword,
-    /// It names somebody else.
+    /// The entry names another identity.
     Other,
-    /// The servers did not tell enough to know.
+    /// The servers did not report enough to know.
     Unknown,
 }
 
-/// The list in a sentence: each entry with what it is to the client, and the permissions that follow.
+/// Describes the list in a sentence: each entry and its relation to the client, and the resulting
+/// permissions.
 pub(super) fn shown(entries: &[Acl], identity: &Identity) -> String {
     let each: Vec<_> = entries.iter().map(|entry| line(entry, names(entry, identity))).collect();
     let is_super = identity.proved.iter().flatten().any(|proved| proved.scheme == "super");
@@ -31,12 +32,12 @@ pub(super) fn shown(entries: &[Acl], identity: &Identity) -> String {
     let may = match given {
         _ if is_super => "everything, as the super user".to_owned(),
         Some(permissions) => permitted(permissions),
-        None => "nothing that is sure".to_owned(),
+        None => "nothing for certain".to_owned(),
     };
-    format!("its list is {}; this client may: {may}", each.join(", "))
+    format!("its access control list is {}; this client may: {may}", each.join(", "))
 }
 
-/// What `entry` is to the client.
+/// Returns the relation of `entry` to the client.
 pub(super) fn names(entry: &Acl, identity: &Identity) -> Names {
     let proved = || identity.proved.iter().flatten();
     match &*entry.scheme {
@@ -58,7 +59,7 @@ fn by_password(entry: &Acl, Identity { proved, own }: &Identity) -> Names {
         |name: &str| proved.iter().flatten().any(|proved| proved.scheme == "digest" && proved.name == name);
     match entry.id.split_once(':') {
         _ if named != user(&own.id) => Names::Other,
-        // The servers know of no password.
+        // The servers have no password of this client.
         _ if proved.is_some() && !is_proved(named) => Names::Other,
         Some((_, HIDDEN)) => Names::User,
         _ if entry.id == own.id => Names::Client,
@@ -66,7 +67,7 @@ fn by_password(entry: &Acl, Identity { proved, own }: &Identity) -> Names {
     }
 }
 
-/// True when `address` is the one of `entry`, or in its network, as `10.1.0.0/16`.
+/// Returns true if `address` is the address of `entry`, or is in its network, such as `10.1.0.0/16`.
 fn is_within(address: &str, entry: &str) -> bool {
     let (network, bits) = match entry.split_once('/') {
         Some((network, bits)) => (network, bits.parse().ok()),
@@ -77,17 +78,17 @@ fn is_within(address: &str, entry: &str) -> bool {
     };
     match (address, network) {
         (IpAddr::V4(address), IpAddr::V4(network)) => {
-            begins_alike(address.to_bits().into(), network.to_bits().into(), bits, u32::BITS)
+            share_prefix(address.to_bits().into(), network.to_bits().into(), bits, u32::BITS)
         }
         (IpAddr::V6(address), IpAddr::V6(network)) => {
-            begins_alike(address.to_bits(), network.to_bits(), bits, u128::BITS)
+            share_prefix(address.to_bits(), network.to_bits(), bits, u128::BITS)
         }
         _ => false,
     }
 }
 
-/// True when the first `bits` of two numbers of `width` bits are the same.
-fn begins_alike(one: u128, other: u128, bits: u32, width: u32) -> bool {
+/// Returns true if the first `bits` of two numbers of `width` bits are equal.
+fn share_prefix(one: u128, other: u128, bits: u32, width: u32) -> bool {
     (one ^ other).checked_shr(width.saturating_sub(bits)).unwrap_or(0) == 0
 }
 
@@ -95,10 +96,10 @@ fn line(entry: &Acl, names: Names) -> String {
     let id = if entry.scheme == "digest" { user(&entry.id) } else { &entry.id };
     let remark = match names {
         Names::Client => " (this client)",
-        Names::User => " (this user, if with this password)",
+        Names::User => " (this user, if the password matches)",
         Names::OtherPassword => " (this user with another password)",
         Names::Other => "",
-        Names::Unknown => " (not known whether this client)",
+        Names::Unknown => " (unknown whether this client)",
     };
     format!("{} {id}: {}{remark}", entry.scheme, permitted(entry.permissions))
 }
@@ -120,20 +121,20 @@ mod tests {
         Acl::digest("alice", PASSWORD, Permissions::READ | Permissions::WRITE)
     }
 
-    /// A client of `alice` without an answer of the servers.
-    fn untold() -> Identity {
+    /// Returns a client of `alice` whose identity the servers did not report.
+    fn unreported() -> Identity {
         Identity { proved: None, own: Some(alice()) }
     }
 
     #[test]
     fn an_entry_names_a_user_by_its_password() {
-        assert_eq!(names(&alice(), &untold()), Names::Client);
+        assert_eq!(names(&alice(), &unreported()), Names::Client);
         let other = Acl::digest("alice", "wrong", Permissions::ALL);
-        assert_eq!(names(&other, &untold()), Names::OtherPassword);
+        assert_eq!(names(&other, &unreported()), Names::OtherPassword);
         let bob = Acl::digest("bob", PASSWORD, Permissions::ALL);
-        assert_eq!(names(&bob, &untold()), Names::Other);
+        assert_eq!(names(&bob, &unreported()), Names::Other);
         let hidden = Acl::new(Permissions::ALL, "digest", "alice:x");
-        assert_eq!(names(&hidden, &untold()), Names::User);
+        assert_eq!(names(&hidden, &unreported()), Names::User);
         let unproved = Identity { proved: Some(Vec::new()), own: Some(alice()) };
         assert_eq!(names(&alice(), &unproved), Names::Other);
     }
@@ -159,15 +160,15 @@ mod tests {
     fn a_list_is_shown_without_hashes_and_with_what_follows_from_it() {
         let entries = [Acl::read_all(), alice(), Acl::digest("bob", "b", Permissions::ALL)];
         assert_eq!(
-            shown(&entries, &untold()),
-            "its list is world anyone: READ (this client), digest alice: READ | WRITE (this client), \
+            shown(&entries, &unreported()),
+            "its access control list is world anyone: READ (this client), digest alice: READ | WRITE (this client), \
              digest bob: everything; this client may: READ | WRITE"
         );
-        let strange = [Acl::new(Permissions::ALL, "ip", "10.0.0.1")];
+        let foreign = [Acl::new(Permissions::ALL, "ip", "10.0.0.1")];
         assert_eq!(
-            shown(&strange, &untold()),
-            "its list is ip 10.0.0.1: everything (not known whether this client); this client may: nothing \
-             that is sure"
+            shown(&foreign, &unreported()),
+            "its access control list is ip 10.0.0.1: everything (unknown whether this client); this client may: \
+             nothing for certain"
         );
     }
 }

@@ -5,21 +5,21 @@ use std::path::Path;
 
 const CHECK: &str = "identity";
 
-/// Schemes by which the servers know a client that proved a user and a password.
+/// Schemes by which the servers know a client that authenticated with a user and a password.
 const OF_PASSWORDS: [&str; 2] = ["digest", "super"];
 
-/// Identities of the client: those that its servers told, and that of its file of credentials.
+/// Identities of the client: those that its servers reported, and that of its credentials file.
 #[derive(Debug, Default)]
 pub(super) struct Identity {
-    /// Identities at the servers; `None` where they did not tell.
+    /// Identities at the servers. `None` if the servers did not report them.
     pub(super) proved: Option<Vec<ProvedIdentity>>,
-    /// Entry of a list that names the user and password of the file; `None` without a file.
+    /// Access control list entry for the user and password of the file. `None` without a file.
     pub(super) own: Option<Acl>,
 }
 
 impl Identity {
-    /// Asks the servers whom they take `client` for, and compares that with its settings.
-    pub(super) async fn ask(client: &Client, options: &Options) -> (Self, Finding) {
+    /// Asks the servers for the identities of `client`, and compares them with its settings.
+    pub(super) async fn query(client: &Client, options: &Options) -> (Self, Finding) {
         let credentials = options.credentials().ok().flatten();
         let own = credentials.map(|(user, password)| Acl::digest(&user, password, Permissions::ALL));
         match client.who_am_i().await {
@@ -28,13 +28,13 @@ impl Identity {
                 (Self { proved: Some(proved), own }, finding)
             }
             Err(error) => {
-                let finding = untold(&error, own.is_some());
+                let finding = unreported(&error, own.is_some());
                 (Self { proved: None, own }, finding)
             }
         }
     }
 
-    /// The identities that the servers told, for a sentence.
+    /// Returns the identities that the servers reported, as text.
     pub(super) fn seen(&self) -> Option<String> {
         self.proved.as_deref().map(seen)
     }
@@ -47,35 +47,40 @@ fn judged(proved: &[ProvedIdentity], own: Option<&Acl>, file: Option<&Path>) -> 
     };
     match own.map(|own| user(&own.id)) {
         Some(user) if !proved.iter().any(|proved| is_own(proved, user)) => {
-            let file = file.map_or_else(String::new, |file| format!(" of {}", file.display()));
-            let text = format!("the servers see {seen}, and not the user {user}{file}");
-            let remedy = "let the servers take the scheme digest, as they do by default \
-                          (DigestAuthenticationProvider.enabled), at every server in --connect";
+            let file = file.map_or_else(String::new, |file| format!(" from {}", file.display()));
+            let text = format!("the servers identify this client as {seen}, not as the user {user}{file}");
+            let remedy = "enable the digest scheme, which is on by default (DigestAuthenticationProvider.enabled), \
+                          on every server in --connect";
             Finding::failure(CHECK, Cause::Permission, text, remedy)
         }
-        _ => Finding::ok(CHECK, format!("the servers see {seen}")),
+        _ => Finding::ok(CHECK, format!("the servers identify this client as {seen}")),
     }
 }
 
-/// The servers did not tell whom they see.
-fn untold(error: &Error, has_credentials: bool) -> Finding {
-    let text = "the servers do not tell whom they see: ZooKeeper does from 3.7 on";
+/// Returns the finding for servers that did not report the client's identity.
+fn unreported(error: &Error, has_credentials: bool) -> Finding {
+    let text = "the servers do not report this client's identity: ZooKeeper does from 3.7 on";
     match error.kind() {
         ErrorKind::Unsupported if has_credentials => {
-            let remedy = "look at a node that only this user may read: `docent doctor PATH`";
+            let remedy = "check a node that only this user may read: `docent doctor PATH`";
             Finding::warning(CHECK, text, remedy)
         }
         ErrorKind::Unsupported => Finding::ok(CHECK, text),
         _ => {
-            let text = format!("the servers do not tell whom they see: {error}");
-            Finding::failure(CHECK, Cause::Unreachable, text, "follow the remedies of the servers above")
+            let text = format!("cannot ask the servers for this client's identity: {error}");
+            Finding::failure(
+                CHECK,
+                Cause::Unreachable,
+                text,
+                "first fix the problems of the servers listed above",
+            )
         }
     }
 }
 
 fn seen(proved: &[ProvedIdentity]) -> String {
     match proved {
-        [] => "nobody in particular".to_owned(),
+        [] => "anonymous".to_owned(),
         proved => {
             let each = proved.iter().map(|proved| format!("{} {}", proved.scheme, proved.name));
             each.map(|one| one.trim_end().to_owned()).collect::<Vec<_>>().join(" and ")
@@ -83,7 +88,7 @@ fn seen(proved: &[ProvedIdentity]) -> String {
     }
 }
 
-/// The user that an id of the scheme `digest` names, without the hash of the password.
+/// Returns the user of an id of the scheme `digest`, without the password hash.
 pub(super) fn user(id: &str) -> &str {
     id.split_once(':').map_or(id, |(user, _)| user)
 }

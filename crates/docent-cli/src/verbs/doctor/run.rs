@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "PATH", default_value = "/")]
     paths: Vec<String>,
 
-    /// How long the pace of this machine's clock is compared with that of the servers; 0 for not at all
+    /// Time for which this machine's clock is compared with the servers' clock; 0 skips the check
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration)]
     clock: Duration,
 }
@@ -30,12 +30,12 @@ pub(crate) struct Arguments {
 /// Checks the servers and the client's settings, and prints a finding for each check.
 ///
 /// # Errors
-/// `Usage` for a setting that breaks its rule, before any server is asked. `Usage` for a path that breaks
-/// one, `NoPermission`, `Other` or, where no server serves, `Unreachable` with the number of failures, when
-/// there are any.
+/// `Usage` for a setting that breaks its rule, before any server is contacted. If checks fail, their number
+/// is the text of the error: `Usage` for a path that breaks a rule, `NoPermission`, `Other`, or `Unreachable`
+/// if no server serves.
 pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
     let options = app.global.client_options()?;
-    // A client checks all of its settings before it looks for a server.
+    // A client checks all its settings before it contacts a server.
     options.builder()?.build()?.close().await;
     let servers =
         ServerAddress::all_of(&options.connect).map_err(|error| Failure::usage(error.to_string()))?;
@@ -52,7 +52,7 @@ pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
     ending(&findings, is_served)
 }
 
-/// Checks what a client of all servers meets: its lease, its permissions and its clock.
+/// Checks what affects a client of all servers: its lease, its permissions and its clock.
 async fn check_client(
     app: &App,
     options: &Options,
@@ -62,19 +62,19 @@ async fn check_client(
     let client = match app.connect().await {
         Ok(client) => client,
         Err(failure) => {
-            let remedy = "mend the settings of the client: the servers open sessions";
+            let remedy = "correct the client's settings: the servers open sessions";
             return vec![Finding::failure("client", Cause::Setting, failure.to_string(), remedy)];
         }
     };
-    let asked = options.session_timeout.unwrap_or(DEFAULT_SESSION_TIMEOUT);
+    let requested = options.session_timeout.unwrap_or(DEFAULT_SESSION_TIMEOUT);
     let mut findings = lease::check(&Times {
-        asked,
-        granted: client.session_timeout().unwrap_or(asked),
-        told_tick: reports.iter().filter_map(|report| report.tick).max(),
+        requested,
+        granted: client.session_timeout().unwrap_or(requested),
+        reported_tick: reports.iter().filter_map(|report| report.tick).max(),
         bounds: reports.iter().filter_map(|report| report.bounds).collect(),
         assumed_tick: options.server_tick.unwrap_or(DEFAULT_TICK),
     });
-    let (identity, finding) = Identity::ask(&client, options).await;
+    let (identity, finding) = Identity::query(&client, options).await;
     findings.push(finding);
     for path in &arguments.paths {
         findings.push(access::check(&client, path, options, &identity).await);
@@ -107,7 +107,7 @@ fn print(app: &App, findings: &[Finding]) -> Result<(), Failure> {
     Ok(app.output.table(&table)?)
 }
 
-/// The ending that the findings call for: the gravest cause gives the exit code.
+/// Returns the outcome for the findings. The most serious cause decides the exit code.
 fn ending(findings: &[Finding], is_served: bool) -> Outcome {
     let failures: Vec<_> = findings.iter().filter(|finding| finding.is_failure()).collect();
     let has = |cause| failures.iter().any(|finding| finding.cause == cause);

@@ -8,24 +8,24 @@ use docent::transport::{ServerAddress, TcpTransport, Transport};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// Longest time limit of each question to a server.
+/// Upper limit for the time of each query to a server.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 
-/// Facts about one server, with the findings that follow from them.
+/// Facts about one server, and the findings that follow from them.
 #[derive(Debug, Default)]
 pub(super) struct ServerReport {
     pub(super) findings: Vec<Finding>,
-    /// Facts that it told by `srvr`.
+    /// Facts that the server reported by `srvr`.
     pub(super) description: Option<Description>,
-    /// The tick that it told by `conf`.
+    /// Tick that the server reported by `conf`.
     pub(super) tick: Option<Duration>,
-    /// Session timeouts that it grants, asked for where it tells no tick.
+    /// Session timeouts that the server grants, measured only if it does not report its tick.
     pub(super) bounds: Option<Bounds>,
-    /// True when it opened a session.
+    /// True if the server opened a session.
     pub(super) opened: bool,
 }
 
-/// Resolves a server's name, asks it about itself, and opens a session at it alone.
+/// Resolves a server's name, queries the server, and opens a session on this server only.
 pub(super) async fn check(server: &ServerAddress, options: &Options) -> ServerReport {
     let mut report = ServerReport::default();
     report.run(server, options).await;
@@ -41,17 +41,17 @@ impl ServerReport {
             other => return self.findings.push(diagnosis::unknown_name(server, other.err().as_ref())),
         };
         self.findings.push(diagnosis::known_name(server, &addresses));
-        if self.ask(server, &addresses, options).await {
+        if self.query(server, &addresses, options).await {
             self.open_session(server, options).await;
         }
     }
 
-    /// Asks for the server's own words. False when a session would be of no use.
-    async fn ask(&mut self, server: &ServerAddress, addresses: &[SocketAddr], options: &Options) -> bool {
+    /// Queries the server with four-letter words. Returns false if opening a session would be pointless.
+    async fn query(&mut self, server: &ServerAddress, addresses: &[SocketAddr], options: &Options) -> bool {
         let patience = patience(options);
         let (address, mut answer) = match words::exchange_any(server, addresses, b"srvr", patience).await {
             Ok((address, bytes, missed)) => {
-                self.findings.extend(missed.iter().map(|missed| diagnosis::passed_over(missed, address)));
+                self.findings.extend(missed.iter().map(|missed| diagnosis::skipped_address(missed, address)));
                 (address, Answer::of(&bytes))
             }
             Err(missed) => {
@@ -63,7 +63,7 @@ impl ServerReport {
         let is_strange = matches!(answer, Answer::Silence | Answer::Foreign(_));
         let talks_tls = is_strange && words::talks_tls(server, address, patience).await;
         if answer == Answer::Silence && !talks_tls {
-            // Servers of protocols with lines answer no sooner than at the end of one.
+            // Servers of line-based protocols answer only after the end of a line.
             let bytes = words::exchange(server, address, b"srvr\r\n\r\n", patience).await;
             answer = Answer::of(&bytes.unwrap_or_default());
         }
@@ -77,7 +77,7 @@ impl ServerReport {
     }
 
     async fn open_session(&mut self, server: &ServerAddress, options: &Options) {
-        let begun = Instant::now();
+        let start = Instant::now();
         match read_once(server, options).await {
             Ok((opened, read)) => {
                 self.opened = true;
@@ -86,25 +86,25 @@ impl ServerReport {
                     self.bounds = Bounds::of(server, options).await.ok();
                 }
             }
-            Err(error) => self.findings.push(diagnosis::no_session(&error, begun.elapsed())),
+            Err(error) => self.findings.push(diagnosis::no_session(&error, start.elapsed())),
         }
     }
 }
 
-/// Opens a session at `server` alone, and reads once. Returns the times of both.
+/// Opens a session on `server` only, and reads once. Returns the times of both.
 async fn read_once(server: &ServerAddress, options: &Options) -> Result<(Duration, Duration), Error> {
     let builder = alone(server, options).builder()?;
-    let begun = Instant::now();
+    let start = Instant::now();
     let client = builder.connect().await?;
-    let opened = begun.elapsed();
-    let begun = Instant::now();
+    let opened = start.elapsed();
+    let start = Instant::now();
     let read = client.exists("/").await;
-    let took = begun.elapsed();
+    let took = start.elapsed();
     client.close().await;
     read.map(|_| (opened, took))
 }
 
-/// The settings for a session at `server` alone, and for a short time.
+/// Returns the settings for a short session on `server` only.
 pub(super) fn alone(server: &ServerAddress, options: &Options) -> Options {
     let mut options = options.clone();
     options.connect = server.to_string();
@@ -114,7 +114,7 @@ pub(super) fn alone(server: &ServerAddress, options: &Options) -> Options {
     options
 }
 
-/// Time limit of each question to a server.
+/// Returns the time limit for each query to a server.
 fn patience(options: &Options) -> Duration {
     options.operation_timeout.unwrap_or(PATIENCE).min(PATIENCE)
 }
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_limit_that_was_given_holds_for_questions_too() {
+    fn the_operation_timeout_also_limits_queries() {
         let mut options = Options::new("zk1:2181");
         assert_eq!(patience(&options), PATIENCE);
         options.operation_timeout = Some(Duration::from_millis(100));

@@ -5,16 +5,17 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-/// Most bytes of an answer that are read: `srvr` and `conf` take some hundred.
+/// Maximum number of bytes read of an answer: `srvr` and `conf` return a few hundred.
 const LONGEST_ANSWER: u64 = 16 * 1024;
 
-/// An address that did not take a link, and why.
+/// An address that accepted no connection, and the reason.
 pub(super) type Missed = (SocketAddr, io::Error);
 
-/// Sends `bytes` over plain TCP and reads what comes, until the other side closes or `patience` is over.
+/// Sends `bytes` over plain TCP and reads the answer, until the other side closes the connection or
+/// `patience` has passed.
 ///
 /// # Errors
-/// That of connecting; `TimedOut` when that takes longer than `patience`.
+/// The error of connecting; `TimedOut` if connecting takes longer than `patience`.
 pub(super) async fn exchange(
     server: &ServerAddress,
     address: SocketAddr,
@@ -27,16 +28,16 @@ pub(super) async fn exchange(
         stream.write_all(bytes).await?;
         (&mut stream).take(LONGEST_ANSWER).read_to_end(&mut answer).await
     };
-    // A reset or a silence ends the answer, and what came before it counts.
+    // A reset or silence ends the answer; the bytes received before that still count.
     let _ = timeout(patience, talk).await;
     Ok(answer)
 }
 
-/// As [`exchange`], at the first of `addresses` that takes the link, as a client does. With it come those
-/// before it.
+/// Like [`exchange`], with the first of `addresses` that accepts a connection, as a client does. The
+/// addresses that failed before are returned too.
 ///
 /// # Errors
-/// All of them, where none does.
+/// The errors of all addresses, if none accepts a connection.
 pub(super) async fn exchange_any(
     server: &ServerAddress,
     addresses: &[SocketAddr],
@@ -53,7 +54,7 @@ pub(super) async fn exchange_any(
     Err(missed)
 }
 
-/// True when something at `address` answers a TLS hello as a TLS server does.
+/// Returns true if the server at `address` answers a TLS hello as a TLS server does.
 pub(super) async fn talks_tls(server: &ServerAddress, address: SocketAddr, patience: Duration) -> bool {
     let mut start = [0; 2];
     let talk = async {
@@ -61,12 +62,12 @@ pub(super) async fn talks_tls(server: &ServerAddress, address: SocketAddr, patie
         stream.write_all(&CLIENT_HELLO).await?;
         stream.read_exact(&mut start).await
     };
-    // The first byte is the kind of record, a handshake or an alert; the second one the major version.
+    // The first byte is the record type, a handshake or an alert; the second is the major version.
     matches!(timeout(patience, talk).await, Ok(Ok(_))) && matches!(start, [0x15 | 0x16, 0x03])
 }
 
-/// A TLS 1.2 hello with three common cipher suites. No handshake follows it: the first bytes of the reply
-/// tell what talks there.
+/// A TLS 1.2 hello with three common cipher suites. No handshake follows: the first bytes of the reply show
+/// whether the port uses TLS.
 const CLIENT_HELLO: [u8; 78] = [
     0x16, 0x03, 0x01, 0x00, 0x49, // A record of 73 bytes,
     0x01, 0x00, 0x00, 0x45, // with a client hello of 69,
@@ -87,11 +88,11 @@ mod tests {
     use tokio::net::TcpListener;
 
     #[tokio::test]
-    async fn the_first_address_that_takes_the_link_is_asked() {
+    async fn the_first_address_that_accepts_a_connection_is_queried() {
         let bind = async || TcpListener::bind("127.0.0.1:0").await.unwrap();
         let up = bind().await;
         let address = up.local_addr().unwrap();
-        // Its listener is gone at once.
+        // The listener is closed immediately.
         let down = bind().await.local_addr().unwrap();
         let serve = async {
             let (mut stream, _) = up.accept().await.unwrap();
@@ -100,15 +101,15 @@ mod tests {
         let server = ServerAddress::all_of("zk1:2181").unwrap().remove(0);
         let patience = Duration::from_secs(30);
         let both = [down, address];
-        let (asked, ()) = tokio::join!(exchange_any(&server, &both, b"", patience), serve);
-        let (at, answer, missed) = asked.unwrap();
+        let (result, ()) = tokio::join!(exchange_any(&server, &both, b"", patience), serve);
+        let (at, answer, missed) = result.unwrap();
         assert_eq!((at, &*answer, missed.len(), missed[0].0), (address, &b"imok"[..], 1, down));
         let missed = exchange_any(&server, &[down], b"", patience).await.unwrap_err();
         assert_eq!(missed[0].1.kind(), io::ErrorKind::ConnectionRefused);
     }
 
     #[test]
-    fn the_lengths_in_the_hello_are_those_of_its_parts() {
+    fn the_lengths_in_the_client_hello_match_its_parts() {
         let u16_at =
             |place: usize| usize::from(u16::from_be_bytes([CLIENT_HELLO[place], CLIENT_HELLO[place + 1]]));
         assert_eq!(u16_at(3), CLIENT_HELLO.len() - 5, "the record");

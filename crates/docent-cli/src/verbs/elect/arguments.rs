@@ -2,31 +2,31 @@ use crate::child::LossArguments;
 use clap::Args;
 use std::ffi::OsString;
 
-/// Stand for election, and run CMD while leading; without CMD print path and fence of each term.
+/// Stand for election, and run CMD while leading; without CMD, print path and fence of each term.
 ///
-/// CMD is started when a term begins, and is dead before the term's lease ends. When CMD ends the term does,
-/// and docent stands again, at the end of the line, no sooner than a second after the term began: CMD is
-/// started again with the next term. CMD that cannot be run, or is ended by SIGTERM, SIGINT or SIGQUIT that
-/// docent passed on, is the end, with its exit code. Its environment is that of `docent lock`.
-/// Processes that it leaves in its group are ended before the term is. When somebody asks the leader to
-/// leave, CMD gets SIGTERM; without CMD docent ends.
+/// CMD is started when a term begins, and is dead before the term's lease ends. When CMD ends, so does the
+/// term, and docent stands again at the end of the queue, at least one second after the term began; the next
+/// term starts CMD again. docent exits with CMD's exit code if CMD cannot be run, or is ended by SIGTERM,
+/// SIGINT or SIGQUIT that docent passed on. CMD's environment is that of `docent lock`. Processes that CMD
+/// leaves in its group are ended before the term is. If another client asks the leader to leave, CMD gets
+/// SIGTERM; without CMD, docent exits.
 ///
-/// A signal that comes while it stands ends docent with 128 + its number; without CMD one that comes while it
-/// leads resigns, and ends docent with 0.
+/// A signal while docent stands for election ends docent with 128 + its number. Without CMD, a signal while
+/// docent leads makes it resign and exit with 0.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Path of the election
     pub(super) path: String,
 
-    /// Lead for one term, and end as CMD does; with 76 if the term is lost
+    /// Lead for one term, and exit with CMD's code; with 76 if the term is lost
     #[arg(long)]
     pub(super) once: bool,
 
-    /// Id that others see [default: host and process]
+    /// Id that other candidates see [default: host and process]
     #[arg(long)]
     pub(super) id: Option<String>,
 
-    /// Do not stand: print a line for each leader, its id and fence, `-` while nobody leads
+    /// Only observe: print a line for each leader with its id and fence, or `-` if there is none
     #[arg(long, conflicts_with_all = ["once", "id", "kill_after", "on_lost", "command"])]
     pub(super) listen: bool,
 

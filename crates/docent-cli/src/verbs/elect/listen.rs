@@ -6,7 +6,7 @@ use docent::{Election, ErrorKind};
 use futures_util::StreamExt;
 use serde::Serialize;
 
-/// A change of the leader, as it is printed.
+/// A change of leader, as printed.
 #[derive(Debug, Serialize)]
 struct Line {
     leader: Option<Leader>,
@@ -22,9 +22,9 @@ pub(super) async fn listen(app: &App, election: &Election, signals: &mut Signals
         };
         match next {
             Some(Ok(leader)) => print(app, leader)?,
-            // Nothing but an operator changes that.
+            // Only an operator can change that.
             Some(Err(error)) if error.kind() == ErrorKind::NoAuth => return Err(error.into()),
-            Some(Err(error)) => app.output.remark(format!("cannot see who leads, trying on: {error}")),
+            Some(Err(error)) => app.output.remark(format!("cannot read the leader; retrying: {error}")),
             None => return Err(Failure::other("the client was closed")),
         }
     }

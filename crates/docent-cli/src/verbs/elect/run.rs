@@ -9,10 +9,10 @@ use docent::{Client, Election};
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
-/// Least time between the beginnings of two terms.
+/// Minimum time between the starts of two terms.
 const TERM_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Stands for election until a signal comes, or listens.
+/// Stands for election until a signal comes, or observes it.
 pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
     let mut signals = Signals::listen()?;
     let client = app.connect_or_signal(&mut signals, None, None).await?;
@@ -21,14 +21,14 @@ pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
             Ok(election) => listen(app, &election, &mut signals).await,
             Err(error) => Err(error.into()),
         },
-        false => stand(app, arguments, &client, &mut signals).await,
+        false => campaign(app, arguments, &client, &mut signals).await,
     };
-    // It resigns, or leaves the line.
+    // Closing the client resigns, or leaves the queue.
     close(&client).await;
     outcome
 }
 
-async fn stand(app: &App, arguments: &Arguments, client: &Client, signals: &mut Signals) -> Outcome {
+async fn campaign(app: &App, arguments: &Arguments, client: &Client, signals: &mut Signals) -> Outcome {
     let policy = arguments.loss.policy(client)?;
     let id = arguments.id.clone().unwrap_or_else(|| client.identity().to_owned());
     let election = Election::builder(client, &arguments.path).id(id).build()?;

@@ -1,21 +1,21 @@
 use crate::app::App;
 use crate::child::{ChildCommand, Finished, KillPolicy, Signals, run_held};
 use crate::exit::{Ending, Failure};
-use crate::verbs::lock::{HeldLine, asked_to_leave};
+use crate::verbs::lock::{HeldLine, revoked_message};
 use docent::election::Leadership;
 
 /// End of a term.
 #[derive(Debug)]
 pub(super) enum Term {
-    /// The command ended, or its ending does not depend on the term.
+    /// The command ended, or its end does not depend on the term.
     Done(Ending),
-    /// It was told to stop, or the command cannot be run: no other term is to come.
+    /// The command was asked to stop or cannot be run: there will be no further term.
     Stopped(Ending),
     /// The leadership was lost.
     Lost(String),
 }
 
-/// Runs the command in one term; without one it leads until a signal comes, or somebody asks it to
+/// Runs the command for one term. Without a command, leads until a signal comes or another client asks it to
 /// leave.
 pub(super) async fn lead(
     app: &App,
@@ -31,7 +31,7 @@ pub(super) async fn lead(
         return Ok(tokio::select! {
             _ = signals.next() => Term::Stopped(Ending::Done),
             () = leadership.revoked() => {
-                app.output.remark(asked_to_leave(path));
+                app.output.remark(revoked_message(path));
                 Term::Stopped(Ending::Done)
             }
             reason = leadership.lost() => Term::Lost(format!("the leadership of {path:?} was lost: {reason}")),
@@ -39,7 +39,7 @@ pub(super) async fn lead(
     };
     let finished = run_held(leadership, &command.clone().under(path, Some(fence)), policy, signals).await?;
     if finished.revoked {
-        app.output.remark(asked_to_leave(path));
+        app.output.remark(revoked_message(path));
     }
     Ok(end(path, policy, &finished))
 }

@@ -1,13 +1,13 @@
 use crate::exit::Failure;
 use docent::inspect::Refusal;
 
-/// Checks that the very node that was asked about may be read.
+/// Checks that the requested node itself may be read.
 ///
 /// # Errors
-/// `NoPermission` when it is among those that were refused.
+/// `NoPermission` if the node is among the refused ones.
 pub(crate) fn readable(path: &str, refused: &[Refusal]) -> Result<(), Failure> {
     match refused.iter().any(|refusal| refusal.path == path) {
-        true => Err(Failure::no_permission(format!("{path} may not be read: permission denied"))),
+        true => Err(Failure::no_permission(format!("cannot read {path}: permission denied"))),
         false => Ok(()),
     }
 }

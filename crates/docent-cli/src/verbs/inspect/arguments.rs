@@ -3,20 +3,20 @@ use clap::Args;
 use docent::inspect::Kind;
 use std::time::Duration;
 
-/// Tell which recipe a path is and how it stands, whoever wrote it: Docent, Curator or kazoo.
+/// Show which recipe a path is and its state, whether Docent, Curator or kazoo wrote it.
 ///
-/// Ages are counted by the servers' clock. To read it, the command sets an ephemeral node of its own in a
-/// folder called _docent.
+/// Ages are measured by the servers' clock. To read that clock, the command sets its own ephemeral node in a
+/// folder named _docent.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Path of a lock, election, queue, service, configuration or another recipe
     pub(super) path: String,
 
-    /// Go on, and print it again after each change
+    /// Keep running, and print the state again after each change
     #[arg(short, long)]
     pub(super) watch: bool,
 
-    /// Write nothing: ages are then at least what is shown
+    /// Write nothing: ages are then lower bounds
     #[arg(long)]
     pub(super) read_only: bool,
 }
@@ -24,32 +24,32 @@ pub(crate) struct Arguments {
 /// List the recipes below a path.
 #[derive(Debug, Args)]
 pub(crate) struct ListArguments {
-    /// Kind to list: locks, elections, services, queues or configs; then the path to begin at
+    /// Kind to list: locks, elections, services, queues or configs; then the path to start at
     #[arg(value_name = "KIND] [ROOT", num_args = 0..=2)]
     words: Vec<String>,
 
-    /// Go on, and list them again after each change
+    /// Keep running, and list again after each change
     #[arg(short, long)]
     pub(super) watch: bool,
 
-    /// Time from one look to the next with --watch, where there are more nodes than are watched
+    /// Poll interval with --watch, used if there are more nodes than can be watched
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
     pub(super) every: Duration,
 
-    /// Most nodes to read
+    /// Maximum number of nodes to read
     #[arg(long, value_name = "NUMBER", default_value_t = 10_000)]
     pub(super) nodes: usize,
 
-    /// Most levels to go down
+    /// Maximum depth to descend
     #[arg(long, value_name = "NUMBER", default_value_t = 16)]
     pub(super) depth: usize,
 
-    /// Write nothing: ages are then at least what is shown
+    /// Write nothing: ages are then lower bounds
     #[arg(long)]
     pub(super) read_only: bool,
 }
 
-/// Recipes of one word of `ls`.
+/// Recipes for each kind of `ls`.
 const KINDS: [(&str, &[Kind]); 5] = [
     ("locks", &[Kind::Mutex, Kind::ReadWriteLock, Kind::Semaphore, Kind::TimedLease]),
     ("elections", &[Kind::Election]),
@@ -59,7 +59,7 @@ const KINDS: [(&str, &[Kind]); 5] = [
 ];
 
 impl ListArguments {
-    /// The path to begin at, and the kinds to list; `None` for all.
+    /// Returns the path to start at and the kinds to list, `None` for all.
     ///
     /// # Errors
     /// The rule that the words break.
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn kind_and_root_may_both_be_left_out() {
+    fn kind_and_root_are_both_optional() {
         assert_eq!(selection(&[]), Ok(("/".into(), None)));
         assert_eq!(selection(&["/shop"]), Ok(("/shop".into(), None)));
         assert_eq!(selection(&["queues"]), Ok(("/".into(), Some(1))));

@@ -3,7 +3,7 @@ use crate::output::utc;
 use docent::inspect::{Recipe, Since};
 use std::time::SystemTime;
 
-/// Facts about a recipe as a whole, each with its name.
+/// Returns the named facts about a recipe as a whole.
 pub(super) fn facts(recipe: &Recipe) -> Vec<(&'static str, String)> {
     match recipe {
         Recipe::Semaphore(semaphore) => optional("limit", semaphore.limit).into_iter().collect(),
@@ -31,11 +31,11 @@ pub(super) fn facts(recipe: &Recipe) -> Vec<(&'static str, String)> {
         }
         Recipe::DoubleBarrier(barrier) => vec![("ready", yes_or_no(barrier.is_ready))],
         Recipe::TimedLease(lease) => {
-            let over = lease.is_over.map(yes_or_no);
+            let expired = lease.is_over.map(yes_or_no);
             let facts = [
                 optional("holder", lease.holder.as_ref()),
                 optional("until", lease.end.map(utc)),
-                optional("over", over),
+                optional("over", expired),
             ];
             facts.into_iter().flatten().collect()
         }
@@ -56,7 +56,7 @@ fn value(version: i32, size: usize, modified: Since) -> impl Iterator<Item = (&'
     facts.into_iter().chain(optional("changed", changed(modified)))
 }
 
-/// The time of a change; `None` for nodes that the servers made without one, as the root.
+/// Returns the time of a change, or `None` for nodes that the servers created without one, such as the root.
 fn changed(since: Since) -> Option<String> {
     let is_known = since.at != SystemTime::UNIX_EPOCH;
     is_known.then(|| format!("{}, {} ago", utc(since.at), age(Some(since))))

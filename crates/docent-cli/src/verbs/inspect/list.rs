@@ -1,6 +1,6 @@
 use super::access::readable;
 use super::arguments::ListArguments;
-use super::path::tell_gaps;
+use super::path::report_gaps;
 use super::short::short;
 use super::summary::summary;
 use crate::app::App;
@@ -10,7 +10,7 @@ use docent::inspect::{Inspector, Kind, Limits, Recipe, Report, Survey};
 use futures_util::StreamExt;
 use std::collections::BTreeMap;
 
-/// Lists the recipes below a path, and lists them again after changes where that was asked for.
+/// Lists the recipes below a path, and lists them again after changes if requested.
 pub(crate) async fn run(app: &App, arguments: &ListArguments) -> Outcome {
     let (root, kinds) = arguments.selection().map_err(Failure::usage)?;
     app.with_signals(async |client, signals| {
@@ -29,7 +29,7 @@ pub(crate) async fn run(app: &App, arguments: &ListArguments) -> Outcome {
         while let Some(live) = signals.or(surveys.next()).await? {
             let live = live?;
             if live.is_stale {
-                app.output.remark("the servers are away: it may have changed since");
+                app.output.remark("cannot reach any server: the list may be out of date");
             } else {
                 listing.show(live.survey)?;
             }
@@ -39,10 +39,10 @@ pub(crate) async fn run(app: &App, arguments: &ListArguments) -> Outcome {
     .await
 }
 
-/// Recipes of some kinds, listed when they have changed.
+/// Recipes of the selected kinds, printed when they have changed.
 struct Listing<'a> {
     app: &'a App,
-    /// The kinds to list; `None` for all.
+    /// Kinds to list, `None` for all.
     kinds: Option<&'static [Kind]>,
     listed: Option<BTreeMap<String, Recipe>>,
 }
@@ -55,7 +55,7 @@ impl Listing<'_> {
             found.iter().map(|report| (report.path.clone(), report.recipe.clone())).collect();
         if self.listed.as_ref() != Some(&now) {
             self.print(&found, &now)?;
-            tell_gaps(self.app, &survey.refused, survey.left_out);
+            report_gaps(self.app, &survey.refused, survey.left_out);
             self.listed = Some(now);
         }
         Ok(())
@@ -73,14 +73,14 @@ impl Listing<'_> {
         Ok(output.table(&table)?)
     }
 
-    /// Prints a line for each recipe that is not as it was listed, and for each one that is no more.
+    /// Prints a line for each recipe that changed since the last listing, and for each that was deleted.
     fn print_changes(&self, found: &[Report], now: &BTreeMap<String, Recipe>) -> Result<(), Failure> {
         let output = &self.app.output;
         let before = |path: &str| self.listed.as_ref().and_then(|listed| listed.get(path));
         for report in found.iter().filter(|report| before(&report.path) != Some(&report.recipe)) {
             output.json(report)?;
         }
-        let gone = self.listed.iter().flat_map(BTreeMap::keys).filter(|path| !now.contains_key(*path));
-        gone.map(|path| Deleted::new(path)).try_for_each(|deleted| Ok(output.json(&deleted)?))
+        let deleted = self.listed.iter().flat_map(BTreeMap::keys).filter(|path| !now.contains_key(*path));
+        deleted.map(|path| Deleted::new(path)).try_for_each(|deleted| Ok(output.json(&deleted)?))
     }
 }

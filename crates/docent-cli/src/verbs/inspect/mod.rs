@@ -1,4 +1,4 @@
-//! `docent inspect` and `docent ls`: what paths are, and how they stand.
+//! `docent inspect` and `docent ls`: show which recipe a path is, and its state.
 
 mod access;
 mod arguments;
@@ -14,5 +14,5 @@ mod time;
 pub(crate) use access::readable;
 pub(crate) use arguments::{Arguments, ListArguments};
 pub(crate) use list::run as list;
-pub(crate) use owner::{introduced, introduced_claim};
+pub(crate) use owner::{describe_claim, describe_contender};
 pub(crate) use path::run;

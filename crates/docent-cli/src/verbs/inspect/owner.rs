@@ -1,8 +1,8 @@
 use super::time::age;
 use docent::inspect::{Claim, Contender, NodeText, Since};
 
-/// Text about the owner of a node: host and process where it tells them, else its data as it is, else the
-/// session.
+/// Describes the owner of a contender: host and process if its node has them, otherwise the node's data,
+/// otherwise the session.
 pub(super) fn identity(contender: &Contender) -> String {
     match &contender.client {
         Some(client) => client.to_string(),
@@ -10,27 +10,28 @@ pub(super) fn identity(contender: &Contender) -> String {
     }
 }
 
-/// Text about an owner by the data of its node or, where that says nothing, by its session.
+/// Describes an owner by the data of its node, or by its session if there is no data.
 pub(super) fn owner(data: Option<&NodeText>, session: Option<i64>) -> String {
     match (data.filter(|data| !data.bytes().is_empty()), session) {
         (Some(data), _) => data.to_string(),
         (None, Some(session)) => format!("session {session:#x}"),
-        (None, None) => "somebody unknown".to_owned(),
+        (None, None) => "an unknown owner".to_owned(),
     }
 }
 
-/// Text about a contender in a line: its owner, for how long it has been there, and whether it was asked to
-/// leave. How long it holds is not known before its first heartbeat, and how long it waited not after.
-pub(crate) fn introduced(contender: &Contender) -> String {
-    let asked = if contender.is_revoked { ", asked to leave" } else { "" };
-    format!("{}{}{asked}", identity(contender), there(contender.since))
+/// Describes a contender in a queue: its owner, how long its node has existed, and whether it was asked to
+/// leave. How long it has held is unknown before its first heartbeat, and how long it waited is unknown after
+/// that.
+pub(crate) fn describe_contender(contender: &Contender) -> String {
+    let revoked = if contender.is_revoked { ", asked to leave" } else { "" };
+    format!("{}{}{revoked}", identity(contender), present_for(contender.since))
 }
 
-/// Text about the claim of an item: its owner, and for how long it has been there.
-pub(crate) fn introduced_claim(claim: &Claim) -> String {
-    format!("{}{}", owner(claim.identity.as_ref(), claim.session), there(claim.since))
+/// Describes the claim of an item: its owner, and how long the claim has existed.
+pub(crate) fn describe_claim(claim: &Claim) -> String {
+    format!("{}{}", owner(claim.identity.as_ref(), claim.session), present_for(claim.since))
 }
 
-fn there(since: Option<Since>) -> String {
-    since.map(|since| format!(", there for {}", age(Some(since)))).unwrap_or_default()
+fn present_for(since: Option<Since>) -> String {
+    since.map(|since| format!(", present for {}", age(Some(since)))).unwrap_or_default()
 }

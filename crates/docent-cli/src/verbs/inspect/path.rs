@@ -9,7 +9,7 @@ use crate::output::Table;
 use docent::inspect::{Inspector, LeftOut, Refusal, Report};
 use futures_util::StreamExt;
 
-/// Reports about one path, and follows it where that was asked for.
+/// Reports on one path, and follows it if requested.
 pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
     app.with_signals(async |client, signals| {
         let builder = Inspector::builder(client);
@@ -29,7 +29,7 @@ pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
                 continue;
             }
             if live.is_stale {
-                app.output.remark("the servers are away: it may have changed since");
+                app.output.remark("cannot reach any server: the report may be out of date");
             }
             print(app, &live.report)?;
         }
@@ -38,16 +38,17 @@ pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
     .await
 }
 
-/// Prints a report: as JSON, or as facts and a table of all who take part.
+/// Prints a report as JSON, or as facts and a table of all participants.
 fn print(app: &App, report: &Report) -> Result<(), Failure> {
     if app.output.is_json() {
         return Ok(app.output.json(report)?);
     }
-    let others: Vec<_> = report.may_be.iter().map(ToString::to_string).collect();
-    let others = if others.is_empty() { String::new() } else { format!(", or {}", others.join(" or ")) };
+    let alternatives: Vec<_> = report.may_be.iter().map(ToString::to_string).collect();
+    let alternatives =
+        if alternatives.is_empty() { String::new() } else { format!(", or {}", alternatives.join(" or ")) };
     let writers: Vec<_> = report.writers.iter().map(ToString::to_string).collect();
     let writers = if writers.is_empty() { String::new() } else { format!(", by {}", writers.join(" and ")) };
-    app.output.line(format!("{}: {}{others}{writers}", report.path, report.kind()))?;
+    app.output.line(format!("{}: {}{alternatives}{writers}", report.path, report.kind()))?;
     for (name, value) in facts(&report.recipe) {
         app.output.line(format!("  {name}: {}", short(&value)))?;
     }
@@ -57,19 +58,19 @@ fn print(app: &App, report: &Report) -> Result<(), Failure> {
         rows.iter().for_each(|row| table.row(row.each_ref().map(|cell| short(cell))));
         app.output.table(&table)?;
     }
-    tell_gaps(app, &report.refused, report.left_out);
+    report_gaps(app, &report.refused, report.left_out);
     Ok(())
 }
 
-/// Tells what could not be read or was left out.
-pub(super) fn tell_gaps(app: &App, refused: &[Refusal], left_out: LeftOut) {
+/// Reports what could not be read and what the limits omitted.
+pub(super) fn report_gaps(app: &App, refused: &[Refusal], left_out: LeftOut) {
     for refusal in refused {
         app.output.remark(format!("permission denied at {}", refusal.path));
     }
     if !left_out.is_empty() {
         let LeftOut { nodes, deep, data, .. } = left_out;
         app.output.remark(format!(
-            "left out by the limits: {nodes} nodes, the children of {deep} folders, the data of {data} nodes"
+            "omitted because of limits: {nodes} nodes, the children of {deep} folders, the data of {data} nodes"
         ));
     }
 }

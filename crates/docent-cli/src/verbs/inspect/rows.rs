@@ -3,24 +3,24 @@ use super::short::shortened;
 use super::time::age;
 use docent::inspect::{Claim, Contender, DeadLetter, Instance, InstanceState, Member, NodeText, Recipe};
 
-/// Most characters of a payload that are shown.
+/// Maximum number of characters shown of a payload.
 const PAYLOAD: usize = 80;
 
 /// Cells of a row: state, name, owner, age, session, remarks.
 pub(super) type Row = [String; 6];
 
-/// Rows about everybody and everything that takes part in a recipe.
+/// Returns a row for each participant and item of a recipe.
 pub(super) fn rows(recipe: &Recipe) -> Vec<Row> {
     match recipe {
         Recipe::Mutex(line) | Recipe::ReadWriteLock(line) => contenders(line.contenders.iter()),
         Recipe::Semaphore(semaphore) => contenders(semaphore.permits.iter().chain(&semaphore.waiters)),
         Recipe::Election(election) => {
             let leader = election.leader.iter().map(|leader| contender("leads", leader));
-            let others = election
+            let candidates = election
                 .candidates
                 .iter()
                 .filter(|one| Some(&one.name) != election.leader.as_ref().map(|leader| &leader.name));
-            leader.chain(others.map(|one| contender("stands", one))).collect()
+            leader.chain(candidates.map(|one| contender("stands", one))).collect()
         }
         Recipe::Queue(queue) => {
             let claims = queue.claims.iter().map(claim);
@@ -50,7 +50,7 @@ fn contenders<'a>(all: impl Iterator<Item = &'a Contender>) -> Vec<Row> {
 fn contender(state: &str, one: &Contender) -> Row {
     let waits_for = one.waits_for.as_ref().map(|name| format!("waits for {name}"));
     let fence = one.fence.map(|fence| format!("fence {fence}"));
-    // Its first heartbeat comes after it began, so the age of the node is told beside it.
+    // The first heartbeat comes after the hold began, so the age of the node is shown as well.
     let held = one.held.map(|held| format!("known to hold for {}", age(Some(held))));
     let revoked = one.is_revoked.then(|| "asked to leave (its identity was overwritten)".to_owned());
     let remarks: Vec<_> = [waits_for, fence, held, revoked].into_iter().flatten().collect();
@@ -65,7 +65,7 @@ fn claim(claim: &Claim) -> Row {
 
 fn dead_letter(letter: &DeadLetter) -> Row {
     let why = match (letter.reason.as_deref(), letter.detail.as_deref().unwrap_or_default()) {
-        (None, _) => text_of("it cannot be read"),
+        (None, _) => text_of("cannot be read"),
         (Some(reason), "") => text_of(reason),
         (Some(reason), detail) => format!("{reason}: {detail}"),
     };

@@ -1,12 +1,13 @@
-/// Most characters of a cell or line. What others wrote may be as long as a node, and a table pads all rows.
-const MOST: usize = 200;
+/// Maximum number of characters in a cell or line. Text written by other programs may be as long as a node,
+/// and a table pads all rows.
+const MAX_LENGTH: usize = 200;
 
-/// Text of a cell or line, which ends with dots where it goes on.
+/// Shortens the text of a cell or line, with dots if text was cut.
 pub(super) fn short(text: &str) -> String {
-    shortened(text, MOST)
+    shortened(text, MAX_LENGTH)
 }
 
-/// The first `most` characters of a text, and dots where it goes on.
+/// Returns the first `most` characters of a text, followed by dots if text was cut.
 pub(super) fn shortened(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}...", &text[..end]),

@@ -1,9 +1,9 @@
 use super::facts::facts;
-use super::owner::introduced;
+use super::owner::describe_contender;
 use super::rows::rows;
 use docent::inspect::{Contender, Recipe};
 
-/// State of a recipe in a line.
+/// Returns the state of a recipe in one line.
 pub(super) fn summary(recipe: &Recipe) -> String {
     match recipe {
         Recipe::Mutex(line) | Recipe::ReadWriteLock(line) => {
@@ -15,7 +15,7 @@ pub(super) fn summary(recipe: &Recipe) -> String {
             format!("{}{limit} permits out, {} waiting", semaphore.permits.len(), semaphore.waiters.len())
         }
         Recipe::Election(election) => match &election.leader {
-            Some(leader) => format!("led by {}", introduced(leader)),
+            Some(leader) => format!("led by {}", describe_contender(leader)),
             None => format!("no leader, {} candidates", election.candidates.len()),
         },
         Recipe::Service(_) | Recipe::Membership(_) | Recipe::Registry(_) | Recipe::Partition(_) => {
@@ -31,12 +31,12 @@ pub(super) fn summary(recipe: &Recipe) -> String {
 fn lock(holders: &[&Contender], waiting: usize) -> String {
     match holders {
         [] => "free".to_owned(),
-        [holder] => format!("held by {}, {waiting} waiting", introduced(holder)),
+        [holder] => format!("held by {}, {waiting} waiting", describe_contender(holder)),
         many => format!("{} holders, {waiting} waiting", many.len()),
     }
 }
 
-/// How many of each state there are.
+/// Returns the number of rows in each state.
 fn counted(recipe: &Recipe) -> String {
     let rows = rows(recipe);
     let mut states: Vec<&str> = rows.iter().map(|row| &*row[0]).collect();

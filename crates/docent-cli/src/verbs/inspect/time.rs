@@ -1,7 +1,8 @@
 use docent::inspect::Since;
 use std::time::Duration;
 
-/// An age in one unit, or two where the first is small, as `3m 20s` or `at least 3m 20s`; empty for none.
+/// Formats an age in one unit, or in two if the first is small, such as `3m 20s` or `at least 3m 20s`.
+/// Returns an empty text for `None`.
 pub(super) fn age(since: Option<Since>) -> String {
     let text = |since: Since| {
         let bound = if since.is_at_least { "at least " } else { "" };

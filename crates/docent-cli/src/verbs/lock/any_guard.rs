@@ -3,7 +3,7 @@ use docent::guard::{Guard, Held};
 use docent::locks::{MutexGuard, Permit, ReadGuard, WriteGuard};
 use std::ops::Deref;
 
-/// Guard of a lock of any kind.
+/// Guard of any kind of lock.
 #[derive(Debug)]
 pub(super) enum AnyGuard {
     Mutex(MutexGuard),

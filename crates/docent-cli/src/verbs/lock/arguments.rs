@@ -4,17 +4,17 @@ use clap::Args;
 use std::ffi::OsString;
 use std::time::Duration;
 
-/// Hold a lock while CMD runs; without CMD until a signal.
+/// Hold a lock while CMD runs; without CMD, hold it until a signal comes.
 ///
-/// CMD is run without a shell, in a process group of its own; signals are passed on to it. It finds in its
-/// environment DOCENT_PATH, the path of the lock; DOCENT_FENCE, a number that rises from holder to holder,
-/// where the lock is exclusive; and on Linux DOCENT_LOST_FD, a descriptor from which reading ends when the
-/// lock is being lost. When docent is killed, CMD and all in its process group are, too; so they are when
-/// docent stands still until the lock is about to be lost. Processes that CMD leaves in its group when it
-/// ends get SIGTERM, and SIGKILL after --kill-after, before the lock is released.
+/// CMD runs without a shell, in its own process group; signals are passed on to it. Its environment has
+/// DOCENT_PATH, the path of the lock; DOCENT_FENCE, if the lock is exclusive, a number that rises from holder
+/// to holder; and on Linux DOCENT_LOST_FD, a descriptor that reads end of file when the lock is being lost.
+/// CMD and its process group are killed if docent is killed, or if docent is stalled until the lock is about
+/// to be lost. Processes that CMD leaves in its group when it ends get SIGTERM, and SIGKILL after
+/// --kill-after, before the lock is released.
 ///
-/// Without CMD the path and the fence are printed once the lock is held, `-` where it has none, and a signal
-/// releases it: the exit code is 0 then. A signal that comes while it waits ends docent with 128 + its
+/// Without CMD, docent prints the path and the fence once the lock is held, `-` if there is no fence. A
+/// signal then releases the lock, with exit code 0. A signal while docent waits ends docent with 128 + its
 /// number.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -24,19 +24,20 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) kind: Kind,
 
-    /// Do not wait: fail with 75 when it is not free, and with 69 when no server answers within 5s
+    /// Do not wait: fail with 75 if the lock is not free, and with 69 if no server answers within 5s
     #[arg(short, long, conflicts_with = "wait")]
     pub(super) nonblock: bool,
 
-    /// Longest time to wait, as in 30s; then fail with 75. It bounds connecting too, but for the first 5s
+    /// Maximum time to wait, such as 30s, then fail with 75; also limits connecting, which always has at
+    /// least 5s
     #[arg(short, long, value_name = "TIME", value_parser = duration)]
     pub(super) wait: Option<Duration>,
 
-    /// Exit code in place of 75 when it was not acquired, with 0 it is told on a terminal only
+    /// Exit code instead of 75 if the lock was not acquired; 0 also hides the message, except on a terminal
     #[arg(short = 'E', long, value_name = "CODE")]
     pub(super) conflict_exit_code: Option<u8>,
 
-    /// Label that others see beside host and process, such as the name of the job
+    /// Label shown to others beside host and process, such as the name of the job
     #[arg(long)]
     pub(super) label: Option<String>,
 
@@ -48,19 +49,20 @@ pub(crate) struct Arguments {
     pub(super) command: Vec<OsString>,
 }
 
-/// Kind of lock. Everybody at a path uses the same: a mutex, or both sides of a read/write lock, or permits.
+/// Kind of lock. All clients of a path must use the same kind: a mutex, both sides of a read/write lock, or
+/// permits.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub(super) struct Kind {
-    /// The read side of a read/write lock, in place of a mutex
+    /// The read side of a read/write lock, instead of a mutex
     #[arg(short, long)]
     pub(super) shared: bool,
 
-    /// The write side of a read/write lock, in place of a mutex
+    /// The write side of a read/write lock, instead of a mutex
     #[arg(short = 'x', long)]
     pub(super) exclusive: bool,
 
-    /// N of LIMIT permits of a semaphore, in place of a mutex; everybody gives the same LIMIT
+    /// N of LIMIT permits of a semaphore, instead of a mutex; all clients must give the same LIMIT
     #[arg(long, value_name = "N/LIMIT", value_parser = permits)]
     pub(super) permits: Option<Permits>,
 }
@@ -74,7 +76,7 @@ pub(super) struct Permits {
 
 fn permits(text: &str) -> Result<Permits, String> {
     let rule =
-        || "must be two numbers as in 1/4: N permits of LIMIT, N at least 1 and at most LIMIT".to_owned();
+        || "must be two numbers such as 1/4: N permits of LIMIT, N at least 1 and at most LIMIT".to_owned();
     let (wanted, limit) = text.split_once('/').ok_or_else(rule)?;
     let number = |text: &str| text.parse::<u32>().map_err(|_| rule());
     let permits = Permits { wanted: number(wanted)?, limit: number(limit)? };

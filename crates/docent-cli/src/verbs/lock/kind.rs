@@ -15,7 +15,7 @@ pub(super) enum Lock {
     Permits(Box<Semaphore>, u32),
 }
 
-/// Least time that servers have to answer, also where a lock is not waited for.
+/// Minimum time for servers to answer, even if the lock is not waited for.
 const CONNECT: Duration = Duration::from_secs(5);
 
 /// Shortest wait that leaves time for a round trip.
@@ -38,8 +38,8 @@ impl Arguments {
         }
     }
 
-    /// Longest time to connect where `--timeout` does not say: a lock that is not waited for long does not
-    /// wait long for servers either.
+    /// Returns the maximum time to connect if `--timeout` is not given: a short wait for the lock also means
+    /// a short wait for servers.
     pub(super) fn connect_limit(&self) -> Option<Duration> {
         match self.patience() {
             Patience::None => Some(CONNECT),
@@ -50,7 +50,7 @@ impl Arguments {
 }
 
 impl Lock {
-    /// The lock that was asked for.
+    /// Creates the requested lock.
     pub(super) fn new(client: &Client, arguments: &Arguments) -> Result<Self, Error> {
         let path = &arguments.path;
         let kind = &arguments.kind;
@@ -64,10 +64,10 @@ impl Lock {
         })
     }
 
-    /// Acquires it. One that is free is acquired however short the wait is.
+    /// Acquires the lock. A free lock is acquired even if the wait is very short.
     ///
     /// # Cancel safety
-    /// This method is cancel safe, but you lose your place in the line.
+    /// This method is cancel safe, but cancelling it loses your place in the queue.
     pub(super) async fn acquire(&self, patience: Patience) -> Result<AnyGuard, AcquireError> {
         match patience {
             Patience::None => self.try_acquire().await,
@@ -105,7 +105,7 @@ impl Lock {
         }
     }
 
-    /// Holders and waiters, in the order of the line.
+    /// Returns holders and waiters, in queue order.
     pub(super) async fn participants(&self) -> Result<Vec<Participant>, Error> {
         match self {
             Self::Mutex(lock) => lock.participants().await,

@@ -3,7 +3,7 @@ use docent::Fence;
 use serde::Serialize;
 use std::io;
 
-/// Lock or leadership that is held, as it is printed: path and fence.
+/// A held lock or leadership, as printed: path and fence.
 #[derive(Debug, Serialize)]
 pub(crate) struct HeldLine<'a> {
     /// Path of the lock.
@@ -12,13 +12,13 @@ pub(crate) struct HeldLine<'a> {
     pub(crate) fence: Option<Fence>,
 }
 
-/// Text for a holder that somebody asked to leave.
-pub(crate) fn asked_to_leave(path: &str) -> String {
+/// Returns the message for a holder that was asked to leave.
+pub(crate) fn revoked_message(path: &str) -> String {
     format!("the holder of {path:?} was asked to leave")
 }
 
 impl HeldLine<'_> {
-    /// Prints it as one line, with `-` in place of a fence that there is none of.
+    /// Prints one line, with `-` if there is no fence.
     pub(crate) fn print(&self, output: &Output) -> io::Result<()> {
         if output.is_json() {
             return output.json(self);

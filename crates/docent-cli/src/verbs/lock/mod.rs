@@ -8,5 +8,5 @@ mod progress;
 mod run;
 
 pub(crate) use arguments::Arguments;
-pub(crate) use line::{HeldLine, asked_to_leave};
+pub(crate) use line::{HeldLine, revoked_message};
 pub(crate) use run::run;

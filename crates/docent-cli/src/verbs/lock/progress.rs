@@ -1,4 +1,4 @@
-//! Progress of a wait, on a terminal: the holder, since when, and our place in the line.
+//! Progress of a wait on a terminal: the holder, since when, and docent's place in the queue.
 
 use super::kind::Lock;
 use crate::output::Output;
@@ -7,35 +7,35 @@ use std::convert::Infallible;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Time until the first look: a lock that is free is acquired before that.
-const FIRST: Duration = Duration::from_millis(500);
+/// Delay before the first check: a free lock is acquired before that.
+const FIRST_DELAY: Duration = Duration::from_millis(500);
 
-/// Time between two looks.
-const BETWEEN: Duration = Duration::from_secs(2);
+/// Interval between checks.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Tells whenever holder or place change, for as long as it is polled.
-pub(super) async fn tell(output: &Output, lock: &Lock, path: &str, own_session: Option<i64>) -> Infallible {
-    let mut told = None;
-    sleep(FIRST).await;
+/// Reports changes of the holder or the place, as long as the future is polled.
+pub(super) async fn report(output: &Output, lock: &Lock, path: &str, own_session: Option<i64>) -> Infallible {
+    let mut reported = None;
+    sleep(FIRST_DELAY).await;
     loop {
         if output.shows_progress()
             && let Ok(line) = lock.participants().await
             && let seen = key(&line, own_session)
-            && told.as_ref() != Some(&seen)
+            && reported.as_ref() != Some(&seen)
         {
             output.progress(text(path, &line, own_session));
-            told = Some(seen);
+            reported = Some(seen);
         }
-        sleep(BETWEEN).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 
-/// The part of a line that is news when it changes.
+/// Returns the part of a queue whose changes are reported.
 fn key(line: &[Participant], own_session: Option<i64>) -> (Option<String>, Option<usize>) {
     (line.iter().find(|one| one.holds).map(|one| one.name.clone()), ahead(line, own_session))
 }
 
-/// Number of those ahead of us; `None` while we are not in the line.
+/// Returns the number of contenders ahead of docent, or `None` while docent is not in the queue.
 fn ahead(line: &[Participant], own_session: Option<i64>) -> Option<usize> {
     line.iter().position(|one| Some(one.session_id) == own_session)
 }
@@ -49,7 +49,7 @@ fn text(path: &str, line: &[Participant], own_session: Option<i64>) -> String {
     let place = ahead(line, own_session).map(|ahead| format!(", {ahead} ahead"));
     format!(
         "waiting for {path}: {}{}",
-        holder.unwrap_or_else(|| "nobody holds it".into()),
+        holder.unwrap_or_else(|| "no current holder".into()),
         place.unwrap_or_default()
     )
 }

@@ -1,7 +1,7 @@
 use super::Arguments;
 use super::any_guard::AnyGuard;
 use super::kind::Lock;
-use super::line::{HeldLine, asked_to_leave};
+use super::line::{HeldLine, revoked_message};
 use super::progress;
 use crate::app::App;
 use crate::child::{ChildCommand, Finished, KillPolicy, Signals, run_held};
@@ -9,13 +9,13 @@ use crate::connect::close;
 use crate::exit::{Ending, Failure, Outcome};
 use docent::Client;
 
-/// Acquires the lock, runs the command, and releases.
+/// Acquires the lock, runs the command, and releases the lock.
 pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
     let mut signals = Signals::listen()?;
     let label = arguments.label.as_deref();
     let client = app.connect_or_signal(&mut signals, label, arguments.connect_limit()).await?;
     let outcome = locked(app, arguments, &client, &mut signals).await;
-    // The lock's node is deleted and the session ended, also where a wait was left.
+    // This deletes the lock's node and ends the session, even if the wait was cancelled.
     close(&client).await;
     outcome
 }
@@ -24,7 +24,7 @@ async fn locked(app: &App, arguments: &Arguments, client: &Client, signals: &mut
     let policy = arguments.loss.policy(client)?;
     let lock = Lock::new(client, arguments)?;
     let held = acquire(app, arguments, client, &lock, signals).await?;
-    // A signal that came with the lock ends the wait as well.
+    // A signal that came together with the lock also ends the wait.
     signals.check()?;
     match ChildCommand::new(&arguments.command) {
         Some(command) => run_command(app, &arguments.path, held, &command, policy, signals).await,
@@ -42,7 +42,7 @@ async fn acquire(
     let waiting = async {
         tokio::select! {
             acquired = lock.acquire(arguments.patience()) => acquired,
-            never = progress::tell(&app.output, lock, &arguments.path, client.session_id()) => match never {},
+            never = progress::report(&app.output, lock, &arguments.path, client.session_id()) => match never {},
         }
     };
     let acquired = signals.or(waiting).await?;
@@ -61,7 +61,7 @@ async fn run_command(
     let Finished { guard, status, lost, revoked, .. } = run_held(held, &command, policy, signals).await?;
     drop(guard);
     if revoked {
-        app.output.remark(asked_to_leave(path));
+        app.output.remark(revoked_message(path));
     }
     match lost {
         Some(reason) if policy.ends_command() => {
@@ -71,13 +71,13 @@ async fn run_command(
     }
 }
 
-/// Holds the lock until a signal comes, or somebody asks for it.
+/// Holds the lock until a signal comes or another client asks the holder to leave.
 async fn hold(app: &App, path: &str, held: AnyGuard, signals: &mut Signals) -> Outcome {
     HeldLine { path, fence: held.fence() }.print(&app.output)?;
     tokio::select! {
         _ = signals.next() => Ok(Ending::Done),
         () = held.revoked() => {
-            app.output.remark(asked_to_leave(path));
+            app.output.remark(revoked_message(path));
             Ok(Ending::Done)
         }
         reason = held.lost() => Err(Failure::lost(format!("{path:?} was lost: {reason}"))),

@@ -12,22 +12,22 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Action {
-    /// Put items: those given, or each line of standard input
+    /// Put items: the given ones, or each line of standard input
     ///
-    /// Items keep their order. Those that are there together are put in one step. When one fails, those
-    /// before it are in the queue and none after it, and the message has their numbers.
+    /// Items keep their order. Items that are available together are put in one step. If an item fails, the
+    /// items before it are in the queue and none after it, and the message has their numbers.
     Put(Put),
     /// Take an item: print and acknowledge it, or run a command for it
     ///
-    /// CMD gets the item on standard input. When it ends with 0 the item is acknowledged, else it goes back
-    /// and is handed out again, and after 16 times to the dead letters; with --follow after a delay that
-    /// doubles each time, and no command is started within a second of one that failed. CMD finds
-    /// DOCENT_PATH, DOCENT_FENCE, DOCENT_ITEM (a name that no other item has) and DOCENT_DELIVERIES in its
-    /// environment.
+    /// CMD gets the item on standard input. If CMD exits with 0, the item is acknowledged. Otherwise the item
+    /// returns to the queue and is delivered again; after 16 deliveries it becomes a dead letter. With
+    /// --follow, redelivery waits for a delay that doubles each time, and no command starts within a second
+    /// of the start of one that failed. CMD's environment has DOCENT_PATH, DOCENT_FENCE, DOCENT_ITEM (a name
+    /// that no other item has) and DOCENT_DELIVERIES.
     Take(Take),
-    /// Print the item that would be handed out next, which stays
+    /// Print the item that would be delivered next, without taking it
     Peek(Path),
-    /// Print the number of items, items in work included
+    /// Print the number of items, including items in work
     Len(Path),
     /// List the dead letters, the oldest first
     Dead(Path),
@@ -36,7 +36,7 @@ pub(super) enum Action {
 }
 
 impl Action {
-    /// Path of the queue.
+    /// Returns the path of the queue.
     pub(super) fn path(&self) -> &str {
         match self {
             Self::Put(put) => &put.path,
@@ -57,15 +57,15 @@ pub(super) struct Path {
 pub(super) struct Put {
     /// Path of the queue
     pub(super) path: String,
-    /// Items; without any each line of standard input is one
+    /// Items; if none are given, each line of standard input is one
     pub(super) items: Vec<String>,
-    /// Hand them out no sooner than after this time
+    /// Deliver the items only after this time
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(super) delay: Option<Duration>,
-    /// Hand them out before items of a higher number
+    /// Deliver the items before items with a higher number
     #[arg(long, value_name = "NUMBER", default_value_t = 0, allow_negative_numbers = true)]
     pub(super) priority: i32,
-    /// All of standard input is one item
+    /// Treat all of standard input as one item
     #[arg(long, conflicts_with = "items")]
     pub(super) whole: bool,
 }
@@ -74,13 +74,13 @@ pub(super) struct Put {
 pub(super) struct Take {
     /// Path of the queue
     pub(super) path: String,
-    /// Do not wait: fail with 75 when there is no item
+    /// Do not wait: fail with 75 if there is no item
     #[arg(short, long, conflicts_with = "wait")]
     pub(super) nonblock: bool,
-    /// Longest time to wait for an item, as in 30s; then fail with 75
+    /// Maximum time to wait for an item, such as 30s; then fail with 75
     #[arg(short, long, value_name = "TIME", value_parser = duration)]
     pub(super) wait: Option<Duration>,
-    /// Go on with the next item, until a signal comes; with --nonblock or --wait until there is none
+    /// Continue with the next item until a signal comes; with --nonblock or --wait, until there is none
     #[arg(short, long)]
     pub(super) follow: bool,
     #[command(flatten)]
@@ -94,10 +94,10 @@ pub(super) struct Take {
 pub(super) struct Requeue {
     /// Path of the queue
     pub(super) path: String,
-    /// Names of dead letters, as `dead` lists them
+    /// Names of dead letters, as listed by `dead`
     #[arg(required_unless_present = "all")]
     pub(super) names: Vec<String>,
-    /// All dead letters that are there now
+    /// All current dead letters
     #[arg(long, conflicts_with = "names")]
     pub(super) all: bool,
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use docent::queue::{DeadLetter, Queue};
 use serde::Serialize;
 
-/// A dead letter as JSON shows it.
+/// A dead letter as shown in JSON.
 #[derive(Debug, Serialize)]
 struct ShownLetter<'a> {
     reason: String,
@@ -17,7 +17,7 @@ struct ShownLetter<'a> {
     item: ShownItem<'a>,
 }
 
-/// Number of items that were put back, as JSON shows it.
+/// Number of requeued items, as shown in JSON.
 #[derive(Debug, Serialize)]
 struct Requeued<'a> {
     path: &'a str,
@@ -57,7 +57,7 @@ fn shown<'a>(letter: &'a DeadLetter, item: &'a [u8]) -> ShownLetter<'a> {
 /// Puts dead letters back into the queue.
 ///
 /// # Errors
-/// `Other` for a name that is not among them: then nothing is put back.
+/// `Other` for a name that is not a dead letter: then nothing is put back.
 pub(super) async fn requeue(app: &App, queue: &Queue<Bytes>, arguments: &Requeue) -> Outcome {
     let dead = queue.dead_letters();
     let letters = dead.list().await?;
@@ -71,7 +71,7 @@ pub(super) async fn requeue(app: &App, queue: &Queue<Bytes>, arguments: &Requeue
         dead.requeue(letter).await?;
         count += 1;
     }
-    app.output.remark(format!("put {count} back into {}", queue.path()));
+    app.output.remark(format!("put {count} dead letters back into {}", queue.path()));
     if app.output.is_json() {
         app.output.json(&Requeued { path: queue.path(), requeued: count })?;
     }

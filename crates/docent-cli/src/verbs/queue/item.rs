@@ -2,19 +2,19 @@ use crate::output::Output;
 use serde::Serialize;
 use std::io;
 
-/// An item as JSON shows it.
+/// An item as shown in JSON.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct ShownItem<'a> {
-    /// Name of its node, where it was taken.
+    /// Name of the item's node, if the item was taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
-    /// Number of times it was handed out, where it was taken.
+    /// Number of deliveries, if the item was taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     deliveries: Option<u32>,
-    /// The item, where it is UTF-8.
+    /// Item, if it is UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     item: Option<&'a str>,
-    /// The item in hexadecimal digits, where it is not.
+    /// Item in hexadecimal digits, if it is not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     item_hex: Option<String>,
 }
@@ -27,13 +27,13 @@ impl<'a> ShownItem<'a> {
         Self { item: text, item_hex, ..Self::default() }
     }
 
-    /// The same, under the name of its node, with the number of times it was handed out.
+    /// Returns the same item with the name of its node and its number of deliveries.
     pub(super) fn named(self, name: &'a str, deliveries: Option<u32>) -> Self {
         Self { name: Some(name), deliveries, ..self }
     }
 }
 
-/// Prints an item on a line: as JSON, escaped on a terminal, and elsewhere as it is.
+/// Prints an item on one line: as JSON, escaped on a terminal, otherwise unchanged.
 pub(super) fn print(output: &Output, item: &[u8], shown: &ShownItem<'_>) -> io::Result<()> {
     if output.is_json() {
         return output.json(shown);

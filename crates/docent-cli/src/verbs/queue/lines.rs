@@ -3,10 +3,10 @@ use crate::input;
 use bytes::Bytes;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
-/// Bytes that are read at once.
+/// Size of the read buffer, in bytes.
 const READ: usize = 64 * 1024;
 
-/// Lines of an input, without their ends, one by one.
+/// Lines of an input, without their line ends.
 #[derive(Debug)]
 pub(super) struct Lines<R> {
     input: BufReader<R>,
@@ -19,10 +19,10 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Self { input: BufReader::with_capacity(READ, input), open: Vec::new() }
     }
 
-    /// The next line; `None` at the end. A last line may lack its end.
+    /// Returns the next line, or `None` at the end. The last line may lack a line end.
     ///
     /// # Errors
-    /// `Other` when the input cannot be read, `BadData` for a line that no item can be. The call after that
+    /// `Other` if the input cannot be read, `BadData` for a line that is too long for an item. The next call
     /// fails in the same way.
     ///
     /// # Cancel safety
@@ -56,7 +56,7 @@ mod tests {
     use crate::exit::FailureKind;
 
     #[tokio::test]
-    async fn lines_end_by_a_newline_or_with_the_input() {
+    async fn lines_end_at_a_newline_or_at_the_end_of_the_input() {
         for (text, expected) in [
             ("", &[][..]),
             ("a", &["a"]),
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_without_an_end_is_refused_before_it_fills_the_memory() {
+    async fn a_line_without_a_newline_is_rejected_before_it_fills_the_memory() {
         let mut lines = Lines::new(tokio::io::repeat(b'x'));
         for _ in 0..2 {
             assert_eq!(lines.next().await.unwrap_err().kind(), FailureKind::BadData);

@@ -1,10 +1,10 @@
-//! `docent queue`: items of a queue, put, taken and looked at.
+//! `docent queue`: puts, takes and lists items of a queue.
 
 mod arguments;
 mod dead;
 mod item;
 mod lines;
-mod look;
+mod peek;
 mod put;
 mod run;
 mod take;

@@ -10,14 +10,14 @@ use futures_util::FutureExt;
 use serde::Serialize;
 use tokio::io::stdin;
 
-/// Most items that are put in one step, and most bytes of them: a request has 1 MiB by default.
+/// Maximum number of items in one step, and maximum number of their bytes. A request has 1 MiB by default.
 const BATCH: (usize, usize) = (128, 256 * 1024);
 
-/// Puts the items that were given, or those of standard input, in their order.
+/// Puts the given items, or those of standard input, in their order.
 ///
-/// Items that are there together are put in one step. A step follows when the one before it is acknowledged:
-/// so the items before one that fails are in the queue, and none after it, and a slow queue slows its
-/// producer.
+/// Items that are available together are put in one step. The next step starts when the previous one is
+/// acknowledged. So if an item fails, the items before it are in the queue and none after it, and a slow
+/// queue slows its producer.
 pub(super) async fn run(app: &App, queue: &Queue<Bytes>, arguments: &Put, signals: &mut Signals) -> Outcome {
     let options = PutOptions::new().priority(arguments.priority);
     let options = arguments.delay.map_or(options, |delay| options.delay(delay));
@@ -35,9 +35,9 @@ pub(super) async fn run(app: &App, queue: &Queue<Bytes>, arguments: &Put, signal
     };
     match signals.or(put).await {
         Ok(Ok(())) => {}
-        Ok(Err(failure)) => return Err(failure.with(&format!("; {}", putter.so_far()))),
+        Ok(Err(failure)) => return Err(failure.with(&format!("; {}", putter.put_so_far()))),
         Err(signal) => {
-            app.output.remark(format!("ended by a signal; {}", putter.so_far()));
+            app.output.remark(format!("ended by a signal; {}", putter.put_so_far()));
             return Err(signal);
         }
     }
@@ -48,7 +48,7 @@ pub(super) async fn run(app: &App, queue: &Queue<Bytes>, arguments: &Put, signal
     Ok(Ending::Done)
 }
 
-/// Number of items that were put, as JSON shows it.
+/// Number of items that were put, as shown in JSON.
 #[derive(Debug, Serialize)]
 struct Done<'a> {
     path: &'a str,
@@ -61,9 +61,9 @@ struct Putter<'a> {
     options: PutOptions,
     /// Number of items that are in the queue.
     done: usize,
-    /// Number of the next ones of which it is not known.
+    /// Number of the following items whose outcome is unknown.
     unknown: usize,
-    /// Word for an item.
+    /// Noun for an item in messages.
     noun: &'static str,
 }
 
@@ -76,12 +76,12 @@ impl Putter<'_> {
         self.put(&mut batch).await
     }
 
-    /// Puts each line of standard input as it comes, without its end.
+    /// Puts each line of standard input as it arrives, without its line end.
     async fn put_lines(&mut self) -> Result<(), Failure> {
         let mut lines = Lines::new(stdin());
         let mut batch = Batch::default();
         loop {
-            // Nothing waits for a line that is not there yet.
+            // Do not delay complete lines by waiting for a line that has not arrived yet.
             let line = match lines.next().now_or_never() {
                 Some(line) => line,
                 None => {
@@ -97,7 +97,7 @@ impl Putter<'_> {
         }
     }
 
-    /// Adds an item to a batch. One that is full is put before.
+    /// Adds an item to a batch. A full batch is put first.
     async fn add(&mut self, batch: &mut Batch, item: Bytes) -> Result<(), Failure> {
         if !batch.has_room(&item) {
             self.put(batch).await?;
@@ -123,8 +123,8 @@ impl Putter<'_> {
         Ok(put?)
     }
 
-    /// Items that were put, by their numbers.
-    fn so_far(&self) -> String {
+    /// Describes the items that were put, by their numbers.
+    fn put_so_far(&self) -> String {
         let Self { done, unknown, noun, .. } = *self;
         let range = |from: usize, to: usize| match to {
             _ if from == to => format!("{noun} {to}"),
@@ -132,10 +132,10 @@ impl Putter<'_> {
         };
         match (done, unknown) {
             (0, 0) => format!("no {noun} was put"),
-            (0, _) => format!("perhaps {} put, and none after", range(1, unknown)),
+            (0, _) => format!("{} may have been put, and none after", range(1, unknown)),
             (_, 0) => format!("put: {}, and none after", range(1, done)),
             _ => format!(
-                "put: {}, perhaps {}, and none after",
+                "put: {}; {} may have been put, and none after",
                 range(1, done),
                 range(done + 1, done + unknown)
             ),

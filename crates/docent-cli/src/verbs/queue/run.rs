@@ -1,5 +1,5 @@
 use super::arguments::{Action, Arguments};
-use super::{dead, look, put, take};
+use super::{dead, peek, put, take};
 use crate::app::App;
 use crate::exit::{Failure, Outcome};
 use crate::verbs::kind_at::{ensure_queue, or_unread};
@@ -8,7 +8,7 @@ use docent::Client;
 use docent::config::Raw;
 use docent::queue::Queue;
 
-/// Runs the action that was given, until it is done or a signal comes.
+/// Runs the requested action until it is done or a signal comes.
 pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
     app.with_signals(async |client, signals| {
         let queue = |path: &str| queue(client, path);
@@ -23,8 +23,8 @@ pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
                 let policy = take.loss.policy(client)?;
                 take::run(app, &queue(&take.path)?, take, policy, signals).await
             }
-            Action::Peek(peek) => signals.or(look::peek(app, &queue(&peek.path)?)).await?,
-            Action::Len(len) => signals.or(look::len(app, &queue(&len.path)?)).await?,
+            Action::Peek(peek) => signals.or(peek::peek(app, &queue(&peek.path)?)).await?,
+            Action::Len(len) => signals.or(peek::len(app, &queue(&len.path)?)).await?,
             Action::Dead(dead) => signals.or(dead::list(app, &queue(&dead.path)?)).await?,
             Action::Requeue(requeue) => {
                 signals.or(dead::requeue(app, &queue(&requeue.path)?, requeue)).await?
@@ -34,7 +34,7 @@ pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
     .await
 }
 
-/// The queue at `path`, of bytes: the command does not know what they mean.
+/// Returns the queue at `path`, with items as bytes, because the command does not know their meaning.
 fn queue(client: &Client, path: &str) -> Result<Queue<Bytes>, Failure> {
     Ok(Queue::builder_with(client, path, Raw).build()?)
 }

@@ -9,10 +9,10 @@ use docent::queue::{Delivery, Queue};
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
-/// Least time from the beginning of a command that fails to the next one.
+/// Minimum time from the start of a failed command to the next one.
 const FAILURE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Takes one item, or one after the other, and prints it or runs the command for it.
+/// Takes one item, or one after the other, and prints each item or runs the command for it.
 pub(super) async fn run(
     app: &App,
     queue: &Queue<Bytes>,
@@ -23,27 +23,28 @@ pub(super) async fn run(
     let mut is_first = true;
     loop {
         let Some(delivery) = signals.or(next(queue, arguments)).await?? else {
-            // Whoever follows was there for all items.
+            // With --follow, all available items were processed.
             return if is_first || !arguments.follow { Err(none(queue)) } else { Ok(Ending::Done) };
         };
         is_first = false;
         let began = Instant::now();
         let outcome = match ChildCommand::new(&arguments.command) {
             Some(command) => run_command(queue.path(), delivery, command, policy, signals).await,
-            None => hand_out(app, delivery).await,
+            None => print_item(app, delivery).await,
         };
         if !arguments.follow {
             return outcome;
         }
         signals.check_end()?;
-        if !go_on(app, outcome)? {
-            // What one item lacked the next one may lack too: a backlog is not used up within a moment.
+        if !report_outcome(app, outcome)? {
+            // The cause of the failure may affect the next item as well: the delay keeps it from using up a
+            // backlog within moments.
             signals.or(sleep_until(began + FAILURE_INTERVAL)).await?;
         }
     }
 }
 
-/// The next item; none where nobody waits any longer.
+/// Returns the next item, or `None` when the wait is over.
 async fn next(queue: &Queue<Bytes>, arguments: &Take) -> Result<Option<Delivery<Bytes>>, Error> {
     match (arguments.nonblock, arguments.wait) {
         (true, _) => queue.try_take().await,
@@ -53,19 +54,20 @@ async fn next(queue: &Queue<Bytes>, arguments: &Take) -> Result<Option<Delivery<
 }
 
 fn none(queue: &Queue<Bytes>) -> Failure {
-    Failure::not_acquired(format!("no item came into {}", queue.path()))
+    Failure::not_acquired(format!("no item became available in {}", queue.path()))
 }
 
-/// Prints an item, and acknowledges it once it is written: one that nobody could read stays.
-async fn hand_out(app: &App, delivery: Delivery<Bytes>) -> Outcome {
+/// Prints an item, and acknowledges it once it is written: an item that could not be written stays in the
+/// queue.
+async fn print_item(app: &App, delivery: Delivery<Bytes>) -> Outcome {
     let shown = ShownItem::new(delivery.item()).named(delivery.name(), delivery.deliveries());
     print(&app.output, delivery.item(), &shown)?;
     delivery.ack().await?;
     Ok(Ending::Done)
 }
 
-/// Runs the command for an item: it is acknowledged when that ends with 0, and goes back otherwise, after the
-/// queue's growing delay, or at once when this process ends.
+/// Runs the command for an item. If the command ends with 0, the item is acknowledged. Otherwise the item
+/// returns to the queue after the queue's growing delay, or immediately when this process ends.
 async fn run_command(
     path: &str,
     delivery: Delivery<Bytes>,
@@ -87,14 +89,15 @@ async fn run_command(
     Ok(Ending::Child(status))
 }
 
-/// True when the item was done; tells of one that was not. Fails where the next one would fare no better.
-fn go_on(app: &App, outcome: Outcome) -> Result<bool, Failure> {
+/// Returns true if the item was processed, and reports an item that was not. Fails if the next item would
+/// fail in the same way.
+fn report_outcome(app: &App, outcome: Outcome) -> Result<bool, Failure> {
     match outcome {
         Ok(Ending::Child(status)) if was_not_run(status) => {
             Err(Failure::not_runnable("the command cannot be run; the item is back in the queue"))
         }
         Ok(Ending::Child(status)) if !status.success() => {
-            app.output.remark(format!("the command ended with {status}; the item goes back into the queue"));
+            app.output.remark(format!("the command ended with {status}; the item returns to the queue"));
             Ok(false)
         }
         Err(failure) if failure.kind() == FailureKind::Lost => {

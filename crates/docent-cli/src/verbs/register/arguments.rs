@@ -3,44 +3,45 @@ use clap::Args;
 use std::ffi::OsString;
 use std::time::Duration;
 
-/// Announce an instance of a service while CMD lives; without CMD until a signal.
+/// Announce an instance of a service while CMD runs; without CMD, until a signal comes.
 ///
-/// Without CMD the path of its node and its id are printed once it is announced. On SIGTERM and SIGINT the
-/// instance is disabled first, so that nobody gives it work any more; after --drain, or when a second one
-/// comes, CMD gets the signal, and the instance is deregistered when CMD has ended. Where CMD lives on for
-/// 5 s, the instance is enabled again, or the check decides. All other signals are passed on as they are:
-/// SIGHUP tells many services to read their settings again. Without CMD each of them ends the registration.
+/// Without CMD, docent prints the path and the id of the instance once it is announced, and every signal ends
+/// the registration. With CMD, SIGTERM and SIGINT first disable the instance, so that it gets no new work.
+/// After --drain, or when a second such signal comes, CMD gets the signal, and the instance is deregistered
+/// when CMD has ended. If CMD keeps running for 5 s, the instance is enabled again, or the check decides.
+/// Other signals are passed on unchanged, because many services reload their settings on SIGHUP.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Arguments {
     /// Name of the service
     pub(super) service: String,
 
-    /// Host name or IP address at which others reach it
+    /// Host name or IP address at which clients reach the instance
     #[arg(long)]
     pub(super) address: String,
 
-    /// Port at which others reach it
+    /// Port at which clients reach the instance
     #[arg(long)]
     pub(super) port: u16,
 
-    /// Port for TLS, which those that call it by host and port use in the place of --port
+    /// TLS port, which clients that use host and port take instead of --port
     #[arg(long, value_name = "PORT")]
     pub(super) ssl_port: Option<u16>,
 
-    /// Id of the instance, which takes its own place when it is started again [default: a random one]
+    /// Id of the instance; a restarted instance with the same id replaces its predecessor [default: a random
+    /// id]
     #[arg(long)]
     pub(super) id: Option<String>,
 
-    /// Folder of the services
+    /// Parent folder of the services
     #[arg(long, value_name = "PATH", default_value = "/services")]
     pub(super) root: String,
 
-    /// A member of the payload, as zone=a; may be given again
+    /// A member of the payload, such as zone=a; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = member)]
     pub(super) meta: Vec<(String, String)>,
 
-    /// Share of the work among others
+    /// Share of the work relative to other instances
     #[arg(long)]
     pub(super) weight: Option<u32>,
 
@@ -48,15 +49,15 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "JSON", conflicts_with = "meta")]
     pub(super) payload: Option<String>,
 
-    /// Command that tells by exit code 0 whether the instance may be given work; split at spaces, no shell
+    /// Health check: exit code 0 means that the instance may be given work; split at spaces, no shell
     #[arg(long, value_name = "CMD", value_parser = program)]
     pub(super) check: Option<String>,
 
-    /// Time from one check to the next, and the longest one that a check may take
+    /// Interval between checks, and the maximum time of one check
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time, requires = "check")]
     pub(super) every: Duration,
 
-    /// Time for which the instance stands disabled before CMD gets the signal that asks for the end
+    /// Time for which the instance is disabled before CMD gets the signal that asks it to end
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = duration)]
     pub(super) drain: Duration,
 
@@ -75,13 +76,13 @@ fn program(text: &str) -> Result<String, String> {
 fn time(text: &str) -> Result<Duration, String> {
     duration(text).and_then(|time| match time.is_zero() {
         false => Ok(time),
-        true => Err("must be longer than nothing".to_owned()),
+        true => Err("must be longer than 0".to_owned()),
     })
 }
 
 fn member(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("must be a name and a value, as in zone=a".to_owned()),
+        _ => Err("must be a name and a value, such as zone=a".to_owned()),
     }
 }

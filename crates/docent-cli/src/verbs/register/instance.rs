@@ -4,7 +4,7 @@ use docent::discovery::Instance;
 use serde_json::{Map, Value};
 use std::fs;
 
-/// The instance that the arguments describe. One with a health check begins as disabled.
+/// Returns the instance that the arguments describe. An instance with a health check starts disabled.
 ///
 /// # Errors
 /// `Usage` for a file that cannot be read, `BadData` for a payload that is not JSON.

@@ -9,90 +9,94 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
-/// Time after which a command that was told to end, and lives on, is taken to stay.
-const STAYS: Duration = Duration::from_secs(5);
+/// Time after which a command that was asked to end but keeps running is considered to stay.
+const END_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Time until a state that could not be told is told again.
-const AGAIN: Duration = Duration::from_secs(1);
+/// Delay before a failed state update is retried.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// Leave of an instance whose end was asked for. Its checks do not count from then on, unless its command
-/// lives on.
+/// Departure of an instance that was asked to end. From then on, its checks are ignored, unless its command
+/// keeps running.
 #[derive(Debug)]
 pub(super) struct Leave<'a> {
     app: &'a App,
     registration: &'a Registration,
     arguments: &'a Arguments,
     is_leaving: Cell<bool>,
-    /// Number of the times that the command stayed.
-    stays: Cell<u32>,
-    /// Comes when the command was told to end.
-    told: Notify,
+    /// How often the command has stayed.
+    survivals: Cell<u32>,
+    /// Notified when the command was asked to end.
+    end_requested: Notify,
 }
 
 impl<'a> Leave<'a> {
     pub(super) fn new(app: &'a App, registration: &'a Registration, arguments: &'a Arguments) -> Self {
-        let (is_leaving, stays) = Default::default();
-        Self { app, registration, arguments, is_leaving, stays, told: Notify::new() }
+        let (is_leaving, survivals) = Default::default();
+        Self { app, registration, arguments, is_leaving, survivals, end_requested: Notify::new() }
     }
 
-    /// True from the time at which the end was asked for, while the instance may be given no work.
+    /// Returns true from the time the end was requested, while the instance must not be given work.
     pub(super) fn is_leaving(&self) -> bool {
         self.is_leaving.get()
     }
 
-    /// Number of the times that the command stayed. What was told of the instance before does not hold then.
-    pub(super) fn stays(&self) -> u32 {
-        self.stays.get()
+    /// Returns how often the command has stayed. A state that was published before does not apply after that.
+    pub(super) fn survivals(&self) -> u32 {
+        self.survivals.get()
     }
 
-    /// Disables the instance, so that nobody gives it work any more, and waits for work that is under way.
-    /// Does nothing when that was begun before.
+    /// Disables the instance, so that it gets no new work, and waits for work in progress. Does nothing if
+    /// this was started before.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: the instance leaves without the rest of the wait.
+    /// This method is cancel safe. The instance then leaves without the rest of the wait.
     pub(super) async fn drain(&self) {
         if self.is_leaving.replace(true) || self.arguments.drain.is_zero() {
             return;
         }
         match self.registration.set_enabled(false).await {
             Ok(()) => sleep(self.arguments.drain).await,
-            // Nobody can have heard of it then.
-            Err(error) => self.app.output.remark(format!("the instance could not be disabled: {error}")),
+            // No client can have learned that the instance is disabled, so waiting is pointless.
+            Err(error) => self.app.output.remark(format!("cannot disable the instance: {error}")),
         }
     }
 
-    /// Takes note of a signal that was passed on to the command.
+    /// Records a signal that was passed on to the command.
     pub(super) fn passed_on(&self, signal: Signal) {
         let was_out_of_use = self.arguments.check.is_some() || !self.arguments.drain.is_zero();
         if was_out_of_use && is_stop(signal) {
-            self.told.notify_one();
+            self.end_requested.notify_one();
         }
     }
 
-    /// Lets the instance be given work again whenever its command stays.
-    pub(super) async fn end_if_command_stays(&self) -> Infallible {
+    /// Allows the instance to be given work again whenever its command stays.
+    pub(super) async fn cancel_if_command_survives(&self) -> Infallible {
         loop {
-            self.told.notified().await;
-            // Told again, it has as much time again.
-            while timeout(STAYS, self.told.notified()).await.is_ok() {}
+            self.end_requested.notified().await;
+            // Each further request gives the command the same time again.
+            while timeout(END_PATIENCE, self.end_requested.notified()).await.is_ok() {}
             self.is_leaving.set(false);
-            self.stays.set(self.stays.get() + 1);
-            self.app.output.remark("the command was told to end and lives on: its instance gets work again");
-            // Else the next check tells.
+            self.survivals.set(self.survivals.get() + 1);
+            self.app.output.remark(
+                "the command was asked to end but keeps running; its instance may be given work again",
+            );
+            // With a check, the next check decides.
             if self.arguments.check.is_none() {
                 self.enable().await;
             }
         }
     }
 
-    /// Enables the instance, unless it leaves again.
+    /// Enables the instance, unless it is leaving again.
     async fn enable(&self) {
         while !self.is_leaving() {
             match self.registration.set_enabled(true).await {
                 Ok(()) => return,
-                Err(error) => self.app.output.remark(format!("the instance could not be enabled: {error}")),
+                Err(error) => {
+                    self.app.output.remark(format!("cannot enable the instance; retrying: {error}"));
+                }
             }
-            sleep(AGAIN).await;
+            sleep(RETRY_DELAY).await;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `docent register`: an instance of a service, announced while a command lives.
+//! `docent register`: announces an instance of a service while a command runs.
 
 mod arguments;
 mod health;

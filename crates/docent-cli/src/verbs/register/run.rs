@@ -12,17 +12,17 @@ use std::future::pending;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Time between two looks at a registration that is not announced yet.
-const LOOK: Duration = Duration::from_millis(200);
+/// Interval at which a registration that is not announced yet is polled.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// A registration as it is printed.
+/// A registration, as printed.
 #[derive(Debug, Serialize)]
 struct Announced<'a> {
     path: &'a str,
     id: &'a str,
 }
 
-/// Announces the instance, runs the command or waits for a signal, and deregisters.
+/// Announces the instance, runs the command or waits for a signal, and deregisters the instance.
 pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
     let instance = instance(arguments)?;
     app.with_signals(async |client, signals| {
@@ -30,10 +30,11 @@ pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
         let registration = registry.announce(instance)?;
         tokio::select! {
             announced = signals.or(registration.announced()) => announced??,
-            never = tell_occupied(app, &registration) => match never {},
+            never = report_occupied(app, &registration) => match never {},
         }
         let outcome = announced(app, &registration, arguments, signals).await;
-        // What the command said counts: a node that stands goes with the session.
+        // The outcome of the command takes precedence: a node that could not be deleted ends with the
+        // session.
         match signals.or(registration.deregister()).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => app.output.remark(format!("the instance could not be deregistered: {error}")),
@@ -44,13 +45,13 @@ pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
     .await
 }
 
-/// Tells when another session has an instance with this id, whose end is waited for.
-async fn tell_occupied(app: &App, registration: &Registration) -> Infallible {
+/// Reports that another session has an instance with this id, whose end is awaited.
+async fn report_occupied(app: &App, registration: &Registration) -> Infallible {
     loop {
-        sleep(LOOK).await;
+        sleep(POLL_INTERVAL).await;
         if let RegistrationStatus::Occupied { session_id } = registration.status() {
             let path = registration.path();
-            app.output.remark(format!("waiting until {path} is free: session {session_id:#x} has it"));
+            app.output.remark(format!("waiting until {path} is free: session {session_id:#x} holds it"));
             return pending().await;
         }
     }
@@ -88,7 +89,7 @@ async fn announced(
     tokio::select! {
         done = work => done,
         never = health::keep_checked(app, registration, arguments, &leave) => match never {},
-        never = leave.end_if_command_stays() => match never {},
+        never = leave.cancel_if_command_survives() => match never {},
     }
 }
 

@@ -20,30 +20,30 @@ fn tree(max_depth: usize) -> Nodes {
 }
 
 fn data(name: &str, watch: bool) -> Option<Read> {
-    Some(Read::One { key: key(name), look: Look::Data, watch })
+    Some(Read::One { key: key(name), kind: ReadKind::Data, watch })
 }
 
 /// Lists the children, after a watch on the folder fired.
 fn listed(nodes: &mut Nodes, listing: &[&str]) -> Vec<Arc<str>> {
-    nodes.want(&key(""), Look::Names);
-    assert!(matches!(nodes.next(64), Some(Read::One { look: Look::Names, .. })));
-    nodes.watched("", Look::Names);
+    nodes.enqueue(&key(""), ReadKind::Names);
+    assert!(matches!(nodes.next(64), Some(Read::One { kind: ReadKind::Names, .. })));
+    nodes.watched("", ReadKind::Names);
     nodes.listed(&key(""), names(listing))
 }
 
-/// Begins a sync of children, and lists them.
+/// Starts a sync of children, and lists them.
 fn sync(nodes: &mut Nodes, listing: Vec<String>) -> Vec<Arc<str>> {
     nodes.begin_sync();
-    assert!(matches!(nodes.next(64), Some(Read::One { look: Look::Names, .. })));
-    nodes.watched("", Look::Names);
+    assert!(matches!(nodes.next(64), Some(Read::One { kind: ReadKind::Names, .. })));
+    nodes.watched("", ReadKind::Names);
     nodes.listed(&key(""), listing)
 }
 
 /// Answers all reads one by one with a version, and returns the keys.
 fn read_all(nodes: &mut Nodes, version: Version) -> BTreeSet<String> {
     let mut read = BTreeSet::new();
-    while let Some(Read::One { key, look: Look::Data, watch }) = nodes.next(1) {
-        assert_eq!(nodes.watched(&key, Look::Data), watch);
+    while let Some(Read::One { key, kind: ReadKind::Data, watch }) = nodes.next(1) {
+        assert_eq!(nodes.watched(&key, ReadKind::Data), watch);
         nodes.read(&key, version, true);
         read.insert(key.to_string());
     }
@@ -62,17 +62,17 @@ fn synced(listing: &[&str]) -> Nodes {
 #[test]
 fn a_listing_reports_removed_children_and_has_new_ones_read() {
     let mut nodes = synced(&["a", "b", "c"]);
-    let mut gone = listed(&mut nodes, &["d", "b"]);
-    gone.sort();
-    assert_eq!(gone, [key("a"), key("c")]);
+    let mut deleted = listed(&mut nodes, &["d", "b"]);
+    deleted.sort();
+    assert_eq!(deleted, [key("a"), key("c")]);
     assert_eq!(nodes.next(64), data("d", true));
-    assert_eq!(nodes.next(64), None, "a child that is known and watched is not read again");
+    assert_eq!(nodes.next(64), None, "a known and watched child is not read again");
     assert!(listed(&mut nodes, &["b", "d"]).is_empty());
     assert_eq!(nodes.len(), 3, "with the folder");
 }
 
 #[test]
-fn a_listing_in_another_order_is_no_news_and_one_child_more_or_less_is_found_in_its_place() {
+fn a_reordered_listing_is_no_change_and_a_single_added_or_removed_child_is_found() {
     let mut nodes = synced(&["a", "b", "c", "d"]);
     assert!(listed(&mut nodes, &["d", "b", "a", "c"]).is_empty());
     assert_eq!(nodes.next(64), None);
@@ -84,9 +84,9 @@ fn a_listing_in_another_order_is_no_news_and_one_child_more_or_less_is_found_in_
 }
 
 #[test]
-fn a_removed_child_that_is_listed_again_in_its_place_is_read() {
+fn a_removed_child_that_is_listed_again_at_the_same_position_is_read() {
     let mut nodes = synced(&["a", "b", "c"]);
-    assert_eq!(nodes.gone(&key("b"), Look::Data), [key("b")]);
+    assert_eq!(nodes.deleted(&key("b"), ReadKind::Data), [key("b")]);
     assert!(listed(&mut nodes, &["a", "b", "c"]).is_empty());
     assert_eq!(nodes.next(64), data("b", true));
     assert_eq!(nodes.next(64), None);
@@ -94,7 +94,7 @@ fn a_removed_child_that_is_listed_again_in_its_place_is_read() {
 
 proptest::proptest! {
     #[test]
-    fn a_listing_is_taken_as_by_a_look_at_every_name(
+    fn a_listing_has_the_same_result_as_a_check_of_every_name(
         listings in proptest::collection::vec(
             (proptest::collection::vec(0..12_u8, 0..12), proptest::option::of(0..12_u8), proptest::option::of(0..12_u8)),
             1..12,
@@ -104,32 +104,32 @@ proptest::proptest! {
         let mut nodes = synced(&[]);
         nodes.set_persistent(persistent);
         let mut known = BTreeSet::new();
-        for (listing, gone, created) in listings {
+        for (listing, deleted, created) in listings {
             let listing: BTreeSet<_> = listing.iter().map(u8::to_string).collect();
             let as_text: Vec<_> = listing.iter().map(String::as_str).collect();
             let mut found = listed(&mut nodes, &as_text);
             found.sort();
-            let missing: Vec<_> = known.difference(&listing).map(|gone: &String| key(gone)).collect();
+            let missing: Vec<_> = known.difference(&listing).map(|deleted: &String| key(deleted)).collect();
             proptest::prop_assert_eq!(found, missing);
             let mut read = BTreeSet::new();
             while let Some(Read::One { key, .. }) = nodes.next(1) {
-                nodes.watched(&key, Look::Data);
+                nodes.watched(&key, ReadKind::Data);
                 nodes.read(&key, (1, 1), true);
                 read.insert(key.to_string());
             }
             let new: BTreeSet<_> = listing.difference(&known).cloned().collect();
             proptest::prop_assert!(read.is_superset(&new) && read.is_subset(&listing), "{:?}", read);
             known = listing;
-            if let Some(gone) = gone.map(|gone| gone.to_string()) {
-                let was_known = known.remove(&gone);
-                proptest::prop_assert_eq!(nodes.gone(&key(&gone), Look::Data).len(), usize::from(was_known));
+            if let Some(deleted) = deleted.map(|deleted| deleted.to_string()) {
+                let was_known = known.remove(&deleted);
+                proptest::prop_assert_eq!(nodes.deleted(&key(&deleted), ReadKind::Data).len(), usize::from(was_known));
             }
             if let Some(created) = created.map(|created| created.to_string()) {
                 nodes.created(&created);
                 let read = nodes.next(1);
                 let is_it = matches!(&read, Some(Read::One { key, .. }) if **key == *created);
                 proptest::prop_assert!(is_it, "{:?}", read);
-                nodes.watched(&created, Look::Data);
+                nodes.watched(&created, ReadKind::Data);
                 nodes.read(&key(&created), (1, 1), true);
                 known.insert(created);
             }
@@ -146,16 +146,16 @@ fn a_child_that_was_never_read_is_not_reported_as_removed() {
 }
 
 #[test]
-fn only_another_version_is_news() {
+fn only_a_different_version_is_a_change() {
     let mut nodes = synced(&["a"]);
     assert!(!nodes.read(&key("a"), (1, 1), true));
     assert!(nodes.read(&key("a"), (1, 2), true), "changed");
     assert!(nodes.read(&key("a"), (3, 3), true), "created again");
-    assert!(!nodes.read(&key("x"), (1, 1), true), "a name that is in no listing is no child");
+    assert!(!nodes.read(&key("x"), (1, 1), true), "a name that is not listed is not a child");
 }
 
 #[test]
-fn many_are_read_together_and_watched_one_by_one_if_it_is_not_known_as_of_when_they_are() {
+fn many_nodes_are_read_together_and_watched_one_by_one_if_their_transaction_is_unknown() {
     let mut nodes = children();
     sync(&mut nodes, (0..200).map(|n| n.to_string()).collect());
     let (mut together, mut alone) = (0, 0);
@@ -166,9 +166,9 @@ fn many_are_read_together_and_watched_one_by_one_if_it_is_not_known_as_of_when_t
                 together += keys.len();
                 keys.iter().for_each(|key| assert!(nodes.read(key, (1, 1), true)));
             }
-            Read::Watch { .. } => panic!("it is not known as of when they are"),
+            Read::Watch { .. } => panic!("the transaction of these nodes is unknown"),
             Read::One { key, watch, .. } => {
-                assert!(watch && nodes.watched(&key, Look::Data));
+                assert!(watch && nodes.watched(&key, ReadKind::Data));
                 alone += 1;
                 nodes.read(&key, (1, 1), true);
             }
@@ -179,7 +179,7 @@ fn many_are_read_together_and_watched_one_by_one_if_it_is_not_known_as_of_when_t
 }
 
 #[test]
-fn many_that_are_known_as_of_a_transaction_get_their_watches_by_few_requests() {
+fn many_nodes_known_as_of_a_transaction_are_watched_with_few_requests() {
     let mut nodes = children();
     sync(&mut nodes, (0..2_000).map(|n| n.to_string()).collect());
     let (mut zxid, mut armed, mut requests) = (7, 0, 0);
@@ -191,7 +191,7 @@ fn many_that_are_known_as_of_a_transaction_get_their_watches_by_few_requests() {
                 keys.iter().for_each(|key| assert!(nodes.read(key, (1, 1), true)));
             }
             Read::One { key, .. } => {
-                assert!(nodes.watched(&key, Look::Data) && nodes.read(&key, (1, 1), true));
+                assert!(nodes.watched(&key, ReadKind::Data) && nodes.read(&key, (1, 1), true));
             }
             Read::Watch { keys, since } => {
                 assert!(since >= 7, "no child is older than its own read");
@@ -210,21 +210,24 @@ fn arming() -> (Nodes, Vec<Arc<str>>) {
     let mut nodes = children();
     sync(&mut nodes, (0..70).map(|n| n.to_string()).collect());
     nodes.as_of(7);
-    let Some(Read::Several(keys)) = nodes.next(10) else { panic!("many are read together") };
+    let Some(Read::Several(keys)) = nodes.next(10) else { panic!("expected one read of many nodes") };
     keys.iter().for_each(|key| assert!(nodes.read(key, (1, 1), true)));
     while nodes.queues.unread.front().is_some() {
-        let Some(Read::One { key, .. }) = nodes.next(1) else { panic!("the others are read one by one") };
-        assert!(nodes.watched(&key, Look::Data) && nodes.read(&key, (1, 1), true));
+        let Some(Read::One { key, .. }) = nodes.next(1) else { panic!("expected a read of one node") };
+        assert!(nodes.watched(&key, ReadKind::Data) && nodes.read(&key, (1, 1), true));
     }
     assert_eq!(nodes.next(1), Some(Read::Watch { keys: keys.clone(), since: 7 }));
     (nodes, keys)
 }
 
 #[test]
-fn a_watch_that_could_not_be_set_is_left_by_a_read() {
+fn a_watch_that_could_not_be_set_alone_is_set_by_a_read() {
     let (mut nodes, keys) = arming();
     keys.iter().for_each(|key| nodes.not_armed(key));
-    assert_eq!(nodes.next(10), Some(Read::One { key: Arc::clone(&keys[0]), look: Look::Data, watch: true }));
+    assert_eq!(
+        nodes.next(10),
+        Some(Read::One { key: Arc::clone(&keys[0]), kind: ReadKind::Data, watch: true })
+    );
 }
 
 /// A child `a` that is known as of transaction 7, and has no watch.
@@ -237,10 +240,10 @@ fn unwatched() -> Nodes {
     nodes
 }
 
-/// Begins a sync, and takes its listing as asked.
+/// Starts a sync, and takes its listing as requested.
 fn begin_sync(nodes: &mut Nodes) {
     nodes.begin_sync();
-    assert!(matches!(nodes.next(64), Some(Read::One { look: Look::Names, .. })));
+    assert!(matches!(nodes.next(64), Some(Read::One { kind: ReadKind::Names, .. })));
 }
 
 #[test]
@@ -257,7 +260,7 @@ fn a_sync_reads_a_node_that_was_being_armed_when_it_began() {
         } else {
             nodes.not_armed(&key("a"));
         }
-        assert!(!nodes.is_synced(), "it was not read");
+        assert!(!nodes.is_synced(), "the node was not read");
         assert_eq!(nodes.next(64), data("a", !is_armed));
         assert!(nodes.read(&key("a"), (1, 8), true));
         assert!(nodes.is_synced());
@@ -265,13 +268,13 @@ fn a_sync_reads_a_node_that_was_being_armed_when_it_began() {
 }
 
 #[test]
-fn a_sync_arms_nothing_before_its_end() {
+fn a_sync_sets_no_watches_before_its_end() {
     let mut nodes = unwatched();
     begin_sync(&mut nodes);
     assert_eq!(nodes.next(64), data("a", true));
     nodes.as_of(8);
     nodes.read(&key("a"), (1, 1), true);
-    assert_eq!(nodes.next(64), None, "the listing may find others");
+    assert_eq!(nodes.next(64), None, "the listing may find other nodes");
     nodes.listed(&key(""), names(&["a"]));
     assert!(nodes.is_synced());
     assert_eq!(nodes.next(64), Some(Read::Watch { keys: vec![key("a")], since: 8 }));
@@ -281,7 +284,7 @@ fn a_sync_arms_nothing_before_its_end() {
 fn children_that_are_known_are_armed_while_the_folder_cannot_be_listed() {
     let mut nodes = unwatched();
     begin_sync(&mut nodes);
-    assert!(nodes.refused(&key(""), Look::Names));
+    assert!(nodes.refused(&key(""), ReadKind::Names));
     assert_eq!(nodes.next(64), data("a", true));
     nodes.read(&key("a"), (1, 1), true);
     assert!(nodes.is_root_refused());
@@ -291,11 +294,11 @@ fn children_that_are_known_are_armed_while_the_folder_cannot_be_listed() {
 #[test]
 fn a_folder_that_was_refused_is_listed_with_a_watch_and_the_sync_waits_for_what_it_finds() {
     let mut nodes = synced(&["a"]);
-    let listing = |watch| Some(Read::One { key: key(""), look: Look::Names, watch });
-    nodes.want(&key(""), Look::Names);
-    assert_eq!(nodes.next(64), listing(false), "it has a watch");
-    assert!(nodes.refused(&key(""), Look::Names));
-    nodes.want_for_sync(&key(""), Look::Names);
+    let listing = |watch| Some(Read::One { key: key(""), kind: ReadKind::Names, watch });
+    nodes.enqueue(&key(""), ReadKind::Names);
+    assert_eq!(nodes.next(64), listing(false), "the folder has a watch");
+    assert!(nodes.refused(&key(""), ReadKind::Names));
+    nodes.enqueue_for_sync(&key(""), ReadKind::Names);
     assert_eq!(nodes.next(64), listing(true));
     assert!(!nodes.is_synced());
     nodes.listed(&key(""), names(&["a", "b"]));
@@ -305,25 +308,25 @@ fn a_folder_that_was_refused_is_listed_with_a_watch_and_the_sync_waits_for_what_
 }
 
 #[test]
-fn a_folder_created_while_a_listing_finds_none_is_listed_again() {
+fn a_folder_created_during_a_listing_that_finds_none_is_listed_again() {
     let mut nodes = synced(&["a"]);
     nodes.set_persistent(true);
-    nodes.want(&key(""), Look::Names);
+    nodes.enqueue(&key(""), ReadKind::Names);
     assert!(nodes.next(64).is_some());
-    // The event of the creation is taken before the answer, which is older.
-    nodes.want(&key(""), Look::Names);
-    assert_eq!(nodes.gone(&key(""), Look::Names), [key("a")]);
-    assert_eq!(nodes.next(64), Some(Read::One { key: key(""), look: Look::Names, watch: false }));
+    // The event of the creation is processed before the answer, which is older.
+    nodes.enqueue(&key(""), ReadKind::Names);
+    assert_eq!(nodes.deleted(&key(""), ReadKind::Names), [key("a")]);
+    assert_eq!(nodes.next(64), Some(Read::One { key: key(""), kind: ReadKind::Names, watch: false }));
 }
 
 #[test]
-fn the_root_of_a_tree_created_while_a_read_finds_none_is_read_again() {
+fn the_root_of_a_tree_created_during_a_read_that_finds_none_is_read_again() {
     let mut nodes = synced_tree(1);
     nodes.set_persistent(true);
-    nodes.want(&key("/r"), Look::Data);
-    let Some(Read::One { key: asked, .. }) = nodes.next(64) else { panic!("it is read") };
+    nodes.enqueue(&key("/r"), ReadKind::Data);
+    let Some(Read::One { key: requested, .. }) = nodes.next(64) else { panic!("expected a read") };
     nodes.created("/r");
-    assert!(!nodes.is_current(&asked), "the answer is of the node before");
+    assert!(!nodes.is_current(&requested), "the answer is about the previous node");
     assert_eq!(nodes.next(64), data("/r", false));
 }
 
@@ -331,10 +334,10 @@ fn the_root_of_a_tree_created_while_a_read_finds_none_is_read_again() {
 fn a_sync_waits_for_a_node_that_was_created_again_while_it_was_listed() {
     let mut nodes = synced_tree(9);
     nodes.set_persistent(true);
-    assert_eq!(asked(&mut nodes), ["Names /r/a"]);
+    assert_eq!(requested(&mut nodes), ["Names /r/a"]);
     nodes.created("/r/a");
     assert!(!nodes.is_synced());
-    assert_eq!(asked(&mut nodes), ["Data /r/a"]);
+    assert_eq!(requested(&mut nodes), ["Data /r/a"]);
     nodes.read(&key("/r/a"), (5, 5), true);
     assert!(nodes.is_synced());
 }
@@ -343,24 +346,24 @@ fn a_sync_waits_for_a_node_that_was_created_again_while_it_was_listed() {
 fn a_child_created_while_the_folder_is_listed_stays_though_the_listing_is_older() {
     let mut nodes = synced(&["a"]);
     nodes.set_persistent(true);
-    nodes.want(&key(""), Look::Names);
+    nodes.enqueue(&key(""), ReadKind::Names);
     assert!(nodes.next(1).is_some());
     nodes.created("b");
     assert!(nodes.listed(&key(""), names(&["a"])).is_empty());
-    let Some(Read::One { key: b, watch: false, .. }) = nodes.next(1) else { panic!("it is read") };
-    // It is deleted and created again: the answer to that read is of the node before.
+    let Some(Read::One { key: b, watch: false, .. }) = nodes.next(1) else { panic!("expected a read") };
+    // The node is deleted and re-created: the answer to that read is about the previous node.
     nodes.created("b");
     assert!(!nodes.is_current(&b));
-    let Some(Read::One { key: b, .. }) = nodes.next(1) else { panic!("it is read again") };
+    let Some(Read::One { key: b, .. }) = nodes.next(1) else { panic!("expected a second read") };
     assert!(nodes.is_current(&b) && nodes.read(&b, (5, 5), true));
     assert_eq!(listed(&mut nodes, &["a"]), [key("b")], "a later listing counts");
 }
 
 #[test]
-fn a_known_child_created_again_is_kept_by_one_listing_only() {
+fn a_known_child_that_was_re_created_survives_one_listing_only() {
     let mut nodes = synced(&["a", "b"]);
     nodes.set_persistent(true);
-    nodes.want(&key(""), Look::Names);
+    nodes.enqueue(&key(""), ReadKind::Names);
     assert!(nodes.next(1).is_some());
     nodes.created("b");
     assert!(nodes.listed(&key(""), names(&["a"])).is_empty());
@@ -384,41 +387,41 @@ fn a_sync_waits_for_a_child_that_was_created_again_while_it_was_read() {
 fn a_sync_waits_for_all_that_its_own_listing_names_and_for_no_more() {
     let mut nodes = synced(&["a", "b"]);
     sync(&mut nodes, names(&["a", "b"]));
-    let mut asked: Vec<_> = std::iter::from_fn(|| nodes.next(1)).collect();
-    asked.sort_by_key(|read| format!("{read:?}"));
-    assert_eq!(asked, [data("a", false).unwrap(), data("b", false).unwrap()], "they have watches");
+    let mut requested: Vec<_> = std::iter::from_fn(|| nodes.next(1)).collect();
+    requested.sort_by_key(|read| format!("{read:?}"));
+    assert_eq!(requested, [data("a", false).unwrap(), data("b", false).unwrap()], "the nodes have watches");
     listed(&mut nodes, &["a", "b", "later"]);
     assert!(!nodes.read(&key("a"), (1, 1), true));
-    // A change meanwhile is read, but the sync does not wait for it.
-    nodes.fired(&key("b"), Look::Data);
+    // A change in the meantime is read, but the sync does not wait for it.
+    nodes.fired(&key("b"), ReadKind::Data);
     nodes.read(&key("b"), (1, 1), true);
     assert!(nodes.is_synced());
     assert_eq!(read_all(&mut nodes, (2, 2)), BTreeSet::from(["b".to_owned(), "later".to_owned()]));
 }
 
 #[test]
-fn a_child_that_vanishes_or_cannot_be_read_does_not_hold_a_sync_up() {
+fn a_child_that_vanishes_or_cannot_be_read_does_not_block_a_sync() {
     let mut nodes = children();
     sync(&mut nodes, names(&["a", "b", "c"]));
-    assert!(nodes.gone(&key("a"), Look::Data).is_empty(), "it was never reported");
+    assert!(nodes.deleted(&key("a"), ReadKind::Data).is_empty(), "the node was never reported");
     listed(&mut nodes, &["b"]);
     nodes.next(1);
-    assert!(nodes.refused(&key("b"), Look::Data));
+    assert!(nodes.refused(&key("b"), ReadKind::Data));
     assert!(nodes.is_synced());
     sync(&mut nodes, names(&["b"]));
     assert_eq!(nodes.next(1), data("b", true));
-    assert!(!nodes.refused(&key("b"), Look::Data), "that is no news");
-    nodes.want(&key("b"), Look::Data);
+    assert!(!nodes.refused(&key("b"), ReadKind::Data), "already reported");
+    nodes.enqueue(&key("b"), ReadKind::Data);
     nodes.next(1);
-    assert!(nodes.read(&key("b"), (1, 1), true), "it can be read again");
+    assert!(nodes.read(&key("b"), (1, 1), true), "readable again");
 }
 
 #[test]
 fn reads_without_an_answer_are_sent_again() {
     let mut nodes = synced(&["a", "b"]);
-    nodes.fired(&key("a"), Look::Data);
+    nodes.fired(&key("a"), ReadKind::Data);
     assert!(nodes.next(1).is_some());
-    nodes.unanswered(&key("a"), Look::Data);
+    nodes.unanswered(&key("a"), ReadKind::Data);
     assert_eq!(nodes.next(1), data("a", true));
     assert_eq!(nodes.next(1), None);
 }
@@ -429,34 +432,34 @@ fn in_a_new_session_every_child_is_watched_again() {
     nodes.forget_watches();
     sync(&mut nodes, names(&["a", "b"]));
     assert_eq!(read_all(&mut nodes, (1, 1)).len(), 2);
-    assert!(!nodes.watched("a", Look::Data), "a second watch is not kept");
+    assert!(!nodes.watched("a", ReadKind::Data), "a second watch is not kept");
 }
 
-/// The reads of a tree that are due now, taken as asked.
-fn asked(nodes: &mut Nodes) -> Vec<String> {
-    let mut asked = Vec::new();
+/// The due reads of a tree, taken as requested.
+fn requested(nodes: &mut Nodes) -> Vec<String> {
+    let mut requested = Vec::new();
     while let Some(read) = nodes.next(1) {
         match read {
-            Read::One { key, look, .. } => {
-                nodes.watched(&key, look);
-                asked.push(format!("{look:?} {key}"));
+            Read::One { key, kind, .. } => {
+                nodes.watched(&key, kind);
+                requested.push(format!("{kind:?} {key}"));
             }
             other => panic!("{other:?}"),
         }
     }
-    asked
+    requested
 }
 
 /// A tree `/r` with a child `/r/a`, after a sync.
 fn synced_tree(max_depth: usize) -> Nodes {
     let mut nodes = tree(max_depth);
     nodes.begin_sync();
-    assert_eq!(asked(&mut nodes), ["Data /r"]);
+    assert_eq!(requested(&mut nodes), ["Data /r"]);
     assert!(nodes.read(&key("/r"), (1, 1), true));
-    assert_eq!(asked(&mut nodes), ["Names /r"]);
+    assert_eq!(requested(&mut nodes), ["Names /r"]);
     assert!(nodes.listed(&key("/r"), names(&["a"])).is_empty());
     assert!(!nodes.is_synced());
-    assert_eq!(asked(&mut nodes), ["Data /r/a"]);
+    assert_eq!(requested(&mut nodes), ["Data /r/a"]);
     assert!(nodes.read(&key("/r/a"), (2, 2), true));
     nodes
 }
@@ -465,11 +468,11 @@ fn synced_tree(max_depth: usize) -> Nodes {
 fn a_sync_waits_for_all_nodes_that_existed_when_it_began_and_that_it_finds() {
     let mut nodes = synced_tree(9);
     assert!(!nodes.is_synced());
-    assert_eq!(asked(&mut nodes), ["Names /r/a"]);
+    assert_eq!(requested(&mut nodes), ["Names /r/a"]);
     nodes.listed(&key("/r/a"), Vec::new());
     assert!(nodes.is_synced());
     nodes.begin_sync();
-    let mut all = asked(&mut nodes);
+    let mut all = requested(&mut nodes);
     all.sort();
     assert_eq!(all, ["Data /r", "Data /r/a", "Names /r", "Names /r/a"]);
 }
@@ -478,79 +481,79 @@ fn a_sync_waits_for_all_nodes_that_existed_when_it_began_and_that_it_finds() {
 fn nodes_at_the_greatest_depth_and_ephemeral_ones_are_not_listed() {
     assert!(synced_tree(1).is_synced());
     let mut nodes = synced_tree(2);
-    asked(&mut nodes);
+    requested(&mut nodes);
     nodes.listed(&key("/r/a"), names(&["b", "c"]));
-    asked(&mut nodes);
+    requested(&mut nodes);
     nodes.read(&key("/r/a/b"), (3, 3), true);
     nodes.read(&key("/r/a/c"), (3, 3), false);
-    assert!(asked(&mut nodes).is_empty() && nodes.is_synced());
+    assert!(requested(&mut nodes).is_empty() && nodes.is_synced());
 }
 
 #[test]
 fn a_change_during_a_read_is_read_again_and_one_at_rest_once() {
     let mut nodes = synced_tree(1);
-    nodes.want(&key("/r/a"), Look::Data);
-    nodes.want(&key("/r/a"), Look::Data);
-    assert_eq!(asked(&mut nodes), ["Data /r/a"]);
-    nodes.want(&key("/r/a"), Look::Data);
+    nodes.enqueue(&key("/r/a"), ReadKind::Data);
+    nodes.enqueue(&key("/r/a"), ReadKind::Data);
+    assert_eq!(requested(&mut nodes), ["Data /r/a"]);
+    nodes.enqueue(&key("/r/a"), ReadKind::Data);
     assert!(nodes.read(&key("/r/a"), (2, 5), true));
-    assert_eq!(asked(&mut nodes), ["Data /r/a"]);
-    assert!(!nodes.read(&key("/r/a"), (2, 5), true), "no news");
-    assert!(asked(&mut nodes).is_empty());
+    assert_eq!(requested(&mut nodes), ["Data /r/a"]);
+    assert!(!nodes.read(&key("/r/a"), (2, 5), true), "unchanged");
+    assert!(requested(&mut nodes).is_empty());
 }
 
 #[test]
 fn all_below_a_removed_node_are_reported_before_it() {
     let mut nodes = synced_tree(9);
-    asked(&mut nodes);
+    requested(&mut nodes);
     nodes.listed(&key("/r/a"), names(&["b"]));
-    asked(&mut nodes);
+    requested(&mut nodes);
     nodes.read(&key("/r/a/b"), (3, 3), false);
     assert_eq!(nodes.listed(&key("/r"), Vec::new()), [key("/r/a/b"), key("/r/a")]);
     assert!(nodes.is_synced() && nodes.len() == 1);
-    // A late answer about one of them is no news.
+    // A late answer about one of the nodes changes nothing.
     assert!(!nodes.read(&key("/r/a/b"), (3, 4), false));
-    assert_eq!(nodes.gone(&key("/r"), Look::Data), [key("/r")]);
-    assert_eq!(nodes.len(), 1, "it is waited for");
+    assert_eq!(nodes.deleted(&key("/r"), ReadKind::Data), [key("/r")]);
+    assert_eq!(nodes.len(), 1, "the root is waited for");
 }
 
 #[test]
 fn another_node_at_the_path_is_listed_again() {
     let mut nodes = synced_tree(9);
-    asked(&mut nodes);
+    requested(&mut nodes);
     nodes.listed(&key("/r/a"), Vec::new());
-    nodes.want(&key("/r/a"), Look::Data);
-    asked(&mut nodes);
+    nodes.enqueue(&key("/r/a"), ReadKind::Data);
+    requested(&mut nodes);
     assert!(nodes.read(&key("/r/a"), (7, 7), true));
-    assert_eq!(asked(&mut nodes), ["Names /r/a"]);
+    assert_eq!(requested(&mut nodes), ["Names /r/a"]);
 }
 
 #[test]
-fn a_refusal_is_news_once_and_so_is_its_end() {
+fn a_refusal_and_its_end_are_each_reported_once() {
     let mut nodes = synced_tree(9);
-    asked(&mut nodes);
-    assert!(nodes.refused(&key("/r/a"), Look::Names) && !nodes.refused(&key("/r/a"), Look::Names));
+    requested(&mut nodes);
+    assert!(nodes.refused(&key("/r/a"), ReadKind::Names) && !nodes.refused(&key("/r/a"), ReadKind::Names));
     assert!(nodes.is_synced());
-    nodes.want(&key("/r/a"), Look::Data);
-    asked(&mut nodes);
-    assert!(!nodes.read(&key("/r/a"), (2, 2), true), "it still cannot be listed");
+    nodes.enqueue(&key("/r/a"), ReadKind::Data);
+    requested(&mut nodes);
+    assert!(!nodes.read(&key("/r/a"), (2, 2), true), "still not listable");
     nodes.listed(&key("/r/a"), Vec::new());
-    assert_eq!(asked(&mut nodes), ["Data /r/a"]);
+    assert_eq!(requested(&mut nodes), ["Data /r/a"]);
     assert!(nodes.read(&key("/r/a"), (2, 2), true));
 }
 
 #[test]
 fn a_root_that_cannot_be_listed_stays_refused_though_its_data_changes() {
     let mut nodes = synced_tree(9);
-    nodes.want(&key("/r"), Look::Names);
-    asked(&mut nodes);
-    assert!(nodes.refused(&key("/r"), Look::Names));
-    nodes.want(&key("/r"), Look::Data);
-    asked(&mut nodes);
-    assert!(nodes.read(&key("/r"), (1, 5), true), "its data is news");
-    assert!(nodes.is_root_refused(), "what is below it is still not known");
+    nodes.enqueue(&key("/r"), ReadKind::Names);
+    requested(&mut nodes);
+    assert!(nodes.refused(&key("/r"), ReadKind::Names));
+    nodes.enqueue(&key("/r"), ReadKind::Data);
+    requested(&mut nodes);
+    assert!(nodes.read(&key("/r"), (1, 5), true), "the data is new");
+    assert!(nodes.is_root_refused(), "the nodes below are still unknown");
     nodes.listed(&key("/r"), names(&["a"]));
-    asked(&mut nodes);
+    requested(&mut nodes);
     nodes.read(&key("/r"), (1, 5), true);
     assert!(!nodes.is_root_refused());
 }

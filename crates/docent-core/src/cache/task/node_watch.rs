@@ -1,28 +1,28 @@
-use crate::cache::reads::Look;
+use crate::cache::reads::ReadKind;
 use crate::session::{Fired, Watch};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// Watch on a node, with its key. There may be one for each node: it is kept in place, not on the heap.
+/// Watch on a node, with its key. There may be one for each node, so it is stored inline and not on the heap.
 pub(super) struct NodeWatch {
     key: Arc<str>,
-    look: Look,
+    kind: ReadKind,
     watch: Watch,
 }
 
 impl NodeWatch {
-    pub(super) fn new(key: &Arc<str>, look: Look, watch: Watch) -> Self {
-        Self { key: Arc::clone(key), look, watch }
+    pub(super) fn new(key: &Arc<str>, kind: ReadKind, watch: Watch) -> Self {
+        Self { key: Arc::clone(key), kind, watch }
     }
 }
 
 impl Future for NodeWatch {
-    type Output = (Arc<str>, Look, Fired);
+    type Output = (Arc<str>, ReadKind, Fired);
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let fired = Pin::new(&mut self.watch).poll(cx);
-        fired.map(|fired| (Arc::clone(&self.key), self.look, fired))
+        fired.map(|fired| (Arc::clone(&self.key), self.kind, fired))
     }
 }

@@ -1,51 +1,51 @@
 //! Requests of a cache to the servers, and handling of their answers.
 
 use super::CacheTask;
-use super::asked::Ask;
+use super::in_flight::Query;
 use super::node_watch::NodeWatch;
 use crate::cache::children_event::ChildrenEvent;
-use crate::cache::reads::{Look, Read};
+use crate::cache::reads::{Read, ReadKind};
 use crate::error::Error;
 use crate::node::{Node, is_own_name};
 use crate::session::{Cause, Lane, Outcome, Reply, Watch, watch_requests};
-use crate::watch::{LONGEST_PAUSE, patience};
+use crate::watch::{LONGEST_PAUSE, retry_backoff};
 use bytes::Bytes;
 use docent_proto::{Code, MultiOp, MultiResult, Request, Response, Stat};
 use std::sync::Arc;
 use tokio::time::Instant;
 
 impl CacheTask {
-    /// Sends the wanted reads, as far as there is room.
-    pub(super) fn ask(&mut self) {
+    /// Sends the wanted reads while there is room.
+    pub(super) fn send_requests(&mut self) {
         while self.up
             && !self.held
             && self.busy_until.is_none()
-            && self.asked.has_room()
-            && let Some(read) = self.nodes.next(self.most_together())
+            && self.in_flight.has_room()
+            && let Some(read) = self.nodes.next(self.max_together())
         {
             match read {
-                Read::One { key, look, watch } => {
+                Read::One { key, kind, watch } => {
                     let path = self.nodes.keys().full(&key);
-                    let request = match look {
-                        Look::Names => Request::GetChildren2 { path, watch },
-                        Look::Data if self.options.without_data => Request::Exists { path, watch },
-                        Look::Data => Request::GetData { path, watch },
+                    let request = match kind {
+                        ReadKind::Names => Request::GetChildren2 { path, watch },
+                        ReadKind::Data if self.options.without_data => Request::Exists { path, watch },
+                        ReadKind::Data => Request::GetData { path, watch },
                     };
-                    self.send(Ask::One(key, look), request);
+                    self.send(Query::One(key, kind), request);
                 }
                 Read::Several(keys) => {
                     let read = |key: &Arc<str>| MultiOp::GetData { path: self.nodes.keys().full(key) };
                     let request = Request::MultiRead(keys.iter().map(read).collect());
-                    self.send(Ask::Several(keys), request);
+                    self.send(Query::Several(keys), request);
                 }
                 Read::Watch { keys, since } => self.watch(keys, since),
             }
         }
     }
 
-    /// Maximum number of nodes in one read. Servers do not read the stats of several nodes without their
+    /// Maximum number of nodes in one read. Servers cannot return the stats of several nodes without their
     /// data.
-    fn most_together(&self) -> usize {
+    fn max_together(&self) -> usize {
         if self.options.without_data || self.shared.multi_reads.is_refused() { 1 } else { self.batch }
     }
 
@@ -56,109 +56,115 @@ impl CacheTask {
         for request in watch_requests(since, paths, self.shared.config.max_request) {
             let Request::SetWatches(watches) = &request else { continue };
             let keys = keys.by_ref().take(watches.data.len()).collect();
-            self.send(Ask::Watch(keys), request);
+            self.send(Query::Watch(keys), request);
         }
     }
 
-    fn send(&mut self, ask: Ask, request: Request) {
+    fn send(&mut self, query: Query, request: Request) {
         let pending = self.attachment.generation.session.submit(request, Lane::Call);
-        self.asked.push(ask, pending);
+        self.in_flight.push(query, pending);
     }
 
-    /// Halves the number of nodes in one read. A reply that is larger than this client takes ends the link,
-    /// as other causes do: so a read that was lost with its link is tried with fewer nodes.
+    /// Halves the number of nodes in one read. A reply that is larger than this client accepts ends the link,
+    /// but so do other causes. Therefore a read that was lost with its link is retried with fewer nodes.
     pub(super) fn smaller_batches(&mut self) {
         self.batch = (self.batch / 2).max(1);
     }
 
-    pub(super) fn answered(&mut self, ask: Ask, outcome: Outcome) {
+    pub(super) fn answered(&mut self, query: Query, outcome: Outcome) {
         let Reply { result, watch, watches, zxid } = match outcome.answer() {
             Ok(reply) => reply,
-            Err(cause) => return self.unanswered(&ask, cause),
+            Err(cause) => return self.unanswered(&query, cause),
         };
         self.nodes.as_of(zxid);
-        match ask {
-            Ask::One(key, look) => {
-                self.patience = patience();
-                self.one(&key, look, result, watch);
+        match query {
+            Query::One(key, kind) => {
+                self.busy_backoff = retry_backoff();
+                self.one(&key, kind, result, watch);
             }
-            Ask::Several(keys) => self.several(&keys, result),
-            Ask::Watch(keys) => self.armed(&keys, watches),
-            Ask::Root => self.root_awaited(&result, watch),
+            Query::Several(keys) => self.several(&keys, result),
+            Query::Watch(keys) => self.armed(&keys, watches),
+            Query::Root => self.root_awaited(&result, watch),
         }
     }
 
-    fn unanswered(&mut self, ask: &Ask, cause: Cause) {
+    fn unanswered(&mut self, query: &Query, cause: Cause) {
         match cause {
-            // A sync comes with the next session.
+            // The next session starts with a sync.
             Cause::Ended(_) => self.up = false,
             Cause::LinkLost => {
-                self.lost_batch |= matches!(ask, Ask::Several(_));
+                self.lost_batch |= matches!(query, Query::Several(_));
                 self.pause();
             }
-            // The last one is not for reads: only creates of ephemeral nodes end so.
+            // `TooManyEphemerals` does not occur for reads, only for creates of ephemeral nodes.
             Cause::QueueFull | Cause::Deadline | Cause::TooManyEphemerals { .. } => self.pause(),
             Cause::TooLarge { size, limit } => {
                 let error = || Error::too_large("watch", size, limit);
-                match ask {
-                    Ask::One(key, look) => return self.refused(key, *look, error()),
-                    Ask::Root => return self.root_refused(error()),
-                    Ask::Several(_) => self.smaller_batches(),
-                    Ask::Watch(_) => {}
+                match query {
+                    Query::One(key, kind) => return self.refused(key, *kind, error()),
+                    Query::Root => return self.root_refused(error()),
+                    Query::Several(_) => self.smaller_batches(),
+                    Query::Watch(_) => {}
                 }
                 self.pause();
             }
         }
-        match ask {
-            Ask::One(key, look) => self.nodes.unanswered(key, *look),
-            Ask::Several(keys) | Ask::Watch(keys) => {
-                keys.iter().for_each(|key| self.nodes.unanswered(key, Look::Data));
+        match query {
+            Query::One(key, kind) => self.nodes.unanswered(key, *kind),
+            Query::Several(keys) | Query::Watch(keys) => {
+                keys.iter().for_each(|key| self.nodes.unanswered(key, ReadKind::Data));
             }
-            Ask::Root => self.want_root(),
+            Query::Root => self.enqueue_root(),
         }
     }
 
-    /// Sends nothing for a while.
+    /// Sends nothing until a pause has passed.
     fn pause(&mut self) {
         if self.busy_until.is_none() {
-            self.busy_until = Some(Instant::now() + self.patience.next().unwrap_or(LONGEST_PAUSE));
+            self.busy_until = Some(Instant::now() + self.busy_backoff.next().unwrap_or(LONGEST_PAUSE));
         }
     }
 
-    fn want_root(&mut self) {
+    fn enqueue_root(&mut self) {
         let root = Arc::clone(self.nodes.keys().root());
-        self.nodes.want(&root, self.nodes.root_look());
+        self.nodes.enqueue(&root, self.nodes.root_read_kind());
     }
 
-    /// Takes the answer to a read of one node.
-    fn one(&mut self, key: &Arc<str>, look: Look, result: Result<Response, Code>, watch: Option<Box<Watch>>) {
+    /// Processes the answer to a read of one node.
+    fn one(
+        &mut self,
+        key: &Arc<str>,
+        kind: ReadKind,
+        result: Result<Response, Code>,
+        watch: Option<Box<Watch>>,
+    ) {
         if !self.nodes.is_current(key) {
             return;
         }
         if result.is_ok() {
-            self.keep(key, look, watch);
+            self.keep(key, kind, watch);
         }
-        match (look, result) {
-            (Look::Data, Ok(Response::Data { data, stat })) => self.read(key, data.as_ref(), stat),
-            (Look::Data, Ok(Response::Stat(stat))) => self.read(key, None, stat),
-            (Look::Names, Ok(Response::Children { names, stat: Some(stat) })) => {
+        match (kind, result) {
+            (ReadKind::Data, Ok(Response::Data { data, stat })) => self.read(key, data.as_ref(), stat),
+            (ReadKind::Data, Ok(Response::Stat(stat))) => self.read(key, None, stat),
+            (ReadKind::Names, Ok(Response::Children { names, stat: Some(stat) })) => {
                 self.listed(key, names, stat);
             }
-            (look, Err(Code::NO_NODE)) => self.gone(key, look),
-            (look, Err(code)) => self.refused(key, look, Error::from_code(code, "watch")),
-            (look, Ok(_)) => self.refused(key, look, Error::from_code(Code::MARSHALLING_ERROR, "watch")),
+            (kind, Err(Code::NO_NODE)) => self.deleted(key, kind),
+            (kind, Err(code)) => self.refused(key, kind, Error::from_code(code, "watch")),
+            (kind, Ok(_)) => self.refused(key, kind, Error::from_code(Code::MARSHALLING_ERROR, "watch")),
         }
     }
 
-    fn keep(&mut self, key: &Arc<str>, look: Look, watch: Option<Box<Watch>>) {
+    fn keep(&mut self, key: &Arc<str>, kind: ReadKind, watch: Option<Box<Watch>>) {
         if let Some(watch) = watch
-            && self.nodes.watched(key, look)
+            && self.nodes.watched(key, kind)
         {
-            self.watches.push(NodeWatch::new(key, look, *watch));
+            self.watches.push(NodeWatch::new(key, kind, *watch));
         }
     }
 
-    /// Takes the answer to a read of several nodes.
+    /// Processes the answer to a read of several nodes.
     fn several(&mut self, keys: &[Arc<str>], result: Result<Response, Code>) {
         match result {
             Ok(Response::Multi(results)) if results.len() == keys.len() => {
@@ -167,13 +173,13 @@ impl CacheTask {
                     match result {
                         _ if !self.nodes.is_current(key) => {}
                         MultiResult::Data { data, stat } => self.read(key, data.as_ref(), *stat),
-                        MultiResult::Failed(Code::NO_NODE) => self.gone(key, Look::Data),
+                        MultiResult::Failed(Code::NO_NODE) => self.deleted(key, ReadKind::Data),
                         MultiResult::Failed(code) => {
-                            self.refused(key, Look::Data, Error::from_code(code, "watch"));
+                            self.refused(key, ReadKind::Data, Error::from_code(code, "watch"));
                         }
                         _ => {
                             let error = Error::from_code(Code::MARSHALLING_ERROR, "watch");
-                            self.refused(key, Look::Data, error);
+                            self.refused(key, ReadKind::Data, error);
                         }
                     }
                 }
@@ -182,29 +188,29 @@ impl CacheTask {
                 if refused == Err(Code::UNIMPLEMENTED) {
                     self.shared.multi_reads.refused();
                 } else {
-                    // Most likely the nodes were too large for one reply.
+                    // The nodes were probably too large for one reply.
                     self.smaller_batches();
                 }
-                keys.iter().for_each(|key| self.nodes.unanswered(key, Look::Data));
+                keys.iter().for_each(|key| self.nodes.unanswered(key, ReadKind::Data));
             }
         }
     }
 
-    /// Takes the watches of nodes, some of which may have fired already.
+    /// Records the watches of nodes, some of which may have fired already.
     fn armed(&mut self, keys: &[Arc<str>], watches: Vec<Watch>) {
         if watches.len() != keys.len() {
             return keys.iter().for_each(|key| self.nodes.not_armed(key));
         }
         for (key, watch) in keys.iter().zip(watches) {
             if self.nodes.is_current(key) && self.nodes.armed(key) {
-                self.watches.push(NodeWatch::new(key, Look::Data, watch));
+                self.watches.push(NodeWatch::new(key, ReadKind::Data, watch));
             }
         }
     }
 
     fn read(&mut self, key: &Arc<str>, data: Option<&Bytes>, stat: Stat) {
         if self.nodes.read(key, (stat.czxid, stat.mzxid), stat.ephemeral_owner == 0) {
-            // A copy: a part of a reply would keep all of it in memory.
+            // Copy the data: a slice of the reply would keep the whole reply in memory.
             let data = data.map_or_else(Bytes::new, |data| Bytes::copy_from_slice(data));
             let node = Arc::new(Node { data, stat: stat.into() });
             self.events.push(ChildrenEvent::Added(Arc::clone(key), node));
@@ -219,40 +225,40 @@ impl CacheTask {
         } else if self.options.select.is_some() {
             names.retain(|name| self.options.selects(&keys.child(key, name)));
         }
-        let gone = self.nodes.listed(key, names);
-        self.events.extend(gone.into_iter().map(ChildrenEvent::Delete));
+        let deleted = self.nodes.listed(key, names);
+        self.events.extend(deleted.into_iter().map(ChildrenEvent::Delete));
     }
 
-    fn gone(&mut self, key: &Arc<str>, look: Look) {
-        let gone = self.nodes.gone(key, look);
-        self.events.extend(gone.into_iter().map(ChildrenEvent::Delete));
+    fn deleted(&mut self, key: &Arc<str>, kind: ReadKind) {
+        let deleted = self.nodes.deleted(key, kind);
+        self.events.extend(deleted.into_iter().map(ChildrenEvent::Delete));
         if key == self.nodes.keys().root() {
             self.folder = None;
             if !self.persistent.is_set() {
                 let path = self.nodes.keys().full_root().to_owned();
-                self.send(Ask::Root, Request::Exists { path, watch: true });
+                self.send(Query::Root, Request::Exists { path, watch: true });
             }
         }
     }
 
-    /// Takes the answer to the wait for the cache's own node.
+    /// Processes the answer to the wait for the cache's own node.
     fn root_awaited(&mut self, result: &Result<Response, Code>, watch: Option<Box<Watch>>) {
         let root = Arc::clone(self.nodes.keys().root());
         match result {
-            Err(Code::NO_NODE) if watch.is_some() => self.keep(&root, self.nodes.root_look(), watch),
-            // It was created in between.
-            Ok(_) | Err(Code::NO_NODE) => self.want_root(),
+            Err(Code::NO_NODE) if watch.is_some() => self.keep(&root, self.nodes.root_read_kind(), watch),
+            // The node was created in between.
+            Ok(_) | Err(Code::NO_NODE) => self.enqueue_root(),
             Err(code) => self.root_refused(Error::from_code(*code, "watch")),
         }
     }
 
     fn root_refused(&mut self, error: Error) {
         let root = Arc::clone(self.nodes.keys().root());
-        self.refused(&root, self.nodes.root_look(), error);
+        self.refused(&root, self.nodes.root_read_kind(), error);
     }
 
-    /// Records that a node cannot be read. It is tried again after a pause.
-    fn refused(&mut self, key: &Arc<str>, look: Look, error: Error) {
+    /// Records that a node cannot be read. The read is retried after a pause.
+    fn refused(&mut self, key: &Arc<str>, kind: ReadKind, error: Error) {
         let keys = self.nodes.keys();
         let is_root = key == keys.root();
         let error = match (is_root, keys.are_names()) {
@@ -261,11 +267,12 @@ impl CacheTask {
             (false, false) => error.at(key),
         };
         let is_own_child = !(is_root && keys.are_names());
-        tracing::debug!(path = self.path, %error, "cannot read a node of a cache");
-        if self.nodes.refused(key, look) {
-            // Nodes that are refused for longer wait for longer.
-            self.mending = patience();
-            self.mend_at = None;
+        // Event: A cache cannot read one of its nodes. It retries after a pause.
+        tracing::debug!(path = self.path, %error, "cannot read a cached node; retrying");
+        if self.nodes.refused(key, kind) {
+            // Start with short pauses again, because a new node is refused.
+            self.read_backoff = retry_backoff();
+            self.retry_at = None;
             if is_own_child {
                 self.events.push(ChildrenEvent::Unreadable(Arc::clone(key), error.clone()));
             }
@@ -274,8 +281,8 @@ impl CacheTask {
             self.syncing = true;
             self.store.failed(&error);
         }
-        self.refused.push((Arc::clone(key), look));
-        let mut pause = || self.mending.next().unwrap_or(LONGEST_PAUSE);
-        self.mend_at.get_or_insert_with(|| Instant::now() + pause());
+        self.refused.push((Arc::clone(key), kind));
+        let mut pause = || self.read_backoff.next().unwrap_or(LONGEST_PAUSE);
+        self.retry_at.get_or_insert_with(|| Instant::now() + pause());
     }
 }

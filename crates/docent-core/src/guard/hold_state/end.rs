@@ -10,20 +10,22 @@ use std::sync::Weak;
 use std::time::Duration;
 use tokio::runtime::Handle;
 
-/// End of a guard: released or lost, whichever came first.
+/// End of a guard: released or lost, whichever happened first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Released,
-    /// The reason, and when the loss was noticed.
+    /// The reason, and the time at which the loss was noticed.
     Lost(LostReason, Timestamp),
 }
 
 impl HoldState {
-    /// Marks the guard lost, unless it was released before. The first reason stays; it is returned.
+    /// Marks the guard lost, unless it was already released. Only the first reason is stored; returns that
+    /// reason.
     pub(crate) fn mark_lost(&self, reason: LostReason) -> LostReason {
-        // First of all: a hold that is lost is not lent again. It marks this one lost, too.
+        // Mark the lender first, because a lost hold is not lent again. The lender then marks this hold lost
+        // too.
         let reason = match &self.lender {
-            Some(lender) if !self.is_over() => lender.mark_lost(reason),
+            Some(lender) if !self.has_ended() => lender.mark_lost(reason),
             _ => reason,
         };
         if self.end.set(End::Lost(reason, self.generation.clock.now())).is_ok() {
@@ -35,15 +37,15 @@ impl HoldState {
             self.token.cancel();
             self.sets().iter().for_each(|(_, token)| token.cancel());
             if lent.is_none() {
-                self.tell_loss(reason);
+                self.log_loss(reason);
             }
             self.ended(Some(reason));
             if reason == LostReason::LeaseExpired && !self.is_lent() {
                 if planted!(SessionClosedAtLoss) {
                     std::mem::forget(self.generation.session.submit(Request::CloseSession, Lane::Cleanup));
                 }
-                // The session may live on, and its node with it. The holder's work gets a margin to stop;
-                // then the delete of the node gives others their turn (decision 3).
+                // The session, and with it the node, may live on. The holder's work gets a margin to stop.
+                // Then the node is deleted, so that the next holder gets its turn (decision 3).
                 let margin =
                     if planted!(NodeDeletedAtLoss) { Duration::ZERO } else { self.generation.lease.margin() };
                 self.generation.cleanup.delete_lost(&self.node, margin);
@@ -63,11 +65,16 @@ impl HoldState {
         self.mark_lost(if is_past_grace { self.generation.lost_reason() } else { LostReason::NodeDeleted });
     }
 
-    fn tell_loss(&self, reason: LostReason) {
+    fn log_loss(&self, reason: LostReason) {
         let (now, lease) = (self.generation.clock.now(), &self.generation.lease);
-        // A guard that nobody looked at for longer than this was not looked after either.
+        // A delay of at least one heartbeat interval shows that the guard was not checked in time.
         let late = lease.lapsed_at(self.mark).map(|end| now.since(end));
         let late = late.filter(|late| *late >= lease.timing().pulse()).map(seconds);
+        // Event: A guard (lock, permit, leadership or delivery) was lost before it was released. The field
+        // `reason` says why, and `noticed_late_by` how long after the end of its lease the loss was noticed;
+        // another client may have held the place in that time.
+        // Action: If `noticed_late_by` is present, check what was written under this fence. Otherwise see the
+        // field `reason`.
         tracing::warn!(
             client = %self.generation.client,
             recipe = self.recipe.label(),
@@ -81,13 +88,14 @@ impl HoldState {
         );
     }
 
-    /// Marks the guard released: its node is deleted by us, and that is no loss.
+    /// Marks the guard released. The client deletes its node itself, which is no loss.
     pub(crate) fn release(&self) {
         let _ = self.hand_over();
     }
 
-    /// As [`release`](Self::release); the reason when it was lost before. In one step: a guard that goes on
-    /// in its place may [have its token](Self::pass_token), which no later loss of this one may cancel.
+    /// Like [`release`](Self::release), but returns the reason if the guard was already lost. Both happen in
+    /// one step, because a guard that continues in this one's place may
+    /// [take over its token](Self::pass_token), and no later loss of this guard may cancel that token.
     pub(crate) fn hand_over(&self) -> Result<(), LostReason> {
         match self.end.set(End::Released) {
             Ok(()) => {
@@ -102,7 +110,8 @@ impl HoldState {
         }
     }
 
-    /// Gives the guard up for the hold that lent it, unless it has ended: all who share it are told.
+    /// Releases the guard on behalf of the hold that lent it, unless it has ended. All handles that share the
+    /// guard are notified.
     pub(super) fn take_back(&self) {
         if self.end.set(End::Released).is_ok() {
             self.lent().as_ref().and_then(Weak::upgrade).into_iter().for_each(|lent| lent.take_back());
@@ -112,26 +121,27 @@ impl HoldState {
         }
     }
 
-    /// Lets the loss of `heir` cancel this guard's token, once this one was [handed over](Self::hand_over).
+    /// Lets the loss of `heir` cancel this guard's token, after this guard was
+    /// [handed over](Self::hand_over).
     pub(crate) fn pass_token(&self, heir: &Self) {
-        // It is never taken out again: number 0 is no `HoldSet`'s.
+        // The token is never removed again, because no `HoldSet` has the number 0.
         heir.join(0, &self.token);
     }
 
-    /// As [`release`](Self::release), and cancels the token, which tells all who share the guard.
+    /// Like [`release`](Self::release), and cancels the token to notify all handles that share the guard.
     pub(crate) fn give_up(&self) {
         self.release();
         self.token.cancel();
     }
 
-    /// Time until which work under the lost guard may still be polled: `grace` after its lease ran out, at
-    /// most a margin. `None` when another holder may have its place already, or when the lease ran out so
-    /// long ago that another lease began.
+    /// Returns the time until which work under the lost guard may still be polled: `grace` after its lease
+    /// ran out, at most a margin. Returns `None` if another holder may already have the place, or if another
+    /// lease has begun since.
     pub(crate) fn grace_end(&self, grace: Duration) -> Option<Timestamp> {
         match self.end.get() {
             Some(End::Lost(LostReason::LeaseExpired, noticed)) => {
-                // An acknowledgement that the driver took for one in time may have moved the end after this
-                // guard was lost: the earlier of the two counts.
+                // The driver may have accepted an acknowledgement as in time and moved the end of the lease
+                // after this guard was lost. The earlier of the two times applies.
                 let end = self.generation.lease.lapsed_at(self.mark)?.min(*noticed);
                 Some(end + grace.min(self.generation.lease.margin()))
             }
@@ -153,7 +163,7 @@ impl HoldState {
         self.recipe.metrics.ended(held, lost.map(LostReason::label));
     }
 
-    /// The reason why it was lost; `None` while it is not.
+    /// Returns the reason why the guard was lost, or `None` if it was not.
     pub(crate) fn lost_reason(&self) -> Option<LostReason> {
         match self.end.get() {
             Some(End::Lost(reason, _)) => Some(*reason),
@@ -161,12 +171,12 @@ impl HoldState {
         }
     }
 
-    pub(crate) fn is_over(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.end.get().is_some()
     }
 
-    /// Resolves with the reason when the guard is lost, or given up by another handle that shares it; also
-    /// when the task that keeps the lease does not run any more.
+    /// Resolves with the reason when the guard is lost, or released by another handle that shares it. It also
+    /// resolves if the task that keeps the lease no longer runs.
     pub(crate) async fn lost(&self) -> LostReason {
         tokio::select! {
             biased;
@@ -175,14 +185,14 @@ impl HoldState {
         }
         match self.end.get() {
             Some(End::Lost(reason, _)) => *reason,
-            // The token is cancelled when it is lost or given up.
+            // The token is cancelled when the guard is lost or given up.
             _ => LostReason::Released,
         }
     }
 
-    /// Resolves with the reason when the guard stops being certain: it is lost, or the lease ends under which
-    /// it was released. Operations that are bound to the guard end then (decision 24); an operation that is
-    /// on its way when the guard is released does not.
+    /// Resolves with the reason when the guard is no longer certain: either it is lost, or the lease under
+    /// which it was released has ended. This ends operations that are bound to the guard (decision 24). An
+    /// operation in flight when the guard is released continues.
     pub(crate) async fn uncertain(&self) -> LostReason {
         let lost = async {
             self.token.cancelled().await;
@@ -194,16 +204,16 @@ impl HoldState {
         tokio::select! {
             biased;
             reason = lost => reason,
-            reason = self.lease_over() => self.mark_lost(reason),
+            reason = self.lease_lapsed() => self.mark_lost(reason),
         }
     }
 
-    /// Resolves when the lease is over under which the guard began, whether or not it was released since.
-    /// Returns the reason for which the guard is, or would be, lost.
-    pub(crate) async fn lease_over(&self) -> LostReason {
+    /// Resolves when the lease under which the guard began has run out, even if the guard was released in the
+    /// meantime. Returns the reason for which the guard is, or would be, lost.
+    pub(crate) async fn lease_lapsed(&self) -> LostReason {
         let (lease, clock) = (&self.generation.lease, self.generation.clock.as_ref());
         loop {
-            // Before the look, so that no change is missed.
+            // Subscribe before the check, so that no change is missed.
             let changed = lease.changed();
             if !lease.holds(self.mark, clock.now()) {
                 return self.generation.lost_reason();
@@ -215,15 +225,14 @@ impl HoldState {
         }
     }
 
-    /// Resolves when the lease has run out, by the clock and a timer of the waiting task itself: the
-    /// `Heartbeat` may be stuck on a thread that is blocked. Never resolves when the guard was released
-    /// before that.
+    /// Resolves when the lease has run out, using the clock and a timer of the waiting task itself, because
+    /// the `Heartbeat` may be stuck on a blocked thread. Never resolves if the guard is released first.
     async fn lapsed(&self) {
-        // Outside of a runtime there are no timers: the token alone tells then.
-        while !self.is_over() && Handle::try_current().is_ok() {
+        // Without a runtime there are no timers, and only the token reports the loss.
+        while !self.has_ended() && Handle::try_current().is_ok() {
             let left = self.generation.lease.deadline().since(self.generation.clock.now());
             tokio::time::sleep(left).await;
-            if !self.is_over() && self.check_clock().is_err() {
+            if !self.has_ended() && self.check_clock().is_err() {
                 return;
             }
         }
@@ -243,7 +252,7 @@ mod tests {
     static KIND: RecipeKind = RecipeKind::new("lock", "acquire");
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// A guard whose lease of 20 s, of a session of 30 s, runs out at `end`.
+    /// Returns a guard whose lease of 20 s, in a session of 30 s, runs out at `end`.
     fn lapsing(client: &Client, end: Timestamp) -> HoldState {
         let generation = client.shared().generation();
         let lease = &generation.lease;
@@ -257,7 +266,7 @@ mod tests {
             Arc::new(node),
             client.shared().recipe(&KIND),
             mark,
-            Beginning::is_creation(),
+            Beginning::at_creation(),
             None,
         )
     }
@@ -270,7 +279,7 @@ mod tests {
         let held = lapsing(&client, now);
         assert_eq!(held.check(), Err(LostReason::LeaseExpired));
         assert_eq!(held.grace_end(SECOND), Some(now + SECOND));
-        // The driver looked at its clock just before the end, and came to renew the lease just after the
+        // The driver read its clock just before the end of the lease, and renewed the lease just after the
         // guard was lost.
         lease.renew(now - SECOND, now - SECOND, now - Duration::from_nanos(1));
         assert!(held.grace_end(SECOND) <= Some(generation.clock.now() + SECOND));
@@ -279,7 +288,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_deletion_received_after_the_grace_has_the_lease_as_its_reason() {
-        // The grace is 10 s at most. Until it has passed, a deletion must end the work under it.
+        // The grace is at most 10 s. Until it has passed, a deletion must end the work under it.
         let ages =
             [(1, LostReason::NodeDeleted), (9, LostReason::NodeDeleted), (11, LostReason::LeaseExpired)];
         for (age, reason) in ages {

@@ -1,5 +1,5 @@
-//! The end of a session that its client gave up, that a server refused to attach, or whose close had no
-//! answer: its nodes would stand for as long as the servers keep it.
+//! Closes a session that the client gave up, that a server refused to attach, or whose close request got no
+//! reply. Otherwise the nodes of the session would exist for as long as the servers keep the session.
 
 use crate::session::Credentials;
 use crate::session::link::dialer::{Dialer, Ensemble, Start};
@@ -13,117 +13,121 @@ use std::io;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
-/// Most links, one soon after the other, over which the session is asked for: a link that attaches it and
-/// cannot end it gives it one more timeout to live (decision 6).
-const MOST_LINKS: usize = 3;
+/// Maximum number of links used in quick succession. A link that attaches the session but fails to close it
+/// extends the session's life by one more timeout (decision 6).
+const MAX_LINKS: usize = 3;
 
-/// Pause after the first write that no quorum acknowledged, give or take a quarter; the next ones are longer.
+/// Pause after the first attempt whose write no quorum acknowledged, give or take a quarter. Later pauses are
+/// longer.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
-/// Means to end a session on a link of its own.
+/// Everything needed to close a session over a separate link.
 #[derive(Clone)]
 pub(crate) struct SessionCloser {
     pub(in crate::session) session_id: i64,
     pub(in crate::session) password: SecretSlice<u8>,
     pub(crate) timeout: Duration,
-    /// Credentials: servers may take no request without them, not even this one. Empty once
+    /// Credentials to present. Servers may reject every request without them, including the close. Empty once
     /// they were refused.
     pub(in crate::session) credentials: Vec<Credentials>,
 }
 
-/// Reason why nothing was found out over a link.
+/// Reason why a link did not settle whether the session has ended.
 #[derive(Debug, thiserror::Error)]
-enum Kept {
-    #[error("the server did not attach it: {0}")]
+enum CloseError {
+    #[error("the server did not attach the session: {0}")]
     NotAttached(io::Error),
-    #[error("the server refuses our credentials: {0}")]
+    #[error("the server refused the client's credentials: {0}")]
     Refused(Code),
-    #[error("the server did not answer: {0}")]
-    NotTold(#[from] io::Error),
+    #[error("the server did not reply: {0}")]
+    NoReply(#[from] io::Error),
 }
 
-/// Answer of a server that was asked to attach the session and close it.
+/// Reply of a server that was asked to attach the session and close it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
-    /// A quorum closed it.
+    /// A quorum closed the session.
     Closed,
-    /// There is no such session, says this server.
+    /// This server does not know the session.
     Unknown,
 }
 
 impl SessionCloser {
-    /// Ends the session. Returns true once it is certain that it is over, and false when the servers refuse
-    /// every request of this client: they end it when it was silent for long enough.
+    /// Ends the session. Returns true once the session is certain to be over. Returns false if the servers
+    /// refuse every request of this client; they expire the session once it has been silent for long enough.
     ///
-    /// The word of one server that there is no such session proves nothing: a leader that has lost its
-    /// followers ends sessions by its own clock, and the next leader does not know. It is proven once the
-    /// same term of the leader has acknowledged a write after that (decision 25).
+    /// The reply of a single server that the session does not exist proves nothing. A leader that has lost
+    /// its followers expires sessions by its own clock, and the next leader does not learn of that. The end
+    /// is proven once the same leader term has acknowledged a write after that reply (decision 25).
     pub(crate) async fn run(mut self, ensemble: &Ensemble, start: Start) -> bool {
-        // Newest transaction of the term of which a server that does not know the session has to be, or
-        // later.
+        // A transaction of a leader term. A server that denies the session must have seen this transaction or
+        // a later one.
         let mut seen = None;
-        let mut seen_at = Instant::now();
-        // Links over which the session was attached and not ended.
+        let mut learned_at = Instant::now();
+        // Number of links over which the session was attached but not closed.
         let mut links = 0;
         let mut pause = FIRST_PAUSE;
-        let mut dialer = Dialer::new(ensemble.aside(), start);
+        let mut dialer = Dialer::new(ensemble.for_side_link(), start);
         loop {
             let io = dialer.next(self.timeout).await;
             let limit = dialer.attempt_timeout(self.timeout);
             let ended = timeout(limit, self.end(io, seen)).await;
-            let kept = match ended.unwrap_or_else(|_| Err(Kept::NotTold(io::ErrorKind::TimedOut.into()))) {
-                Ok(Answer::Closed) => return true,
-                Ok(Answer::Unknown) if planted!(ExpiredIsGone) => return true,
-                Ok(Answer::Unknown) => match self.newest(ensemble).await {
-                    Ok(newest) if seen.map(term) == Some(term(newest)) => return true,
-                    Ok(newest) => {
-                        (seen, seen_at) = (Some(newest), Instant::now());
-                        dialer = Dialer::new(ensemble.aside(), Start::AtOnce);
-                        continue;
-                    }
-                    Err(kept) => {
-                        // Each attempt opens a session at a server that may have enough to do.
-                        sleep(pause.mul_f64(0.75 + fastrand::f64() / 2.0)).await;
-                        pause = (pause * 2).min(self.timeout);
-                        kept
-                    }
-                },
-                Err(kept) => kept,
-            };
-            tracing::debug!(error = %kept, "a session could not be ended yet");
-            match kept {
-                Kept::NotAttached(_) => {
-                    // Servers that were restored from an older copy may never see it.
-                    if seen_at.elapsed() > self.timeout {
+            let error =
+                match ended.unwrap_or_else(|_| Err(CloseError::NoReply(io::ErrorKind::TimedOut.into()))) {
+                    Ok(Answer::Closed) => return true,
+                    Ok(Answer::Unknown) if planted!(ExpiredIsGone) => return true,
+                    Ok(Answer::Unknown) => match self.newest(ensemble).await {
+                        Ok(newest) if seen.map(term) == Some(term(newest)) => return true,
+                        Ok(newest) => {
+                            (seen, learned_at) = (Some(newest), Instant::now());
+                            dialer = Dialer::new(ensemble.for_side_link(), Start::Immediately);
+                            continue;
+                        }
+                        Err(error) => {
+                            // Each attempt opens a session at a server that may be overloaded.
+                            sleep(pause.mul_f64(0.75 + fastrand::f64() / 2.0)).await;
+                            pause = (pause * 2).min(self.timeout);
+                            error
+                        }
+                    },
+                    Err(error) => error,
+                };
+            // Event: A session that the client no longer uses could not be closed at the servers. The client
+            // retries, or leaves the session to its timeout if the servers refuse the client's credentials.
+            tracing::debug!(error = %error, "failed to close a session at the servers");
+            match error {
+                CloseError::NotAttached(_) => {
+                    // Servers that were restored from an older snapshot may never reach that transaction.
+                    if learned_at.elapsed() > self.timeout {
                         seen = None;
                     }
                     continue;
                 }
-                Kept::Refused(_) if self.credentials.is_empty() => return false,
-                // Most servers end sessions for anybody who knows their password.
-                Kept::Refused(_) => self.credentials.clear(),
-                Kept::NotTold(_) => {}
+                CloseError::Refused(_) if self.credentials.is_empty() => return false,
+                // Most servers let any client that knows the session's password close it.
+                CloseError::Refused(_) => self.credentials.clear(),
+                CloseError::NoReply(_) => {}
             }
             links += 1;
-            if links >= MOST_LINKS {
-                // Longer than its timeout, so that these attempts do not keep it alive.
+            if links >= MAX_LINKS {
+                // Longer than the session timeout, so that these attempts do not keep the session alive.
                 sleep(self.timeout * 3 / 2).await;
             }
         }
     }
 
     /// Attaches the session and closes it, at a server that has seen the transaction `seen`.
-    async fn end(&self, io: Box<dyn Io>, seen: Option<i64>) -> Result<Answer, Kept> {
+    async fn end(&self, io: Box<dyn Io>, seen: Option<i64>) -> Result<Answer, CloseError> {
         let connect = ConnectRequest {
-            // Servers that have seen less do not answer. Without it, any will do: the end of a session needs
-            // no server that is up to date.
+            // Servers that have seen less do not reply. Without a transaction any server will do, because
+            // closing a session needs no server that is up to date.
             last_zxid_seen: seen.unwrap_or_default(),
             timeout_ms: self.timeout_ms(),
             session_id: self.session_id,
             password: Bytes::copy_from_slice(self.password.expose_secret()),
             read_only: Some(false),
         };
-        let (response, mut side_link) = self.attach(io, &connect).await.map_err(Kept::NotAttached)?;
+        let (response, mut side_link) = self.attach(io, &connect).await.map_err(CloseError::NotAttached)?;
         if response.timeout_ms <= 0 || response.session_id != self.session_id {
             return Ok(Answer::Unknown);
         }
@@ -133,27 +137,29 @@ impl SessionCloser {
         }
     }
 
-    /// The newest transaction, after a write that a quorum acknowledged: opens a session and closes it.
-    async fn newest(&self, ensemble: &Ensemble) -> Result<i64, Kept> {
-        let mut dialer = Dialer::new(ensemble.aside(), Start::AtOnce);
+    /// Returns the newest transaction after a write that a quorum acknowledged: opens a session and closes
+    /// it.
+    async fn newest(&self, ensemble: &Ensemble) -> Result<i64, CloseError> {
+        let mut dialer = Dialer::new(ensemble.for_side_link(), Start::Immediately);
         let io = dialer.next(self.timeout).await;
         let write = async {
             let connect = ConnectRequest::new_session(self.timeout_ms());
-            let (_, mut side_link) = self.attach(io, &connect).await.map_err(Kept::NotAttached)?;
+            let (_, mut side_link) = self.attach(io, &connect).await.map_err(CloseError::NotAttached)?;
             closed(&mut side_link).await
         };
         let written = timeout(dialer.attempt_timeout(self.timeout), write).await;
-        match written.unwrap_or_else(|_| Err(Kept::NotAttached(io::ErrorKind::TimedOut.into()))) {
+        match written.unwrap_or_else(|_| Err(CloseError::NotAttached(io::ErrorKind::TimedOut.into()))) {
             Ok(ReplyHeader { code: Code::OK, zxid, .. }) => Ok(zxid),
-            Ok(reply) => Err(Kept::NotAttached(io::Error::other(reply.code.to_string()))),
-            // It was not the session that was attached.
-            Err(Kept::NotTold(error)) => Err(Kept::NotAttached(error)),
-            Err(kept) => Err(kept),
+            Ok(reply) => Err(CloseError::NotAttached(io::Error::other(reply.code.to_string()))),
+            // The session that could not be attached is the temporary one, not the session to close.
+            Err(CloseError::NoReply(error)) => Err(CloseError::NotAttached(error)),
+            Err(error) => Err(error),
         }
     }
 
-    /// Opens or takes up a session and closes it, in one write: over a link that carries nothing back, the
-    /// session would be attached and live on (decision 6). Returns the answer to the first half.
+    /// Opens or resumes a session and closes it, in one write. Over a link that delivers nothing back, the
+    /// session would otherwise be attached and live on (decision 6). Returns the reply to the connect
+    /// request.
     async fn attach(
         &self,
         io: Box<dyn Io>,
@@ -161,7 +167,7 @@ impl SessionCloser {
     ) -> io::Result<(ConnectResponse, SideLink)> {
         let credentials = self.credentials.iter().map(Credentials::request);
         let mut side_link = SideLink::new(io);
-        let response = side_link.connect_and_ask(connect, credentials, &Request::CloseSession).await?;
+        let response = side_link.connect_and_send(connect, credentials, &Request::CloseSession).await?;
         Ok((response, side_link))
     }
 
@@ -170,22 +176,22 @@ impl SessionCloser {
     }
 }
 
-/// The answer to the request to close.
-async fn closed(side_link: &mut SideLink) -> Result<ReplyHeader, Kept> {
+/// Returns the reply to the close request.
+async fn closed(side_link: &mut SideLink) -> Result<ReplyHeader, CloseError> {
     loop {
         let reply = side_link.reply().await?;
         match reply.code {
             Code::OK if reply.xid == xid::AUTH => {}
             Code::OK | Code::SESSION_EXPIRED => return Ok(reply),
             code @ (Code::AUTH_FAILED | Code::NO_AUTH | Code::SESSION_CLOSED_REQUIRE_SASL_AUTH) => {
-                return Err(Kept::Refused(code));
+                return Err(CloseError::Refused(code));
             }
-            code => return Err(Kept::NotTold(io::Error::other(code.to_string()))),
+            code => return Err(CloseError::NoReply(io::Error::other(code.to_string()))),
         }
     }
 }
 
-/// The term of the leader that gave a transaction its number.
+/// Returns the term of the leader that numbered the transaction.
 fn term(zxid: i64) -> i64 {
     zxid >> u32::BITS
 }

@@ -1,16 +1,16 @@
-//! Search for a server to connect to: the list of servers, the order in which they are dialled, and the
-//! reason why there is no link yet.
+//! Finds a server to connect to: the list of servers, the order in which they are dialled, and the reason why
+//! there is no link yet.
 
+mod abandoned_servers;
 mod candidate;
 mod ensemble;
 mod known_addresses;
 mod last_error;
-mod left;
-mod link_news;
+mod link_status;
 mod race;
 
 pub(crate) use ensemble::Ensemble;
-pub(crate) use link_news::LinkNews;
+pub(crate) use link_status::LinkStatus;
 
 use crate::session::LinkError;
 use crate::session::connect_string::ServerAddress;
@@ -27,21 +27,21 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
-/// Links that lived shorter than this do not start the backoff over, so that a server which accepts and drops
-/// is not hammered.
+/// A link that lived for less time than this does not reset the backoff, so that a server which accepts and
+/// drops connections is not hammered.
 const LIVED: Duration = Duration::from_secs(1);
 
-/// Shortest pause between rounds: there are at most two in a second on average, and never more than a second
-/// passes between two, so that a session is found again soon.
+/// Shortest pause between rounds. On average there are at most two rounds per second, and never more than a
+/// second passes between two of them, so that a session is resumed soon.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(150);
 const LONGEST_PAUSE: Duration = Duration::from_millis(990);
 
-/// The least time an attempt gets, however short the session's timeout.
+/// Minimum time for one attempt, however short the session timeout is.
 const SHORTEST_ATTEMPT: Duration = Duration::from_millis(250);
 
-/// Finds a server to connect to. A round dials all addresses in random order and soon side by side, those
-/// that were left with unanswered writes last. Names are resolved anew each round, with a pause between
-/// rounds.
+/// Finds a server to connect to. A round dials all addresses in random order and soon concurrently; addresses
+/// that were left with unanswered writes come last. Each round resolves the names again, and there is a pause
+/// between rounds.
 #[derive(Debug)]
 pub(crate) struct Dialer {
     ensemble: Ensemble,
@@ -61,8 +61,8 @@ pub(crate) struct Dialer {
 /// Time of the first attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
-    AtOnce,
-    /// After a random pause, because others may have lost their sessions at the same time.
+    Immediately,
+    /// After a random pause, because other clients may have lost their sessions at the same time.
     Jittered,
 }
 
@@ -73,16 +73,16 @@ impl Dialer {
             current: None,
             candidates: VecDeque::new(),
             addresses: 0,
-            first_round: start == Start::AtOnce,
+            first_round: start == Start::Immediately,
             rounds: 0,
             backoff: pace(),
             attached_at: None,
         }
     }
 
-    /// Time limit for a connection to one address, and for the handshake there. Several addresses get a share
-    /// each, so that a silent one leaves time for the others; the limit grows with each round that brought
-    /// nothing, for servers that are slow.
+    /// Returns the time limit for connecting to one address and for the handshake there. Several addresses
+    /// share the time, so that a silent address leaves time for the rest. The limit grows with each
+    /// unsuccessful round, to accommodate slow servers.
     pub(crate) fn attempt_timeout(&self, session_timeout: Duration) -> Duration {
         let addresses = self.addresses.max(self.ensemble.servers.get().len());
         let shares = u32::try_from(addresses.clamp(1, 3)).unwrap_or(3);
@@ -90,13 +90,13 @@ impl Dialer {
         (whole / shares * self.rounds.max(1)).min(whole).max(SHORTEST_ATTEMPT)
     }
 
-    /// Takes note that the servers were asked and are not restored from an older copy: the suspicion begins
-    /// anew.
+    /// Records that the servers were asked and were not restored from an older snapshot. This resets the
+    /// suspicion.
     pub(crate) fn not_rolled_back(&self) {
         self.ensemble.refusals.clear();
     }
 
-    /// Resolves when the server of the last connection is taken off the list.
+    /// Resolves when the server of the last connection is removed from the list.
     pub(crate) fn removed(&self) -> impl Future<Output = ()> + Send + use<> {
         let (servers, current) = (self.ensemble.servers.clone(), self.current.clone());
         async move {
@@ -107,13 +107,13 @@ impl Dialer {
         }
     }
 
-    /// True when servers have refused to talk to this client for so long that they may have been restored
-    /// from an older copy.
+    /// Returns true if servers have refused this client for long enough that they may have been restored from
+    /// an older snapshot.
     pub(crate) fn suspects_rollback(&self, session_timeout: Duration) -> bool {
         self.ensemble.refusals.are_suspicious(session_timeout)
     }
 
-    /// Takes note that the session was attached over the link that was dialled last.
+    /// Records that the session was attached over the link dialled last.
     pub(crate) fn attached(&mut self) {
         self.attached_at = Some(Instant::now());
         self.rounds = 0;
@@ -122,26 +122,26 @@ impl Dialer {
         self.ensemble.refusals.clear();
         if let Some((server, address)) = &self.current {
             let server = Candidate::new(server.clone(), *address);
-            self.ensemble.news.attached(server.to_string());
-            // Its leader has answered for the session through it, after all writes that went to it before:
-            // none of them is still to come.
-            self.ensemble.left.forget(*address);
+            self.ensemble.link_status.attached(server.to_string());
+            // Through this server, its leader has answered for the session after every write sent there
+            // earlier. No earlier write can still arrive.
+            self.ensemble.abandoned.forget(*address);
         }
     }
 
-    /// Takes note that the link is gone, or never came to an attached session. If it had writes that are
-    /// `unanswered`, its server may still hold them; a session that is attached there again could let them
-    /// pass after they were made up for elsewhere (decision 11).
+    /// Records that the link was lost, or never got an attached session. If the link had `unanswered` writes,
+    /// its server may still hold them. A session that is attached there again could let these writes through
+    /// after the client has already compensated for them elsewhere (decision 11).
     pub(crate) fn lost(&mut self, error: LinkError, unanswered: bool) {
         if matches!(error, LinkError::Refused) {
             self.ensemble.refusals.note();
         }
         if self.attached_at.is_some() {
-            self.ensemble.news.lost(error.clone());
+            self.ensemble.link_status.lost(error.clone());
         }
         self.ensemble.last_error.set(error);
         if let Some((_, address)) = self.current.as_ref().filter(|_| unanswered) {
-            self.ensemble.left.note(*address);
+            self.ensemble.abandoned.add(*address);
         }
         if self.attached_at.take().is_some_and(|at| at.elapsed() >= LIVED) {
             self.first_round = true;
@@ -149,11 +149,11 @@ impl Dialer {
         }
     }
 
-    /// Connects to the next server that can be connected to. Waits for as long as there is none.
+    /// Connects to the next reachable server, waiting as long as there is none.
     pub(crate) async fn next(&mut self, session_timeout: Duration) -> Box<dyn Io> {
         loop {
             if self.candidates.is_empty() {
-                self.tell_unreachable();
+                self.log_unreachable();
                 self.next_round(session_timeout).await;
                 self.rounds = self.rounds.saturating_add(1);
             }
@@ -162,27 +162,29 @@ impl Dialer {
             let Some((Candidate { server, address, .. }, io)) = race.run(&mut self.candidates).await else {
                 continue;
             };
-            tracing::debug!(%server, %address, "connected");
+            // Event: The client established a network connection to a server. The session is not attached
+            // yet.
+            tracing::debug!(%server, %address, "connection established");
             self.current = Some((server, address));
             return io;
         }
     }
 
-    /// Tells once that the round which is over brought no link.
-    fn tell_unreachable(&self) {
+    /// Logs, once, that the finished round produced no link.
+    fn log_unreachable(&self) {
         if self.rounds > 0 {
-            self.ensemble.news.unreachable(self.ensemble.last_error.get().as_deref());
+            self.ensemble.link_status.unreachable(self.ensemble.last_error.get().as_deref());
         }
     }
 
-    /// Address of the last connection.
+    /// Returns the address of the last connection.
     pub(crate) fn server(&self) -> Option<SocketAddr> {
         self.current.as_ref().map(|(_, address)| *address)
     }
 
-    /// News of the client's own link.
-    pub(crate) fn news(&self) -> &LinkNews {
-        &self.ensemble.news
+    /// Returns the status of the client's own link.
+    pub(crate) fn link_status(&self) -> &LinkStatus {
+        &self.ensemble.link_status
     }
 
     async fn next_round(&mut self, session_timeout: Duration) {
@@ -191,17 +193,17 @@ impl Dialer {
         }
         let mut candidates = self.resolve(self.attempt_timeout(session_timeout)).await;
         fastrand::shuffle(&mut candidates);
-        let left = self.ensemble.left.since(session_timeout);
+        let abandoned = self.ensemble.abandoned.since(session_timeout);
         for candidate in &mut candidates {
-            candidate.left_at = left.get(&candidate.address).copied();
+            candidate.abandoned_at = abandoned.get(&candidate.address).copied();
         }
-        // `None` comes first; of servers with unanswered writes the one that was left longest ago.
-        candidates.sort_by_key(|candidate| candidate.left_at);
+        // `None` sorts first. Servers with unanswered writes follow, the one that was left longest ago first.
+        candidates.sort_by_key(|candidate| candidate.abandoned_at);
         self.addresses = candidates.len();
         self.candidates = candidates.into();
     }
 
-    /// The addresses of all servers, or for names that do not resolve those that they had.
+    /// Returns the addresses of all servers. A name that does not resolve keeps its last known addresses.
     async fn resolve(&self, limit: Duration) -> Vec<Candidate> {
         let Ensemble { transport, known, .. } = &self.ensemble;
         let servers = self.ensemble.servers.get();
@@ -219,9 +221,12 @@ impl Dialer {
                         (addresses, false)
                     }
                     failed => {
-                        let error = failed.err().unwrap_or_else(|| io::Error::other("it has no address"));
+                        let error = failed.err().unwrap_or_else(|| io::Error::other("no address found"));
                         let error = LinkError::Resolve { host: server.host.clone(), source: Arc::new(error) };
-                        tracing::debug!(%error, "the last known addresses are used");
+                        // Event: The host name of a server could not be resolved. The client uses the
+                        // addresses from the last successful lookup, if there are any.
+                        // Action: Check the name service if this persists.
+                        tracing::debug!(%error, "name not resolved; using its last known addresses");
                         self.ensemble.last_error.set(error);
                         (known.get(server), true)
                     }
@@ -236,8 +241,8 @@ impl Dialer {
     }
 }
 
-/// Pauses between rounds: short enough that a session survives, jittered so that a fleet does not come back
-/// in step.
+/// Returns the backoff between rounds: short enough for a session to survive, jittered so that the clients of
+/// a fleet do not reconnect simultaneously.
 pub(in crate::session) fn pace() -> Backoff {
     RetryPolicy::exponential().between(Duration::from_millis(50), LONGEST_PAUSE).start()
 }
@@ -254,7 +259,7 @@ mod tests {
     async fn rounds_are_at_most_two_in_a_second_on_average_and_never_a_second_apart() {
         const ROUNDS: u32 = 20_000;
         let mut backoff = pace();
-        // The first five come faster.
+        // The first five pauses are shorter.
         let early: Duration = (0..5).map(|_| next_pause(&mut backoff)).sum();
         assert!(early >= SHORTEST_PAUSE * 5);
         let pauses: Vec<_> = (0..ROUNDS).map(|_| next_pause(&mut backoff)).collect();

@@ -2,10 +2,10 @@ use docent_proto::DecodeError;
 use std::io;
 use std::sync::Arc;
 
-/// Reason why a link could not be made or was lost.
+/// Reason why a link could not be established or was lost.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum LinkError {
-    // Not errors yet, but the steps that the dialer waits for.
+    // Not errors, but the steps that the dialer waits for.
     #[error("resolving {host:?}")]
     Resolving { host: String },
     #[error("connecting to {server}")]
@@ -20,25 +20,25 @@ pub(crate) enum LinkError {
     DialTimeout { server: String, seconds: f64 },
     #[error("the server closed the connection")]
     ClosedByServer,
-    #[error("the server closed the connection without a word: it may be behind what this client has seen")]
+    #[error("the server closed the connection without a reply; the server may be behind this client")]
     Refused,
     #[error(
-        "the servers were restored from an older copy: the newest transaction is {newest:#x}, seen was {seen:#x}"
+        "the ensemble was restored from an older snapshot: its newest transaction is {newest:#x}, the client saw {seen:#x}"
     )]
     RolledBack { newest: i64, seen: i64 },
     #[error("the connection failed")]
     Io(#[source] Arc<io::Error>),
-    #[error("the server is not in the list any more")]
+    #[error("the server was removed from the list of servers")]
     Removed,
     #[error("the server gave no reply in time")]
     Silent,
-    #[error("the client stood still for so long that the servers may be about to end its session")]
+    #[error("the client was paused for too long; the servers may be about to expire its session")]
     Paused,
     #[error("the server did not answer the handshake in time")]
     Handshake,
-    #[error("the server broke the protocol: {0}")]
+    #[error("the server violated the protocol: {0}")]
     Protocol(String),
-    #[error("the server sent what cannot be read")]
+    #[error("cannot decode a message from the server")]
     Decode(#[from] DecodeError),
     #[cfg(feature = "zookeeper-client")]
     #[error("zookeeper-client: {0}")]
@@ -46,7 +46,7 @@ pub(crate) enum LinkError {
 }
 
 impl LinkError {
-    /// The server ended the connection and gave no reason. An alert of TLS is one.
+    /// Returns true if the server ended the connection without giving a reason. This includes a TLS alert.
     pub(in crate::session) fn is_hang_up(&self) -> bool {
         match self {
             Self::ClosedByServer => true,
@@ -55,7 +55,7 @@ impl LinkError {
         }
     }
 
-    /// Text of the error with its causes.
+    /// Returns the text of the error with its causes.
     pub(crate) fn chain(&self) -> String {
         let causes = std::iter::successors(std::error::Error::source(self), |error| error.source());
         causes.fold(self.to_string(), |text, cause| format!("{text}: {cause}"))

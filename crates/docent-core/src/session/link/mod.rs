@@ -1,4 +1,5 @@
-//! Links to servers: how one is found and dialled, what it is made of, and exchanges beside a session.
+//! Links to servers: how they are found and dialled, what they consist of, and auxiliary exchanges beside a
+//! session.
 
 mod closer;
 pub(crate) mod dialer;

@@ -1,7 +1,8 @@
-//! Was the ensemble restored from an older copy?
+//! Finds out whether the ensemble was restored from an older snapshot.
 //!
-//! A server refuses a client that has seen newer transactions than its own, by closing the link without a
-//! word. After a restore all of them do, for ever. A session that claims to have seen nothing finds out.
+//! A server refuses a client that has seen newer transactions than the server itself: it closes the link
+//! without a reply. After a restore, all servers do this permanently. A session that claims to have seen
+//! nothing reveals the difference.
 
 use crate::session::Credentials;
 use crate::session::link::side_link::SideLink;
@@ -12,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Time since when servers have refused to talk to this client, over all of its sessions.
+/// Time since which servers have refused this client, across all of its sessions.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Refusals(Arc<Mutex<Option<Instant>>>);
 
@@ -29,14 +30,14 @@ impl Refusals {
         *self.since() = None;
     }
 
-    /// True when they have gone on for two timeouts.
+    /// Returns true if the refusals have lasted for two session timeouts.
     pub(in crate::session) fn are_suspicious(&self, timeout: Duration) -> bool {
         self.since().is_some_and(|since| since.elapsed() >= timeout * 2)
     }
 }
 
-/// Asks a server for its newest transaction, by a session of its own that is closed again. The server may
-/// take no request without `credentials`.
+/// Asks a server for its newest transaction, using a temporary session that is closed again. Without
+/// `credentials` the server may reject every request.
 pub(in crate::session) async fn newest_transaction(
     io: Box<dyn Io>,
     timeout: Duration,
@@ -44,16 +45,16 @@ pub(in crate::session) async fn newest_transaction(
 ) -> io::Result<i64> {
     let mut side_link = SideLink::new(io);
     let connect = ConnectRequest::new_session(i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX));
-    // A server that lags behind its leader is no restored one.
+    // A server that merely lags behind its leader must not be taken for a restored one.
     let sync = Request::Sync { path: "/".to_owned() };
-    side_link.connect_and_ask(&connect, credentials.iter().map(Credentials::request), &sync).await?;
+    side_link.connect_and_send(&connect, credentials.iter().map(Credentials::request), &sync).await?;
     while granted(side_link.reply().await?)?.xid == xid::AUTH {}
-    let newest = granted(side_link.ask(&Request::Exists { path: "/".to_owned(), watch: false }).await?)?;
-    side_link.ask(&Request::CloseSession).await?;
+    let newest = granted(side_link.call(&Request::Exists { path: "/".to_owned(), watch: false }).await?)?;
+    side_link.call(&Request::CloseSession).await?;
     Ok(newest.zxid)
 }
 
-/// A refusal says nothing of transactions.
+/// A refusal carries no information about transactions.
 fn granted(reply: ReplyHeader) -> io::Result<ReplyHeader> {
     match reply.code {
         Code::OK => Ok(reply),

@@ -7,10 +7,10 @@ use docent_proto::{
 use std::io;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// Largest frame taken: a connect response, or a short reply.
+/// Largest accepted frame in bytes: a connect response, or a short reply.
 const FRAME_LIMIT: usize = 4 * 1024;
 
-/// A few requests on a link of their own, one after the other, beside the client's session.
+/// A separate link for a few sequential requests, beside the client's session.
 pub(super) struct SideLink {
     io: Box<dyn Io>,
     received: BytesMut,
@@ -21,9 +21,9 @@ impl SideLink {
         Self { io, received: BytesMut::new() }
     }
 
-    /// Opens or takes up a session. Credentials and a request go out in the same write; their
+    /// Opens or resumes a session. Credentials and a request are sent in the same write; their
     /// [replies](Self::reply) follow.
-    pub(super) async fn connect_and_ask(
+    pub(super) async fn connect_and_send(
         &mut self,
         connect: &ConnectRequest,
         credentials: impl Iterator<Item = Request>,
@@ -39,7 +39,7 @@ impl SideLink {
         ConnectResponse::decode(self.frame().await?).map_err(invalid)
     }
 
-    pub(super) async fn ask(&mut self, request: &Request) -> io::Result<ReplyHeader> {
+    pub(super) async fn call(&mut self, request: &Request) -> io::Result<ReplyHeader> {
         let mut out = Vec::new();
         RequestFrame::encode_parts(1, request, &mut out);
         self.send(&out).await?;
@@ -50,7 +50,7 @@ impl SideLink {
         ReplyHeader::read(&mut Reader::new(self.frame().await?)).map_err(invalid)
     }
 
-    /// A stream may keep written bytes until it is flushed.
+    /// Writes and flushes `out`, because a stream may buffer bytes until it is flushed.
     async fn send(&mut self, out: &[u8]) -> io::Result<()> {
         self.io.write_all(out).await?;
         self.io.flush().await

@@ -18,16 +18,16 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName}
 use tokio_rustls::rustls::version::{TLS12, TLS13};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-/// Settings of TLS 1.2 or 1.3, by which a client knows its servers, and they it.
+/// Settings for TLS 1.2 or 1.3, with which client and servers authenticate each other.
 ///
-/// Servers are trusted if their certificate goes back to one of the certificates given here and is valid for
-/// the host as the connect string names it: a DNS name, or an IP address that the certificate lists. There is
-/// no way around either, and no other certificate is trusted, not even the system's.
+/// A server is trusted if its certificate chains up to one of the certificates given here. The certificate
+/// must also be valid for the host in the connect string: a DNS name, or an IP address that the certificate
+/// lists. Neither check can be disabled, and no other certificate is trusted, not even the system's.
 ///
 /// PEM is read when the client is built, and errors in it are reported there. Files are read again before
-/// each connection, so that certificates that are replaced before they run out need no restart. Where new
-/// files cannot be used, as halfway through their replacement, the content read last stays in use, with a
-/// warning in the log.
+/// each connection, so replacing a certificate before it expires needs no restart. If new files cannot be
+/// used, for example halfway through their replacement, the content loaded last stays in use and the client
+/// logs a warning.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), docent_core::Error> {
@@ -53,40 +53,41 @@ enum Pem {
 }
 
 impl Tls {
-    /// Trusts nobody yet.
+    /// Creates settings that trust no server yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Trusts servers whose certificate was issued by one of these, in PEM. May be called again to add more.
+    /// Trusts servers whose certificate was issued by one of these certificates, in PEM. May be called again
+    /// to add more.
     pub fn ca_pem(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.authorities.push(Pem::new(pem.into()));
         self
     }
 
-    /// As [`ca_pem`](Self::ca_pem), from a file.
+    /// Like [`ca_pem`](Self::ca_pem), from a file.
     pub fn ca_pem_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.authorities.push(Pem::File(path.into()));
         self
     }
 
-    /// Shows the servers a certificate (with the chain from it to an authority that they trust) and proves it
-    /// with its key; all in PEM, the key as PKCS#8, PKCS#1 or SEC1.
+    /// Presents a certificate to the servers (with the chain up to an authority that they trust) and proves
+    /// ownership with its key. All are in PEM; the key is PKCS#8, PKCS#1 or SEC1.
     ///
-    /// Servers with `ssl.clientAuth=need`, their default, want one. They also know the client by it, in the
-    /// scheme `x509`.
+    /// Servers with `ssl.clientAuth=need`, their default, require a client certificate. They also
+    /// authenticate the client by the certificate, in the scheme `x509`.
     pub fn client_identity_pem(mut self, chain: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
         self.identity = Some((Pem::new(chain.into()), Pem::new(key.into())));
         self
     }
 
-    /// As [`client_identity_pem`](Self::client_identity_pem), from files.
+    /// Like [`client_identity_pem`](Self::client_identity_pem), from files.
     pub fn client_identity_pem_files(mut self, chain: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
         self.identity = Some((Pem::File(chain.into()), Pem::File(key.into())));
         self
     }
 
-    /// The name that every server's certificate must be valid for, in place of the host in the connect
+    /// Sets the name that every server's certificate must be valid for, instead of the host in the connect
     /// string.
     pub fn server_name(mut self, name: impl Into<String>) -> Self {
         self.server_name = Some(name.into());
@@ -97,21 +98,21 @@ impl Tls {
         self.identity.is_some()
     }
 
-    /// Puts TLS around `inner`.
+    /// Wraps `inner` in TLS.
     ///
     /// # Errors
-    /// `InvalidInput` for content that is not the expected PEM.
+    /// `InvalidInput` if the content is not the expected PEM.
     pub(crate) fn around(&self, inner: Arc<dyn Transport>) -> Result<TlsTransport, Error> {
         let name = self.server_name.as_deref().map(|name| server_name(name).map_err(invalid)).transpose()?;
         let connector = Mutex::new(self.connector()?);
         Ok(TlsTransport { inner, tls: self.clone(), connector, server_name: name })
     }
 
-    /// Reads the files.
+    /// Reads the files and builds the connector.
     fn connector(&self) -> Result<TlsConnector, Error> {
         let mut config = self.config()?;
-        // A ZooKeeper session outlives its links by its own means; a resumed TLS session would skip the check
-        // of the certificate.
+        // A ZooKeeper session survives its links without TLS resumption, and a resumed TLS session would skip
+        // the check of the certificate.
         config.resumption = tokio_rustls::rustls::client::Resumption::disabled();
         Ok(TlsConnector::from(Arc::new(config)))
     }
@@ -145,7 +146,7 @@ impl Tls {
             }
         }
         if roots.is_empty() {
-            return Err(invalid("needs at least one certificate authority that it trusts"));
+            return Err(invalid("at least one certificate authority must be trusted"));
         }
         Ok(roots)
     }
@@ -186,7 +187,7 @@ impl fmt::Display for Pem {
     }
 }
 
-// Bytes may be a key, and are not printed.
+// Bytes may hold a key, so they are not printed.
 impl fmt::Debug for Pem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Pem({self})")
@@ -203,24 +204,28 @@ impl fmt::Debug for Tls {
     }
 }
 
-/// A transport with TLS inside of another.
+/// A transport that wraps another transport in TLS.
 pub(crate) struct TlsTransport {
     inner: Arc<dyn Transport>,
     tls: Tls,
-    /// Connector with the content of the files read last.
+    /// Connector with the content of the files that was loaded last.
     connector: Mutex<TlsConnector>,
     server_name: Option<ServerName<'static>>,
 }
 
 impl TlsTransport {
-    /// The connector for the next link, with the present content of the files, if that can be used.
+    /// Returns the connector for the next link, with the current content of the files if it is usable.
     async fn connector(&self) -> TlsConnector {
         if self.tls.has_files() {
             let tls = self.tls.clone();
             match tokio::task::spawn_blocking(move || tls.connector()).await {
                 Ok(Ok(connector)) => *self.last_read() = connector,
                 Ok(Err(error)) => {
-                    tracing::warn!(%error, "what was read of the TLS files before stays in use");
+                    // Event: The TLS files could not be loaded or are not valid. The client keeps using the
+                    // certificates and key that it loaded last.
+                    // Action: Repair the files that the field `error` names, before the certificates in use
+                    // expire.
+                    tracing::warn!(%error, "cannot load the TLS files; keeping the certificates and key loaded last");
                 }
                 // The runtime is shutting down.
                 Err(_) => {}

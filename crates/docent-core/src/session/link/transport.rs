@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// Future that the methods of a [`Transport`] return, as `async move { … }` in a `Box::pin` gives it.
+/// Future that the methods of a [`Transport`] return, usually `Box::pin(async move { … })`.
 pub type Dialled<'a, T> = BoxFuture<'a, io::Result<T>>;
 
 /// A byte stream to a server.
@@ -19,16 +19,16 @@ pub trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 
-/// Way to reach servers. The default is [`TcpTransport`]; a simulation brings its own.
+/// A way to reach servers. The default is [`TcpTransport`]; a simulation provides its own.
 pub trait Transport: fmt::Debug + Send + Sync + 'static {
-    /// The addresses of a server, asked anew before each round of attempts.
+    /// Returns the addresses of a server. Called again before each round of attempts.
     fn resolve<'a>(&'a self, server: &'a ServerAddress) -> Dialled<'a, Vec<SocketAddr>>;
 
-    /// Connects to one address of `server`. Dropped when it takes too long.
+    /// Connects to one address of `server`. The future is dropped if it takes too long.
     fn dial<'a>(&'a self, server: &'a ServerAddress, address: SocketAddr) -> Dialled<'a, Box<dyn Io>>;
 }
 
-/// Plain TCP without delay.
+/// Plain TCP with `TCP_NODELAY`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TcpTransport;
 
@@ -44,7 +44,8 @@ impl Transport for TcpTransport {
     fn dial<'a>(&'a self, _server: &'a ServerAddress, address: SocketAddr) -> Dialled<'a, Box<dyn Io>> {
         async move {
             let stream = TcpStream::connect(address).await?;
-            // Requests are small and wait for each other's replies: Nagle would hold back every second one.
+            // Requests are small and wait for each other's replies, so Nagle's algorithm would delay every
+            // second one.
             stream.set_nodelay(true)?;
             Ok(Box::new(TcpIo { stream, polled: Instant::now() }) as Box<dyn Io>)
         }
@@ -55,23 +56,24 @@ impl Transport for TcpTransport {
 /// Time between two polls of a link after which the process may have been stalled.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// A TCP stream that reads what has arrived although the runtime does not know of it yet.
+/// A TCP stream that reads received data even if the runtime has not noticed it yet.
 ///
 /// After a stall of the process, a task may run before the runtime has asked the system which sockets are
-/// readable. An event that came during the stall must be read before anything is written that rests on it.
+/// readable. An event that arrived during the stall must be read before anything is written that depends on
+/// it.
 struct TcpIo {
     stream: TcpStream,
-    /// Time of the last poll at which nothing was left to read, or of the creation.
+    /// Time of the last poll that left nothing to read, or of the stream's creation.
     polled: Instant,
 }
 
 impl TcpIo {
-    /// Reads past the runtime.
+    /// Reads from the socket without asking the runtime.
     fn read_now(&mut self, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        /// Bytes read at once: the rest follows.
-        const MOST: usize = 8 * 1024;
-        let most = buf.remaining().min(MOST);
-        match (&*SockRef::from(&self.stream)).read(buf.initialize_unfilled_to(most)) {
+        /// Maximum number of bytes per read; the rest follows.
+        const MAX_READ: usize = 8 * 1024;
+        let max = buf.remaining().min(MAX_READ);
+        match (&*SockRef::from(&self.stream)).read(buf.initialize_unfilled_to(max)) {
             Ok(read) => {
                 buf.advance(read);
                 Poll::Ready(Ok(()))
@@ -124,7 +126,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     #[tokio::test]
-    async fn what_came_during_a_stall_is_read_before_the_runtime_knows_of_it() {
+    async fn bytes_that_arrived_during_a_stall_are_read_before_the_runtime_reports_them() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let server = ServerAddress { host: address.ip().to_string(), port: address.port() };
@@ -138,7 +140,7 @@ mod tests {
         };
         let mut bytes = [0; 4];
         assert!(poll(&mut bytes).is_pending());
-        // This thread does not return to the runtime meanwhile.
+        // This thread does not return to the runtime in the meantime.
         peer.write_all(b"event").unwrap();
         std::thread::sleep(PAUSE);
         assert_eq!(poll(&mut bytes), Poll::Ready(4));

@@ -1,5 +1,5 @@
 use super::machine::Deliveries;
-use crate::session::link::dialer::{Dialer, LinkNews};
+use crate::session::link::dialer::{Dialer, LinkStatus};
 use crate::session::link::rollback::newest_transaction;
 use crate::session::link::transport::Io;
 use crate::session::own::session::SharedMachine;
@@ -17,26 +17,26 @@ use std::time::Duration;
 use tokio::io::AsyncWrite;
 use tokio::time::{Instant, timeout_at};
 
-/// Room that a read buffer starts with: most links carry little most of the time.
-const READ_LEAST: usize = 2 * 1024;
+/// Initial capacity of a read buffer in bytes, because most links carry little most of the time.
+const READ_MIN: usize = 2 * 1024;
 
-/// Most room that it gets, once reads fill a smaller one.
-const READ_MOST: usize = 64 * 1024;
+/// Maximum capacity of a read buffer in bytes, reached when reads fill a smaller one.
+const READ_MAX: usize = 64 * 1024;
 
-/// A read buffer with less than this part of its room left is replaced. Frames taken from a buffer keep all
-/// of it, so that a new buffer for each read would cost far more memory than the bytes read.
+/// A read buffer is replaced if less than this fraction of its capacity is free. Frames taken from a buffer
+/// keep all of it in memory, so a new buffer for each read would cost far more memory than the bytes read.
 const READ_PART: usize = 4;
 
-/// Times that the driver takes in received bytes before other tasks get their turn: the one that keeps the
-/// lease may be among them.
-const TURNS: usize = 4;
+/// Number of times that the driver processes received bytes before it yields to other tasks. The task that
+/// keeps the lease may be among them.
+const MAX_ROUNDS: usize = 4;
 
-/// Time from a read of the link after which it is read again before a request is sent that rests on what it
-/// has told: the process may have been stalled.
+/// Time after a read of the link before the driver reads it again, if it is about to send a request that
+/// depends on received events. The process may have been stalled in between.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Capacity of the write buffer kept for the next requests, once a larger one is on its way.
-const OUTPUT_KEPT: usize = 64 * 1024;
+/// Capacity of the write buffer kept for the next requests after a larger one was written.
+const OUTPUT_CAPACITY: usize = 64 * 1024;
 
 /// Runs the machine of one session over one link after another, until the session ends.
 #[derive(Debug)]
@@ -46,15 +46,15 @@ pub(super) struct Driver {
     dialer: Dialer,
 }
 
-/// Requests that are still open when the driver goes, because its client gave up closing or its runtime is
-/// shutting down, end with it.
+/// Ends the requests that are still open when the driver is dropped, because its client stopped waiting for
+/// the close or its runtime is shutting down.
 impl Drop for Driver {
     fn drop(&mut self) {
         self.shared.change(|machine| machine.end(SessionEnd::Closed));
     }
 }
 
-/// End of serving a link.
+/// Reason why serving a link ended.
 enum Served {
     Lost(LinkError),
     Ended,
@@ -68,7 +68,7 @@ impl Driver {
 
     pub(super) async fn run(mut self) -> SessionEnd {
         let shared = Arc::clone(&self.shared);
-        // Replies mostly come long before deadlines do.
+        // Replies usually arrive long before deadlines expire.
         let mut expiry = PollOnWake::new(expire(&shared));
         tokio::select! {
             biased;
@@ -84,8 +84,10 @@ impl Driver {
                 Err(end) => return end,
             };
             if let Served::Lost(error) = self.serve(io).await {
-                tracing::debug!(client = %self.dialer.news().client(), %error, "link is down");
-                // Read before `disconnected`, which takes the unanswered requests away.
+                // Event: The connection of a session to its server was lost; the field `error` says why. The
+                // client reconnects.
+                tracing::debug!(client = %self.dialer.link_status().client(), %error, "connection lost; reconnecting");
+                // Read before `disconnected`, which removes the unanswered requests.
                 let unanswered = self.shared.lock().has_unanswered_writes();
                 if error.is_hang_up() {
                     self.shared.lock().hung_up(self.shared.clock.now());
@@ -104,8 +106,8 @@ impl Driver {
         }
     }
 
-    /// Finds out, once servers have refused this client for long enough, whether they are behind the
-    /// transactions it has seen.
+    /// Checks whether the servers are behind the transactions that this client has seen, once servers have
+    /// refused the client for long enough.
     async fn is_rolled_back(&mut self) -> bool {
         let (timeout, seen, credentials) = {
             let machine = self.shared.lock();
@@ -115,8 +117,9 @@ impl Driver {
             return false;
         }
         let limit = self.dialer.attempt_timeout(timeout);
-        let ask = async { newest_transaction(self.dialer.next(timeout).await, timeout, &credentials).await };
-        match tokio::time::timeout(limit, ask).await {
+        let newest =
+            async { newest_transaction(self.dialer.next(timeout).await, timeout, &credentials).await };
+        match tokio::time::timeout(limit, newest).await {
             Ok(Ok(newest)) if newest < seen => {
                 self.dialer.lost(LinkError::RolledBack { newest, seen }, false);
                 true
@@ -129,15 +132,15 @@ impl Driver {
         }
     }
 
-    /// Finds the next server, unless the session ends before that.
+    /// Finds the next server, unless the session ends first.
     async fn dial(&mut self) -> Result<Box<dyn Io>, SessionEnd> {
         let shared = Arc::clone(&self.shared);
         let timeout = shared.lock().timeout();
-        // On the heap: it is large, and gone while there is a link.
+        // On the heap, because it is large and is not needed while there is a link.
         let mut dial = Box::pin(self.dialer.next(timeout));
         let mut alarm = DeadlineTimer::default();
         loop {
-            // A machine whose link is down has nothing to say about the link.
+            // While the link is down, `tick` cannot report an error of the link.
             let _ = shared.change(|machine| machine.tick(shared.clock.now()));
             let (ended, deadline) = {
                 let machine = shared.lock();
@@ -157,25 +160,25 @@ impl Driver {
     /// Serves a link until it is lost or the session ends.
     async fn serve(&mut self, io: Box<dyn Io>) -> Served {
         let timeout = self.dialer.attempt_timeout(self.shared.lock().timeout());
-        let news = self.dialer.news().clone();
+        let link_status = self.dialer.link_status().clone();
         let (server, now) = (self.dialer.server(), self.shared.clock.now());
         self.shared.lock().dialled(server, now);
         let mut link = ServedLink::new(&self.shared, &self.withdraw, io, timeout);
         let mut removed = PollOnWake::new(self.dialer.removed());
         loop {
-            let told = tokio::select! {
+            let served = tokio::select! {
                 biased;
-                told = poll_fn(|cx| link.poll_serve(cx, &news)) => told,
+                served = poll_fn(|cx| link.poll_serve(cx, &link_status)) => served,
                 () = &mut removed => Err(LinkError::Removed),
             };
-            match told {
-                Ok(News::Attached) => self.dialer.attached(),
-                Ok(News::Ended) => return Served::Ended,
+            match served {
+                Ok(LinkEvent::Attached) => self.dialer.attached(),
+                Ok(LinkEvent::Ended) => return Served::Ended,
                 Err(error) => {
-                    link.tell_standstill(&news);
-                    link.tell_refusal(true, &news);
-                    // A server that is behind this client hangs up on its first frame.
-                    let refused = !link.heard && error.is_hang_up();
+                    link.report_stall(&link_status);
+                    link.log_refusal(true, &link_status);
+                    // A server that is behind this client closes the link on its first frame.
+                    let refused = !link.received_any && error.is_hang_up();
                     return Served::Lost(if refused { LinkError::Refused } else { error });
                 }
             }
@@ -183,7 +186,7 @@ impl Driver {
     }
 }
 
-/// Ends requests at their deadlines, whether there is a link or not.
+/// Ends requests at their deadlines, whether or not there is a link.
 async fn expire(shared: &SharedMachine) -> Infallible {
     loop {
         let Some(expiry) = shared.lock().next_expiry() else {
@@ -196,36 +199,36 @@ async fn expire(shared: &SharedMachine) -> Infallible {
     }
 }
 
-/// News about a link.
-enum News {
-    /// The session is attached.
+/// What happened on a link.
+enum LinkEvent {
+    /// The session was attached.
     Attached,
-    /// The session is over.
+    /// The session has ended.
     Ended,
 }
 
-/// Link with its buffers: bytes received and not understood yet, and bytes to send.
+/// A link with its buffers: bytes received but not decoded yet, and bytes to send.
 struct ServedLink<'a> {
     shared: &'a SharedMachine,
     withdraw: &'a Arc<dyn Withdraw>,
     io: Box<dyn Io>,
     input: BytesMut,
-    /// Room that the input gets when it is replaced.
+    /// Capacity that the input gets when it is replaced.
     room: usize,
     output: Vec<u8>,
-    /// Bytes of the output that are on their way.
+    /// Number of bytes of the output that were already written.
     sent: usize,
-    /// Set when there is more to send once the output is on its way.
+    /// True if there is more to send once the output is written.
     more: bool,
-    /// Set when the input may hold more complete frames.
+    /// True if the input may hold more complete frames.
     unread: bool,
-    /// Set once something was received.
-    heard: bool,
+    /// True once something was received.
+    received_any: bool,
     attached: bool,
     /// Time of the next call of the machine if nothing happens.
     deadline: Option<Timestamp>,
-    /// Such a time of which it was told that it passed long ago.
-    told_late: Option<Timestamp>,
+    /// The last overdue deadline that was logged.
+    reported_late: Option<Timestamp>,
     alarm: DeadlineTimer,
     deliveries: Deliveries,
 }
@@ -241,16 +244,16 @@ impl<'a> ServedLink<'a> {
             shared,
             withdraw,
             io,
-            input: BytesMut::with_capacity(READ_LEAST),
-            room: READ_LEAST,
+            input: BytesMut::with_capacity(READ_MIN),
+            room: READ_MIN,
             output: Vec::new(),
             sent: 0,
             more: false,
             unread: false,
-            heard: false,
+            received_any: false,
             attached: false,
             deadline: None,
-            told_late: None,
+            reported_late: None,
             alarm: DeadlineTimer::default(),
             deliveries: Deliveries::default(),
         };
@@ -259,24 +262,29 @@ impl<'a> ServedLink<'a> {
         link
     }
 
-    /// Reads replies, writes submitted requests and looks at the time, until there is nothing to do. Received
-    /// bytes come first: after a pause of the process, the reply that the machine waits for may be there
-    /// already. However much is received, due requests are sent in between, and other tasks have their turn.
-    fn poll_serve(&mut self, cx: &mut Context<'_>, news: &LinkNews) -> Poll<Result<News, LinkError>> {
-        // A request that is submitted from here on wakes the task again.
+    /// Reads replies, writes submitted requests and checks the time, until there is nothing left to do.
+    /// Received bytes come first: after a pause of the process, the reply that the machine waits for may
+    /// already have arrived. However much is received, due requests are sent in between, and other tasks get
+    /// their turn.
+    fn poll_serve(
+        &mut self,
+        cx: &mut Context<'_>,
+        link_status: &LinkStatus,
+    ) -> Poll<Result<LinkEvent, LinkError>> {
+        // A request submitted after this line wakes the task again.
         let rung = self.shared.bell.poll_rung(cx).is_ready();
         let mut asked = rung || self.deadline.is_none() || self.more && self.output.is_empty();
-        let mut turns = TURNS;
+        let mut turns = MAX_ROUNDS;
         loop {
             let begun = self.shared.clock.now();
             let received = self.unread || self.poll_receive(cx)?.is_ready();
             let now = self.shared.clock.now();
             let due = self.deadline.filter(|deadline| now >= *deadline);
             if let Some(deadline) = due.filter(|_| !received) {
-                news.instruments.late(now.since(deadline));
+                link_status.instruments.late(now.since(deadline));
             }
             if due.is_some() {
-                self.tell_standstill(news);
+                self.report_stall(link_status);
                 self.release();
             }
             if (received || asked || due.is_some())
@@ -284,7 +292,7 @@ impl<'a> ServedLink<'a> {
             {
                 return Poll::Ready(Ok(found));
             }
-            self.tell_refusal(received, news);
+            self.log_refusal(received, link_status);
             self.poll_send(cx)?;
             asked = self.more && self.output.is_empty();
             turns -= usize::from(received);
@@ -298,40 +306,42 @@ impl<'a> ServedLink<'a> {
         }
     }
 
-    /// Gives back the room of large replies and requests. The machine is called for a time mostly when
-    /// nothing was sent for a while.
+    /// Frees the memory of large replies and requests. Timed calls of the machine happen mostly when nothing
+    /// was sent for a while.
     fn release(&mut self) {
-        if self.input.is_empty() && self.room > READ_LEAST {
-            self.room = READ_LEAST;
-            self.input = BytesMut::with_capacity(READ_LEAST);
+        if self.input.is_empty() && self.room > READ_MIN {
+            self.room = READ_MIN;
+            self.input = BytesMut::with_capacity(READ_MIN);
         }
         if self.output.is_empty() {
-            self.output.shrink_to(READ_LEAST);
+            self.output.shrink_to(READ_MIN);
         }
     }
 
-    /// Tells that the server of the link has no persistent watches.
-    fn tell_refusal(&self, received: bool, news: &LinkNews) {
+    /// Logs that the server of the link does not support persistent watches.
+    fn log_refusal(&self, received: bool, link_status: &LinkStatus) {
         if received && self.shared.lock().take_refusal() {
-            let (client, server) = (news.client(), news.server());
-            tracing::info!(%client, server, "the server has no persistent watches: one-shot ones are used");
+            let (client, server) = (link_status.client(), link_status.server());
+            // Event: The server does not support persistent watches, which need ZooKeeper 3.6 or newer.
+            // Caches and views use one-shot watches instead, which cost more requests.
+            tracing::info!(%client, server, "the server does not support persistent watches; using one-shot watches");
         }
     }
 
-    /// Tells when the time of the next call of the machine passed so long ago that a heartbeat was missed.
-    fn tell_standstill(&mut self, news: &LinkNews) {
-        let Some(deadline) = self.deadline.filter(|deadline| self.told_late != Some(*deadline)) else {
+    /// Logs if the machine's deadline is overdue by at least one heartbeat interval.
+    fn report_stall(&mut self, link_status: &LinkStatus) {
+        let Some(deadline) = self.deadline.filter(|deadline| self.reported_late != Some(*deadline)) else {
             return;
         };
         let late = self.shared.clock.now().since(deadline);
         let pulse = self.shared.lock().timing().pulse();
         if !pulse.is_zero() && late >= pulse {
-            self.told_late = Some(deadline);
-            news.stood_still(late);
+            self.reported_late = Some(deadline);
+            link_status.record_stall(late);
         }
     }
 
-    /// Gives the machine the received bytes and the time, and takes from it the bytes to send and the time of
+    /// Passes received bytes and the time to the machine, and takes from it the bytes to send and the time of
     /// its next call. The link was last read after `begun`.
     fn advance(
         &mut self,
@@ -339,7 +349,7 @@ impl<'a> ServedLink<'a> {
         now: Timestamp,
         received: bool,
         due: bool,
-    ) -> Result<Option<News>, LinkError> {
+    ) -> Result<Option<LinkEvent>, LinkError> {
         let clock = &self.shared.clock;
         self.shared.change_with(&mut self.deliveries, |machine| {
             if received {
@@ -349,16 +359,16 @@ impl<'a> ServedLink<'a> {
                 machine.tick(now)?;
             }
             if machine.ended().is_some() {
-                return Ok(Some(News::Ended));
+                return Ok(Some(LinkEvent::Ended));
             }
-            // More may have come while the process was stalled.
+            // More bytes may have arrived while the process was stalled.
             let is_drained = !received && clock.now().since(begun) < PAUSE;
             self.more = machine.write(now, is_drained, &mut self.output);
             self.deadline = machine.next_deadline();
             let attached = machine.link_state().up;
-            let news = (attached && !self.attached).then_some(News::Attached);
+            let event = (attached && !self.attached).then_some(LinkEvent::Attached);
             self.attached = attached;
-            Ok(news)
+            Ok(event)
         })
     }
 
@@ -372,7 +382,7 @@ impl<'a> ServedLink<'a> {
         }
         self.sent = 0;
         self.output.clear();
-        self.output.shrink_to(OUTPUT_KEPT);
+        self.output.shrink_to(OUTPUT_CAPACITY);
         let _ = Pin::new(&mut self.io).poll_flush(cx)?;
         Ok(())
     }
@@ -385,9 +395,9 @@ impl<'a> ServedLink<'a> {
         match tokio_util::io::poll_read_buf(Pin::new(&mut self.io), cx, &mut self.input)? {
             Poll::Ready(0) => Err(LinkError::ClosedByServer),
             Poll::Ready(read) => {
-                self.heard = true;
+                self.received_any = true;
                 if read == room {
-                    self.room = (4 * self.room).min(READ_MOST);
+                    self.room = (4 * self.room).min(READ_MAX);
                 }
                 Ok(Poll::Ready(()))
             }

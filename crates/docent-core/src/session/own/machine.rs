@@ -1,7 +1,7 @@
-//! ZooKeeper's client protocol as a pure state machine: no I/O and no clock of its own.
+//! ZooKeeper's client protocol as a pure state machine, without I/O and without a clock.
 //!
-//! In: the time, link up or down, bytes received, requests submitted and withdrawn. Out: bytes to write,
-//! outcomes, fired watches, the state of the link and the next time it wants to be called.
+//! Input: the time, link up or down, bytes received, requests submitted and withdrawn. Output: bytes to
+//! write, outcomes, fired watches, the state of the link, and the time of the next call.
 
 mod inbound;
 mod outbound;
@@ -21,7 +21,7 @@ use super::persistent::{PersistentFires, PersistentWatches};
 use super::support::PersistentSupport;
 use super::watches::{Fires, WatchTable};
 use crate::session::ephemerals::Ephemerals;
-use crate::session::heard::Heard;
+use crate::session::leader_contact::LeaderContact;
 use crate::session::lease::Lease;
 use crate::session::requests::{Finished, Requests, WatchRequest, check_size};
 use crate::session::{
@@ -44,7 +44,7 @@ pub(in crate::session) struct Machine {
     settings: SessionSettings,
     lease: Arc<Lease>,
     frames: Frames,
-    /// Bytes of a reply that is too large which are still to come.
+    /// Number of bytes still to come of a reply that is too large.
     to_skip: usize,
     phase: Phase,
     /// True once the server has answered the request to close.
@@ -54,40 +54,40 @@ pub(in crate::session) struct Machine {
     /// State that [`link_change`](Self::link_change) returned last.
     last_published: LinkState,
     key: Option<SessionKey>,
-    /// Smallest timeout granted so far, or the one to ask for.
+    /// Smallest timeout granted so far, or the timeout to request.
     timeout: Duration,
     requests: Requests,
     suspect: Suspect,
     ephemerals: Ephemerals,
-    /// The last look for ephemeral nodes that is under way, since a create was refused.
+    /// Id of the last pending check of ephemeral nodes, started because a create was refused.
     doubts: Option<u64>,
     next_xid: i32,
-    /// Set when credentials are due on a new link, before anything else.
+    /// True if credentials must be sent on a new link, before anything else.
     to_authenticate: bool,
-    /// Requests that set watches again on a new link; they go before others.
+    /// Requests that restore watches on a new link; they are sent before others.
     restore: VecDeque<Request>,
-    /// Transaction as of which watches were set again, until the server has acknowledged all of them.
+    /// Transaction as of which watches were restored, until the server has acknowledged all of them.
     restore_from: Option<i64>,
-    /// Requests that set watches again and are not acknowledged.
+    /// Number of requests that restore watches and are not acknowledged.
     unrestored: usize,
     pings: VecDeque<Timestamp>,
     watches: WatchTable,
     persistent: PersistentWatches,
     support: PersistentSupport,
-    /// False while it is to be told that the server of the link refused persistent watches.
-    told_refusal: bool,
-    /// Transaction up to which everything was told.
+    /// False until the refusal of persistent watches by the link's server was logged.
+    refusal_reported: bool,
+    /// Transaction up to which all changes were delivered.
     last_zxid: i64,
-    /// Newest transaction of which anything was told: a new link must not be to a server behind it.
+    /// Newest transaction that was seen at all. A new link must not be to a server that is behind it.
     seen_zxid: i64,
     last_sent: Timestamp,
-    /// Send times of the requests that the servers have heard of over this link.
-    heard: Heard,
-    /// Time at which a reply, or a part of one, came last.
+    /// Send times of the requests that the servers received over this link.
+    leader_contact: LeaderContact,
+    /// Time at which a reply, or a part of one, last arrived.
     last_received: Timestamp,
-    /// Send time of the newest request that was answered, be it a ping or a read.
+    /// Send time of the newest request that was answered, including pings and reads.
     last_answered: Timestamp,
-    /// Time at which a link that had been up was lost.
+    /// Time at which an attached link was last lost.
     down_since: Timestamp,
     deliveries: Deliveries,
 }
@@ -95,7 +95,7 @@ pub(in crate::session) struct Machine {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Open,
-    /// No calls are taken.
+    /// No more calls are accepted.
     Draining,
     /// The request to close is written once nothing waits before it.
     Closing {
@@ -111,7 +111,8 @@ enum Link {
         sent_at: Timestamp,
         until: Timestamp,
     },
-    /// The session is attached; its credentials are under way. Nothing else is sent before they are accepted.
+    /// The session is attached, and its credentials are in flight. Nothing else is sent before they are
+    /// accepted.
     Authenticating {
         until: Timestamp,
         unanswered: usize,
@@ -122,12 +123,12 @@ enum Link {
 #[derive(Debug)]
 struct SessionKey {
     id: i64,
-    /// Secret that is enough to take the session over.
+    /// Secret that is sufficient to take over the session.
     password: SecretSlice<u8>,
 }
 
-/// Outcomes and events to deliver once the machine is no longer locked: dropping one may call back into the
-/// machine.
+/// Outcomes and events to deliver once the machine is no longer locked. Dropping one of them may call back
+/// into the machine.
 #[derive(Debug, Default)]
 pub(in crate::session) struct Deliveries {
     finished: Vec<Finished>,
@@ -137,16 +138,16 @@ pub(in crate::session) struct Deliveries {
 
 impl Deliveries {
     pub(in crate::session) fn deliver(&mut self) {
-        // An event that came before a reply must be there before the reply is: whoever takes the reply for
-        // news may look at once whether its watch has fired.
-        for (subscriber, news) in self.persistent.drain(..) {
-            let _ = subscriber.send(news);
+        // An event that arrived before a reply must be delivered before that reply, because the receiver of
+        // the reply may immediately check whether its watch has fired.
+        for (subscriber, signal) in self.persistent.drain(..) {
+            let _ = subscriber.send(signal);
         }
         for (subscriber, fired) in self.fires.drain(..) {
             let _ = subscriber.send(fired);
         }
         for (done, outcome) in self.finished.drain(..) {
-            // Nobody waits for a request whose future was dropped.
+            // A request whose future was dropped has no receiver.
             let _ = done.send(outcome);
         }
     }
@@ -155,7 +156,7 @@ impl Deliveries {
 impl Machine {
     pub(in crate::session) fn new(settings: SessionSettings, lease: Arc<Lease>, now: Timestamp) -> Self {
         Self {
-            heard: Heard::new(lease.timing().relay()),
+            leader_contact: LeaderContact::new(lease.timing().relay()),
             frames: Frames::new(settings.inbound_limit),
             to_skip: 0,
             timeout: settings.timeout,
@@ -182,7 +183,7 @@ impl Machine {
             watches: WatchTable::default(),
             persistent: PersistentWatches::default(),
             support: PersistentSupport::default(),
-            told_refusal: true,
+            refusal_reported: true,
             last_sent: now,
             last_received: now,
             last_answered: now,
@@ -199,7 +200,8 @@ impl Machine {
     ) -> Result<(u64, oneshot::Receiver<Outcome>), Cause> {
         match self.phase {
             Phase::Open => {}
-            // Deletes of our own nodes are still taken, so that a client that closes leaves none behind.
+            // Deletes of the client's own nodes are still accepted, so that a closing client leaves none
+            // behind.
             Phase::Draining if !lane.is_call() => {}
             Phase::Draining | Phase::Closing { .. } => return Err(Cause::Ended(SessionEnd::Closed)),
             Phase::Ended(end) => return Err(Cause::Ended(end)),
@@ -215,8 +217,8 @@ impl Machine {
         Ok((id, outcome))
     }
 
-    /// As [`submit`](Self::submit), but only with `losses` lost links, and before `watch` fires or the link
-    /// tells of a change of one of the request's nodes.
+    /// Like [`submit`](Self::submit), but only while the number of lost links is `losses`, and before `watch`
+    /// fires or the link reports a change of one of the request's nodes.
     pub(in crate::session) fn submit_on(
         &mut self,
         request: Request,
@@ -224,9 +226,10 @@ impl Machine {
         losses: u64,
         watch: Option<&Watch>,
     ) -> Result<(u64, oneshot::Receiver<Outcome>), Cause> {
-        // A watch may have fired a moment ago, with nobody notified of it yet.
-        let stands = |watch: &Watch| watch.registration.as_ref().is_some_and(|one| self.watches.waits(one));
-        if losses != self.losses || !watch.is_none_or(stands) {
+        // A watch may have fired a moment ago, before its subscriber was notified.
+        let is_registered =
+            |watch: &Watch| watch.registration.as_ref().is_some_and(|one| self.watches.waits(one));
+        if losses != self.losses || !watch.is_none_or(is_registered) {
             return Err(Cause::LinkLost);
         }
         let (id, outcome) = self.submit(request, lane, None)?;
@@ -234,17 +237,17 @@ impl Machine {
         Ok((id, outcome))
     }
 
-    /// Time of the next call of [`expire`](Self::expire).
+    /// Returns the time of the next call of [`expire`](Self::expire).
     pub(in crate::session) fn next_expiry(&self) -> Option<Instant> {
         self.requests.next_expiry()
     }
 
-    /// Ends requests whose deadline has come.
+    /// Ends requests whose deadline has passed.
     pub(in crate::session) fn expire(&mut self, now: Instant) {
         self.requests.expire(now, &mut self.deliveries.finished);
     }
 
-    /// Takes note of an ephemeral node that was made although no answer said so.
+    /// Records an ephemeral node whose creation no reply reported.
     pub(in crate::session) fn owns(&mut self, path: &str) {
         self.ephemerals.owns(path);
     }
@@ -253,9 +256,9 @@ impl Machine {
         self.ephemerals.paths()
     }
 
-    /// True when a quorum of servers closed the session, or it was never opened. That a server refuses to
-    /// attach it proves neither (decision 25).
-    pub(in crate::session) fn is_gone(&self) -> bool {
+    /// Returns true if a quorum of servers closed the session, or if it was never opened. A server's refusal
+    /// to attach the session proves neither (decision 25).
+    pub(in crate::session) fn has_certainly_ended(&self) -> bool {
         self.is_closed || self.key.is_none()
     }
 
@@ -270,9 +273,9 @@ impl Machine {
         };
         let forgotten = self.watches.unregister(id, path, kind);
         self.remove_forsaken();
-        // On a link that is down there is no watch: it just is not set again. Where a read on its way asks
-        // for one in the same table, its removal would take that away, too. So it would a persistent one,
-        // which tells of data: in the table of children that one is of no use.
+        // On a link that is down there is no watch to remove; it is simply not restored. If a read in flight
+        // asks for a watch in the same table, the removal would delete that watch too. The same holds for a
+        // persistent watch in the data table; in the table of children a persistent watch is of no use.
         if forgotten && self.link != Link::Down && !self.requests.will_watch(path, kind) {
             let kind = match kind {
                 WatchKind::Data | WatchKind::Exist if self.persistent.concerns(path) => return,
@@ -307,13 +310,14 @@ impl Machine {
         }
     }
 
-    /// True when the server of the link has writes that it has not answered.
+    /// Returns true if the server of the link has writes that it has not answered.
     pub(in crate::session) fn has_unanswered_writes(&self) -> bool {
         self.requests.has_unanswered_writes()
     }
 
     pub(in crate::session) fn disconnected(&mut self, now: Timestamp) {
-        // An attempt that did not attach the session is no lost link, and gives the session no more time.
+        // An attempt that did not attach the session is not a lost link, and does not extend the session's
+        // time.
         if self.link == Link::Attached {
             self.losses += 1;
             self.down_since = now;
@@ -332,14 +336,15 @@ impl Machine {
             match self.key {
                 None => self.end(SessionEnd::Closed),
                 Some(_) if *written && planted!(CloseNotRepeated) => self.end(SessionEnd::Closed),
-                // The request to close may not have arrived: the session is attached again to send another.
+                // The request to close may not have arrived, so the session is attached again to send another
+                // one.
                 Some(_) => *written = false,
             }
         }
     }
 
-    /// Takes back the subscribers of watches whose request the lost link did not answer: nothing shows that
-    /// the server has set them, or told what had changed by then.
+    /// Removes the subscribers of watches whose request was not answered on the lost link. Nothing shows that
+    /// the server set these watches, or reported earlier changes.
     fn unsubscribe_unanswered(&mut self) {
         for in_flight in &mut self.requests.in_flight {
             let subscribers = mem::take(&mut in_flight.subscribers);
@@ -350,7 +355,7 @@ impl Machine {
         }
     }
 
-    /// Ends the session. A request without an answer will not get one any more.
+    /// Ends the session. Requests without a reply will not get one any more.
     pub(in crate::session) fn end(&mut self, end: SessionEnd) {
         if self.ended().is_some() {
             return;
@@ -393,7 +398,7 @@ impl Machine {
         &self.settings.credentials
     }
 
-    /// The state of the link, if it is another than the last time.
+    /// Returns the state of the link if it has changed since the last call.
     pub(in crate::session) fn link_change(&mut self) -> Option<LinkState> {
         let state = self.link_state();
         (mem::replace(&mut self.last_published, state) != state).then_some(state)
@@ -407,7 +412,7 @@ impl Machine {
         self.seen_zxid
     }
 
-    /// The timeout granted, or the one asked for.
+    /// Returns the granted timeout, or the requested one before the session is attached.
     pub(in crate::session) fn timeout(&self) -> Duration {
         self.timeout
     }

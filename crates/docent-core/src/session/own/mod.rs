@@ -1,7 +1,7 @@
-//! Our own implementation of a session.
+//! Docent's own implementation of a session.
 //!
-//! [`machine`] is the protocol, pure: time and bytes go in, bytes and outcomes come out. [`driver`] runs it
-//! over a link.
+//! [`machine`] is the pure protocol: it takes time and bytes, and returns bytes and outcomes. [`driver`] runs
+//! the machine over a link.
 
 mod driver;
 mod machine;

@@ -14,23 +14,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::Instant;
 
-/// Our own session over ZooKeeper's wire protocol.
+/// Docent's own session over ZooKeeper's wire protocol.
 #[derive(Clone)]
 pub(crate) struct WireSession(Arc<SharedMachine>);
 
-/// State that calls and the driver share: the machine, and a bell for the driver.
+/// State shared by calls and the driver: the machine, and a bell for the driver.
 pub(super) struct SharedMachine {
     machine: Mutex<Machine>,
-    /// Rung when there is something new for the driver.
+    /// Rung when the driver has something to do.
     pub(super) bell: WakeFlag,
-    /// Notified when a request has an earlier deadline than all before it.
+    /// Notified when a request has an earlier deadline than all previous ones.
     pub(super) sooner: Notify,
     pub(super) clock: Arc<dyn Clock>,
     link: watch::Sender<LinkState>,
 }
 
 impl WireSession {
-    /// Opens a session. It lives as long as the returned future is polled; the future resolves when it ends.
+    /// Opens a session. It lives as long as the returned future is polled; the future resolves when the
+    /// session ends.
     pub(crate) fn open(
         settings: SessionSettings,
         lease: Arc<Lease>,
@@ -68,13 +69,13 @@ impl SharedMachine {
         self.machine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the machine, then delivers the outcomes and events of that, in order and without the lock.
+    /// Changes the machine, then delivers the resulting outcomes and events, in order and without the lock.
     pub(super) fn change<R>(&self, change: impl FnOnce(&mut Machine) -> R) -> R {
         self.change_with(&mut Deliveries::default(), change)
     }
 
-    /// As [`change`](Self::change), with room for `deliveries` that is used again and again; there are none
-    /// before and after.
+    /// Like [`change`](Self::change), with a reusable buffer for `deliveries`, which is empty before and
+    /// after the call.
     pub(super) fn change_with<R>(
         &self,
         deliveries: &mut Deliveries,
@@ -86,7 +87,7 @@ impl SharedMachine {
             machine.swap_deliveries(deliveries);
             (result, machine.link_change())
         };
-        // First of all, so that a caller who hears that the link is lost also sees it counted.
+        // Published first, so that a caller who learns of the lost link also sees it counted.
         if let Some(link) = link {
             self.link.send_replace(link);
         }
@@ -141,8 +142,8 @@ impl Session for WireSession {
         self.0.lock().owned()
     }
 
-    fn is_gone(&self) -> bool {
-        self.0.lock().is_gone()
+    fn has_certainly_ended(&self) -> bool {
+        self.0.lock().has_certainly_ended()
     }
 
     fn id(&self) -> i64 {
@@ -215,7 +216,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// A session that finds no server.
+    /// Returns a session that finds no server.
     fn without_servers() -> WireSession {
         let settings = SessionSettings {
             timeout: SECOND * 30,
@@ -229,7 +230,7 @@ mod tests {
         let (lease, clock) = (Arc::new(Lease::new(SECOND)), Arc::new(TokioClock::new()));
         let dialer = Dialer::new(
             Ensemble::new(Arc::new(TcpTransport), Vec::new(), Arc::new(Instruments::new(&"1".into()))),
-            Start::AtOnce,
+            Start::Immediately,
         );
         let (session, run) = WireSession::open(settings, lease, clock, dialer);
         tokio::spawn(run);
@@ -242,7 +243,7 @@ mod tests {
         let start = Instant::now();
         let get = || Request::GetData { path: "/a".to_owned(), watch: false };
         let late = session.submit_until(get(), start + SECOND * 10);
-        // The session waits for that deadline before it hears of an earlier one.
+        // The session first waits for that deadline, and then learns of an earlier one.
         tokio::time::sleep(SECOND).await;
         let early = session.submit_until(get(), start + SECOND * 3);
         for (pending, seconds) in [(early, 3), (late, 10)] {
@@ -253,13 +254,13 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_request_of_a_session_without_timers_of_its_own_ends_at_its_deadline() {
+    async fn a_request_of_a_session_without_own_timers_ends_at_its_deadline() {
         let session = without_servers();
         let start = Instant::now();
         let get = Request::GetData { path: "/a".to_owned(), watch: false };
         let pending = session.submit(get, Lane::Call).until(start + SECOND * 3);
         assert!(matches!(pending.await, Outcome::NotSent(Cause::Deadline)));
-        assert!(!session.0.lock().withdraw(1), "it was withdrawn");
+        assert!(!session.0.lock().withdraw(1), "the request was already withdrawn");
         assert!(start.elapsed() >= SECOND * 3);
     }
 }

@@ -7,7 +7,8 @@ use std::mem;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// The watches of a session: one at the server for a path and kind, many subscribers here.
+/// The one-shot watches of a session: at most one at the server for each path and kind, with many subscribers
+/// in the client.
 #[derive(Debug, Default)]
 pub(super) struct WatchTable {
     next_id: u64,
@@ -19,7 +20,7 @@ pub(super) struct WatchTable {
 /// The subscribers of each path.
 type Table = HashMap<Arc<str>, Subscribers>;
 
-/// Subscribers of one path by their numbers: mostly one, and sometimes many, each with an end of its own.
+/// Subscribers of one path by their numbers: usually one, sometimes many, each with its own channel.
 #[derive(Debug)]
 enum Subscribers {
     One(u64, oneshot::Sender<Fired>),
@@ -37,7 +38,7 @@ impl Subscribers {
         }
     }
 
-    /// Removes one. True when none is left.
+    /// Removes a subscriber. Returns true if none is left.
     fn remove(&mut self, id: u64) -> bool {
         match self {
             Self::One(only, _) => *only == id,
@@ -65,12 +66,12 @@ impl WatchTable {
         match kind {
             WatchKind::Data => &mut self.data,
             WatchKind::Exist => &mut self.exist,
-            // They are in a table of their own.
+            // Persistent watches are in a separate table.
             WatchKind::Child | WatchKind::Persistent => &mut self.child,
         }
     }
 
-    /// True until this subscriber's watch fires.
+    /// Returns true until this subscriber's watch fires.
     pub(super) fn waits(&self, Registration { id, path, kind, .. }: &Registration) -> bool {
         let table = match kind {
             WatchKind::Data => &self.data,
@@ -84,17 +85,17 @@ impl WatchTable {
         }
     }
 
-    /// True while anybody waits for a watch on the path.
+    /// Returns true while a subscriber waits for a watch on the path.
     pub(super) fn has(&self, path: &str) -> bool {
         [&self.data, &self.exist, &self.child].into_iter().any(|table| table.contains_key(path))
     }
 
-    /// True while anybody waits for a watch on the children of the path.
+    /// Returns true while a subscriber waits for a watch on the children of the path.
     pub(super) fn has_on_children(&self, path: &str) -> bool {
         self.child.contains_key(path)
     }
 
-    /// Adds a subscriber to a watch that the server has just left.
+    /// Adds a subscriber to a watch that the server has just set.
     pub(super) fn register(
         &mut self,
         path: impl Into<Arc<str>>,
@@ -110,7 +111,7 @@ impl WatchTable {
         (id, receiver)
     }
 
-    /// Removes a subscriber. True when the server keeps a watch that nobody here is interested in any more.
+    /// Removes a subscriber. Returns true if the server keeps a watch that has no subscriber left.
     pub(super) fn unregister(&mut self, id: u64, path: &str, kind: WatchKind) -> bool {
         let table = self.table(kind);
         let Some(subscribers) = table.get_mut(path) else { return false };
@@ -147,8 +148,8 @@ impl WatchTable {
         }
     }
 
-    /// All watches, in requests of a size that servers take, for a new link; without those on the children of
-    /// paths with a persistent watch, which are set again behind it.
+    /// Returns all watches for a new link, in requests of a size that servers accept. Omits watches on the
+    /// children of paths with a persistent watch, because those are restored after the persistent one.
     pub(super) fn restore(
         &self,
         relative_zxid: i64,
@@ -186,8 +187,8 @@ mod tests {
         let (_, mut other) = table.register("/b", WatchKind::Data);
         let mut fires = Vec::new();
         table.fire(&event(EventKind::DataChanged, "/a"), &mut fires);
-        for (fired, what) in fires.drain(..) {
-            fired.send(what).unwrap();
+        for (fired, event) in fires.drain(..) {
+            fired.send(event).unwrap();
         }
         assert_eq!(first.try_recv(), Ok(Fired::Event(EventKind::DataChanged)));
         assert_eq!(second.try_recv(), Ok(Fired::Event(EventKind::DataChanged)));
@@ -214,7 +215,7 @@ mod tests {
         assert!(!table.unregister(first, "/a", WatchKind::Data));
         assert!(!table.unregister(second, "/a", WatchKind::Data), "data and existence share a table");
         assert!(table.unregister(third, "/a", WatchKind::Exist));
-        assert!(!table.unregister(third, "/a", WatchKind::Exist), "it is gone already");
+        assert!(!table.unregister(third, "/a", WatchKind::Exist), "the subscriber was already removed");
     }
 
     #[test]
@@ -234,7 +235,7 @@ mod tests {
         assert_eq!(chunks.iter().map(|c| c.data.len() + c.child.len()).sum::<usize>(), 4_000);
         for chunk in table.restore(7, 64 * 1024, |_| false) {
             let bytes: usize = chunk.data.iter().chain(&chunk.child).map(|path| 4 + path.len()).sum();
-            assert!(bytes < 64 * 1024, "the servers' limit counts, too");
+            assert!(bytes < 64 * 1024, "the servers' limit applies, too");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Meaning of the crate's results in our terms.
+//! Meaning of the crate's results in Docent's terms.
 
 use docent_proto::Code;
 use zookeeper_client::Error;
@@ -8,11 +8,12 @@ use zookeeper_client::Error;
 pub(super) enum Failure {
     /// The server answered with this code.
     Answered(Code),
-    /// No answer came, or none that can be understood: it may have been applied.
+    /// No answer arrived, or none that can be decoded. The request may have been applied.
     Lost,
-    /// The session is over: by the servers' word, or because the crate gave it up. It does not say which.
+    /// The session has ended, because the servers expired it or the crate gave it up. The crate does not
+    /// report which.
     Expired,
-    /// The servers keep the session, but will not serve it here any more.
+    /// The servers keep the session, but no longer serve it over this connection.
     Refused,
     /// The session was closed.
     Closed,
@@ -40,8 +41,8 @@ impl From<Error> for Failure {
             Error::SessionExpired => return Self::Expired,
             Error::SessionMoved | Error::AuthFailed => return Self::Refused,
             Error::ClientClosed => return Self::Closed,
-            // A reset or a missed heartbeat is `Custom`, a reply that cannot be read `UnmarshalError` or
-            // `UnexpectedError`.
+            // A reset or a missed heartbeat is `Custom`; a reply that cannot be decoded is `UnmarshalError`
+            // or `UnexpectedError`.
             _ => return Self::Lost,
         };
         Self::Answered(code)
@@ -53,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_is_not_an_answer_leaves_the_outcome_unknown() {
+    fn a_failure_without_an_answer_leaves_the_outcome_unknown() {
         for error in [
             Error::ConnectionLoss,
             Error::Timeout,

@@ -1,4 +1,4 @@
-//! Our requests as calls of the crate, and its results as our responses.
+//! Docent's requests as calls of the crate, and the crate's results as responses.
 
 use super::answer::Failure;
 use super::convert::{any, from_acl, from_stat, options, to_acls, valid};
@@ -8,21 +8,21 @@ use futures_util::future::{BoxFuture, try_join_all};
 use std::panic::AssertUnwindSafe;
 use zookeeper_client as zk;
 
-/// Answer of a server, with the watches that it left.
-pub(super) type Answer = (Result<Response, Code>, Vec<Left>);
+/// Answer of a server, with the watches that it set.
+pub(super) type Answer = (Result<Response, Code>, Vec<WatchResult>);
 
-/// Watch that a request has left.
-pub(super) enum Left {
-    /// One that will tell of the next change.
+/// Watch that a request has set.
+pub(super) enum WatchResult {
+    /// The watch will report the next change.
     Set(zk::OneshotWatcher),
-    /// One that has told of a change.
+    /// The watch has reported a change.
     Fired(EventKind),
 }
 
-/// A request at the crate.
+/// A request handed to the crate.
 pub(super) type Call = BoxFuture<'static, Result<Answer, Failure>>;
 
-/// Prepares a call. The crate takes it when the future is polled for the first time.
+/// Prepares a call. The crate enqueues the request when the future is first polled.
 pub(super) fn call(client: zk::Client, request: Request) -> Call {
     let call = async move {
         match answer(&client, request).await {
@@ -64,7 +64,7 @@ async fn answer(client: &zk::Client, request: Request) -> Result<Answer, Failure
         }
         other => (unwatched(client, other).await?, None),
     };
-    Ok((Ok(response), watcher.map(Left::Set).into_iter().collect()))
+    Ok((Ok(response), watcher.map(WatchResult::Set).into_iter().collect()))
 }
 
 async fn exists(client: &zk::Client, path: &str, watch: bool) -> Result<Answer, Failure> {
@@ -75,21 +75,22 @@ async fn exists(client: &zk::Client, path: &str, watch: bool) -> Result<Answer, 
         (client.check_stat(path).await?, None)
     };
     let result = stat.map(|stat| Response::Stat(from_stat(&stat))).ok_or(Code::NO_NODE);
-    Ok((result, watcher.map(Left::Set).into_iter().collect()))
+    Ok((result, watcher.map(WatchResult::Set).into_iter().collect()))
 }
 
-/// Sets watches on the data of several nodes, which the crate does not do: each by a look at its node.
+/// Sets watches on the data of several nodes by a separate read of each, because the crate has no such
+/// request.
 async fn set_watches(client: &zk::Client, watches: Watches) -> Result<Answer, Failure> {
     let since = watches.relative_zxid;
-    let looks = watches.data.iter().map(|path| async move {
+    let checks = watches.data.iter().map(|path| async move {
         Ok::<_, Failure>(match client.check_and_watch_stat(path).await? {
-            // The watch for the creation of a node is removed as it is dropped.
-            (None, _) => Left::Fired(EventKind::Deleted),
-            (Some(stat), _) if stat.mzxid > since => Left::Fired(EventKind::DataChanged),
-            (Some(_), watcher) => Left::Set(watcher),
+            // Dropping the value removes the watch for the creation of a node.
+            (None, _) => WatchResult::Fired(EventKind::Deleted),
+            (Some(stat), _) if stat.mzxid > since => WatchResult::Fired(EventKind::DataChanged),
+            (Some(_), watcher) => WatchResult::Set(watcher),
         })
     });
-    Ok((Ok(Response::Empty), try_join_all(looks).await?))
+    Ok((Ok(Response::Empty), try_join_all(checks).await?))
 }
 
 async fn unwatched(client: &zk::Client, request: Request) -> Result<Response, Failure> {
@@ -121,7 +122,7 @@ async fn unwatched(client: &zk::Client, request: Request) -> Result<Response, Fa
             client.auth(&scheme, &credentials).await?;
             Response::Empty
         }
-        // Requests that a session sends by itself are the crate's business.
+        // Requests that a session sends on its own are handled by the crate.
         Request::Exists { .. }
         | Request::GetData { .. }
         | Request::GetChildren { .. }
@@ -185,7 +186,7 @@ async fn multi(client: &zk::Client, ops: &[MultiOp]) -> Result<Response, Failure
     Ok(Response::Multi(results))
 }
 
-/// Results that servers give for a multi whose operation at `index` failed.
+/// Returns the results that servers give for a multi whose operation at `index` failed.
 fn failed_at(index: usize, code: Code, len: usize) -> Vec<MultiResult> {
     let codes = (0..len).map(|at| match at.cmp(&index) {
         std::cmp::Ordering::Less => Code::OK,
@@ -236,9 +237,9 @@ async fn multi_read(client: &zk::Client, ops: &[MultiOp]) -> Result<Response, Fa
     Ok(Response::Multi(results.collect::<Result<_, _>>()?))
 }
 
-/// Event of a one-shot watch; `None` for the end of the session.
+/// Returns the event of a one-shot watch, or `None` at the end of the session.
 pub(super) async fn event(watcher: zk::OneshotWatcher) -> Option<EventKind> {
-    // The crate panics when its task was dropped by a runtime that shuts down.
+    // The crate panics if its task was dropped by a runtime that shuts down.
     let event = AssertUnwindSafe(watcher.changed()).catch_unwind().await.ok()?;
     match event.event_type {
         zk::EventType::NodeCreated => Some(EventKind::Created),
@@ -249,7 +250,7 @@ pub(super) async fn event(watcher: zk::OneshotWatcher) -> Option<EventKind> {
     }
 }
 
-/// The newest transaction that `response` tells of.
+/// Returns the newest transaction that `response` mentions.
 pub(super) fn newest_zxid(response: &Response) -> i64 {
     match response {
         Response::Created { stat: Some(stat), .. }

@@ -6,7 +6,7 @@ use crate::time::{Backoff, Timestamp};
 use std::time::Duration;
 use zookeeper_client as zk;
 
-/// Opens a session, in as many attempts as it takes.
+/// Opens a session, in as many attempts as necessary.
 pub(super) struct Connect {
     options: ZookeeperClient,
     ensemble: Ensemble,
@@ -19,8 +19,8 @@ impl Connect {
         Self { options, ensemble, pause_first: start == Start::Jittered, backoff: pace() }
     }
 
-    /// The session, and the time at which it was asked for. Never resolves when the servers refuse the
-    /// client: that ends the session.
+    /// Returns the session, and the time at which it was requested. Never resolves if the servers refuse the
+    /// client, because that ends the session.
     pub(super) async fn session(&mut self, shared: &Shared) -> (zk::Client, Timestamp) {
         if self.pause_first {
             self.pause().await;
@@ -51,22 +51,22 @@ impl Connect {
         // The crate's own pauses between rounds double without a limit, so each attempt is one round.
         let connector = connector.with_session_timeout(shared.settings.timeout).with_fail_eagerly();
         let credentials = shared.settings.credentials.iter();
-        let connector = credentials.fold(connector, |connector, credentials| credentials.tell(connector));
+        let connector = credentials.fold(connector, |connector, credentials| credentials.add_to(connector));
         let client = connector.connect(&self.connect_string()).await?;
         if shared.settings.last_zxid > 0 {
-            // The crate does not tell a server what an earlier session has seen: the server must catch up by
-            // itself.
+            // The crate does not report to a server which transactions an earlier session has seen, so the
+            // server must catch up with its leader.
             client.sync("/").await?;
         }
         Ok(client)
     }
 
-    /// The timeout of a session that was granted this one first.
+    /// Returns the timeout to assume for a session that was first granted `granted`.
     pub(super) fn timeout(&self, granted: Duration) -> Duration {
         self.options.least(granted)
     }
 
-    /// The servers as the crate wants them.
+    /// Returns the servers in the format of the crate.
     fn connect_string(&self) -> String {
         let scheme = if self.options.wants_tls() { "tcp+tls://" } else { "" };
         let servers: Vec<_> =
@@ -78,23 +78,25 @@ impl Connect {
         tokio::time::sleep(self.backoff.next().unwrap_or(Duration::from_secs(1))).await;
     }
 
-    /// Takes note of the reason why there is no link.
+    /// Records the reason why there is no link.
     pub(super) fn lost(&self, reason: String) {
         let error = LinkError::ZookeeperClient(reason);
-        tracing::debug!(%error, "no link");
+        // Event: The crate `zookeeper-client` is not connected to a server; the field `error` says why. The
+        // crate or the client keeps retrying, unless the servers refused the client's credentials.
+        tracing::debug!(%error, "not connected");
         self.ensemble.last_error.set(error);
     }
 
-    /// Takes note that a link is lost which had been attached.
+    /// Records that an attached link was lost.
     pub(super) fn link_lost(&self) {
         let reason = "the connection was lost".to_owned();
-        self.ensemble.news.lost(LinkError::ZookeeperClient(reason.clone()));
+        self.ensemble.link_status.lost(LinkError::ZookeeperClient(reason.clone()));
         self.lost(reason);
     }
 
     pub(super) fn attached(&self) {
         self.ensemble.last_error.clear();
-        // The crate does not tell which of them it is.
-        self.ensemble.news.attached(self.connect_string());
+        // The crate does not report to which of the servers it is connected.
+        self.ensemble.link_status.attached(self.connect_string());
     }
 }

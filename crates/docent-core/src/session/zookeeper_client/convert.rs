@@ -1,4 +1,4 @@
-//! Our types as the crate's, and back.
+//! Conversions between Docent's types and the crate's.
 
 use super::answer::Failure;
 use docent_proto::{Acl, Code, Create, CreateKind, CreateMode, Permissions, Stat};
@@ -33,7 +33,7 @@ pub(super) fn options<'a>(create: &Create, acls: &'a [zk::Acl]) -> Result<zk::Cr
     })
 }
 
-/// The crate knows no version −1.
+/// The crate has no version −1.
 pub(super) fn any(version: i32) -> Option<i32> {
     (version != -1).then_some(version)
 }
@@ -45,7 +45,7 @@ pub(super) fn to_acls(acls: &[Acl]) -> Vec<zk::Acl> {
 fn to_acl(acl: &Acl) -> zk::Acl {
     let permission = PERMISSIONS
         .into_iter()
-        .filter(|(ours, _)| acl.permissions.contains(*ours))
+        .filter(|(own, _)| acl.permissions.contains(*own))
         .fold(zk::Permission::NONE, |all, (_, theirs)| all | theirs);
     zk::Acl::new(permission, zk::AuthId::new(&acl.scheme, &acl.id))
 }
@@ -54,11 +54,11 @@ pub(super) fn from_acl(acl: &zk::Acl) -> Acl {
     let permissions = PERMISSIONS
         .into_iter()
         .filter(|(_, theirs)| acl.permission().has(*theirs))
-        .fold(Permissions(0), |all, (ours, _)| all | ours);
+        .fold(Permissions(0), |all, (own, _)| all | own);
     Acl { permissions, scheme: acl.scheme().to_owned().into(), id: acl.id().to_owned().into() }
 }
 
-/// Some servers give no stat of a node that a multi created.
+/// Some servers return no stat for a node that a multi created.
 pub(super) fn valid(stat: &zk::Stat) -> Option<Stat> {
     (!stat.is_invalid()).then(|| from_stat(stat))
 }
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn access_control_lists_survive_the_way_there_and_back() {
+    fn access_control_lists_survive_a_round_trip() {
         let some = Permissions::READ | Permissions::DELETE;
         let acl = Acl { permissions: some, scheme: "digest".into(), id: "me:hash".into() };
         for acl in Acl::open().into_iter().chain([acl]) {

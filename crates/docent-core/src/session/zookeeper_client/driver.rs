@@ -19,13 +19,13 @@ pub(super) async fn run(
     let _guard = EndOnDrop(Arc::clone(&shared));
     let Some(mut states) = open(&shared, &mut connect).await else {
         shared.end(SessionEnd::Closed);
-        return shared.over().unwrap_or(SessionEnd::Closed);
+        return shared.ended().unwrap_or(SessionEnd::Closed);
     };
     let mut phase = shared.phase.subscribe();
     let mut open = FuturesUnordered::new();
     follow(&shared, &connect, states.state());
     let end = loop {
-        if let Some(end) = shared.over() {
+        if let Some(end) = shared.ended() {
             break end;
         }
         tokio::select! {
@@ -41,13 +41,13 @@ pub(super) async fn run(
     while let Ok(call) = calls.try_recv() {
         open.push(call);
     }
-    // Each call sees the end and tells its caller.
+    // Each call observes the end and notifies its caller.
     while open.next().await.is_some() {}
     end
 }
 
-/// Ends a session that is not driven any more, because its client gave up closing or its runtime is shutting
-/// down: the crate must not keep it alive.
+/// Ends a session whose driver is dropped, because its client stopped waiting for the close or its runtime is
+/// shutting down. The crate must not keep such a session alive.
 struct EndOnDrop(Arc<Shared>);
 
 impl Drop for EndOnDrop {
@@ -56,7 +56,7 @@ impl Drop for EndOnDrop {
     }
 }
 
-/// Opens the session; `None` when it was told to close, or has ended, before that.
+/// Opens the session. Returns `None` if the session was asked to close, or has ended, first.
 async fn open(shared: &Shared, connect: &mut Connect) -> Option<StateWatcher> {
     let mut phase = shared.phase.subscribe();
     tokio::select! {
@@ -77,8 +77,8 @@ fn follow(shared: &Arc<Shared>, connect: &Connect, state: SessionState) {
             connect.attached();
             shared.connected();
         }
-        // Reads of a read-only server may be arbitrarily old (decision 10). The crate is not asked to connect
-        // to one.
+        // Reads of a read-only server may be arbitrarily old (decision 10), and the crate is not asked to
+        // connect to one.
         SessionState::Disconnected | SessionState::ConnectedReadOnly => {
             connect.link_lost();
             shared.disconnected();
@@ -89,8 +89,8 @@ fn follow(shared: &Arc<Shared>, connect: &Connect, state: SessionState) {
             shared.end(SessionEnd::AuthFailed);
         }
         SessionState::Closed => {
-            let ours = *shared.phase.borrow() == Phase::Closing;
-            shared.end(if ours { SessionEnd::Closed } else { SessionEnd::Abandoned });
+            let was_requested = *shared.phase.borrow() == Phase::Closing;
+            shared.end(if was_requested { SessionEnd::Closed } else { SessionEnd::Abandoned });
         }
     }
 }

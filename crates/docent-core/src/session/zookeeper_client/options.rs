@@ -3,15 +3,15 @@ use secrecy::{ExposeSecret, SecretString};
 use std::time::Duration;
 use zookeeper_client as zk;
 
-/// Settings of sessions of the crate `zookeeper-client`, for
+/// Settings of sessions that run on the crate `zookeeper-client`, for
 /// [`ClientBuilder::zookeeper_client`](crate::ClientBuilder::zookeeper_client).
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ZookeeperClient {
-    /// Smallest session timeout that any of the servers grants for the one asked for: the smallest of their
-    /// `maxSessionTimeout`, or the session timeout itself if all of them grant that.
+    /// Smallest session timeout that any server grants for the requested one: the smallest of their
+    /// `maxSessionTimeout`, or the session timeout itself if all of them grant it.
     ///
-    /// Needed to hold guards, such as locks and leaderships. The crate does not report the timeout that a
+    /// Required to hold guards, such as locks and leaderships. The crate does not report the timeout that a
     /// session is granted when it moves to another server. A lease derived from a larger timeout would be too
     /// long, so leases are derived from this value, or from the timeout granted first if that is smaller.
     /// Default: unknown, and acquiring a guard fails with `ShortLease`.
@@ -19,13 +19,13 @@ pub struct ZookeeperClient {
     /// Identity of the client, proved by SASL before anything else is sent. Default: none.
     #[cfg(any(feature = "zookeeper-client-digest-md5", docent_gssapi))]
     pub sasl: Option<Sasl>,
-    /// TLS on every connection. Default: none.
+    /// TLS for every connection. Default: none.
     #[cfg(feature = "zookeeper-client-tls")]
     pub tls: Option<Tls>,
 }
 
 impl ZookeeperClient {
-    /// The defaults: no SASL, no TLS, no guards.
+    /// Creates the default settings: no SASL, no TLS, no guards.
     pub fn new() -> Self {
         Self::default()
     }
@@ -37,7 +37,7 @@ impl ZookeeperClient {
         self
     }
 
-    /// Shortest timeout that a session may be granted later, if `granted` was its first.
+    /// Returns the shortest timeout that a session may be granted later, if `granted` was its first.
     pub(crate) fn least(&self, granted: Duration) -> Duration {
         self.least_timeout.map_or(granted, |least| least.min(granted))
     }
@@ -58,7 +58,8 @@ impl ZookeeperClient {
         self
     }
 
-    /// A connector of the crate with these settings; the error says what it does not take.
+    /// Returns a connector of the crate with these settings. The error names the setting that the crate
+    /// rejects.
     pub(crate) fn connector(&self) -> Result<zk::Connector, zk::Error> {
         let connector = zk::Client::connector();
         #[cfg(any(feature = "zookeeper-client-digest-md5", docent_gssapi))]
@@ -74,7 +75,8 @@ impl ZookeeperClient {
         Ok(connector)
     }
 
-    /// True when the servers will know the client by these settings, besides the credentials of the builder.
+    /// Returns true if these settings identify the client to the servers, in addition to the credentials of
+    /// the builder.
     pub(crate) fn has_identity(&self) -> bool {
         #[cfg(any(feature = "zookeeper-client-digest-md5", docent_gssapi))]
         if self.sasl.is_some() {
@@ -94,22 +96,23 @@ impl ZookeeperClient {
     }
 }
 
-/// Way in which a client proves its identity to the servers.
+/// Method by which a client proves its identity to the servers.
 #[cfg(any(feature = "zookeeper-client-digest-md5", docent_gssapi))]
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum Sasl {
-    /// By a name and a password that the servers know.
+    /// A user name and a password that the servers know.
     #[cfg(feature = "zookeeper-client-digest-md5")]
     #[non_exhaustive]
     DigestMd5 {
-        /// The name.
+        /// The user name.
         user: String,
-        /// The password. Never printed, and overwritten when this is dropped. The crate is handed a plain
-        /// copy for each session, which it keeps for as long as that lasts and does not overwrite.
+        /// The password. Never printed, and overwritten when this value is dropped. The crate receives a
+        /// plain copy for each session. It keeps that copy for as long as the session lasts, and does not
+        /// overwrite it.
         password: SecretString,
     },
-    /// By the Kerberos ticket in the cache of the user that runs the process.
+    /// The Kerberos ticket in the cache of the user that runs the process.
     #[cfg(docent_gssapi)]
     #[non_exhaustive]
     Gssapi {
@@ -122,14 +125,14 @@ pub enum Sasl {
 
 #[cfg(any(feature = "zookeeper-client-digest-md5", docent_gssapi))]
 impl Sasl {
-    /// A name and a password.
+    /// Creates the method for a user name and a password.
     #[cfg(feature = "zookeeper-client-digest-md5")]
     pub fn digest_md5(user: impl Into<String>, password: impl Into<SecretString>) -> Self {
         Self::DigestMd5 { user: user.into(), password: password.into() }
     }
 
-    /// Kerberos. The servers' principal is `service`, usually `zookeeper`, and `host`; `None` for the one in
-    /// the connect string.
+    /// Creates the method for Kerberos. The servers' principal consists of `service`, usually `zookeeper`,
+    /// and `host`; `None` stands for the host in the connect string.
     #[cfg(docent_gssapi)]
     pub fn gssapi(service: impl Into<String>, host: Option<String>) -> Self {
         Self::Gssapi { service: service.into(), host }
@@ -169,22 +172,22 @@ impl std::fmt::Debug for Sasl {
     }
 }
 
-/// Certificates for TLS, as PEM. The servers' host names are checked.
+/// TLS certificates in PEM. The servers' host names are verified.
 #[cfg(feature = "zookeeper-client-tls")]
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Tls {
-    /// Certificates, and revocation lists if any, that the servers' certificates are checked against.
+    /// Certificates, and optional revocation lists, against which the servers' certificates are verified.
     pub ca: String,
-    /// Certificate chain and private key of this client, for servers that ask for one. The key is never
-    /// printed, and overwritten when this is dropped. The crate keeps a key of its own for each session,
-    /// which it makes from this.
+    /// Certificate chain and private key of this client, for servers that request them. The key is never
+    /// printed, and overwritten when this value is dropped. For each session, the crate derives and keeps its
+    /// own copy of the key.
     pub identity: Option<(String, SecretString)>,
 }
 
 #[cfg(feature = "zookeeper-client-tls")]
 impl Tls {
-    /// Trusts servers with certificates issued by one in `ca`.
+    /// Trusts servers with certificates issued by one of the certificates in `ca`.
     pub fn new(ca: impl Into<String>) -> Self {
         Self { ca: ca.into(), identity: None }
     }

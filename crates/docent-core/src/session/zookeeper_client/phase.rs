@@ -1,10 +1,10 @@
 use crate::session::SessionEnd;
 
-/// Phase of a session. It never goes back.
+/// Phase of a session. A session never returns to an earlier phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     Open,
-    /// No calls are taken.
+    /// No more calls are accepted.
     Draining,
     /// The session is closed once nothing waits.
     Closing,

@@ -15,12 +15,13 @@ use std::future::Future;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// A session of the crate `zookeeper-client`.
+/// A session that runs on the crate `zookeeper-client`.
 #[derive(Clone)]
 pub(crate) struct ZookeeperClientSession(Arc<Shared>);
 
 impl ZookeeperClientSession {
-    /// Opens a session. It lives as long as the returned future is polled; the future resolves when it ends.
+    /// Opens a session. It lives as long as the returned future is polled; the future resolves when the
+    /// session ends.
     pub(crate) fn open(
         settings: SessionSettings,
         lease: Arc<Lease>,
@@ -30,9 +31,9 @@ impl ZookeeperClientSession {
         start: Start,
     ) -> (Self, impl Future<Output = SessionEnd> + Send + use<>) {
         let (calls, queue) = mpsc::unbounded_channel();
-        let knows_least_timeout = options.least_timeout.is_some();
+        let knows_min_timeout = options.least_timeout.is_some();
         let connect = Connect::new(options, ensemble, start);
-        let shared = Arc::new(Shared::new(settings, lease, clock, calls, knows_least_timeout));
+        let shared = Arc::new(Shared::new(settings, lease, clock, calls, knows_min_timeout));
         (Self(Arc::clone(&shared)), driver::run(shared, queue, connect))
     }
 }
@@ -45,12 +46,12 @@ impl Session for ZookeeperClientSession {
         }
         let (done, outcome) = oneshot::channel();
         let id = state.waiting.push(request, lane, None, Some(done));
-        self.0.pass_on(&mut state);
+        self.0.send_waiting(&mut state);
         Pending::waiting(outcome, id, Arc::clone(&self.0) as Arc<dyn Withdraw>)
     }
 
-    /// The crate tells of lost links a moment late: a request submitted in that moment may go out on the next
-    /// link.
+    /// The crate reports lost links with a short delay. A request submitted during that delay may be sent on
+    /// the next link.
     fn submit_on(&self, request: Request, lane: Lane, losses: u64, _watch: Option<&Watch>) -> Pending {
         let mut state = self.0.lock();
         if state.down_since.is_some() || self.0.link.borrow().losses != losses {
@@ -62,16 +63,16 @@ impl Session for ZookeeperClientSession {
         let (done, outcome) = oneshot::channel();
         let id = state.waiting.push(request, lane, None, Some(done));
         state.waiting.tie(id);
-        self.0.pass_on(&mut state);
+        self.0.send_waiting(&mut state);
         Pending::waiting(outcome, id, Arc::clone(&self.0) as Arc<dyn Withdraw>)
     }
 
-    /// None: the crate does not say why a link was lost.
+    /// Returns `None`, because the crate does not report why a link was lost.
     fn too_large_for_servers(&self, _request: &Request) -> Option<Cause> {
         None
     }
 
-    /// None: the crate does not set them again on a new link.
+    /// Returns `None`, because the crate does not restore persistent watches on a new link.
     fn watch_below(&self, _path: &str) -> Option<PersistentWatch> {
         None
     }
@@ -88,9 +89,9 @@ impl Session for ZookeeperClientSession {
         self.0.lock().ephemerals.paths()
     }
 
-    /// The crate does not tell whether its request to close was answered: it counts as answered on a link
-    /// that is up.
-    fn is_gone(&self) -> bool {
+    /// The crate does not report whether its request to close was answered, so a close on an attached link
+    /// counts as answered.
+    fn has_certainly_ended(&self) -> bool {
         let state = self.0.lock();
         match *self.0.phase.borrow() {
             Phase::Ended(SessionEnd::Expired) => true,
@@ -114,14 +115,15 @@ impl Session for ZookeeperClientSession {
     fn refuses_guards(&self) -> Option<&'static str> {
         let unknown = "the smallest session timeout that the servers grant must be set by \
                        `ZookeeperClient::least_timeout`";
-        (!self.0.knows_least_timeout).then_some(unknown)
+        (!self.0.knows_min_timeout).then_some(unknown)
     }
 
     fn orders_events(&self) -> bool {
         false
     }
 
-    /// The crate keeps the password to itself, and closes the session if it ever gets through again.
+    /// Returns `None`, because the crate does not reveal the password. The crate closes the session if it
+    /// reconnects.
     fn closer(&self) -> Option<SessionCloser> {
         None
     }
@@ -141,7 +143,7 @@ impl Session for ZookeeperClientSession {
     fn close(&self) {
         self.drain();
         self.0.advance(Phase::Closing, |state| {
-            self.0.pass_on(state);
+            self.0.send_waiting(state);
             if state.waiting.len() == 0 {
                 state.client = None;
             }

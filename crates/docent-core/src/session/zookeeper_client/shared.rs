@@ -1,8 +1,8 @@
 use super::answer::Failure;
-use super::call::{self, Answer, Call, Left};
+use super::call::{self, Answer, Call, WatchResult};
 use super::phase::Phase;
 use crate::session::ephemerals::{Change, Ephemerals};
-use crate::session::heard::Heard;
+use crate::session::leader_contact::LeaderContact;
 use crate::session::lease::Lease;
 use crate::session::own::{proves_session, verdict};
 use crate::session::requests::{Finished, Queued, Requests, check_size};
@@ -19,14 +19,14 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use zookeeper_client as zk;
 
-/// Ephemeral nodes that are looked for at a time after a create was refused because there are too many.
-const DOUBTS_AT_ONCE: usize = 256;
+/// Number of ephemeral nodes checked at a time after a create was refused because there are too many.
+const MAX_CHECKS: usize = 256;
 
-/// State that calls and the driver share.
+/// State shared by calls and the driver.
 pub(super) struct Shared {
     pub(super) settings: SessionSettings,
-    /// Whether a lower bound of all timeouts that the session may be granted is known.
-    pub(super) knows_least_timeout: bool,
+    /// True if a lower bound of all timeouts that the session may be granted is known.
+    pub(super) knows_min_timeout: bool,
     pub(super) lease: Arc<Lease>,
     pub(super) clock: Arc<dyn Clock>,
     state: Mutex<State>,
@@ -37,17 +37,17 @@ pub(super) struct Shared {
 }
 
 pub(super) struct State {
-    /// The crate's session, from its attachment until it shall end. The crate closes it when all clones are
-    /// dropped.
+    /// The crate's session, from its attachment until it is to end. The crate closes the session when all
+    /// clones are dropped.
     pub(super) client: Option<zk::Client>,
-    /// Time at which the crate's link was seen down; `None` while it is up.
+    /// Time at which the crate's link was found down; `None` while it is up.
     pub(super) down_since: Option<Timestamp>,
-    /// Requests that wait for the link: these can still be withdrawn. Those in flight are the crate's.
+    /// Requests that wait for the link, and can still be withdrawn. Requests in flight belong to the crate.
     pub(super) waiting: Requests,
-    /// Number of requests at the crate.
+    /// Number of requests handed to the crate.
     pub(super) in_flight: usize,
     pub(super) ephemerals: Ephemerals,
-    /// The last look for ephemeral nodes that is under way, since a create was refused.
+    /// Id of the last pending check of ephemeral nodes, started because a create was refused.
     pub(super) doubts: Option<u64>,
     pub(super) id: i64,
     pub(super) last_zxid: i64,
@@ -55,26 +55,26 @@ pub(super) struct State {
     pub(super) last_answered: Timestamp,
     /// Time at which the newest request was handed to the crate.
     pub(super) last_sent: Timestamp,
-    /// Send times of the requests that the servers have heard of, as far as answers show it: those to the
-    /// crate's own pings are not seen.
-    pub(super) heard: Heard,
+    /// Send times of the requests that the servers received, as far as answers show it. Answers to the
+    /// crate's own pings are not visible.
+    pub(super) leader_contact: LeaderContact,
 }
 
-/// Watch that the crate keeps, and where its event goes.
+/// Watch that the crate keeps, and the receiver of its event.
 type Watching = (zk::OneshotWatcher, oneshot::Sender<Fired>);
 
-/// A request at the crate.
+/// A request handed to the crate.
 struct Sent {
     at: Timestamp,
-    /// Send time of the newest request that the servers' leader had heard of by then, at the least; see
-    /// `Heard`.
-    heard: Timestamp,
+    /// Send time of the newest request that the servers' leader is certain to know about at `at`; see
+    /// `LeaderContact`.
+    leader_contact: Timestamp,
     lane: Lane,
     is_write: bool,
-    /// True for one that sets several watches, and reads nothing.
+    /// True for a request that sets several watches and reads nothing.
     sets_watches: bool,
     ephemerals: Change,
-    /// Its number among the requests of the session.
+    /// Number of the request among the session's requests.
     id: u64,
     done: oneshot::Sender<Outcome>,
 }
@@ -85,7 +85,7 @@ impl Shared {
         lease: Arc<Lease>,
         clock: Arc<dyn Clock>,
         calls: mpsc::UnboundedSender<BoxFuture<'static, ()>>,
-        knows_least_timeout: bool,
+        knows_min_timeout: bool,
     ) -> Self {
         let state = State {
             client: None,
@@ -98,11 +98,11 @@ impl Shared {
             last_zxid: settings.last_zxid,
             last_answered: clock.now(),
             last_sent: clock.now(),
-            heard: Heard::new(lease.timing().relay()),
+            leader_contact: LeaderContact::new(lease.timing().relay()),
         };
         Self {
             settings,
-            knows_least_timeout,
+            knows_min_timeout,
             lease,
             clock,
             state: Mutex::new(state),
@@ -116,8 +116,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Enters `phase` unless the session is as far already; what `change` finished is delivered without the
-    /// lock.
+    /// Enters `phase` unless the session has already reached it. Requests that `change` finished are
+    /// delivered without the lock.
     pub(super) fn advance(&self, phase: Phase, change: impl FnOnce(&mut State) -> Vec<Finished>) {
         let finished = {
             let mut state = self.lock();
@@ -135,7 +135,7 @@ impl Shared {
         }
     }
 
-    /// The session is over.
+    /// Records that the session has ended.
     pub(super) fn end(&self, end: SessionEnd) {
         self.advance(Phase::Ended(end), |state| {
             self.lease.end(end);
@@ -162,8 +162,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Hands waiting requests to the crate, if there is a link.
-    pub(super) fn pass_on(self: &Arc<Self>, state: &mut State) {
+    /// Hands waiting requests to the crate if there is a link.
+    pub(super) fn send_waiting(self: &Arc<Self>, state: &mut State) {
         let Some(client) = state.client.clone().filter(|_| state.down_since.is_none()) else { return };
         let next = |waiting: &mut Requests| waiting.next_ahead().or_else(|| waiting.queue.pop_front());
         while let Some(Queued { id, request, lane, done: Some(done), .. }) = next(&mut state.waiting) {
@@ -171,11 +171,12 @@ impl Shared {
                 Ok(change) => change,
                 Err(cause) => {
                     let _ = done.send(Outcome::NotSent(cause));
-                    // Some of the counted nodes may be gone. Nobody waits for the answers.
+                    // Some of the counted nodes may have been deleted. The replies have no receiver.
                     if state.doubts.is_none() {
-                        for look in state.ephemerals.doubt(DOUBTS_AT_ONCE) {
-                            let nobody = oneshot::channel().0;
-                            state.doubts = Some(state.waiting.push(look, Lane::Cleanup, None, Some(nobody)));
+                        for check in state.ephemerals.doubt(MAX_CHECKS) {
+                            let no_receiver = oneshot::channel().0;
+                            state.doubts =
+                                Some(state.waiting.push(check, Lane::Cleanup, None, Some(no_receiver)));
                         }
                     }
                     continue;
@@ -184,7 +185,7 @@ impl Shared {
             let at = self.clock.now();
             let sent = Sent {
                 at,
-                heard: state.heard.by(at),
+                leader_contact: state.leader_contact.by(at),
                 lane,
                 is_write: request.is_write(),
                 sets_watches: matches!(request, Request::SetWatches(_)),
@@ -194,20 +195,21 @@ impl Shared {
             };
             state.last_sent = at;
             let mut call = call::call(client.clone(), request);
-            // The crate enqueues at the first poll, so that is made here, where the order of calls is known.
+            // The crate enqueues at the first poll, so the first poll happens here, where the order of calls
+            // is known.
             let early = (&mut call).now_or_never();
             state.in_flight += 1;
             let served = Arc::clone(self).serve(sent, call, early);
-            // Without a driver the session is over, and its requests with it.
+            // Without a driver the session has ended, and its requests with it.
             let _ = self.calls.send(served.boxed());
         }
     }
 
     /// Waits for the outcome of a request, and then for its watch.
     async fn serve(self: Arc<Self>, mut sent: Sent, call: Call, early: Option<Result<Answer, Failure>>) {
-        let gone = early.as_ref().is_some_and(|result| matches!(result, Err(Failure::Lost)));
-        if gone {
-            // At its first poll nothing can have been lost yet: the crate's own task is gone.
+        let task_stopped = early.as_ref().is_some_and(|result| matches!(result, Err(Failure::Lost)));
+        if task_stopped {
+            // At the first poll no link can have been lost yet, so the crate's own task has stopped.
             self.end(SessionEnd::Abandoned);
         }
         let mut phase = self.phase.subscribe();
@@ -237,78 +239,80 @@ impl Shared {
         };
         let _ = sent.done.send(outcome);
         if !watching.is_empty() {
-            let waits = watching.into_iter().map(|(watcher, fired)| tell(watcher, fired, phase.clone()));
+            let waits = watching.into_iter().map(|(watcher, fired)| deliver(watcher, fired, phase.clone()));
             join_all(waits).await;
         }
     }
 
-    fn answered(&self, sent: &Sent, (result, left): Answer) -> (Outcome, Vec<Watching>) {
+    fn answered(&self, sent: &Sent, (result, watches_left): Answer) -> (Outcome, Vec<Watching>) {
         let (code, now) = (verdict(&result), self.clock.now());
-        // The crate refuses some lists by itself, without a server: that code proves nothing here (decision
-        // 3).
+        // The crate rejects some access control lists on its own, without a server, so that code proves
+        // nothing here (decision 3).
         let by_servers = proves_session(code) && code != Code::INVALID_ACL;
         if sent.is_write && by_servers {
-            self.lease.renew(sent.at, sent.heard, now);
+            self.lease.renew(sent.at, sent.leader_contact, now);
         }
         let zxid = {
             let mut state = self.lock();
             if by_servers {
-                state.heard.answered(sent.at, now);
+                state.leader_contact.answered(sent.at, now);
             }
             state.last_answered = state.last_answered.max(sent.at);
             state.last_zxid = state.last_zxid.max(result.as_ref().map_or(0, call::newest_zxid));
             state.last_zxid
         };
         let mut watching = Vec::new();
-        let left = left.into_iter().map(|left| {
+        let watches_left = watches_left.into_iter().map(|watches_left| {
             let (fire, fired) = oneshot::channel();
-            match left {
-                Left::Set(watcher) => watching.push((watcher, fire)),
-                Left::Fired(event) => drop(fire.send(Fired::Event(event))),
+            match watches_left {
+                WatchResult::Set(watcher) => watching.push((watcher, fire)),
+                WatchResult::Fired(event) => drop(fire.send(Fired::Event(event))),
             }
             Watch { fired, registration: None }
         });
-        let mut watches: Vec<_> = left.collect();
+        let mut watches: Vec<_> = watches_left.collect();
         let watch = if sent.sets_watches { None } else { watches.pop().map(Box::new) };
         (Outcome::Reply(Reply { result, zxid, watch, watches }), watching)
     }
 
-    /// Draws the consequences of a request without an answer.
+    /// Handles a request that got no answer. Returns the cause.
     fn failed(&self, failure: Failure) -> Cause {
         match failure {
-            Failure::Answered(_) | Failure::Lost => return self.over().map_or(Cause::LinkLost, Cause::Ended),
+            Failure::Answered(_) | Failure::Lost => {
+                return self.ended().map_or(Cause::LinkLost, Cause::Ended);
+            }
             Failure::Expired => self.expired(),
             Failure::Refused => self.end(SessionEnd::Abandoned),
             Failure::Closed => self.end(SessionEnd::Closed),
         }
-        Cause::Ended(self.over().unwrap_or(SessionEnd::Abandoned))
+        Cause::Ended(self.ended().unwrap_or(SessionEnd::Abandoned))
     }
 
-    /// The end of the session; `None` while it lasts.
-    pub(super) fn over(&self) -> Option<SessionEnd> {
+    /// Returns the end of the session, or `None` while it lasts.
+    pub(super) fn ended(&self) -> Option<SessionEnd> {
         match *self.phase.borrow() {
             Phase::Ended(end) => Some(end),
             _ => None,
         }
     }
 
-    /// Takes note that the crate calls the session expired. The crate does so by itself 7/5 of the timeout
-    /// after the last byte it received; earlier than that it can only have it from the servers.
+    /// Records that the crate considers the session expired. The crate does so on its own 7/5 of the timeout
+    /// after the last byte it received. Earlier than that, the report can only come from the servers.
     pub(super) fn expired(&self) {
         let silence = self.clock.now().since(self.lock().last_answered);
         let by_servers = silence < self.lease.timeout();
         self.end(if by_servers { SessionEnd::Expired } else { SessionEnd::Abandoned });
     }
 
-    /// The crate opened a session of this timeout, asked for at `sent`.
+    /// Records that the crate opened a session with this timeout, requested at `sent`.
     pub(super) fn attached(&self, client: zk::Client, timeout: Duration, sent: Timestamp) {
         self.lease.attached(timeout, sent);
         let mut state = self.lock();
         state.id = client.session_id().0;
         state.last_answered = sent;
-        state.heard.attached(sent);
+        state.leader_contact.attached(sent);
         state.down_since = Some(self.clock.now());
-        // A session that was closed meanwhile closes with the last clone of the client.
+        // A session that was closed in the meantime ends with the last clone of the client.
         if self.phase.borrow().is_before(Phase::Closing) {
             state.client = Some(client);
         }
@@ -316,14 +320,14 @@ impl Shared {
 
     pub(super) fn connected(self: &Arc<Self>) {
         let mut state = self.lock();
-        // The crate tells of the newest state alone: up again means that it was down.
+        // The crate reports only the newest state: up again means that the link was down.
         let missed = state.down_since.take().is_none();
-        // All answers until now came over earlier links: they count as the request that attached the session
-        // anew (decision 3).
+        // All answers so far arrived over earlier links. They count like the request that re-attached the
+        // session (decision 3).
         if !missed {
-            state.heard.settle();
+            state.leader_contact.settle();
         }
-        self.pass_on(&mut state);
+        self.send_waiting(&mut state);
         if *self.phase.borrow() == Phase::Closing {
             state.client = None;
         }
@@ -338,7 +342,7 @@ impl Shared {
         {
             let mut state = self.lock();
             state.down_since.get_or_insert(self.clock.now());
-            // Requests tied to this link end with it, before anything is submitted for the next one.
+            // Requests tied to this link end with it, before anything is submitted for the next link.
             state.waiting.link_lost(&mut finished);
             self.link.send_modify(|link| {
                 link.losses += u64::from(link.up);
@@ -350,8 +354,8 @@ impl Shared {
         }
     }
 
-    /// Time of the next request that is sent only for its answer, which shows that the servers hear of this
-    /// client.
+    /// Returns the time of the next request that is sent only for its answer, which shows that the servers
+    /// receive this client's requests.
     pub(super) fn pulse_at(&self) -> Option<Timestamp> {
         let state = self.lock();
         let linked = state.client.is_some() && state.down_since.is_none();
@@ -362,15 +366,15 @@ impl Shared {
     /// Sends a request that needs no permission.
     pub(super) fn pulse(self: &Arc<Self>) {
         let mut state = self.lock();
-        // Nobody waits for its answer.
+        // The answer has no receiver.
         let (done, _) = oneshot::channel();
-        let look = Request::Exists { path: "/".to_owned(), watch: false };
-        state.waiting.push(look, Lane::Cleanup, None, Some(done));
-        self.pass_on(&mut state);
+        let check = Request::Exists { path: "/".to_owned(), watch: false };
+        state.waiting.push(check, Lane::Cleanup, None, Some(done));
+        self.send_waiting(&mut state);
     }
 
-    /// Time at which a session that is not re-attached is given up: one timeout after the last possible
-    /// lease.
+    /// Returns the time at which a session that is not re-attached is given up: one timeout after the last
+    /// possible lease.
     pub(super) fn abandon_at(&self) -> Option<Timestamp> {
         let timeout = self.lease.timeout();
         let down_since = self.lock().down_since?;
@@ -378,25 +382,25 @@ impl Shared {
     }
 }
 
-/// Waits for the event of a watch, and tells it.
-async fn tell(
+/// Waits for the event of a watch, and delivers it.
+async fn deliver(
     watcher: zk::OneshotWatcher,
     mut fired: oneshot::Sender<Fired>,
     mut phase: watch::Receiver<Phase>,
 ) {
-    let what = tokio::select! {
+    let event = tokio::select! {
         biased;
         event = call::event(watcher) => event.map(Fired::Event),
-        // Nobody waits any more. Dropping the crate's watcher removes the watch.
+        // The subscriber is no longer interested. Dropping the crate's watcher removes the watch.
         () = fired.closed() => return,
         end = ended(&mut phase, Lane::Call) => Some(Fired::Ended(end)),
     };
-    let what = match what {
-        Some(what) => what,
-        // The crate's session ended. The driver finds out in which way.
+    let event = match event {
+        Some(event) => event,
+        // The crate's session ended. The driver finds out why.
         None => Fired::Ended(ended(&mut phase, Lane::Call).await),
     };
-    let _ = fired.send(what);
+    let _ = fired.send(event);
 }
 
 /// Resolves when requests of `lane` end unanswered.

@@ -13,7 +13,7 @@ pub(super) fn connections(view: View<'_>, out: &mut Text) -> fmt::Result {
     writeln!(out)
 }
 
-/// Prints a link on a line of its own, either `brief` or with all that is known.
+/// Prints a link on its own line, either `brief` or with all details.
 pub(super) fn link_line(view: View<'_>, id: u64, link: &Link, brief: bool, out: &mut Text) -> fmt::Result {
     let interest = if id == view.asking { 0 } else { link.interest() };
     let activity = &link.activity;
@@ -66,7 +66,7 @@ fn ephemerals(view: View<'_>, out: &mut Text) -> fmt::Result {
     Ok(())
 }
 
-/// Prints what ends at which time.
+/// Prints the items, grouped by the time at which they expire.
 fn sets<T, D: Display>(sets: &BTreeMap<i64, Vec<T>>, name: impl Fn(&T) -> D, out: &mut Text) -> fmt::Result {
     writeln!(out, "Sets ({})/({}):", sets.len(), sets.values().map(Vec::len).sum::<usize>())?;
     for (time, items) in sets {
@@ -78,7 +78,7 @@ fn sets<T, D: Display>(sets: &BTreeMap<i64, Vec<T>>, name: impl Fn(&T) -> D, out
     Ok(())
 }
 
-/// End of the step of ten seconds in which ZooKeeper would give a silent link up.
+/// Returns the time at which ZooKeeper would close a silent link, rounded up to the next step of ten seconds.
 fn link_expires_at(link: &Link) -> i64 {
     const STEP_MS: i64 = 10_000;
     let timeout = if link.session.is_some() { i64::from(link.timeout_ms) } else { STEP_MS };

@@ -31,7 +31,7 @@ impl fmt::Display for Date {
     }
 }
 
-/// Year, month and day of the month of a day since 1970.
+/// Returns the year, the month, and the day of the month of a day since 1970.
 fn calendar(days: i64) -> (i64, &'static str, i64) {
     const DAYS_OF_400_YEARS: i64 = 146_097;
     let mut year = 1970 + days.div_euclid(DAYS_OF_400_YEARS) * 400;
@@ -50,7 +50,7 @@ fn calendar(days: i64) -> (i64, &'static str, i64) {
     (year, "Dec", 31)
 }
 
-/// Days that a year has more than 365.
+/// Returns the number of leap days of a year, 0 or 1.
 fn leap(year: i64) -> i64 {
     i64::from(year % 4 == 0 && (year % 100 != 0 || year % 400 == 0))
 }

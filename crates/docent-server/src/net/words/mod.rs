@@ -1,4 +1,4 @@
-//! Four-letter words: commands in place of a handshake, answered with text as ZooKeeper 3.8 prints it.
+//! Four-letter words: commands sent in place of a handshake. The answers have the format of ZooKeeper 3.8.
 
 mod connections;
 mod date;

@@ -4,12 +4,12 @@ use super::view::View;
 use crate::net::members::LEADER;
 use std::fmt::{self, Write};
 
-/// Version whose protocol the server speaks, with a revision that says which server it is. Where clients
-/// look for a date of build there is the one that stands for none, so that builds repeat.
+/// The ZooKeeper version whose protocol the server speaks, with a suffix that identifies this server. The
+/// build date, which clients expect here, is fixed, so that builds are reproducible.
 pub(super) const VERSION: &str =
     concat!("3.8.0-docent-", env!("CARGO_PKG_VERSION"), ", built on 1970-01-01 00:00 UTC");
 
-/// Answers `srvr`, or `stat`, which lists the links too.
+/// Answers `srvr`, or `stat`, which also lists the links.
 pub(super) fn server(view: View<'_>, with_links: bool, out: &mut Text) -> fmt::Result {
     writeln!(out, "Zookeeper version: {VERSION}")?;
     if view.state.is_read_only() {
@@ -30,7 +30,7 @@ pub(super) fn server(view: View<'_>, with_links: bool, out: &mut Text) -> fmt::R
     writeln!(out, "Zxid: {:#x}\nMode: {}", view.state.zxid(), view.mode())?;
     writeln!(out, "Node count: {}", view.state.node_count())?;
     if view.mode() == "leader" {
-        // None was measured: followers are not reached by messages.
+        // Nothing has been measured, because followers are not reached by messages.
         writeln!(out, "Proposal sizes last/min/max: -1/-1/-1")?;
     }
     Ok(())
@@ -47,17 +47,17 @@ pub(super) fn configuration(view: View<'_>, out: &mut Text) -> fmt::Result {
     writeln!(out, "clientPortListenBacklog=-1\nserverId={id}")
 }
 
-/// Answers `envi`: that of a server without Java.
+/// Answers `envi`, as a server without Java.
 pub(super) fn environment(out: &mut Text) -> fmt::Result {
     writeln!(out, "Environment:\nzookeeper.version={VERSION}\nhost.name={NONE}")?;
     for of_java in ["version", "vendor", "home", "class.path", "library.path", "io.tmpdir", "compiler"] {
         writeln!(out, "java.{of_java}={NONE}")?;
     }
     writeln!(out, "os.name={}\nos.arch={}\nos.version={NONE}", std::env::consts::OS, std::env::consts::ARCH)?;
-    // Names of people and their folders are nobody's business who has just a link.
+    // Any client can ask for this, so the names of users and their folders are not disclosed.
     writeln!(out, "user.name={NONE}\nuser.home={NONE}\nuser.dir={NONE}")?;
     writeln!(out, "os.memory.free={NONE}\nos.memory.max={NONE}\nos.memory.total={NONE}")
 }
 
-/// Value that there is not, as Java prints it.
+/// A missing value, as Java prints it.
 const NONE: &str = "<NA>";

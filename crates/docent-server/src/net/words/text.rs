@@ -1,13 +1,13 @@
 use std::fmt;
 
-/// Text of an answer, which ends at a limit.
+/// Text of an answer, limited in size.
 pub(super) struct Text {
     text: String,
     most: usize,
 }
 
 impl Text {
-    /// A text of up to `most` bytes.
+    /// Creates a text of up to `most` bytes.
     pub(super) fn new(most: usize) -> Self {
         Self { text: String::new(), most }
     }
@@ -19,7 +19,7 @@ impl Text {
 
 impl fmt::Write for Text {
     /// # Errors
-    /// When the text would be longer than the limit.
+    /// If the text would exceed the limit.
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if self.text.len() + text.len() > self.most {
             return Err(fmt::Error);

@@ -3,7 +3,7 @@ use crate::net::links::Link;
 use crate::net::members::{LEADER, Member, MemberId};
 use crate::state::State;
 
-/// View that one member has of itself, for a word that came over one of its links.
+/// A member's view of itself, for a four-letter word received on one of its links.
 #[derive(Clone, Copy)]
 pub(in crate::net) struct View<'a> {
     pub(super) ensemble: &'a Ensemble,
@@ -16,29 +16,30 @@ pub(in crate::net) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// The view of the member that `asking` came in through; `None` when it is gone.
+    /// Creates the view of the member that accepted link `asking`; `None` if the link or the member no longer
+    /// exists.
     pub(in crate::net) fn new(ensemble: &'a Ensemble, asking: u64, now: i64) -> Option<Self> {
         let id = ensemble.links.get(asking)?.member;
         let member = ensemble.members.get(id)?;
         Some(Self { ensemble, state: ensemble.state_seen_by(id), id, member, asking, now })
     }
 
-    /// The member.
+    /// Returns the id of the member.
     pub(in crate::net) fn id(self) -> MemberId {
         self.id
     }
 
-    /// The member's links, in the order they came.
+    /// Iterates over the member's links, in order of arrival.
     pub(super) fn links(self) -> impl Iterator<Item = (u64, &'a Link)> {
         self.ensemble.links.iter().filter(move |(_, link)| link.member == self.id)
     }
 
-    /// Requests of its links that wait for an answer.
+    /// Returns the number of requests on the member's links that wait for an answer.
     pub(super) fn outstanding(self) -> usize {
         self.links().map(|(_, link)| link.outstanding()).sum()
     }
 
-    /// Its place in the ensemble.
+    /// Returns the mode of the member, as ZooKeeper prints it.
     pub(super) fn mode(self) -> &'static str {
         if self.state.is_read_only() {
             return "read-only";

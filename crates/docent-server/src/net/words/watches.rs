@@ -1,4 +1,4 @@
-//! The words on watches, which leave those on children out, as ZooKeeper does.
+//! The four-letter words about watches. As in ZooKeeper, they omit watches on children.
 
 use super::text::Text;
 use super::view::View;

@@ -3,10 +3,10 @@ use super::view::View;
 use super::{connections, monitor, server, watches};
 use std::fmt::{self, Write};
 
-/// Length of a word.
+/// Length of a word in bytes.
 pub(in crate::net) const LENGTH: usize = 4;
 
-/// Command of an operator.
+/// A command of an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::net) enum Word {
     Ruok,
@@ -22,23 +22,23 @@ pub(in crate::net) enum Word {
     Wchp,
     Isro,
     Dirs,
-    /// Begins the counts of all links anew.
+    /// Resets the counters of all links.
     Crst,
-    /// Begins the counts of the server anew.
+    /// Resets the counters of the server.
     Srst,
-    /// Mask of the traces that are logged.
+    /// Returns the mask of the traces that are logged.
     Gtmk,
-    /// Sets that mask, which changes nothing else: there are no traces.
+    /// Sets the trace mask, which has no effect because there are no traces.
     Stmk(i64),
 }
 
-/// Name of the word at the front of what came in, whether it is allowed or not, and complete or not.
+/// Returns the name of the word at the start of `input`, whether or not it is allowed and complete.
 pub(in crate::net) fn name(input: &[u8]) -> Option<&'static str> {
     const NAMES: [&str; 18] = [
         "ruok", "srvr", "stat", "mntr", "conf", "cons", "dump", "envi", "wchs", "wchc", "wchp", "isro",
         "dirs", "crst", "srst", "gtmk", "stmk", "hash",
     ];
-    // The interruption that a telnet client sends.
+    // The interrupt sequence that a telnet client sends.
     const TELNET_CLOSE: &[u8] = &[0xff, 0xf4, 0xff, 0xfd];
 
     match input.get(..LENGTH)? {
@@ -48,7 +48,7 @@ pub(in crate::net) fn name(input: &[u8]) -> Option<&'static str> {
 }
 
 impl Word {
-    /// The word at the front of what came in; `None` when there is none with an answer, or not all of it.
+    /// Parses the word at the start of `input`; `None` if it is no word with an answer, or incomplete.
     pub(in crate::net) fn read(input: &[u8]) -> Option<Self> {
         Some(match input.get(..LENGTH)? {
             b"ruok" => Self::Ruok,
@@ -72,12 +72,12 @@ impl Word {
         })
     }
 
-    /// True if the answer grows with the number of links, nodes or watches.
+    /// Returns whether the answer grows with the number of links, nodes or watches.
     pub(in crate::net) fn is_long(self) -> bool {
         matches!(self, Self::Stat | Self::Cons | Self::Dump | Self::Wchc | Self::Wchp)
     }
 
-    /// The answer, of up to `most` bytes, and whether that is all of it.
+    /// Returns the answer, truncated to `most` bytes, and whether it is complete.
     pub(in crate::net) fn answer(self, view: View<'_>, most: usize) -> (String, bool) {
         let mut out = Text::new(most);
         let is_whole = self.print(view, &mut out).is_ok();

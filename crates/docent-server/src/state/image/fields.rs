@@ -1,12 +1,12 @@
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-/// Reason why bytes are no image of a state.
+/// Reason why bytes are not a valid image of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BadImage(pub(crate) &'static str);
 
-const ENDS: BadImage = BadImage("it ends within a field");
+const ENDS: BadImage = BadImage("the image ends within a field");
 
-/// Reads the fields of an image. Nothing is reserved for what only a length promises.
+/// Reads the fields of an image. A length field alone never causes memory to be reserved.
 pub(super) struct Fields(Bytes);
 
 impl Fields {
@@ -15,7 +15,7 @@ impl Fields {
     }
 
     pub(super) fn finish(self) -> Result<(), BadImage> {
-        if self.0.is_empty() { Ok(()) } else { Err(BadImage("it goes on after its end")) }
+        if self.0.is_empty() { Ok(()) } else { Err(BadImage("there are bytes after the end of the image")) }
     }
 
     pub(super) fn u8(&mut self) -> Result<u8, BadImage> {
@@ -40,7 +40,7 @@ impl Fields {
         Ok(array)
     }
 
-    /// A copy of the next bytes, which does not keep the image alive.
+    /// Returns a copy of the next bytes, which does not keep the image in memory.
     pub(super) fn bytes(&mut self) -> Result<Bytes, BadImage> {
         let length = usize::try_from(self.u32()?).map_err(|_| ENDS)?;
         if length > self.0.len() {
@@ -50,13 +50,13 @@ impl Fields {
     }
 
     pub(super) fn string(&mut self) -> Result<String, BadImage> {
-        String::from_utf8(self.bytes()?.into()).map_err(|_| BadImage("a name in it is not text"))
+        String::from_utf8(self.bytes()?.into()).map_err(|_| BadImage("a string is not valid UTF-8"))
     }
 }
 
-/// Appends bytes behind their length.
+/// Appends bytes, preceded by their length.
 pub(super) fn put_bytes(out: &mut BytesMut, bytes: &[u8]) {
-    // Frames, and so all that clients can store, are far below 4 GiB.
+    // Frames are far smaller than 4 GiB, and so is everything that clients can store.
     let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
     out.put_u32(length);
     out.put_slice(&bytes[..length as usize]);

@@ -10,8 +10,8 @@ use docent_proto::{Acl, Permissions, parent, validate_path};
 use std::sync::Arc;
 
 impl State {
-    /// State of an image, whose numbers go on behind those of the image and of `origin`. Each session has its
-    /// full timeout from `now`.
+    /// Loads the state from an image. New numbers come after those of the image and of `origin`. Each session
+    /// has its full timeout from `now`.
     pub(crate) fn from_image(
         image: Bytes,
         config: Config,
@@ -38,24 +38,24 @@ impl State {
     }
 }
 
-/// A number of a transaction or a session, with room for all that come after it.
+/// Reads the number of a transaction or a session, which must leave room for all later numbers.
 fn number(fields: &mut Fields) -> Result<i64, BadImage> {
     let number = fields.i64()?;
     let is_one = (0..1 << 62).contains(&number);
-    if is_one { Ok(number) } else { Err(BadImage("a number in it is out of range")) }
+    if is_one { Ok(number) } else { Err(BadImage("a transaction or session number is out of range")) }
 }
 
 fn read_session(state: &mut State, fields: &mut Fields) -> Result<(), BadImage> {
     let (id, password, timeout_ms) = (number(fields)?, fields.array()?, fields.i32()?);
     if timeout_ms <= 0 || !state.database.sessions.restore(id, password, timeout_ms) {
-        return Err(BadImage("a session in it cannot be"));
+        return Err(BadImage("a session has an invalid timeout or a duplicate id"));
     }
     Ok(())
 }
 
 fn read_node(state: &mut State, fields: &mut Fields) -> Result<(), BadImage> {
     let path = fields.string()?;
-    let data = if is_there(fields)? { Some(fields.bytes()?) } else { None };
+    let data = if is_present(fields)? { Some(fields.bytes()?) } else { None };
     let (lifetime, acl) = (read_lifetime(fields)?, read_acl(fields)?);
     let mut node = Node::new(data, acl, lifetime, 0, 0);
     for number in [&mut node.czxid, &mut node.mzxid, &mut node.pzxid, &mut node.ctime, &mut node.mtime] {
@@ -65,17 +65,17 @@ fn read_node(state: &mut State, fields: &mut Fields) -> Result<(), BadImage> {
         *number = fields.i32()?;
     }
     if !fits(state, &path, lifetime) {
-        return Err(BadImage("a node in it cannot be where it is"));
+        return Err(BadImage("a node is a duplicate, or has an invalid path, parent or owner"));
     }
     state.database.restore(&path, node);
     Ok(())
 }
 
-fn is_there(fields: &mut Fields) -> Result<bool, BadImage> {
+fn is_present(fields: &mut Fields) -> Result<bool, BadImage> {
     match fields.u8()? {
         0 => Ok(false),
         1 => Ok(true),
-        _ => Err(BadImage("a truth value in it is none")),
+        _ => Err(BadImage("a flag is neither 0 nor 1")),
     }
 }
 
@@ -85,7 +85,7 @@ fn read_lifetime(fields: &mut Fields) -> Result<Lifetime, BadImage> {
         (1, owner) => Ok(Lifetime::Ephemeral(owner)),
         (2, _) => Ok(Lifetime::Container),
         (3, ttl @ 1..=Lifetime::LONGEST_TTL_MS) => Ok(Lifetime::Ttl(ttl)),
-        _ => Err(BadImage("the kind of a node in it is unknown")),
+        _ => Err(BadImage("a node has an unknown kind")),
     }
 }
 
@@ -98,8 +98,8 @@ fn read_acl(fields: &mut Fields) -> Result<Arc<[Acl]>, BadImage> {
     Ok(acl::shared(acl))
 }
 
-/// True for a node that a server could have made: below a node that may have children, owned by a session
-/// that is there.
+/// Returns whether a server could have created the node: its path is valid and new, its parent may have
+/// children, and its owner exists.
 fn fits(state: &State, path: &str, lifetime: Lifetime) -> bool {
     let (tree, sessions) = (&state.database.tree, &state.database.sessions);
     let has_parent = || {

@@ -15,7 +15,7 @@ const NOW: i64 = 1_000_000;
 
 const NEVER: Origin = Origin { zxid: 0, session: 0 };
 
-/// A step of a server's life: something that one of three clients does.
+/// A request of one of three clients, as a step of a server's history.
 #[derive(Debug, Clone)]
 struct Step {
     client: usize,
@@ -74,7 +74,7 @@ fn open(state: &mut State, timeout_ms: i32) -> i64 {
     }
 }
 
-/// Gives a session a link again, and the identity that belongs to that.
+/// Gives a session a link again, with the identity that belongs to the link.
 fn attach(state: &mut State, session_id: i64) {
     let found = state.database.sessions.get(session_id).unwrap();
     let password = Bytes::copy_from_slice(&found.password);
@@ -84,7 +84,7 @@ fn attach(state: &mut State, session_id: i64) {
     assert!(matches!(handshake, Handshake::Attached(_)), "{handshake:?}");
 }
 
-/// Settings by which a node may end in every way there is.
+/// Settings under which all kinds of nodes can be created.
 fn config() -> Config {
     Config { ttl_nodes: true, ..Config::default() }
 }
@@ -114,11 +114,11 @@ fn load(image: Bytes, now: i64) -> Result<State, BadImage> {
 
 proptest! {
     #[test]
-    fn a_state_comes_back_from_its_image(steps in vec(step(), 0..60), later in vec(step(), 0..10)) {
+    fn a_state_is_restored_from_its_image(steps in vec(step(), 0..60), later in vec(step(), 0..10)) {
         let mut state = lived(&steps);
         let mut loaded = load(image(&state), NOW).unwrap();
         prop_assert_eq!(image(&loaded), image(&state));
-        // It also goes on as the one before would have: numbers, owners, sequences and limits.
+        // It also behaves as the original state does: numbers, owners, sequences and limits.
         let clients = state.session_ids();
         clients.iter().for_each(|client| attach(&mut loaded, *client));
         for Step { client, request } in &later {
@@ -160,11 +160,11 @@ fn each_session_has_its_full_timeout_after_it_was_loaded() {
     let later = NOW + 3_600_000;
     let loaded = load(image(&lived(&[])), later).unwrap();
     assert!(loaded.overdue(later + 3_999).is_empty());
-    assert_eq!(loaded.overdue(later + 6_000).len(), 1, "that with the shortest timeout ends with its tick");
+    assert_eq!(loaded.overdue(later + 6_000).len(), 1, "only the shortest timeout has passed");
 }
 
 #[test]
-fn numbers_go_on_behind_those_of_the_image_and_of_the_time() {
+fn numbers_continue_after_those_of_the_image_and_the_clock() {
     let state = lived(&[]);
     let far = Origin { zxid: 1 << 50, session: 1 << 50 };
     let mut loaded = State::from_image(image(&state), Config::default(), far, NOW).unwrap();
@@ -176,7 +176,7 @@ fn numbers_go_on_behind_those_of_the_image_and_of_the_time() {
 }
 
 #[test]
-fn a_container_of_an_image_goes_when_it_has_lost_its_last_child() {
+fn a_container_of_an_image_is_deleted_after_its_last_child() {
     let request = |path: &str, mode: CreateMode, kind| Step {
         client: 0,
         request: Request::Create(Create {
@@ -198,9 +198,9 @@ fn a_container_of_an_image_goes_when_it_has_lost_its_last_child() {
     assert!(loaded.paths().is_empty());
 }
 
-/// An image with these sessions and nodes: of each session its timeout, of each node its path and the kind of
-/// its lifetime, in a tree that has what every server has.
-fn made(timeouts: &[i32], nodes: &[(&str, u8)]) -> Bytes {
+/// Returns an image with these sessions, given by their timeouts, and these nodes, given by their path and
+/// kind, besides the nodes that every server has.
+fn image_of(timeouts: &[i32], nodes: &[(&str, u8)]) -> Bytes {
     let mut out = BytesMut::new();
     out.put_slice(&[0; 16]);
     out.put_u32(u32::try_from(timeouts.len()).unwrap());
@@ -223,7 +223,7 @@ fn made(timeouts: &[i32], nodes: &[(&str, u8)]) -> Bytes {
 
 #[test]
 fn states_in_which_no_server_can_be_are_refused() {
-    assert!(load(made(&[4_000], &[("/a", 0), ("/b", 1), ("/c", 2)]), NOW).is_ok());
+    assert!(load(image_of(&[4_000], &[("/a", 0), ("/b", 1), ("/c", 2)]), NOW).is_ok());
     for (timeouts, nodes) in [
         (&[0][..], &[][..]),
         (&[4_000, 4_000], &[]),
@@ -235,11 +235,11 @@ fn states_in_which_no_server_can_be_are_refused() {
         (&[], &[("/a/", 0)]),
         (&[4_000], &[("/a", 1), ("/a/b", 0)]),
     ] {
-        assert!(load(made(timeouts, nodes), NOW).is_err(), "{timeouts:?} {nodes:?}");
+        assert!(load(image_of(timeouts, nodes), NOW).is_err(), "{timeouts:?} {nodes:?}");
     }
 }
 
-/// An image with one session and the nodes that every server has.
+/// Returns an image with one session and the nodes that every server has.
 fn forged(zxid: i64, last_id: i64, session: i64, lifetime: impl Fn(&str) -> (u8, i64)) -> Bytes {
     let mut out = BytesMut::new();
     out.put_i64(zxid);
@@ -265,7 +265,7 @@ fn forged(zxid: i64, last_id: i64, session: i64, lifetime: impl Fn(&str) -> (u8,
 }
 
 #[test]
-fn numbers_go_on_behind_those_of_a_file_with_numbers_above_the_range_of_today() {
+fn numbers_continue_after_those_of_a_file_above_the_current_range() {
     let (kept, today) = (1_800_000_000_000_000_000, Origin::at(Duration::from_secs(1_800_000_000)));
     assert!(kept > today.zxid);
     let forged = forged(kept, 7, 7, |_| (0, 0));

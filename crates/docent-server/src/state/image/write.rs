@@ -7,7 +7,7 @@ use crate::state::state::State;
 use bytes::{BufMut, BytesMut};
 
 impl State {
-    /// The image of this state, in pieces, so that it is never in memory as a whole.
+    /// Returns the image of this state in pieces, so that it is never in memory as a whole.
     pub(crate) fn image(&self) -> impl Iterator<Item = BytesMut> {
         let (tree, sessions) = (&self.database.tree, &self.database.sessions);
         let mut nodes: Vec<(&str, &Node)> = tree.iter().collect();
@@ -20,8 +20,8 @@ impl State {
         std::iter::once(head).chain(sessions).chain(nodes)
     }
 
-    /// Copy of this state in which all sessions have ended, as they will have where this server ends without
-    /// an image.
+    /// Returns a copy of this state in which all sessions have expired. This is the state to start from if
+    /// this server ends without saving an image.
     pub(crate) fn without_sessions(&self, now: i64) -> Self {
         let mut copy = self.snapshot();
         for id in copy.session_ids() {

@@ -1,4 +1,4 @@
-//! Clients of a follower that lags: the age of the tree that they see, and the events that end the lag.
+//! Clients of a follower that lags: how old the tree is that they see, and which events end the lag.
 
 mod steps;
 mod watches;
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const TIMEOUT_MS: i32 = 20_000;
 
-/// A follower that is two seconds behind.
+/// Starts a server with a follower that lags by two seconds.
 async fn world() -> (World, Follower, Dial) {
     let world = World::new(Server::builder()).await;
     let (follower, dial) = world.follower(|builder| builder.lag(Duration::from_secs(2))).await;
@@ -22,27 +22,27 @@ async fn world() -> (World, Follower, Dial) {
 
 async fn children(peer: &mut Peer, watch: bool) -> Vec<String> {
     let request = Request::GetChildren2 { path: "/line".into(), watch };
-    match peer.call(request).await.expect("the line can be listed") {
+    match peer.call(request).await.expect("the children of /line can be listed") {
         Response::Children { names, .. } => names,
         other => panic!("{other:?}"),
     }
 }
 
-/// A client that knows an empty `/line`, whose reply to a create in it was lost at one second, and that comes
-/// back by the follower.
-async fn comes_back(world: &World, dial: &Dial) -> Peer {
+/// Returns a client that has created `/line`, loses the reply to a create below it at one second, and
+/// reconnects to the follower.
+async fn reconnects(world: &World, dial: &Dial) -> Peer {
     let mut first = world.peer(TIMEOUT_MS).await;
-    first.create("/line", CreateMode::Persistent).await.expect("there is none");
+    first.create("/line", CreateMode::Persistent).await.expect("the node can be created");
     world.at(1_000).await;
     let ticket = first.ticket();
-    first.create("/line/mine", CreateMode::Ephemeral).await.expect("there is none");
+    first.create("/line/mine", CreateMode::Ephemeral).await.expect("the node can be created");
     dial.attach(&ticket).await
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_created_over_a_lost_link_is_shown_only_after_the_lag() {
+async fn a_node_created_over_a_lost_link_is_shown_only_after_the_lag() {
     let (world, _follower, dial) = world().await;
-    let mut peer = comes_back(&world, &dial).await;
+    let mut peer = reconnects(&world, &dial).await;
     let created = world.server.zxid();
     assert_eq!(children(&mut peer, false).await, [""; 0]);
     assert_eq!(peer.exists("/line/mine", false).await, Err(Code::NO_NODE));
@@ -60,38 +60,38 @@ async fn what_was_created_over_a_lost_link_is_shown_only_after_the_lag() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sync_ends_it() {
+async fn a_sync_ends_the_lag() {
     let (world, _follower, dial) = world().await;
-    let mut peer = comes_back(&world, &dial).await;
+    let mut peer = reconnects(&world, &dial).await;
     peer.call(Request::Sync { path: "/line".into() }).await.unwrap();
     assert_eq!(children(&mut peer, false).await, ["mine"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_own_write_ends_it_also_one_that_is_refused() {
+async fn an_own_write_ends_the_lag_even_if_it_is_refused() {
     for (request, answer) in [
         (Request::Create(node("/other", CreateMode::Persistent)), Ok(())),
         (Request::Delete { path: "/none".into(), version: -1 }, Err(Code::NO_NODE)),
     ] {
         let (world, _follower, dial) = world().await;
-        let mut peer = comes_back(&world, &dial).await;
+        let mut peer = reconnects(&world, &dial).await;
         assert_eq!(peer.call(request).await.map(drop), answer);
         assert_eq!(children(&mut peer, false).await, ["mine"]);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_own_write_is_made_where_most_of_the_past_is_over() {
+async fn an_own_write_succeeds_after_most_of_the_past_was_dropped() {
     let (world, _follower, dial) = world().await;
     let (mut peer, mut other) = (dial.peer(TIMEOUT_MS).await, world.peer(TIMEOUT_MS).await);
     for path in ["/a", "/b", "/c", "/d", "/e"] {
-        other.create(path, CreateMode::Persistent).await.expect("there is none");
+        other.create(path, CreateMode::Persistent).await.expect("the node can be created");
     }
     world.at(1_500).await;
-    other.create("/f", CreateMode::Persistent).await.expect("there is none");
+    other.create("/f", CreateMode::Persistent).await.expect("the node can be created");
     world.at(2_500).await;
-    peer.create("/g", CreateMode::Persistent).await.expect("there is none");
-    assert!(peer.exists("/f", false).await.is_ok(), "it knows its own write, which came later");
+    peer.create("/g", CreateMode::Persistent).await.expect("the node can be created");
+    assert!(peer.exists("/f", false).await.is_ok(), "a change before its own write is hidden");
 }
 
 #[tokio::test(start_paused = true)]
@@ -102,26 +102,27 @@ async fn nothing_is_shown_that_is_older_than_what_the_client_has_seen() {
     writer.create("/line/a", CreateMode::Persistent).await.unwrap();
     let ticket = writer.ticket();
     writer.create("/line/b", CreateMode::Persistent).await.unwrap();
-    // A new session is a transaction that the follower has seen, and so is what comes with the handshake.
+    // Opening a session is a transaction that the follower has seen. An attached session has seen what its
+    // handshake says.
     let mut fresh = dial.peer(TIMEOUT_MS).await;
     assert_eq!(children(&mut fresh, false).await, ["a", "b"]);
     let mut moved = dial.attach(&ticket).await;
     assert_eq!(children(&mut moved, false).await, ["a"]);
     let mut other = world.peer(TIMEOUT_MS).await;
     other.create("/line/c", CreateMode::Persistent).await.unwrap();
-    // It lags for both, for each as far as it may.
+    // The follower lags for both clients, as far as permitted for each.
     assert_eq!(children(&mut fresh, false).await, ["a", "b"]);
     assert_eq!(children(&mut moved, false).await, ["a"]);
-    // Without a lag the present is shown to all.
+    // A server without a lag shows the present to everyone.
     let mut near = world.dial.attach(&ticket).await;
     assert_eq!(children(&mut near, false).await, ["a", "b", "c"]);
 }
 
-fn told(events: &[(EventKind, &str)]) -> Vec<WatchEvent> {
+fn events(events: &[(EventKind, &str)]) -> Vec<WatchEvent> {
     events.iter().map(|(kind, path)| WatchEvent { kind: *kind, path: (*path).to_owned() }).collect()
 }
 
-/// Requests that set a watch that stays, each in its own way.
+/// Requests that set a persistent watch, each in its own way.
 fn staying(path: &str, mode: WatchMode) -> [Request; 2] {
     let paths = |wanted| if mode == wanted { vec![path.to_owned()] } else { Vec::new() };
     let again = Request::SetWatches2 {
@@ -133,10 +134,10 @@ fn staying(path: &str, mode: WatchMode) -> [Request; 2] {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_lag_can_be_set_while_it_runs_and_harms_nobody_else() {
+async fn the_lag_can_be_set_at_run_time_and_affects_no_other_member() {
     let (world, follower, dial) = world().await;
     let (_prompt, prompt_dial) = world.follower(|builder| builder).await;
-    let mut peer = comes_back(&world, &dial).await;
+    let mut peer = reconnects(&world, &dial).await;
     assert_eq!(children(&mut peer, false).await, [""; 0]);
     let ticket = peer.ticket();
     let mut prompt = prompt_dial.attach(&ticket).await;
@@ -152,9 +153,9 @@ async fn the_lag_can_be_set_while_it_runs_and_harms_nobody_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follower_that_is_cut_off_shows_what_was_there_then_and_lags_again_when_it_rejoins() {
+async fn a_follower_that_is_cut_off_shows_its_last_tree_and_lags_again_when_it_rejoins() {
     let (world, follower, dial) = world().await;
-    let mut peer = comes_back(&world, &dial).await;
+    let mut peer = reconnects(&world, &dial).await;
     assert_eq!(children(&mut peer, false).await, [""; 0]);
     let ticket = peer.ticket();
     follower.cut_off();

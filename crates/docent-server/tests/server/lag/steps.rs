@@ -1,10 +1,10 @@
-//! Steps of the past that are told one by one.
+//! Missed changes, which are reported one by one.
 
-use super::{TIMEOUT_MS, created, deleted, staying, told, world};
+use super::{TIMEOUT_MS, created, deleted, events, staying, world};
 use docent_proto::{Acl, Code, CreateMode, EventKind, MultiOp, Permissions, Request, WatchMode, Watches};
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_went_with_its_child_tells_of_the_child_first() {
+async fn a_node_deleted_with_its_child_reports_the_child_first() {
     use EventKind::{ChildrenChanged, Deleted};
     let (world, _follower, dial) = world().await;
     let mut writer = world.peer(TIMEOUT_MS).await;
@@ -21,13 +21,13 @@ async fn a_node_that_went_with_its_child_tells_of_the_child_first() {
         let mut peer = dial.attach(&ticket).await;
         peer.call(request).await.unwrap();
         assert_eq!(peer.exists("/a", false).await, Err(Code::NO_NODE));
-        let told: Vec<EventKind> = peer.events.drain(..).map(|event| event.kind).collect();
-        assert_eq!(told, missed);
+        let events: Vec<EventKind> = peer.events.drain(..).map(|event| event.kind).collect();
+        assert_eq!(events, missed);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_transaction_that_both_creates_and_deletes_tells_watches_that_stay_of_each_step() {
+async fn a_transaction_that_creates_and_deletes_reports_each_step_to_persistent_watches() {
     use EventKind::{ChildrenChanged, Created, DataChanged, Deleted};
     let (world, _follower, dial) = world().await;
     let mut writer = world.peer(TIMEOUT_MS).await;
@@ -38,7 +38,7 @@ async fn a_transaction_that_both_creates_and_deletes_tells_watches_that_stay_of_
     let set = MultiOp::SetData { path: "/a/c".into(), data: None, version: -1 };
     let ops = vec![created("/a/c"), set, deleted("/a/c"), created("/a/c")];
     writer.call(Request::Multi(ops)).await.unwrap();
-    let of_all = told(&[
+    let of_all = events(&[
         (Created, "/a/b"),
         (Deleted, "/a/b"),
         (Created, "/a/c"),
@@ -48,21 +48,21 @@ async fn a_transaction_that_both_creates_and_deletes_tells_watches_that_stay_of_
     ]);
     for (mode, path, missed) in [
         (WatchMode::PersistentRecursive, "/a", of_all),
-        (WatchMode::Persistent, "/a", told(&[(ChildrenChanged, "/a"); 5])),
-        (WatchMode::Persistent, "/a/b", told(&[(Created, "/a/b"), (Deleted, "/a/b")])),
-        (WatchMode::PersistentRecursive, "/a/b", told(&[(Created, "/a/b"), (Deleted, "/a/b")])),
+        (WatchMode::Persistent, "/a", events(&[(ChildrenChanged, "/a"); 5])),
+        (WatchMode::Persistent, "/a/b", events(&[(Created, "/a/b"), (Deleted, "/a/b")])),
+        (WatchMode::PersistentRecursive, "/a/b", events(&[(Created, "/a/b"), (Deleted, "/a/b")])),
     ] {
         for request in staying(path, mode) {
             let mut peer = dial.attach(&ticket).await;
             peer.call(request).await.unwrap();
-            peer.exists("/a", false).await.expect("an event ended the lag");
+            peer.exists("/a", false).await.expect("an event ends the lag");
             assert_eq!(Vec::from_iter(peer.events.drain(..)), missed, "{mode:?} {path}");
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_transaction_that_both_creates_and_deletes_tells_a_watch_that_is_gone_by_that_of_the_first_step() {
+async fn a_transaction_that_creates_and_deletes_reports_only_the_first_step_to_a_one_shot_watch() {
     use EventKind::{ChildrenChanged, Created};
     let (world, _follower, dial) = world().await;
     let mut writer = world.peer(TIMEOUT_MS).await;
@@ -84,13 +84,13 @@ async fn a_transaction_that_both_creates_and_deletes_tells_a_watch_that_is_gone_
         let mut peer = dial.attach(&ticket).await;
         let _no_node = peer.call(request).await;
         peer.exists("/a", false).await.unwrap();
-        assert_eq!(Vec::from_iter(peer.events.drain(..)), told(&[missed]));
+        assert_eq!(Vec::from_iter(peer.events.drain(..)), events(&[missed]));
         assert_eq!(world.server.watch_count(), 0);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deletion_that_two_watches_of_a_node_missed_is_told_once() {
+async fn a_deletion_that_two_watches_of_a_node_missed_is_reported_once() {
     let (world, _follower, dial) = world().await;
     let mut writer = world.peer(TIMEOUT_MS).await;
     let ticket = writer.ticket();
@@ -107,12 +107,12 @@ async fn a_deletion_that_two_watches_of_a_node_missed_is_told_once() {
     peer.exists("/", false).await.unwrap();
     let step = [(EventKind::Created, "/a"), (EventKind::ChildrenChanged, "/")];
     let gone = [(EventKind::Deleted, "/a"), (EventKind::ChildrenChanged, "/")];
-    assert_eq!(Vec::from_iter(peer.events.drain(..)), told(&[step, gone, step, gone].concat()));
-    assert_eq!(world.server.watch_count(), 4, "the recursive watch took the place of the one for once");
+    assert_eq!(Vec::from_iter(peer.events.drain(..)), events(&[step, gone, step, gone].concat()));
+    assert_eq!(world.server.watch_count(), 4, "the recursive watch must replace the one-shot watch");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_missed_change_is_told_by_the_rights_at_its_time_to_the_identities_of_now() {
+async fn a_missed_change_is_checked_with_its_old_acl_and_the_current_identities() {
     use EventKind::{Created, DataChanged, Deleted};
     let (world, _follower, dial) = world().await;
     let auth = || Request::Auth { scheme: "digest".into(), credentials: "ann:secret".into() };
@@ -127,8 +127,8 @@ async fn a_missed_change_is_told_by_the_rights_at_its_time_to_the_identities_of_
     writer.set_data("/a", b"for ann").await.unwrap();
     writer.call(Request::Multi(vec![deleted("/a"), created("/a")])).await.unwrap();
     for (is_ann, missed) in [
-        (false, told(&[(DataChanged, "/a"), (Created, "/a")])),
-        (true, told(&[(DataChanged, "/a"), (DataChanged, "/a"), (Deleted, "/a"), (Created, "/a")])),
+        (false, events(&[(DataChanged, "/a"), (Created, "/a")])),
+        (true, events(&[(DataChanged, "/a"), (DataChanged, "/a"), (Deleted, "/a"), (Created, "/a")])),
     ] {
         for request in staying("/", WatchMode::PersistentRecursive) {
             let mut peer = dial.attach(&ticket).await;

@@ -1,6 +1,6 @@
-//! Watches that are set in the past.
+//! Watches that are set on a past tree.
 
-use super::{TIMEOUT_MS, children, comes_back, staying, told, world};
+use super::{TIMEOUT_MS, children, events, reconnects, staying, world};
 use crate::support::node;
 use crate::support::warnings::Warnings;
 use crate::support::world::World;
@@ -11,9 +11,9 @@ use docent_server::{Limits, Server};
 use std::time::Duration;
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_set_in_the_past_tells_of_what_came_since_and_ends_it() {
+async fn a_watch_set_in_the_past_reports_later_changes_and_ends_the_lag() {
     let (world, _follower, dial) = world().await;
-    let mut peer = comes_back(&world, &dial).await;
+    let mut peer = reconnects(&world, &dial).await;
     assert_eq!(children(&mut peer, true).await, [""; 0]);
     assert_eq!(peer.event().await, WatchEvent { kind: EventKind::ChildrenChanged, path: "/line".into() });
     assert_eq!(children(&mut peer, false).await, ["mine"]);
@@ -21,7 +21,7 @@ async fn a_watch_set_in_the_past_tells_of_what_came_since_and_ends_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_watch_set_in_the_past_tells_the_first_change_since() {
+async fn each_watch_set_in_the_past_reports_the_first_later_change() {
     let (world, _follower, dial) = world().await;
     let mut writer = world.peer(TIMEOUT_MS).await;
     for path in ["/set", "/deleted", "/anew", "/secret", "/same"] {
@@ -29,7 +29,7 @@ async fn each_watch_set_in_the_past_tells_the_first_change_since() {
     }
     world.at(1_000).await;
     let ticket = writer.ticket();
-    // A client that may not read it any more is not told.
+    // A client that may no longer read the node gets no event.
     let acl = vec![Acl { permissions: Permissions::WRITE, ..Acl::open().remove(0) }];
     writer.call(Request::SetAcl { path: "/secret".into(), acl, version: -1 }).await.unwrap();
     for path in ["/set", "/set", "/secret"] {
@@ -48,7 +48,7 @@ async fn each_watch_set_in_the_past_tells_the_first_change_since() {
         ("/created", Some(EventKind::Created)),
         ("/secret", None),
     ] {
-        // Each by a link of its own, that has not caught up.
+        // Each watch is set on a new link, for which the follower has not caught up.
         let mut peer = dial.attach(&ticket).await;
         assert_eq!(peer.exists(path, true).await.is_ok(), path != "/created", "{path}");
         peer.call(Request::Ping).await.unwrap();
@@ -56,7 +56,7 @@ async fn each_watch_set_in_the_past_tells_the_first_change_since() {
         assert_eq!(peer.events.pop_front(), event, "{path}");
         assert_eq!(world.server.watch_count(), 0, "{path}");
     }
-    // Where nothing has changed it waits for that.
+    // A watch on an unchanged node waits for the next change.
     let mut peer = dial.attach(&ticket).await;
     assert!(peer.exists("/same", true).await.is_ok());
     assert_eq!(world.server.watch_count(), 1);
@@ -65,7 +65,7 @@ async fn each_watch_set_in_the_past_tells_the_first_change_since() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_stays_tells_all_changes_since_the_past_it_was_set_in() {
+async fn a_persistent_watch_reports_all_changes_since_its_past_version() {
     use EventKind::{ChildrenChanged, Created, DataChanged, Deleted};
     let (world, _follower, dial) = world().await;
     let mut writer = world.peer(TIMEOUT_MS).await;
@@ -80,8 +80,8 @@ async fn a_watch_that_stays_tells_all_changes_since_the_past_it_was_set_in() {
     writer.delete("/a/b/c").await.unwrap();
     writer.delete("/a/old").await.unwrap();
     writer.create("/ab", CreateMode::Persistent).await.unwrap();
-    let of_node = told(&[(ChildrenChanged, "/a"), (DataChanged, "/a"), (ChildrenChanged, "/a")]);
-    let of_all = told(&[
+    let of_node = events(&[(ChildrenChanged, "/a"), (DataChanged, "/a"), (ChildrenChanged, "/a")]);
+    let of_all = events(&[
         (Created, "/a/b"),
         (Created, "/a/b/c"),
         (DataChanged, "/a"),
@@ -93,18 +93,18 @@ async fn a_watch_that_stays_tells_all_changes_since_the_past_it_was_set_in() {
         for request in staying("/a", mode) {
             let mut peer = dial.attach(&ticket).await;
             peer.call(request).await.unwrap();
-            // The answer is of the past, and what comes behind it is not.
+            // The answer belongs to the past, and the events after it do not.
             assert_eq!(peer.last_zxid, ticket.last_zxid_seen);
             assert!(peer.events.is_empty());
-            peer.exists("/ab", false).await.expect("an event ended the lag");
+            peer.exists("/ab", false).await.expect("an event ends the lag");
             assert_eq!(Vec::from_iter(peer.events.drain(..)), missed, "{mode:?}");
         }
     }
-    assert_eq!(world.server.watch_count(), 2, "the last one is still there");
+    assert_eq!(world.server.watch_count(), 2, "the last watch must still be set");
 }
 
 #[tokio::test(start_paused = true)]
-async fn several_watches_that_are_set_again_tell_each_change_once_and_in_the_order_of_transactions() {
+async fn several_rearmed_watches_report_each_change_once_in_transaction_order() {
     use EventKind::{ChildrenChanged, Created, DataChanged, Deleted};
     let (world, _follower, dial) = world().await;
     let mut writer = world.peer(TIMEOUT_MS).await;
@@ -133,7 +133,7 @@ async fn several_watches_that_are_set_again_tell_each_change_once_and_in_the_ord
     peer.call(again.clone()).await.unwrap();
     assert_eq!((peer.last_zxid, peer.events.len()), (ticket.last_zxid_seen, 0));
     peer.exists("/c", false).await.unwrap();
-    let missed = told(&[
+    let missed = events(&[
         (DataChanged, "/c"),
         (DataChanged, "/a/b"),
         (Created, "/c/gone"),
@@ -143,19 +143,19 @@ async fn several_watches_that_are_set_again_tell_each_change_once_and_in_the_ord
         (Deleted, "/a/gone"),
     ]);
     assert_eq!(Vec::from_iter(peer.events.drain(..)), missed);
-    // One that was told on the way to the answer has brought the server to the present.
+    // An event before the answer brings the client to the present.
     let mut writer = world.peer(TIMEOUT_MS).await;
     writer.create("/c/gone", CreateMode::Persistent).await.unwrap();
     let mut peer = dial.attach(&ticket).await;
     peer.call(again).await.unwrap();
-    assert_eq!(Vec::from_iter(peer.events.drain(..)), told(&[(Created, "/c/gone")]));
+    assert_eq!(Vec::from_iter(peer.events.drain(..)), events(&[(Created, "/c/gone")]));
     assert!(peer.last_zxid > ticket.last_zxid_seen);
     peer.exists("/c", false).await.unwrap();
     assert!(peer.events.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_stays_tells_nothing_of_what_its_client_may_not_read() {
+async fn a_persistent_watch_reports_no_node_that_its_client_may_not_read() {
     let (world, _follower, dial) = world().await;
     let mut writer = world.peer(TIMEOUT_MS).await;
     let ticket = writer.ticket();
@@ -171,7 +171,7 @@ async fn a_watch_that_stays_tells_nothing_of_what_its_client_may_not_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follower_that_is_cut_off_takes_watches_that_stay_and_sees_nothing_for_them() {
+async fn a_follower_that_is_cut_off_accepts_persistent_watches_and_reports_nothing() {
     let (world, follower, dial) = world().await;
     let mut peer = dial.peer(TIMEOUT_MS).await;
     follower.cut_off();
@@ -181,7 +181,7 @@ async fn a_follower_that_is_cut_off_takes_watches_that_stay_and_sees_nothing_for
     writer.create("/line", CreateMode::Persistent).await.unwrap();
     peer.call(Request::Ping).await.unwrap();
     assert!(peer.events.is_empty());
-    assert_eq!(world.server.watch_count(), 0, "the leader knows nothing of them");
+    assert_eq!(world.server.watch_count(), 0, "the leader knows the watches");
     let mut moved = world.dial.attach(&peer.ticket()).await;
     moved.call(again).await.unwrap();
     writer.set_data("/line", b"1").await.unwrap();
@@ -189,15 +189,15 @@ async fn a_follower_that_is_cut_off_takes_watches_that_stay_and_sees_nothing_for
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_fires_ends_it() {
+async fn a_watch_that_fires_ends_the_lag() {
     let (world, _follower, dial) = world().await;
-    let mut peer = comes_back(&world, &dial).await;
+    let mut peer = reconnects(&world, &dial).await;
     let watches = |child: &str| {
         let child = vec![child.to_owned()];
         let relative_zxid = world.server.zxid() - 1;
         Request::SetWatches(Watches { relative_zxid, data: Vec::new(), exist: Vec::new(), child })
     };
-    // Nothing has changed there: that says nothing of the rest.
+    // Nothing has changed at this node, which says nothing about other nodes.
     peer.call(watches("/")).await.unwrap();
     assert_eq!(children(&mut peer, false).await, [""; 0]);
     peer.call(watches("/line")).await.unwrap();
@@ -219,9 +219,9 @@ async fn a_watch_that_has_missed_too_much_closes_its_link() {
     let (_follower, dial) = world.follower(|builder| builder.lag(Duration::from_secs(2))).await;
     let mut reader = dial.peer(TIMEOUT_MS).await;
     let mut writer = world.peer(TIMEOUT_MS).await;
-    writer.create("/line", CreateMode::Persistent).await.expect("there is none");
+    writer.create("/line", CreateMode::Persistent).await.expect("the node can be created");
     for _ in 0..11 {
-        writer.set_data("/line", b"x").await.expect("the line exists");
+        writer.set_data("/line", b"x").await.expect("/line exists");
     }
     reader.send(Request::AddWatch { path: "/line".into(), mode: WatchMode::Persistent }).await;
     assert!(reader.is_closed().await);

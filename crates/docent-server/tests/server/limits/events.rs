@@ -1,4 +1,4 @@
-//! Limits of events and of bytes that wait.
+//! Limits on events and on queued bytes.
 
 use super::{add_watch, deaf};
 use crate::support::warnings::Warnings;
@@ -11,40 +11,40 @@ async fn events_that_a_client_does_not_read_close_its_link() {
     let warnings = Warnings::watch();
     let limits = Limits::default().queued_bytes_per_connection(200_000);
     let (world, mut deaf, mut busy, path) = deaf(limits).await;
-    let mut made = 0;
+    let mut created = 0;
     while world.server.connection_count() == 2 {
-        made += 1;
-        assert!(made < 400, "200 events and a pipe of 64 of them is all there is room for");
-        busy.set_data(&path, b"").await.expect("the server goes on");
+        created += 1;
+        assert!(created < 400, "the limit has room for 200 events, and the pipe for 64");
+        busy.set_data(&path, b"").await.expect("the server continues");
     }
-    assert!(made > 200);
+    assert!(created > 200);
     warnings.assert_about("queued_bytes_per_connection", 200_000);
     assert!(deaf.is_closed().await);
 }
 
 #[tokio::test(start_paused = true)]
-async fn events_that_wait_in_all_links_close_the_one_in_which_most_wait() {
+async fn queued_events_of_all_links_close_the_link_with_the_most() {
     let warnings = Warnings::watch();
     let (world, mut deaf, mut busy, path) = deaf(Limits::default().queued_bytes(1_000_000)).await;
     let (mut less, mut reader) = (world.peer(10_000).await, world.peer(10_000).await);
-    // A reply waits that is longer than all events.
-    busy.set_data("/", &[7; 240_000]).await.expect("it fits");
+    // A reply that is larger than all events is queued.
+    busy.set_data("/", &[7; 240_000]).await.expect("the data fits");
     reader.send(Request::GetData { path: "/".into(), watch: false }).await;
     for _ in 0..100 {
-        busy.set_data(&path, b"").await.expect("the server goes on");
+        busy.set_data(&path, b"").await.expect("the server continues");
     }
-    less.call(add_watch(&path)).await.expect("there is room");
+    less.call(add_watch(&path)).await.expect("there is room for the watch");
     while world.server.connection_count() == 4 {
-        busy.set_data(&path, b"").await.expect("the server goes on");
+        busy.set_data(&path, b"").await.expect("the server continues");
     }
     warnings.assert_about("queued_bytes / 4", 250_000);
     assert!(deaf.is_closed().await);
-    less.call(Request::Ping).await.expect("its link is open");
-    assert_eq!(reader.reply().await.expect("its link is open").0.code, Code::OK);
+    less.call(Request::Ping).await.expect("the link stays open");
+    assert_eq!(reader.reply().await.expect("the link stays open").0.code, Code::OK);
 }
 
 #[tokio::test(start_paused = true)]
-async fn events_of_a_transaction_over_the_limit_close_the_links_that_would_be_told() {
+async fn events_of_a_transaction_over_the_limit_close_the_links_that_would_be_notified() {
     let warnings = Warnings::watch();
     let world = World::new(Server::builder().limits(Limits::default().events_per_transaction(3))).await;
     let mut peers = Vec::new();
@@ -54,7 +54,7 @@ async fn events_of_a_transaction_over_the_limit_close_the_links_that_would_be_to
         peers.push(peer);
     }
     let mut busy = world.peer(10_000).await;
-    busy.set_data("/", b"x").await.expect("the server goes on");
+    busy.set_data("/", b"x").await.expect("the server continues");
     for (index, peer) in peers.iter_mut().enumerate() {
         if index < 3 {
             assert_eq!(peer.event().await.path, "/");
@@ -71,12 +71,15 @@ async fn sessions_that_end_in_the_same_tick_have_their_events_each() {
     let world = World::new(Server::builder().limits(Limits::default().events_per_transaction(3))).await;
     let mut watcher = world.peer(40_000).await;
     let mode = WatchMode::PersistentRecursive;
-    watcher.call(Request::AddWatch { path: "/".into(), mode }).await.expect("there is room");
+    watcher.call(Request::AddWatch { path: "/".into(), mode }).await.expect("there is room for the watch");
     let mut owners = Vec::new();
     for name in ["a", "b", "c"] {
         let mut owner = world.peer(4_000).await;
         for n in 0..2 {
-            owner.create(&format!("/{name}{n}"), CreateMode::Ephemeral).await.expect("there is none");
+            owner
+                .create(&format!("/{name}{n}"), CreateMode::Ephemeral)
+                .await
+                .expect("the node can be created");
             assert_eq!(watcher.event().await.kind, EventKind::Created);
         }
         owners.push(owner);
@@ -86,5 +89,5 @@ async fn sessions_that_end_in_the_same_tick_have_their_events_each() {
     for path in ["/a0", "/a1", "/b0", "/b1", "/c0", "/c1"] {
         assert_eq!(watcher.event().await, WatchEvent { kind: EventKind::Deleted, path: path.into() });
     }
-    watcher.call(Request::Ping).await.expect("its link is open");
+    watcher.call(Request::Ping).await.expect("the link stays open");
 }

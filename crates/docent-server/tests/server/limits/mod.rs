@@ -1,4 +1,4 @@
-//! Each limit, exceeded: the refusal, the warning with the limit's name, and what goes on working.
+//! Each limit when it is exceeded: the refusal, the warning with the limit's name, and what keeps working.
 
 mod events;
 mod links;
@@ -38,18 +38,18 @@ async fn version(peer: &mut Peer, path: &str) -> i32 {
     }
 }
 
-/// A server whose links are short pipes in memory, and two clients of it: of these the first watches a node
-/// and does not read, and the second changes the node.
+/// Starts a server whose links are short pipes in memory, with two clients. The first client watches a node
+/// and does not read; the second one changes the node.
 async fn deaf(limits: Limits) -> (World, Peer, Peer, String) {
     let world = World::new(Server::builder().limits(limits)).await;
     let (mut deaf, mut busy) = (world.peer(10_000).await, world.peer(10_000).await);
     let path = format!("/{}", "n".repeat(1_000));
-    busy.create(&path, CreateMode::Persistent).await.expect("there is room");
-    deaf.call(add_watch(&path)).await.expect("there is room");
+    busy.create(&path, CreateMode::Persistent).await.expect("there is room for the node");
+    deaf.call(add_watch(&path)).await.expect("there is room for the watch");
     (world, deaf, busy, path)
 }
 
-/// The data of the root.
+/// Returns the data of the root.
 async fn shown(reader: &mut Peer) -> Vec<u8> {
     match reader.get_data("/", false).await {
         Ok(Response::Data { data, .. }) => data.unwrap_or_default().to_vec(),
@@ -65,19 +65,20 @@ async fn warnings_do_not_flood_the_log() {
     for second in 0..3 {
         world.at(second * 1_000 + 500).await;
         for _ in 0..50 {
-            peer.create("/a", CreateMode::Persistent).await.expect_err("there is no room");
+            peer.create("/a", CreateMode::Persistent).await.expect_err("no nodes are allowed");
         }
     }
     assert_eq!(warnings.about("nodes").len(), 3);
     let mut peers = Vec::new();
     for _ in 0..150 {
         let mut peer = world.peer(10_000).await;
-        peer.create("/a", CreateMode::Persistent).await.expect_err("there is no room");
+        peer.create("/a", CreateMode::Persistent).await.expect_err("no nodes are allowed");
         peers.push(peer);
     }
-    // A hundred in a second, of which one was there already; the next one tells of the others.
+    // One hundred warnings pass per second, and one of them had passed before. The next warning counts the
+    // suppressed ones.
     assert_eq!(warnings.about("nodes").len(), 102);
     world.at(4_000).await;
-    peer.create("/a", CreateMode::Persistent).await.expect_err("there is no room");
-    assert_eq!(warnings.about("nodes").last().expect("it is the last")["unsaid"], "51");
+    peer.create("/a", CreateMode::Persistent).await.expect_err("no nodes are allowed");
+    assert_eq!(warnings.about("nodes").last().expect("a warning was logged")["unsaid"], "51");
 }

@@ -1,4 +1,4 @@
-//! Limits of the past that followers show, and of the journal.
+//! Limits on the past that followers show, and on the journal.
 
 use super::shown;
 use crate::support::fresh;
@@ -13,13 +13,13 @@ async fn the_past_over_the_limit_is_forgotten_oldest_first() {
     let warnings = Warnings::watch();
     let world = World::new(Server::builder().limits(Limits::default().past_bytes(50_000))).await;
     let (_follower, dial) = world.follower(|follower| follower.lag(Duration::from_secs(3_600))).await;
-    // The same again in another life of the server, which has no past.
+    // The second round runs after an empty restart, which discards the past.
     for _ in 0..2 {
         let (mut reader, mut writer) = (dial.peer(10_000).await, world.peer(10_000).await);
-        writer.set_data("/", b"0").await.expect("the server goes on");
+        writer.set_data("/", b"0").await.expect("the server continues");
         assert_eq!(shown(&mut reader).await, []);
         for n in 1..100_u8 {
-            writer.set_data("/", &[n]).await.expect("the server goes on");
+            writer.set_data("/", &[n]).await.expect("the server continues");
         }
         let shown = shown(&mut reader).await;
         assert!(shown[0] > 80 && shown[0] < 99, "{shown:?}");
@@ -38,16 +38,16 @@ async fn the_changes_of_the_past_count_with_it() {
         let set = |_| MultiOp::SetData { path: "/".into(), data: Some(vec![value].into()), version: -1 };
         Request::Multi((0..times).map(set).collect())
     };
-    writer.call(in_one(100, 1)).await.expect("it is one transaction");
+    writer.call(in_one(100, 1)).await.expect("the multi succeeds");
     assert_eq!(shown(&mut reader).await, []);
-    // Without room for what it told, the tree before is not shown either.
-    writer.call(in_one(400, 2)).await.expect("it is one transaction");
+    // If there is no room for the changes of a transaction, the tree before it is not shown either.
+    writer.call(in_one(400, 2)).await.expect("the multi succeeds");
     assert_eq!(shown(&mut reader).await, [2]);
     warnings.assert_about("past_bytes", 50_000);
-    // The room was given back.
+    // The room has been freed.
     let mut late = dial.attach(&reader.ticket()).await;
     for n in 1..100_u8 {
-        writer.set_data("/", &[n]).await.expect("the server goes on");
+        writer.set_data("/", &[n]).await.expect("the server continues");
     }
     let shown = shown(&mut late).await;
     assert!(shown[0] > 80 && shown[0] < 99, "{shown:?}");
@@ -59,7 +59,7 @@ async fn a_journal_over_the_limit_refuses_writes_and_sessions_but_no_end() {
     let limits = Limits::default().journal_bytes(20_000);
     let world = World::new(Server::builder().limits(limits).journal(true)).await;
     let mut peer = world.peer(10_000).await;
-    peer.create("/e", CreateMode::Ephemeral).await.expect("there is room");
+    peer.create("/e", CreateMode::Ephemeral).await.expect("there is room in the journal");
     let mut result = Ok(Response::Empty);
     for _ in 0..100 {
         result = peer.set_data("/", &[0; 100]).await;
@@ -68,6 +68,6 @@ async fn a_journal_over_the_limit_refuses_writes_and_sessions_but_no_end() {
     warnings.assert_about("journal_bytes", 20_000);
     let mut next = world.link();
     assert!(!next.attach(&fresh(10_000)).await);
-    peer.call(Request::CloseSession).await.expect("it is the session's own");
+    peer.call(Request::CloseSession).await.expect("a session can close itself");
     assert_eq!(world.server.nodes().len(), 0);
 }

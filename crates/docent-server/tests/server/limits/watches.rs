@@ -1,4 +1,4 @@
-//! Limits of watches.
+//! Limits on watches.
 
 use super::{add_watch, limited};
 use crate::support::Peer;
@@ -40,7 +40,7 @@ async fn bytes_of_watches_over_the_limit_of_a_link_are_refused() {
     assert_eq!(peer.call(Request::SetWatches(watches)).await, Err(Code::QUOTA_EXCEEDED));
     warnings.assert_about("watch_bytes_per_connection", 10_000_000);
     assert_eq!(server.watch_count(), 4);
-    // One that came true makes room.
+    // A watch that has fired makes room.
     let ready = peer.create("/0", CreateMode::Persistent).await;
     assert!(ready.is_ok() && peer.create(&path(0), CreateMode::Persistent).await.is_ok());
     assert_eq!(peer.exists(&path(4), true).await, Err(Code::NO_NODE));
@@ -52,9 +52,9 @@ async fn bytes_of_watches_over_the_limit_of_all_links_are_refused_until_a_link_e
     let server = limited(Limits::default().watch_bytes(10_000)).await;
     let (mut first, mut second) = (Peer::open(&server).await, Peer::open(&server).await);
     for n in 0..18 {
-        first.exists(&format!("/{n}"), true).await.expect_err("it does not exist");
+        first.exists(&format!("/{n}"), true).await.expect_err("the node does not exist");
     }
-    second.exists("/0", true).await.expect_err("it does not exist");
+    second.exists("/0", true).await.expect_err("the node does not exist");
     for peer in [&mut first, &mut second] {
         for request in [add_watch("/x"), Request::Exists { path: "/x".repeat(1_000), watch: true }] {
             assert_eq!(peer.call(request).await, Err(Code::QUOTA_EXCEEDED));
@@ -63,6 +63,6 @@ async fn bytes_of_watches_over_the_limit_of_all_links_are_refused_until_a_link_e
     let peers: BTreeSet<String> =
         warnings.about("watch_bytes").into_iter().map(|fields| fields["peer"].clone()).collect();
     assert_eq!(peers.len(), 2);
-    first.call(Request::CloseSession).await.expect("it is the session's own");
-    second.call(add_watch("/x")).await.expect("there is room again");
+    first.call(Request::CloseSession).await.expect("a session can close itself");
+    second.call(add_watch("/x")).await.expect("there is room for the watch again");
 }

@@ -1,5 +1,5 @@
-//! A client that sends frames and looks at the replies, nothing more.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+//! A client that only sends frames and checks the replies.
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 pub(crate) mod warnings;
 pub(crate) mod world;
@@ -17,15 +17,15 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
-/// Nothing here takes longer unless it is broken.
+/// Time limit for every wait. Only a defect takes longer.
 const BOUND: Duration = Duration::from_secs(10);
 
 pub(crate) async fn bounded<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(BOUND, future).await.expect("it should have happened by now")
+    tokio::time::timeout(BOUND, future).await.expect("the operation timed out")
 }
 
-/// A port that no outgoing connection takes while the socket is there, for servers that listen on it one
-/// after the other.
+/// Reserves a port for servers that listen on it one after the other. No outgoing connection takes the port
+/// while the socket exists.
 pub(crate) fn kept_port() -> (TcpSocket, SocketAddr) {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_reuseaddr(true).unwrap();
@@ -34,13 +34,13 @@ pub(crate) fn kept_port() -> (TcpSocket, SocketAddr) {
     (socket, address)
 }
 
-/// The answer to a four-letter word.
-pub(crate) async fn ask(address: &str, word: &str) -> String {
-    try_ask(address, word).await.expect("the server answers words")
+/// Returns the answer to a four-letter word.
+pub(crate) async fn four_letter_word(address: &str, word: &str) -> String {
+    try_four_letter_word(address, word).await.expect("the server answers words")
 }
 
-/// As [`ask`]; `None` when the link is not taken in, or closed.
-pub(crate) async fn try_ask(address: &str, word: &str) -> Option<String> {
+/// Like [`four_letter_word`], but returns `None` if the link is refused or closed.
+pub(crate) async fn try_four_letter_word(address: &str, word: &str) -> Option<String> {
     let mut stream = TcpStream::connect(address).await.ok()?;
     stream.write_all(word.as_bytes()).await.ok()?;
     let mut text = String::new();
@@ -71,20 +71,20 @@ impl Peer {
         Self::handshake(server, &fresh(10_000)).await.expect("a new session is granted")
     }
 
-    /// Connects with `request`; `None` when the server closes the link without a word.
+    /// Connects with `request`; `None` if the server closes the link without an answer.
     pub(crate) async fn handshake(server: &Server, request: &ConnectRequest) -> Option<Self> {
         let mut peer = Self::raw(server).await;
         peer.attach(request).await.then_some(peer)
     }
 
-    /// A client with a new session.
+    /// Connects with a new session.
     pub(crate) async fn connect(address: &str) -> Self {
         let mut peer = Self::over(TcpStream::connect(address).await.unwrap());
         assert!(peer.attach(&fresh(10_000)).await);
         peer
     }
 
-    /// A link on which nothing was said yet.
+    /// Opens a link without sending anything.
     pub(crate) async fn raw(server: &Server) -> Self {
         Self::over(TcpStream::connect(server.connect_string()).await.unwrap())
     }
@@ -102,7 +102,7 @@ impl Peer {
         }
     }
 
-    /// Sends the handshake; false when the server closes the link without a word.
+    /// Sends the handshake. Returns `false` if the server closes the link without an answer.
     pub(crate) async fn attach(&mut self, request: &ConnectRequest) -> bool {
         let mut out = BytesMut::new();
         write_frame(&mut out, |out| request.write(out));
@@ -112,12 +112,12 @@ impl Peer {
         true
     }
 
-    /// Attaches to this peer's session by a new link.
+    /// Attaches to this peer's session on a new link.
     pub(crate) async fn reattach(&self, server: &Server) -> Self {
-        Self::handshake(server, &self.ticket()).await.expect("the server answers")
+        Self::handshake(server, &self.ticket()).await.expect("the server answers the handshake")
     }
 
-    /// The request to attach to this peer's session.
+    /// Returns the request to attach to this peer's session.
     pub(crate) fn ticket(&self) -> ConnectRequest {
         let ConnectResponse { session_id, password, timeout_ms, .. } = self.session.clone();
         ConnectRequest {
@@ -129,7 +129,7 @@ impl Peer {
         }
     }
 
-    /// The next frame; `None` once the server closed the link.
+    /// Returns the next frame; `None` once the server has closed the link.
     pub(crate) async fn frame(&mut self) -> Option<Bytes> {
         loop {
             if let Some(frame) = Frames::new(1 << 30).next(&mut self.received).unwrap() {
@@ -142,28 +142,28 @@ impl Peer {
         }
     }
 
-    /// Waits until the next frame has come in, and leaves it to be taken. This method is cancel safe.
+    /// Waits until the next frame has arrived, without removing it. This method is cancel safe.
     pub(crate) async fn peek_frame(&mut self) {
-        let is_there = |received: &BytesMut| {
+        let is_complete = |received: &BytesMut| {
             let length = received.first_chunk().map(|prefix| i32::from_be_bytes(*prefix));
             length.is_some_and(|length| received.len() >= 4 + usize::try_from(length).unwrap())
         };
-        while !is_there(&self.received) {
+        while !is_complete(&self.received) {
             assert!(self.stream.read_buf(&mut self.received).await.unwrap() > 0, "the link stays open");
         }
     }
 
-    /// Sends nothing more.
+    /// Closes the sending direction.
     pub(crate) async fn end(&mut self) {
         self.stream.shutdown().await.unwrap();
     }
 
     pub(crate) async fn send_bytes(&mut self, bytes: &[u8]) {
-        // The server may have closed the link already; the next read finds out.
+        // The server may have closed the link already, which the next read notices.
         let _ = self.stream.write_all(bytes).await;
     }
 
-    /// Sends a request without waiting and returns its number.
+    /// Sends a request without waiting, and returns its xid.
     pub(crate) async fn send(&mut self, request: Request) -> i32 {
         self.last_xid += 1;
         let xid = match request {
@@ -178,8 +178,8 @@ impl Peer {
         xid
     }
 
-    /// The header and body of the next reply; events that come before it are kept. `None` once the link is
-    /// closed.
+    /// Returns the header and body of the next reply; `None` once the link is closed. Events that arrive
+    /// before it are kept.
     pub(crate) async fn reply(&mut self) -> Option<(ReplyHeader, Bytes)> {
         loop {
             let mut reader = Reader::new(self.frame().await?);
@@ -202,7 +202,7 @@ impl Peer {
         Ok(Response::decode(op, body).unwrap())
     }
 
-    /// The next event, whether it came already or comes now.
+    /// Returns the next event, whether or not it has already arrived.
     pub(crate) async fn event(&mut self) -> WatchEvent {
         if let Some(event) = self.events.pop_front() {
             return event;
@@ -212,7 +212,7 @@ impl Peer {
         event
     }
 
-    /// The next event and the transaction in its header.
+    /// Returns the next event and the transaction in its header.
     pub(crate) async fn numbered_event(&mut self) -> (i64, WatchEvent) {
         let mut reader = Reader::new(self.frame().await.expect("the link stays open"));
         let header = ReplyHeader::read(&mut reader).unwrap();
@@ -244,7 +244,7 @@ impl Peer {
         self.call(Request::Delete { path: path.into(), version: -1 }).await
     }
 
-    /// True when the server closes the link; frames that it sends before that are dropped.
+    /// Waits until the server closes the link, discarding frames that arrive before, and returns `true`.
     pub(crate) async fn is_closed(&mut self) -> bool {
         while self.frame().await.is_some() {}
         true

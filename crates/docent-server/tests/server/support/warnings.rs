@@ -1,5 +1,5 @@
-//! The warnings that a server logs, for as long as a test looks at them. They come from the thread of the
-//! test, on which the server runs too.
+//! Collects the warnings that a server logs during a test. The server runs on the thread of the test, so the
+//! warnings come from that thread.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -18,28 +18,28 @@ pub(crate) struct Warnings {
 }
 
 impl Warnings {
-    /// Looks at the warnings from here on.
+    /// Collects the warnings from now on.
     pub(crate) fn watch() -> Self {
-        // Where there is just one, a thread that has none may turn a warning off for all.
+        // If there were a single subscriber, a thread without one could disable a warning for all threads.
         static OTHERS: OnceLock<[Dispatch; 2]> = OnceLock::new();
         OTHERS.get_or_init(|| [(); 2].map(|()| Dispatch::new(Log(Arc::default()))));
         let seen = Arc::new(Mutex::new(Vec::new()));
         Self { _guard: set_default(Log(Arc::clone(&seen))), seen }
     }
 
-    /// The warnings about one limit.
+    /// Returns the warnings about one limit.
     pub(crate) fn about(&self, rule: &str) -> Vec<Fields> {
         let seen = self.seen.lock().unwrap();
         seen.iter().filter(|fields| fields.get("rule").is_some_and(|name| name == rule)).cloned().collect()
     }
 
-    /// Number of warnings with this message.
+    /// Returns the number of warnings with this message.
     pub(crate) fn saying(&self, message: &str) -> usize {
         let seen = self.seen.lock().unwrap();
         seen.iter().filter(|fields| fields.get("message").is_some_and(|said| said == message)).count()
     }
 
-    /// Checks that `rule` was warned of, with a value above its limit.
+    /// Asserts that a warning about `rule` was logged, with a value above its limit.
     pub(crate) fn assert_about(&self, rule: &str, limit: usize) {
         let about = self.about(rule);
         assert!(!about.is_empty(), "{rule}: {:?}", self.seen.lock().unwrap());

@@ -1,5 +1,5 @@
-//! A server on a clock that does not run by itself. Links are pipes in memory: over real sockets the paused
-//! clock would run ahead of the bytes.
+//! A server on a clock that tests advance. Links are pipes in memory, because with real sockets the paused
+//! clock would advance before the bytes arrive.
 
 use super::{Peer, fresh};
 use docent_proto::ConnectRequest;
@@ -39,7 +39,7 @@ impl Listener for Pipes {
     }
 }
 
-/// Address for clients: the server or one of its followers.
+/// Address of the server, or of one of its followers, for clients.
 pub(crate) struct Dial(mpsc::UnboundedSender<DuplexStream>);
 
 impl Dial {
@@ -48,15 +48,15 @@ impl Dial {
         (Self(dial), Pipes(Arc::new(Mutex::new(links))))
     }
 
-    /// A link on which nothing was said yet.
+    /// Opens a link without sending anything.
     pub(crate) fn link(&self) -> Peer {
         let (near, far) = tokio::io::duplex(1 << 16);
-        // Once the listener is gone the far end is dropped, which closes the link.
+        // Once the listener has been dropped, the far end is dropped too, which closes the link.
         let _ = self.0.send(far);
         Peer::over(near)
     }
 
-    /// A client with a new session.
+    /// Connects with a new session.
     pub(crate) async fn peer(&self, timeout_ms: i32) -> Peer {
         self.attach(&fresh(timeout_ms)).await
     }
@@ -75,7 +75,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// A server whose clock starts at 0, so that its ticks do, too.
+    /// Starts a server whose clock, and therefore its ticks, start at 0.
     pub(crate) async fn new(builder: Builder) -> Self {
         let start = Instant::now();
         let (dial, pipes) = Dial::new();
@@ -101,12 +101,12 @@ impl World {
         (follower, dial)
     }
 
-    /// Lets time pass until the server's clock shows `ms`.
+    /// Waits until the server's clock reaches `ms`.
     pub(crate) async fn at(&self, ms: u64) {
         tokio::time::sleep_until(self.start + Duration::from_millis(ms)).await;
     }
 
-    /// Waits for the session to end and tells what the server's clock showed then.
+    /// Waits for the session to end, and returns the time of the server's clock.
     pub(crate) async fn end_of(&self, peer: &Peer) -> i64 {
         while self.server.session(peer.session.session_id).is_some() {
             sleep(Duration::from_millis(1)).await;

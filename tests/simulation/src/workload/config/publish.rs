@@ -9,18 +9,18 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 use tokio::time::timeout;
 
-/// Publishes in one of the ways there are. Breaks when the client is closed.
+/// Publishes in one of the possible ways. Breaks if the client is closed.
 pub(super) async fn publish(ctx: &ClientCtx, config: &Config<u64>, rng: &mut Rng) -> ControlFlow<()> {
     let number = ctx.recorder.attempt().0;
     let way = match rng.u8(..10) {
         0..=3 => Way::Replace(number),
         4..=6 => {
-            // The seen value may be old by the time of the call.
+            // The seen value may be outdated by the time of the call.
             let Ok(seen) = config.get().await else { return ControlFlow::Continue(()) };
             if rng.bool() {
                 tokio::time::sleep(ctx.setting.span(rng) / 4).await;
             }
-            return over(ctx, config, number, seen, rng).await;
+            return replace_seen(ctx, config, number, seen, rng).await;
         }
         7 | 8 => return again(ctx, config, rng).await,
         _ => Way::Delete,
@@ -41,7 +41,7 @@ pub(super) async fn publish(ctx: &ClientCtx, config: &Config<u64>, rng: &mut Rng
     call.finish(ctx, done, rng).await
 }
 
-async fn over(
+async fn replace_seen(
     ctx: &ClientCtx,
     config: &Config<u64>,
     number: u64,
@@ -49,7 +49,7 @@ async fn over(
     rng: &mut Rng,
 ) -> ControlFlow<()> {
     let revision = seen.as_ref().and_then(Snapshot::revision);
-    let way = Way::Over { number, seen: revision.map(|revision| revision.mzxid) };
+    let way = Way::ReplaceSeen { number, seen: revision.map(|revision| revision.mzxid) };
     let call = Call::begin(ctx, config.path(), way);
     let done = async {
         let published = match &seen {
@@ -61,7 +61,7 @@ async fn over(
     call.finish(ctx, done, rng).await
 }
 
-/// Rolls back to a value that was replaced.
+/// Rolls back to an earlier value.
 async fn again(ctx: &ClientCtx, config: &Config<u64>, rng: &mut Rng) -> ControlFlow<()> {
     let Ok(past) = config.history().await else { return ControlFlow::Continue(()) };
     let good: Vec<_> =
@@ -70,12 +70,12 @@ async fn again(ctx: &ClientCtx, config: &Config<u64>, rng: &mut Rng) -> ControlF
         return ControlFlow::Continue(());
     }
     let (revision, number) = good[rng.usize(..good.len())];
-    let call = Call::begin(ctx, config.path(), Way::Again(*number));
+    let call = Call::begin(ctx, config.path(), Way::Republish(*number));
     let done = async { config.rollback(&revision).await.map(|value| applied(&Some(value))) };
     call.finish(ctx, done, rng).await
 }
 
-/// Counts once.
+/// Increments the counter once.
 pub(super) async fn count(ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
     let Ok(counter) = Counter::<i64>::new(&ctx.client, COUNTER) else { return ControlFlow::Break(()) };
     let call = Call::begin(ctx, COUNTER, Way::Count);
@@ -83,7 +83,7 @@ pub(super) async fn count(ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
         match counter.increment().await {
             Ok(_) => Ok(Outcome::Applied(None)),
             Err(CounterError::Core(error)) => Err(error.into()),
-            Err(error) => panic!("a counter that nobody else writes: {error}"),
+            Err(error) => panic!("a counter without other writers failed: {error}"),
         }
     };
     call.finish(ctx, done, rng).await
@@ -94,24 +94,24 @@ fn applied(value: &Option<Snapshot<u64>>) -> Outcome {
     revision.map_or(Outcome::Nothing, |revision| Outcome::Applied(Some(revision.mzxid)))
 }
 
-/// Writes down one call and what came of it.
+/// Records one call and its outcome.
 ///
 /// # On drop
-/// A call that is under way is recorded as cancelled; not when its process dies.
+/// Records that a call that has not returned was cancelled. Records nothing if its process dies.
 struct Call<'a> {
     ctx: &'a ClientCtx,
     id: AttemptId,
-    over: Cell<bool>,
+    is_recorded: Cell<bool>,
 }
 
 impl<'a> Call<'a> {
     fn begin(ctx: &'a ClientCtx, path: &str, way: Way) -> Self {
-        let call = Self { ctx, id: ctx.recorder.attempt(), over: Cell::new(false) };
+        let call = Self { ctx, id: ctx.recorder.attempt(), is_recorded: Cell::new(false) };
         call.write(Publishing::Began { path: path.to_owned(), way });
         call
     }
 
-    /// Waits for what comes of it; some do not.
+    /// Waits for the outcome; some calls are dropped before.
     async fn finish(
         self,
         ctx: &ClientCtx,
@@ -124,7 +124,7 @@ impl<'a> Call<'a> {
             _ => Some(done.await),
         };
         let Some(done) = done else { return ControlFlow::Continue(()) };
-        self.over.set(true);
+        self.is_recorded.set(true);
         self.write(Publishing::Done(match &done {
             Ok(outcome) => *outcome,
             Err(error) if error.may_have_applied() => Outcome::Unknown,
@@ -143,7 +143,7 @@ impl<'a> Call<'a> {
 
 impl Drop for Call<'_> {
     fn drop(&mut self) {
-        if !self.over.get() && !self.ctx.controls.is_dying() {
+        if !self.is_recorded.get() && !self.ctx.controls.is_dying() {
             self.ctx.recorder.write(EventKind::Fault(FaultKind::Cancelled));
         }
     }

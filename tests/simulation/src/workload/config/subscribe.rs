@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// Follows a value for a while, some to the end. Breaks when the client is closed.
+/// Follows a value for a while, or until the end of the run. Breaks if the client is closed.
 pub(super) async fn subscribe(ctx: &ClientCtx, config: &Config<u64>, rng: &mut Rng) -> ControlFlow<()> {
     let span = ctx.setting.timeout.mul_f64(20.0 * rng.f64());
     let to_the_end = rng.bool();
@@ -18,7 +18,7 @@ pub(super) async fn subscribe(ctx: &ClientCtx, config: &Config<u64>, rng: &mut R
             return;
         }
         ctx.stop.cancelled().await;
-        // Caches must have read again by then.
+        // Time for caches to re-read.
         sleep(ctx.setting.timeout * 4 + Duration::from_secs(25)).await;
     };
     tokio::select! {
@@ -40,11 +40,11 @@ async fn follow(ctx: &ClientCtx, config: &Config<u64>, slow: Duration) -> Contro
             Ok(Change::Value(snapshot)) => shown.write(saw(&snapshot)),
             Ok(Change::Deleted) => shown.write(Following::Missing),
             Ok(Change::Refused(_)) => shown.write(Following::Refused),
-            // Servers here are not restored from older data.
+            // Servers in the simulation are not restored from older data.
             _ => {}
         }
-        // After that it shows the last one, and not all of them; a pause that lasts to the end would hide
-        // that.
+        // After a pause the subscription shows only the latest value. A pause that lasts until the end of the
+        // run would hide that.
         if !slow.is_zero() && !ctx.stop.is_cancelled() {
             let _ = timeout(slow, ctx.stop.cancelled()).await;
         }

@@ -14,19 +14,19 @@ const FOLDER: &str = "/config";
 const VALUES: [&str; 2] = ["/config/one", "/config/other"];
 pub(super) const COUNTER: &str = "/config/counter";
 
-/// The client that publishes where only one does.
+/// The client that publishes if only one does.
 const PUBLISHER: &str = "client-0";
 
 /// Clients that publish values over each other, roll back and delete them, follow them and count, while
-/// somebody writes what nobody can read. In half of the runs one of them publishes alone and all others
+/// another process writes unreadable data. In half of the runs one client publishes alone and all others
 /// follow.
 #[derive(Debug)]
 pub(in crate::workload) struct ConfigWorkload {
-    /// How many earlier values are kept.
+    /// Number of earlier values that are kept.
     history: usize,
-    /// One publishes alone.
+    /// Whether only one client publishes.
     alone: bool,
-    /// Most values that are published one right after the other.
+    /// Maximum number of values that are published one directly after the other.
     burst: u32,
     pace: Pace,
 }
@@ -42,7 +42,7 @@ impl ConfigWorkload {
         Config::builder(&ctx.client, path).history(self.history).build().ok()
     }
 
-    /// One subscription. Breaks when the client is closed.
+    /// One subscription. Breaks if the client is closed.
     async fn follow(&self, ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
         match self.config(ctx, rng) {
             Some(config) => subscribe(ctx, &config, rng).await,
@@ -50,7 +50,7 @@ impl ConfigWorkload {
         }
     }
 
-    /// One call, or several. Breaks when the client is closed.
+    /// One call, or several. Breaks if the client is closed.
     async fn work(&self, ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
         let Some(config) = self.config(ctx, rng) else { return ControlFlow::Break(()) };
         let publishes = !self.alone || ctx.client.identity() == PUBLISHER;
@@ -63,7 +63,7 @@ impl ConfigWorkload {
             }
             0..=7 => count(ctx, rng).await,
             _ => {
-                // Its outcome is not asked for.
+                // The outcome does not matter.
                 let _ = ctx.client.set(config.path(), "no number", None).await;
                 ControlFlow::Continue(())
             }
@@ -95,7 +95,7 @@ impl Workload for ConfigWorkload {
 
     fn run<'a>(&'a self, ctx: ClientCtx, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
         async move {
-            // A client that follows for long goes on to work.
+            // Separate tasks, so that a client that follows for long also works.
             let follow = async |rng: &mut Rng| self.follow(&ctx, rng).await;
             let work = async |rng: &mut Rng| self.work(&ctx, rng).await;
             let following: Vec<_> =

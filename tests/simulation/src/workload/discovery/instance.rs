@@ -8,17 +8,17 @@ use fastrand::Rng;
 use std::ops::ControlFlow;
 use tokio::time::{sleep, timeout};
 
-/// One instance from its registration to its end. Breaks when the client is closed.
+/// One instance from its registration to its end. Breaks if the client is closed.
 pub(super) async fn serve(ctx: &ClientCtx, id: &str, rng: &mut Rng) -> ControlFlow<()> {
     let Ok(registry) = Registry::new(&ctx.client, SERVICES) else { return ControlFlow::Break(()) };
     let offer = Offer::new(ctx, format!("{FOLDER}/{id}"));
-    let number = offer.wants();
+    let number = offer.request();
     let instance = instance(id, number);
     let registered = match rng.u8(..8) {
         0 => abandon_at(rng.u32(1..12), registry.register(instance)).await,
         1 => timeout(ctx.setting.span(rng), registry.register(instance)).await.ok(),
         2 => Some(registry.announce(instance)),
-        _ => Some(registry.register(instance).await.inspect(|_| offer.told(number))),
+        _ => Some(registry.register(instance).await.inspect(|_| offer.written(number))),
     };
     let registration = match registered {
         Some(Ok(registration)) => registration,
@@ -38,7 +38,7 @@ fn instance(id: &str, number: u64) -> Instance<u64> {
     Instance::new(SERVICE, "host", 80).id(id).payload(number)
 }
 
-/// Says something else, or whether it is enabled.
+/// Changes the instance's number, or whether the instance is enabled.
 async fn change(
     ctx: &ClientCtx,
     registration: &Registration,
@@ -49,23 +49,23 @@ async fn change(
     let changed = if rng.u8(..3) == 0 {
         registration.set_enabled(rng.bool()).await
     } else {
-        let number = offer.wants();
+        let number = offer.request();
         let update = registration.update(instance(id, number).enabled(rng.u8(..4) > 0));
-        // An update that is not waited for goes on.
+        // An update continues if its future is dropped.
         let updated = if rng.u8(..4) == 0 {
             timeout(ctx.setting.span(rng), update).await.ok()
         } else {
             Some(update.await)
         };
         if let Some(Ok(())) = updated {
-            offer.told(number);
+            offer.written(number);
         }
         updated.unwrap_or(Ok(()))
     };
     changed.err().map_or(ControlFlow::Continue(()), |error| ctx.failed(&error))
 }
 
-/// Leaves in one of the ways there are.
+/// Leaves in one of the possible ways.
 async fn leave(
     ctx: &ClientCtx,
     registration: Registration,
@@ -82,7 +82,7 @@ async fn leave(
     match left {
         Some(Ok(())) => offer.left(),
         Some(Err(error)) => return ctx.failed(&error),
-        // It goes in the background, which the next one with its id waits for.
+        // Deregistration continues in the background. The next instance with the same id waits for it.
         None => sleep(ctx.setting.span(rng)).await,
     }
     ControlFlow::Continue(())

@@ -6,14 +6,14 @@ use docent::Membership;
 use fastrand::Rng;
 use std::ops::ControlFlow;
 
-/// One member from its joining to its leaving. Breaks when the client is closed.
+/// One member from its joining to its leaving. Breaks if the client is closed.
 pub(super) async fn join(ctx: &ClientCtx, id: &str, rng: &mut Rng) -> ControlFlow<()> {
     let Ok(group) = Membership::new(&ctx.client, GROUP) else { return ControlFlow::Break(()) };
     let offer = Offer::new(ctx, format!("{GROUP}/{id}"));
-    let number = offer.wants();
+    let number = offer.request();
     let joined = match rng.u8(..6) {
         0 => abandon_at(rng.u32(1..12), group.join(id, number.to_string())).await,
-        _ => Some(group.join(id, number.to_string()).await.inspect(|_| offer.told(number))),
+        _ => Some(group.join(id, number.to_string()).await.inspect(|_| offer.written(number))),
     };
     let member = match joined {
         Some(Ok(member)) => member,
@@ -22,7 +22,7 @@ pub(super) async fn join(ctx: &ClientCtx, id: &str, rng: &mut Rng) -> ControlFlo
     };
     for _ in 0..rng.u8(..4) {
         if rng.bool() {
-            member.set_data(offer.wants().to_string());
+            member.set_data(offer.request().to_string());
         }
         if stay(ctx, rng).await.is_break() {
             break;

@@ -1,4 +1,4 @@
-//! Instances of a service and members of a group that come, change and go, and views of them.
+//! Instances of a service and members of a group that join, change and leave, and views of them.
 
 mod instance;
 mod member;

@@ -2,11 +2,10 @@ use crate::workload::ClientCtx;
 use docent_checker::{Announcing, AttemptId, EventKind};
 use std::cell::Cell;
 
-/// Writes down the data of a listed instance or member.
+/// Records the data of an instance or a member.
 ///
 /// # On drop
-/// An offer that has not left by itself is recorded as leaving; not when its process dies, which writes
-/// nothing.
+/// Records that the member leaves, unless that is recorded already. Records nothing if its process dies.
 pub(super) struct Offer<'a> {
     ctx: &'a ClientCtx,
     id: AttemptId,
@@ -19,15 +18,15 @@ impl<'a> Offer<'a> {
         Self { ctx, id: ctx.recorder.attempt(), path, is_leaving: Cell::new(false) }
     }
 
-    /// A number that nobody said before, and which it says from now on.
-    pub(super) fn wants(&self) -> u64 {
+    /// Announces a number that was never used before, and returns it.
+    pub(super) fn request(&self) -> u64 {
         let number = self.ctx.recorder.attempt().0;
-        self.write(Announcing::Wants { path: self.path.clone(), number });
+        self.write(Announcing::Requested { path: self.path.clone(), number });
         number
     }
 
-    pub(super) fn told(&self, number: u64) {
-        self.write(Announcing::Told(number));
+    pub(super) fn written(&self, number: u64) {
+        self.write(Announcing::Written(number));
     }
 
     pub(super) fn leaving(&self) {

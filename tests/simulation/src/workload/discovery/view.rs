@@ -13,18 +13,18 @@ use std::time::Duration;
 use tokio::task::unconstrained;
 use tokio::time::{sleep, timeout};
 
-/// How often the instances are looked at, besides after each change that is told.
-const LOOK: Duration = Duration::from_millis(200);
+/// How often the instances are read, in addition to after each reported change.
+const READ_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Looks at the service or the group for a while, some to the end. Breaks when the client is closed.
-pub(super) async fn look(ctx: &ClientCtx, graceful: bool, rng: &mut Rng) -> ControlFlow<()> {
+/// Views the service or the group for a while, or until the end of the run. Breaks if the client is closed.
+pub(super) async fn run_view(ctx: &ClientCtx, graceful: bool, rng: &mut Rng) -> ControlFlow<()> {
     let span = ctx.setting.timeout.mul_f64(20.0 * rng.f64());
     let to_the_end = rng.bool();
     let grace = if graceful { ctx.setting.timeout.mul_f64(2.0 * rng.f64()) } else { Duration::ZERO };
-    let looking = async {
+    let viewing = async {
         match rng.u8(..3) {
-            0 => look_at_members(ctx).await,
-            _ => look_at_service(ctx, grace).await,
+            0 => view_members(ctx).await,
+            _ => view_service(ctx, grace).await,
         }
     };
     let enough = async {
@@ -34,12 +34,12 @@ pub(super) async fn look(ctx: &ClientCtx, graceful: bool, rng: &mut Rng) -> Cont
         settled(ctx).await;
     };
     tokio::select! {
-        done = looking => done,
+        done = viewing => done,
         () = enough => ControlFlow::Continue(()),
     }
 }
 
-async fn look_at_service(ctx: &ClientCtx, grace: Duration) -> ControlFlow<()> {
+async fn view_service(ctx: &ClientCtx, grace: Duration) -> ControlFlow<()> {
     let Ok(registry) = Registry::new(&ctx.client, SERVICES) else { return ControlFlow::Break(()) };
     let Ok(service) = registry.service_builder::<u64>(SERVICE).removal_grace(grace).start() else {
         return ControlFlow::Break(());
@@ -49,16 +49,16 @@ async fn look_at_service(ctx: &ClientCtx, grace: Duration) -> ControlFlow<()> {
         if error.kind() == ErrorKind::Closed {
             return ControlFlow::Break(());
         }
-        sleep(LOOK).await;
+        sleep(READ_INTERVAL).await;
     }
     let (mut changes, mut told) = (service.changes(), BTreeMap::new());
     loop {
-        // All that is told by now, and what is shown now.
+        // All changes reported so far, and the current list.
         while let Some(Some(change)) = unconstrained(changes.next()).now_or_never() {
             take(&mut told, change);
         }
         sight.shown(instances(&service, &told));
-        match timeout(LOOK, changes.next()).await {
+        match timeout(READ_INTERVAL, changes.next()).await {
             Ok(None) => return ControlFlow::Break(()),
             Ok(Some(change)) => take(&mut told, change),
             Err(_) => {}
@@ -66,7 +66,7 @@ async fn look_at_service(ctx: &ClientCtx, grace: Duration) -> ControlFlow<()> {
     }
 }
 
-/// Takes a change of an available instance over.
+/// Applies a change of an available instance.
 fn take(told: &mut BTreeMap<String, Option<u64>>, change: Result<ServiceChange<u64>, Error>) {
     match change {
         Ok(ServiceChange::Added(instance) | ServiceChange::Updated(instance)) => {
@@ -77,7 +77,7 @@ fn take(told: &mut BTreeMap<String, Option<u64>>, change: Result<ServiceChange<u
     }
 }
 
-/// The instances that are shown, the available ones as they were told.
+/// The instances that are shown. The available ones have the data of the last reported change.
 fn instances(service: &Service<u64>, told: &BTreeMap<String, Option<u64>>) -> Vec<Listed> {
     let shown: &Instances<u64> = &service.instances();
     let available: BTreeSet<&str> = shown.iter().map(|instance| &*instance.id).collect();
@@ -96,7 +96,7 @@ fn instances(service: &Service<u64>, told: &BTreeMap<String, Option<u64>>) -> Ve
     listed
 }
 
-async fn look_at_members(ctx: &ClientCtx) -> ControlFlow<()> {
+async fn view_members(ctx: &ClientCtx) -> ControlFlow<()> {
     let Ok(group) = Membership::new(&ctx.client, GROUP) else { return ControlFlow::Break(()) };
     let members = match group.members().await {
         Ok(members) => members,
@@ -107,7 +107,7 @@ async fn look_at_members(ctx: &ClientCtx) -> ControlFlow<()> {
     let (mut listed, mut is_current) = (BTreeMap::new(), false);
     while let Some(change) = changes.next().await {
         is_current |= apply(&mut listed, change);
-        // A member that joins anew leaves and joins in one step.
+        // A member that re-joins leaves and joins in one step.
         while let Some(Some(change)) = changes.next().now_or_never() {
             is_current |= apply(&mut listed, change);
         }
@@ -118,7 +118,7 @@ async fn look_at_members(ctx: &ClientCtx) -> ControlFlow<()> {
     ControlFlow::Break(())
 }
 
-/// Takes a change over. True when all that was known was told.
+/// Applies a change. Returns true if all known members have been reported.
 fn apply(listed: &mut BTreeMap<String, Listed>, change: Result<MemberChange, Error>) -> bool {
     let Ok(change) = change else { return false };
     match change {
@@ -137,7 +137,7 @@ fn apply(listed: &mut BTreeMap<String, Listed>, change: Result<MemberChange, Err
 /// Record of a view: the members that it shows.
 ///
 /// # On drop
-/// It is written down that it does not look any more; not when its process dies.
+/// Records the end of the view. Records nothing if its process dies.
 struct Sight<'a> {
     ctx: &'a ClientCtx,
     id: AttemptId,
@@ -151,7 +151,7 @@ impl<'a> Sight<'a> {
         sight
     }
 
-    /// Writes down the shown list, if it differs from the last one.
+    /// Records the shown list, if it differs from the last one.
     fn shown(&self, listed: Vec<Listed>) {
         let mut last = self.last.borrow_mut();
         if last.as_ref() != Some(&listed) {
@@ -168,7 +168,7 @@ impl<'a> Sight<'a> {
 impl Drop for Sight<'_> {
     fn drop(&mut self) {
         if !self.ctx.controls.is_dying() {
-            self.write(Viewing::Over);
+            self.write(Viewing::Stopped);
         }
     }
 }

@@ -1,6 +1,6 @@
 use super::instance::serve;
 use super::member::join;
-use super::view::look;
+use super::view::run_view;
 use crate::workload::pace::Pace;
 use crate::workload::{ClientCtx, Workload};
 use docent::CreateMode;
@@ -15,20 +15,20 @@ use tokio::time::{sleep, timeout};
 
 pub(super) const SERVICES: &str = "/services";
 pub(super) const SERVICE: &str = "echo";
-/// Where the service's instances are.
+/// Folder of the service's instances.
 pub(super) const FOLDER: &str = "/services/echo";
 pub(super) const GROUP: &str = "/group";
 
-/// Node that never holds an instance: others write garbage there.
+/// Node that never contains an instance: clients write garbage to it.
 const BROKEN: &str = "/services/echo/broken";
 
-/// Clients that announce instances and join a group, some with ids that others use, too, and look at both,
-/// while somebody spoils a node of the service.
+/// Clients that announce instances and join a group, some with ids that other clients use too, and view both,
+/// while some corrupt a node of the service.
 #[derive(Debug)]
 pub(in crate::workload) struct DiscoveryWorkload {
-    /// How many attempts in eight are made with an id that other clients use.
+    /// How many attempts in eight use an id that other clients use.
     twins: u8,
-    /// Whether views go on to show for a while who is gone.
+    /// Whether views continue to show deleted instances for a while.
     graceful: bool,
     pace: Pace,
 }
@@ -38,10 +38,9 @@ impl DiscoveryWorkload {
         Self { twins: rng.u8(0..=2), graceful: rng.bool(), pace: Pace::draw(rng) }
     }
 
-    /// One stay, one look or some harm. Breaks when the client is closed.
+    /// One registration, membership or view, or a corruption. Breaks if the client is closed.
     async fn attempt(&self, ctx: &ClientCtx, task: usize, rng: &mut Rng) -> ControlFlow<()> {
-        // A process that is started again has the ids of its predecessor; no two tasks of a client have the
-        // same.
+        // A restarted process uses the ids of its predecessor. No two tasks of a client use the same id.
         let id = match rng.u8(..8) {
             twin if twin < self.twins => format!("twin-{task}"),
             _ => format!("of-{}-{task}", ctx.recorder.client().number),
@@ -49,17 +48,17 @@ impl DiscoveryWorkload {
         match rng.u8(..10) {
             0..=3 => serve(ctx, &id, rng).await,
             4 | 5 => join(ctx, &id, rng).await,
-            6..=8 => look(ctx, self.graceful, rng).await,
+            6..=8 => run_view(ctx, self.graceful, rng).await,
             _ => spoil(ctx, rng).await,
         }
     }
 }
 
-/// Writes what nobody can read, or takes it away.
+/// Writes unreadable data, or deletes it.
 async fn spoil(ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
     let client = &ctx.client;
     let garbage = ["", "{", "{\"name\":\"other\",\"id\":\"broken\"}", "null"][rng.usize(..4)];
-    // Its outcome is not asked for.
+    // The outcome does not matter.
     let _ = match rng.u8(..4) {
         0 => client.delete(BROKEN, None).await,
         1 => client.create(BROKEN, garbage, CreateMode::Persistent).await.map(drop),
@@ -68,8 +67,7 @@ async fn spoil(ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// Some time in which nothing is done. Breaks when nothing new may be begun, once everything must have
-/// settled.
+/// Idles for some time. Breaks if nothing new may begin, after everything must have settled.
 pub(super) async fn stay(ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
     let span = ctx.setting.timeout.mul_f64(12.0 * rng.f64() * rng.f64());
     match timeout(span, ctx.stop.cancelled()).await {
@@ -81,8 +79,8 @@ pub(super) async fn stay(ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
     }
 }
 
-/// Until nothing new is begun and everything must have settled: predecessors' sessions are over, and caches
-/// have read again.
+/// Waits until nothing new begins and everything must have settled: sessions of predecessors have ended, and
+/// caches have re-read.
 pub(super) async fn settled(ctx: &ClientCtx) {
     ctx.stop.cancelled().await;
     sleep(ctx.setting.timeout * 8 + Duration::from_secs(25)).await;
@@ -113,7 +111,7 @@ impl Workload for DiscoveryWorkload {
     fn run<'a>(&'a self, ctx: ClientCtx, rng: &'a mut Rng) -> LocalBoxFuture<'a, ()> {
         async move {
             let ctx = &ctx;
-            // More than a lock has: these mostly stay.
+            // More tasks than for a lock, because most of these idle.
             let tasks = (0..1 + self.pace.tasks(rng)).map(|task| {
                 let attempt = async move |rng: &mut Rng| self.attempt(ctx, task, rng).await;
                 self.pace.task(ctx, rng.fork(), attempt)
@@ -124,7 +122,7 @@ impl Workload for DiscoveryWorkload {
     }
 }
 
-/// The payload of an instance as it is written: a number.
+/// The payload in the data of an instance: a number.
 fn payload(text: &str) -> Option<u64> {
     let (_, rest) = text.split_once("\"payload\":")?;
     rest.split(|next: char| !next.is_ascii_digit()).next()?.parse().ok()

@@ -10,12 +10,12 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Why a candidate does not run any more.
+/// Why a candidate stopped.
 #[derive(Debug)]
 pub(super) enum Ended {
     /// Its work failed.
     Work,
-    /// The election did.
+    /// The election failed.
     Election(Error),
 }
 
@@ -25,7 +25,7 @@ impl From<Error> for Ended {
     }
 }
 
-/// Candidate that runs for term after term, and writes down its events: each time it stands is an attempt.
+/// A candidate that runs for term after term, and records its events. Each of its campaigns is an attempt.
 #[derive(Debug)]
 pub(super) struct Candidate<'a> {
     pub(super) workload: &'a ElectionWorkload,
@@ -34,15 +34,15 @@ pub(super) struct Candidate<'a> {
     id: AttemptId,
     pub(super) grace: Duration,
     delay: Duration,
-    /// The attempt by which it stands now.
-    standing: RefCell<Option<Record>>,
+    /// The current attempt.
+    current: RefCell<Option<Record>>,
     pub(super) stopping: Cell<bool>,
-    /// How many terms it led.
+    /// Number of terms that the candidate has led.
     pub(super) led: watch::Sender<u32>,
 }
 
 impl<'a> Candidate<'a> {
-    /// It stands at once.
+    /// Creates a candidate, and begins its first campaign.
     pub(super) fn new(
         workload: &'a ElectionWorkload,
         ctx: &'a ClientCtx,
@@ -57,35 +57,35 @@ impl<'a> Candidate<'a> {
             id: number(ctx),
             grace,
             delay,
-            standing: RefCell::default(),
+            current: RefCell::default(),
             stopping: Cell::new(false),
             led: watch::Sender::new(0),
         };
-        candidate.stand();
+        candidate.campaign();
         candidate
     }
 
-    pub(super) fn stand(&self) {
+    pub(super) fn campaign(&self) {
         let record = Record::begin(self.ctx, self.path, Role::Exclusive, None);
         let (attempt, bound, delay) = (record.id(), Some(self.grace), self.delay);
-        record.write(EventKind::Stood(self.id, Candidacy::Stands { attempt, bound, delay }));
-        self.standing.replace(Some(record));
+        record.write(EventKind::Campaigned(self.id, Candidacy::Joins { attempt, bound, delay }));
+        self.current.replace(Some(record));
     }
 
-    /// It is about to be stopped.
+    /// Records that the candidate is about to be stopped.
     pub(super) fn stops(&self) {
         if !self.stopping.replace(true) && !self.ctx.controls.is_dying() {
-            self.ctx.recorder.write(EventKind::Stood(self.id, Candidacy::Stopping));
+            self.ctx.recorder.write(EventKind::Campaigned(self.id, Candidacy::Stopping));
         }
     }
 
-    /// Until it has led so many terms, or one in which nothing new may be begun.
+    /// Waits until the candidate has led `terms` terms, or one more term after nothing new may begin.
     pub(super) async fn has_led(&self, terms: u32) {
         let mut led = self.led.subscribe();
         let last = async {
             self.ctx.stop.cancelled().await;
             let before = *led.borrow();
-            // The sender lives as long as this.
+            // The sender lives as long as the candidate.
             let _ = led.wait_for(|led| *led > before).await;
         };
         let mut count = self.led.subscribe();
@@ -96,9 +96,9 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// It does not run any more. Breaks when the client is closed.
-    pub(super) fn over(&self, done: Result<(), Ended>) -> ControlFlow<()> {
-        match (self.standing.take(), done) {
+    /// Records that the candidate has stopped. Breaks if the client is closed.
+    pub(super) fn ended(&self, done: Result<(), Ended>) -> ControlFlow<()> {
+        match (self.current.take(), done) {
             (Some(record), Err(Ended::Election(error))) => failed(&record, &error),
             (Some(record), _) => {
                 record.ended(Ending::Cancelled);
@@ -111,17 +111,18 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// Begins a term; returns its work.
+    /// Begins a term, and returns the term's work.
     pub(super) fn lead(
         &self,
         leadership: Leadership,
         mut rng: Rng,
     ) -> impl Future<Output = Result<(), Ended>> {
-        // A term that follows while another one goes on is an attempt of its own, and wrong.
-        if self.standing.borrow().is_none() {
-            self.stand();
+        // A term that begins while another one is in progress is recorded as a separate attempt, which the
+        // checker reports.
+        if self.current.borrow().is_none() {
+            self.campaign();
         }
-        let record = self.standing.take();
+        let record = self.current.take();
         if let Some(record) = &record {
             record.granted(leadership.path(), Some(leadership.fence().as_u64()));
         }

@@ -1,7 +1,7 @@
-//! Candidates of elections, and onlookers.
+//! Candidates and observers of elections.
 
 mod candidate;
-mod onlooker;
+mod observer;
 mod term;
 mod workload;
 

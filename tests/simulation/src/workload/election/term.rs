@@ -7,17 +7,18 @@ use fastrand::Rng;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// Longest time between two looks of work at its term: short against every margin.
-const LOOK_MS: u64 = 12;
+/// Longest time between two checks of a term by its work: short compared to every margin.
+const CHECK_MS: u64 = 12;
 
-/// A term, and the work in it.
+/// A term, and its work.
 ///
 /// # On drop
-/// The work is over: it is written down how, and the candidate stands again.
+/// Records how the work ended, and begins the candidate's next campaign unless the candidate is being
+/// stopped. Records nothing if its process dies.
 pub(super) struct Term<'a> {
     candidate: &'a Candidate<'a>,
     record: Option<Record>,
-    /// Until it resigns by itself.
+    /// `None` after the work has resigned.
     leadership: Option<Leadership>,
 }
 
@@ -25,9 +26,9 @@ pub(super) struct Term<'a> {
 enum End {
     Done,
     Fails,
-    /// It resigns, and goes on for a while.
+    /// The work resigns, and continues for a while.
     Resigns,
-    /// It goes on for as long as it is let.
+    /// The work continues until it is stopped.
     Never,
 }
 
@@ -43,30 +44,30 @@ impl End {
 }
 
 impl<'a> Term<'a> {
-    /// It looks at once.
+    /// Begins a term, and checks it immediately.
     pub(super) fn begin(
         candidate: &'a Candidate<'a>,
         record: Option<Record>,
         leadership: Leadership,
     ) -> Self {
         let term = Self { candidate, record, leadership: Some(leadership) };
-        term.look();
+        term.check();
         term
     }
 
-    /// The work, until it ends by itself.
+    /// Runs the work until it ends on its own.
     pub(super) async fn work(&mut self, rng: &mut Rng) -> Result<(), Ended> {
         let candidate = self.candidate;
         let Candidate { ctx, workload, .. } = candidate;
         if workload.steady {
-            return self.watch_over().await;
+            return self.check_until_end().await;
         }
         let end = if ctx.stop.is_cancelled() { End::Done } else { End::draw(rng) };
         let until = Instant::now() + workload.pace.span(ctx, rng);
-        // How long it takes to stop once it was told to.
+        // How long the work takes to stop after its token is cancelled.
         let stopping = candidate.grace.mul_f64(2.0 * rng.f64());
         let ever = matches!(end, End::Never);
-        self.toil(until, ever, stopping, rng).await;
+        self.work_until(until, ever, stopping, rng).await;
         match end {
             End::Done | End::Never => {
                 self.ends();
@@ -84,8 +85,9 @@ impl<'a> Term<'a> {
         }
     }
 
-    /// Looks and uses until then, or for ever, or until so long after it was told to stop.
-    async fn toil(&self, until: Instant, ever: bool, stopping: Duration, rng: &mut Rng) {
+    /// Checks and uses the term until `until`, or without an end if `ever` is true, or for `stopping` after
+    /// the token is cancelled.
+    async fn work_until(&self, until: Instant, ever: bool, stopping: Duration, rng: &mut Rng) {
         let Some(leadership) = &self.leadership else { return };
         let token = leadership.token();
         let mut end = None;
@@ -100,14 +102,14 @@ impl<'a> Term<'a> {
                 return;
             }
             self.step(leadership, rng).await;
-            sleep(Duration::from_millis(rng.u64(1..=LOOK_MS))).await;
+            sleep(Duration::from_millis(rng.u64(1..=CHECK_MS))).await;
         }
     }
 
-    /// A look, and something done in the term: without asking first, because bound work need not ask.
+    /// Checks the term, and does something under it. Nothing is asked first, because bound work need not ask.
     async fn step(&self, leadership: &Leadership, rng: &mut Rng) {
         let Some(record) = &self.record else { return };
-        self.look();
+        self.check();
         match rng.u8(..32) {
             0 => {
                 let held = match leadership.verify().await {
@@ -118,7 +120,7 @@ impl<'a> Term<'a> {
                 record.each(|attempt| EventKind::Verified { attempt, held });
             }
             1 | 2 => self.commit(leadership, record, rng).await,
-            // Its grace is for putting things away.
+            // The grace is only for cleaning up.
             3..=16 if self.candidate.grace.is_zero() || leadership.is_held() => {
                 let used = self
                     .candidate
@@ -143,26 +145,26 @@ impl<'a> Term<'a> {
         record.each(|attempt| EventKind::Committed { attempt, applied });
     }
 
-    /// Looks now and then, for as long as it leads.
-    async fn watch_over(&self) -> Result<(), Ended> {
+    /// Checks the term now and then, as long as the term lasts.
+    async fn check_until_end(&self) -> Result<(), Ended> {
         loop {
             sleep(self.candidate.ctx.setting.timeout / 5).await;
-            self.look();
+            self.check();
         }
     }
 
-    fn look(&self) {
+    fn check(&self) {
         let (Some(record), Some(leadership)) = (&self.record, &self.leadership) else { return };
         let held = leadership.is_held();
-        // A candidate that is being stopped is told so while it leads.
+        // While a candidate is being stopped, its token is cancelled although it still leads.
         let cancelled = leadership.token().is_cancelled() && !(held && self.candidate.stopping.get());
-        record.each(|attempt| EventKind::Looked { attempt, held, cancelled });
+        record.each(|attempt| EventKind::HeldChecked { attempt, held, cancelled });
     }
 
-    /// The work is done: from here on the term is another's.
+    /// Records that the work is done. From here on another candidate may lead.
     fn ends(&mut self) {
         if let Some(record) = self.record.take() {
-            self.tell_loss(&record);
+            self.record_loss(&record);
             record.releasing();
         }
     }
@@ -177,7 +179,7 @@ impl<'a> Term<'a> {
         self.record = None;
     }
 
-    fn tell_loss(&self, record: &Record) {
+    fn record_loss(&self, record: &Record) {
         if self.leadership.as_ref().is_some_and(|leadership| !leadership.is_held()) {
             record.each(EventKind::Lost);
         }
@@ -191,11 +193,11 @@ impl Drop for Term<'_> {
             return;
         }
         if let Some(record) = self.record.take() {
-            self.tell_loss(&record);
+            self.record_loss(&record);
         }
         led.send_modify(|led| *led += 1);
         if !stopping.get() {
-            self.candidate.stand();
+            self.candidate.campaign();
         }
     }
 }

@@ -1,5 +1,5 @@
 use super::candidate::Candidate;
-use super::onlooker::look_on;
+use super::observer::observe;
 use crate::workload::abandon::abandon_at;
 use crate::workload::hold::{WRITTEN, Worker};
 use crate::workload::pace::Pace;
@@ -16,31 +16,31 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// Where the elections are.
+/// Folder of the elections.
 const ELECTIONS: &str = "/elections";
 
-/// Clients that campaign for terms and run for them, with work that ends in every way there is, while others
-/// look on.
+/// Clients that campaign for terms and run for them, with work that ends in every possible way, while other
+/// clients observe.
 #[derive(Debug)]
 pub(in crate::workload) struct ElectionWorkload {
     pub(super) contests: Vec<Contest>,
     /// Layout of all elections of a run.
     pub(super) layout: ElectionLayout,
-    /// How many attempts in ten run.
+    /// How many attempts in ten run for many terms.
     runs: u8,
-    /// Whether anybody looks on.
-    onlookers: bool,
-    /// Leaders want to lead for good.
+    /// Whether some clients observe.
+    observers: bool,
+    /// Whether leaders try to lead permanently.
     pub(super) steady: bool,
     pub(super) pace: Pace,
     pub(super) resource: FencedResource,
 }
 
-/// An election as all its candidates know it.
+/// An election, as all its candidates know it.
 #[derive(Debug)]
 pub(super) struct Contest {
     pub(super) path: String,
-    /// In sixths of the session timeout.
+    /// Takeover delay, in sixths of the session timeout.
     delay: u32,
 }
 
@@ -60,14 +60,14 @@ impl ElectionWorkload {
             contests: (0..rng.usize(1..=2)).map(|number| Contest::draw(number, rng)).collect(),
             layout: [ElectionLayout::LeaderLatch, ElectionLayout::LeaderSelector][rng.usize(..2)],
             runs: rng.u8(3..=9),
-            onlookers: rng.u8(..3) > 0,
+            observers: rng.u8(..3) > 0,
             steady: false,
             pace: Pace::draw(rng),
             resource: FencedResource::default(),
         }
     }
 
-    /// Candidates of one election that lead for as long as they can.
+    /// Candidates of one election that lead as long as they can.
     pub(in crate::workload) fn steady(rng: &mut Rng) -> Self {
         let drawn = Self::draw(rng);
         Self { contests: drawn.contests.into_iter().take(1).collect(), steady: true, ..drawn }
@@ -75,11 +75,11 @@ impl ElectionWorkload {
 
     pub(super) fn builder(&self, ctx: &ClientCtx, contest: &Contest) -> ElectionBuilder {
         let builder = Election::builder(&ctx.client, &contest.path).layout(self.layout);
-        // As many terms as there can be.
+        // Permits as many terms as possible.
         builder.takeover_delay(contest.delay(ctx)).term_interval(Duration::ZERO)
     }
 
-    /// One candidacy, and what follows. Breaks when the client is closed.
+    /// One candidacy and what follows. Breaks if the client is closed.
     async fn attempt(&self, ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
         let contest = &self.contests[rng.usize(..self.contests.len())];
         match self.steady || rng.u8(..10) < self.runs {
@@ -88,12 +88,12 @@ impl ElectionWorkload {
         }
     }
 
-    /// Leads for one term, if it does not give up before.
+    /// Leads for one term, unless it gives up before.
     async fn campaign(&self, contest: &Contest, ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
         let Ok(election) = self.builder(ctx, contest).build() else { return ControlFlow::Break(()) };
         let record = Record::begin(ctx, &contest.path, Role::Exclusive, None);
         let (attempt, delay) = (record.id(), contest.delay(ctx));
-        ctx.recorder.write(EventKind::Stood(attempt, Candidacy::Stands { attempt, bound: None, delay }));
+        ctx.recorder.write(EventKind::Campaigned(attempt, Candidacy::Joins { attempt, bound: None, delay }));
         let campaign = election.campaign();
         let led = match rng.u8(..10) {
             0..=5 => Some(campaign.await),
@@ -113,8 +113,8 @@ impl ElectionWorkload {
         ControlFlow::Continue(())
     }
 
-    /// Runs for as many terms as it likes. Once nothing new may be begun it leads once more and stops, so
-    /// that everybody has to come to lead.
+    /// Runs for a random number of terms. Once nothing new may begin, it leads once more and stops, so that
+    /// every candidate must come to lead.
     async fn run_for(&self, contest: &Contest, ctx: &ClientCtx, rng: &mut Rng) -> ControlFlow<()> {
         let grace = grace(ctx, rng);
         let Ok(election) = self.builder(ctx, contest).grace(grace).build() else {
@@ -134,7 +134,7 @@ impl ElectionWorkload {
             candidate.stops();
         };
         let mut run = Box::pin(run.until(shutdown));
-        // Some are dropped where they are.
+        // Some runs are dropped before they end.
         let done = match way {
             0 => abandon_at(rng.u32(1..40), &mut run).await,
             1 => timeout(patience / 2, &mut run).await.ok(),
@@ -142,11 +142,11 @@ impl ElectionWorkload {
         };
         candidate.stops();
         drop(run);
-        candidate.over(done.map_or(Ok(()), |done| done))
+        candidate.ended(done.map_or(Ok(()), |done| done))
     }
 }
 
-/// None, or one that fits into the margin of every lease there may be.
+/// No grace, or one that fits into the margin of every possible lease.
 fn grace(ctx: &ClientCtx, rng: &mut Rng) -> Duration {
     match rng.bool() {
         true => Duration::ZERO,
@@ -154,7 +154,7 @@ fn grace(ctx: &ClientCtx, rng: &mut Rng) -> Duration {
     }
 }
 
-/// Writes down why a candidate does not lead. Breaks when the client is closed.
+/// Records why a candidate does not lead. Breaks if the client is closed.
 pub(super) fn failed(record: &Record, error: &Error) -> ControlFlow<()> {
     record.ended(Ending::Failed(format!("{:?}", error.kind())));
     match error.kind() {
@@ -193,33 +193,33 @@ impl Workload for ElectionWorkload {
             let tasks = if self.steady { 1 } else { rng.usize(..=tasks) };
             let candidates = (0..tasks).map(|_| self.pace.task(&ctx, rng.fork(), attempt));
             let candidates: Vec<_> = candidates.collect();
-            // Some clients only look on.
-            let standing = async {
+            // Some clients only observe.
+            let campaigning = async {
                 match candidates.is_empty() {
                     true => linger(&ctx).await,
                     false => drop(join_all(candidates).await),
                 }
             };
-            let onlookers = if self.onlookers { rng.usize(..=2) } else { 0 };
-            let onlookers = (0..onlookers).map(|_| look_on(self, &ctx, rng.fork()));
-            let looking = join_all(onlookers.collect::<Vec<_>>());
+            let observers = if self.observers { rng.usize(..=2) } else { 0 };
+            let observers = (0..observers).map(|_| observe(self, &ctx, rng.fork()));
+            let observing = join_all(observers.collect::<Vec<_>>());
             tokio::select! {
                 biased;
-                () = standing => {}
-                () = async { drop(looking.await); std::future::pending().await } => {}
+                () = campaigning => {}
+                () = async { drop(observing.await); std::future::pending().await } => {}
             }
         }
         .boxed_local()
     }
 }
 
-/// Until nothing new is begun, and a while longer.
+/// Waits until nothing new begins, and a while longer.
 async fn linger(ctx: &ClientCtx) {
     ctx.stop.cancelled().await;
     sleep(ctx.setting.timeout * 2).await;
 }
 
-/// The number of a new candidate or onlooker.
+/// The number of a new candidate or observer.
 pub(super) fn number(ctx: &ClientCtx) -> AttemptId {
     ctx.recorder.attempt()
 }

@@ -16,25 +16,25 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
-/// Most items that are taken together.
+/// Maximum number of items that are taken together.
 const MOST: usize = 4;
 
-/// Pause before the next look whether a queue is empty, or items can be had.
+/// Pause before the next check whether a queue is empty, or whether items are available.
 const LOOK: Duration = Duration::from_millis(700);
 
 /// Longer than items are kept for a call that is not polled.
 const UNPOLLED: Duration = Duration::from_secs(4);
 
-/// Longest work once nothing new is begun.
+/// Longest work once nothing new begins.
 const BRIEF: Duration = Duration::from_millis(60);
 
-/// Consumer that takes items from a queue and works on them.
+/// A consumer that takes items from a queue and works on them.
 pub(super) struct Consumer<'a> {
     pub(super) work: &'a QueueWorkload,
     pub(super) ctx: &'a ClientCtx,
     pub(super) stock: &'a Stock,
     pub(super) queue: &'a Queue<u64>,
-    /// All queues, to put items into.
+    /// All queues, into which items may be put.
     pub(super) queues: &'a [Queue<u64>],
     pub(super) pace: &'a Pace,
     pub(super) version: Version,
@@ -45,7 +45,7 @@ impl Consumer<'_> {
         Take::begin(self.ctx, &self.stock.path, waits, self.version == Version::Newer)
     }
 
-    /// Takes in one of the ways there are, and works on the items it gets. Breaks when the client is closed.
+    /// Takes in one of the possible ways, and works on the received items. Breaks if the client is closed.
     pub(super) async fn consume(&self, rng: &mut Rng) -> ControlFlow<()> {
         let queue = self.queue;
         let take = |waits| self.begin(waits);
@@ -58,7 +58,7 @@ impl Consumer<'_> {
             }
             3..=5 => {
                 let _take = take(true);
-                // Often the claim comes later.
+                // The claim often arrives later than this.
                 let limit = if rng.bool() { self.ctx.setting.latency.mul_f64(4.0 * rng.f64()) } else { span };
                 Some(one(queue.take_timeout(limit).await))
             }
@@ -106,7 +106,7 @@ impl Consumer<'_> {
         ControlFlow::Continue(())
     }
 
-    /// Takes until nothing is left. Breaks when the client is closed.
+    /// Takes until the queue is empty. Breaks if the client is closed.
     pub(super) async fn drain(&self, rng: &mut Rng) -> ControlFlow<()> {
         loop {
             let take = self.begin(true);
@@ -114,7 +114,7 @@ impl Consumer<'_> {
             drop(take);
             match taken {
                 Some(Ok(delivery)) => self.work_on(vec![delivery], rng).await,
-                // Its session stays too short for claims.
+                // The session remains too short for claims.
                 Some(Err(error)) if error.kind() == ErrorKind::ShortLease => return ControlFlow::Continue(()),
                 Some(Err(error)) => {
                     self.ctx.failed(&error)?;
@@ -125,7 +125,7 @@ impl Consumer<'_> {
         }
     }
 
-    /// Some items of a stream, which is then dropped with its claims.
+    /// Takes some items of a stream, and then drops the stream with its claims.
     async fn stream(&self, rng: &mut Rng) -> ControlFlow<()> {
         let _take = self.begin(false);
         let mut deliveries = self.queue.deliveries();
@@ -147,7 +147,7 @@ impl Consumer<'_> {
         ControlFlow::Continue(())
     }
 
-    /// Does not wait for more than there is once nothing new is begun: then `None` when the queue is empty.
+    /// Waits for `future`. Once nothing new begins, stops waiting and returns `None` when the queue is empty.
     async fn or_empty<F: Future>(&self, future: F) -> Option<F::Output> {
         let empty = async {
             self.ctx.stop.cancelled().await;
@@ -169,7 +169,7 @@ impl Consumer<'_> {
         }
     }
 
-    /// Works on items one after the other, and settles each, or acknowledges all at once.
+    /// Works on items one after the other, and settles each of them, or acknowledges all of them together.
     async fn work_on(&self, batch: Vec<Held<u64>>, rng: &mut Rng) {
         let begin = |held: Held<u64>| (Delivery::begin(self.ctx, self.stock, &held), held);
         let mut batch: Vec<_> = batch.into_iter().map(begin).collect();
@@ -195,18 +195,18 @@ impl Consumer<'_> {
     /// Works on one item for a while, sometimes for longer than its claim is held.
     async fn work(&self, record: &Delivery<'_>, held: &Held<u64>, rng: &mut Rng) {
         let span = self.pace.span(self.ctx, rng);
-        // Once nothing new is begun everything must come to its end.
+        // Once nothing new begins, everything must come to its end.
         let span = if self.ctx.stop.is_cancelled() { span.min(BRIEF) } else { span };
         if rng.u8(..4) == 0 {
             let _ = held.run(sleep(span)).await;
-            return record.look(held);
+            return record.held_checked(held);
         }
         let writes = rng.u8(..4) == 0;
         for _ in 0..8 {
             let until = Instant::now() + span / 8;
             sleep(span / 8).await;
-            record.look(held);
-            // A process that stood still goes on with what it was about to do.
+            record.held_checked(held);
+            // A process that was paused continues with what it was about to do.
             let stood_still = until.elapsed() > self.ctx.setting.latency;
             if stood_still || writes && rng.u8(..4) == 0 {
                 self.write(record, held, rng).await;
@@ -214,7 +214,7 @@ impl Consumer<'_> {
         }
     }
 
-    /// Creates a node by a transaction of the delivery.
+    /// Creates a node in a transaction of the delivery.
     async fn write(&self, record: &Delivery<'_>, held: &Held<u64>, rng: &mut Rng) {
         let node = format!("{WRITTEN}/{:016x}", rng.u64(..));
         let transaction = held.transaction().create(&node, "", CreateMode::Persistent);
@@ -232,7 +232,7 @@ impl Consumer<'_> {
         );
     }
 
-    /// Ends the work on an item: mostly it is acknowledged.
+    /// Ends the work on an item, mostly by acknowledging it.
     async fn settle(&self, record: &Delivery<'_>, held: Held<u64>, rng: &mut Rng) {
         let calm = self.ctx.stop.is_cancelled();
         let way = rng.u8(..20);
@@ -271,7 +271,7 @@ impl Consumer<'_> {
         }
     }
 
-    /// Whether it was done, if that is known: now and then the future is dropped.
+    /// Returns whether the call succeeded, if that is known. Now and then the future is dropped.
     async fn try_for(
         &self,
         rng: &mut Rng,
@@ -309,7 +309,7 @@ impl Consumer<'_> {
     }
 }
 
-/// Whether it was done, if that is known.
+/// Returns whether the call succeeded, if that is known.
 fn outcome(done: &Result<(), AckError>) -> Option<bool> {
     match done {
         Ok(()) => Some(true),

@@ -11,10 +11,10 @@ use std::future::Future;
 use std::ops::ControlFlow;
 use tokio::time::timeout;
 
-/// Most items that are put together.
+/// Maximum number of items that are put together.
 const MOST: usize = 5;
 
-/// Puts one item, or some together, or one that nobody can decode. Breaks when the client is closed.
+/// Puts one item, several items together, or one that no consumer can decode. Breaks if the client is closed.
 pub(super) async fn put(
     work: &QueueWorkload,
     ctx: &ClientCtx,
@@ -30,22 +30,22 @@ pub(super) async fn put(
                 return ControlFlow::Break(());
             };
             let bytes = Bytes::from(format!("corrupt {item}"));
-            tell(ctx, stock, &[item], raw.put(&bytes), rng).await
+            record_put(ctx, stock, &[item], raw.put(&bytes), rng).await
         }
         0..=3 => {
             let items: Vec<u64> = (0..rng.usize(1..=MOST)).map(|_| work.item(version)).collect();
             let put = queue.put_all_with(&items, stock.place(rng));
-            tell(ctx, stock, &items, put, rng).await
+            record_put(ctx, stock, &items, put, rng).await
         }
         _ => {
             let item = work.item(version);
             let put = queue.put_with(&item, stock.place(rng));
-            tell(ctx, stock, &[item], put, rng).await
+            record_put(ctx, stock, &[item], put, rng).await
         }
     }
 }
 
-async fn tell(
+async fn record_put(
     ctx: &ClientCtx,
     stock: &Stock,
     items: &[u64],

@@ -5,14 +5,14 @@ use docent_checker::{AttemptId, Delivering, EventKind, FaultKind, Putting, Settl
 use std::cell::Cell;
 use std::time::Duration;
 
-/// Writes down a put.
+/// Records a put.
 ///
 /// # On drop
-/// A put that has not returned is recorded as unknown; not when its process dies.
+/// Records a put that has not returned with an unknown outcome. Records nothing if its process dies.
 pub(super) struct Put<'a> {
     ctx: &'a ClientCtx,
     id: AttemptId,
-    over: Cell<bool>,
+    is_recorded: Cell<bool>,
 }
 
 impl<'a> Put<'a> {
@@ -20,28 +20,28 @@ impl<'a> Put<'a> {
         let id = ctx.recorder.attempt();
         ctx.recorder
             .write(EventKind::Put(id, Putting::Began { path: path.to_owned(), items: items.to_vec() }));
-        Self { ctx, id, over: Cell::new(false) }
+        Self { ctx, id, is_recorded: Cell::new(false) }
     }
 
     pub(super) fn ended(&self, put: Option<bool>) {
         self.ctx.recorder.write(EventKind::Put(self.id, Putting::Ended(put)));
-        self.over.set(true);
+        self.is_recorded.set(true);
     }
 }
 
 impl Drop for Put<'_> {
     fn drop(&mut self) {
-        if !self.over.get() && !self.ctx.controls.is_dying() {
+        if !self.is_recorded.get() && !self.ctx.controls.is_dying() {
             self.ctx.recorder.write(EventKind::Fault(FaultKind::Cancelled));
             self.ended(None);
         }
     }
 }
 
-/// Writes down a take.
+/// Records a take.
 ///
 /// # On drop
-/// It is recorded as over; not when its process dies.
+/// Records that the take ended. Records nothing if its process dies.
 pub(super) struct Take<'a> {
     ctx: &'a ClientCtx,
     id: AttemptId,
@@ -54,7 +54,7 @@ impl<'a> Take<'a> {
         Self { ctx, id }
     }
 
-    /// Its future is polled no more from now on.
+    /// Records that the future of the take is no longer polled.
     pub(super) fn unpolled(&self) {
         self.ctx.recorder.write(EventKind::Took(self.id, Taking::Unpolled));
     }
@@ -63,40 +63,40 @@ impl<'a> Take<'a> {
 impl Drop for Take<'_> {
     fn drop(&mut self) {
         if !self.ctx.controls.is_dying() {
-            self.ctx.recorder.write(EventKind::Took(self.id, Taking::Over));
+            self.ctx.recorder.write(EventKind::Took(self.id, Taking::Ended));
         }
     }
 }
 
-/// Writes down what becomes of an item that was handed out.
+/// Records what happens to an item that was handed out.
 ///
 /// # On drop
-/// A delivery that was neither acknowledged nor given back is recorded as given back; not when its process
-/// dies.
+/// Records a delivery that was neither acknowledged nor given back as given back. Records nothing if its
+/// process dies.
 pub(super) struct Delivery<'a> {
     ctx: &'a ClientCtx,
     id: AttemptId,
-    /// After which the item is in its place again when the delivery is dropped.
+    /// Time after which the item may be handed out again if the delivery is dropped.
     pub(super) delay: Duration,
-    over: Cell<bool>,
+    is_recorded: Cell<bool>,
 }
 
 impl<'a> Delivery<'a> {
     pub(super) fn begin(ctx: &'a ClientCtx, stock: &Stock, held: &Held<u64>) -> Self {
         let (id, delay) = (ctx.recorder.attempt(), stock.delay(held.deliveries()));
-        let delivery = Self { ctx, id, delay, over: Cell::new(false) };
+        let delivery = Self { ctx, id, delay, is_recorded: Cell::new(false) };
         delivery.write(Delivering::Given {
             item: *held.item(),
             node: format!("{}/items/{}", stock.path, held.name()),
             fence: held.fence().as_u64(),
             deliveries: held.deliveries(),
         });
-        delivery.look(held);
+        delivery.held_checked(held);
         delivery
     }
 
-    pub(super) fn look(&self, held: &Held<u64>) {
-        self.write(Delivering::Looked { held: held.is_held() });
+    pub(super) fn held_checked(&self, held: &Held<u64>) {
+        self.write(Delivering::HeldChecked { held: held.is_held() });
     }
 
     pub(super) fn wrote(&self, node: String, applied: Option<bool>) {
@@ -110,15 +110,15 @@ impl<'a> Delivery<'a> {
     pub(super) fn settled(&self, settled: Option<bool>) {
         self.write(Delivering::Settled(settled));
         if settled != Some(true) {
-            // Some fail, or are dropped, before they write: then the item is given back.
+            // Some calls fail, or are dropped, before they write: then the item is given back.
             self.write(Delivering::GivenBack { delay: self.delay });
         }
-        self.over.set(true);
+        self.is_recorded.set(true);
     }
 
     pub(super) fn given_back(&self, delay: Duration) {
         self.write(Delivering::GivenBack { delay });
-        self.over.set(true);
+        self.is_recorded.set(true);
     }
 
     fn write(&self, step: Delivering) {
@@ -128,7 +128,7 @@ impl<'a> Delivery<'a> {
 
 impl Drop for Delivery<'_> {
     fn drop(&mut self) {
-        if !self.over.get() && !self.ctx.controls.is_dying() {
+        if !self.is_recorded.get() && !self.ctx.controls.is_dying() {
             self.given_back(self.delay);
         }
     }

@@ -18,47 +18,47 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Where the queues are.
+/// Folder of the queues.
 const QUEUES: &str = "/queues";
 
-/// Bytes of a frame before an item.
+/// Number of bytes before an item in its node.
 const FRAME: usize = 8;
 
-/// Items that are put at once, and then in each second on average: many, or so few that consumers mostly
-/// wait. Where consumers lose the items they take, a queue is never full, and a run would become longer and
-/// longer.
+/// Number of items that are put immediately, and then in each second on average: many, or so few that
+/// consumers mostly wait. If consumers lose the items that they take, a queue never becomes full, and without
+/// this limit a run would become longer and longer.
 const PUTS: [(u64, u64); 2] = [(100, 30), (3, 1)];
 
-/// How long an item is left to others where clients are of two versions, in milliseconds.
+/// How long an item is left to other clients if there are two versions, in milliseconds.
 const PATIENCE: [u64; 3] = [1_500, 5_000, 12_000];
 
 /// Longest delay of an item, in milliseconds.
 const DELAY: u64 = 3_000;
 
-/// Before it is looked again whether more may be put.
+/// Pause before the next check whether more items may be put.
 const AHEAD: Duration = Duration::from_millis(500);
 
-/// Clients that put items into a few queues, some with delays and priorities, take them in every way there
-/// is, work on them for too long or not at all, acknowledge and reject them, put them elsewhere and give them
-/// back.
+/// Clients that put items into a few queues, some with delays and priorities, and take them in every possible
+/// way. They work on them for too long or not at all, acknowledge and reject them, put them elsewhere and
+/// give them back.
 #[derive(Debug)]
 pub(in crate::workload) struct QueueWorkload {
     stocks: Vec<Stock>,
     pace: Pace,
     /// How many tasks in ten are producers.
     producers: u8,
-    /// Items that are put at once, and in each second.
+    /// Number of items that are put immediately, and in each second.
     puts: (u64, u64),
-    /// The next item's number: no two puts have the same.
+    /// The number of the next item. No two puts use the same number.
     next: Cell<u64>,
-    /// Theme of the faults, where it is not drawn.
+    /// Theme of the faults, if it is not drawn.
     theme: Option<Theme>,
-    /// Time from which on all clients that start are of the newer version. Before, every other one is of the
-    /// older. `None` where there is one version.
+    /// Time from which on all starting clients have the newer version. Before that, every other client has
+    /// the older one. `None` if there is one version.
     upgrade: Option<Duration>,
 }
 
-/// One queue.
+/// Settings of one queue.
 #[derive(Debug)]
 pub(super) struct Stock {
     pub(super) path: String,
@@ -69,13 +69,13 @@ pub(super) struct Stock {
     poison: bool,
     /// Whether some items cannot be decoded.
     pub(super) corrupt: bool,
-    /// For how long these are left to others.
+    /// How long items that cannot be decoded are left to other consumers.
     undecodable_after: Duration,
     /// Shortest and longest delay of items that are given back.
     redelivery: (Duration, Duration),
     /// Whether some items have a delay or a priority.
     places: bool,
-    /// Whether one consumer at a time takes the first item.
+    /// Whether the queue is in ordered mode: one consumer at a time takes the first item.
     ordered: bool,
 }
 
@@ -96,7 +96,7 @@ impl Stock {
         }
     }
 
-    /// Where an item is put: mostly at the end, at once.
+    /// Options of a put: mostly none, so that the item is put at the end without a delay.
     pub(super) fn place(&self, rng: &mut Rng) -> PutOptions {
         let place = PutOptions::new();
         if !self.places || rng.bool() {
@@ -106,7 +106,7 @@ impl Stock {
         if rng.u8(..3) == 0 { place.delay(millis(rng.u64(..DELAY))) } else { place }
     }
 
-    /// Delay of an item that is given back after so many hand-outs.
+    /// Delay of an item that is given back after this number of hand-outs.
     pub(super) fn delay(&self, deliveries: Option<u32>) -> Duration {
         let (shortest, longest) = self.redelivery;
         let doublings = deliveries.unwrap_or(1).saturating_sub(1).min(16);
@@ -114,7 +114,8 @@ impl Stock {
     }
 
     pub(super) fn settings<T: 'static>(&self, client: &Client, codec: impl Codec<T>) -> QueueBuilder<T> {
-        // Items that are put faster than they are taken would not be done in time.
+        // With a capacity, all items can be processed in time even if they are put faster than they are
+        // taken.
         let builder = Queue::builder_with(client, &self.path, codec);
         let builder = if self.ordered { builder.ordered() } else { builder };
         builder
@@ -125,7 +126,7 @@ impl Stock {
             .redelivery_delay(self.redelivery.0, self.redelivery.1)
     }
 
-    /// True for an item that makes all who work on it fail.
+    /// Returns true for an item on which all work fails.
     pub(super) fn is_poison(&self, item: u64) -> bool {
         self.poison && item.is_multiple_of(8)
     }
@@ -144,7 +145,7 @@ impl Stock {
         if below.starts_with("/items/item-") && !below.ends_with("-claim") {
             let (item, corrupt) = number(data)?;
             let decodable = match versions && is_newer_kind(item) {
-                _ if corrupt => Decodable::Nobody,
+                _ if corrupt => Decodable::NoClient,
                 true => Decodable::Newer,
                 false => Decodable::All,
             };
@@ -165,7 +166,7 @@ impl Stock {
     }
 }
 
-/// The number of the item in the data of a node, and whether nobody can decode it.
+/// The number of the item in the data of a node, and whether no consumer can decode the item.
 fn number(data: &[u8]) -> Option<(u64, bool)> {
     let text = std::str::from_utf8(data.get(FRAME..)?).ok()?;
     let plain = text.trim_start_matches("corrupt ");
@@ -217,7 +218,7 @@ impl QueueWorkload {
         if rng.bool() { ordered.with_versions(rng) } else { ordered }
     }
 
-    /// The same with clients of two versions.
+    /// Adds clients of an older version.
     fn with_versions(mut self, rng: &mut Rng) -> Self {
         self.upgrade = Some(Duration::from_secs(rng.u64(10..90)));
         for stock in &mut self.stocks {
@@ -235,7 +236,7 @@ impl QueueWorkload {
         }
     }
 
-    /// A new item, for a client of that version to put.
+    /// A new item that a client of this version may put.
     pub(super) fn item(&self, version: Version) -> u64 {
         loop {
             let item = self.next.replace(self.next.get() + 1);
@@ -245,25 +246,25 @@ impl QueueWorkload {
         }
     }
 
-    /// One of the queues.
+    /// One of the queues, at random.
     pub(super) fn any<'a>(&'a self, queues: &'a [Queue<u64>], rng: &mut Rng) -> (&'a Stock, &'a Queue<u64>) {
         let number = rng.usize(..queues.len());
         (&self.stocks[number], &queues[number])
     }
 
-    /// True when enough was put for now.
+    /// Returns true if enough items were put for now.
     pub(super) fn is_ahead(&self) -> bool {
         let elapsed = turmoil::sim_elapsed().unwrap_or_default();
         let (at_once, a_second) = self.puts;
         self.next.get() > at_once + a_second * elapsed.as_secs()
     }
 
-    /// Builds each queue once, as clones share their knowledge of it.
+    /// Builds each queue once, because clones share what they know about it.
     fn build(&self, client: &Client, version: Version) -> Option<Vec<Queue<u64>>> {
         self.stocks.iter().map(|stock| stock.settings(client, Versioned(version)).build().ok()).collect()
     }
 
-    /// One put or one take. Breaks when the client is closed.
+    /// One put or one take. Breaks if the client is closed.
     async fn attempt(
         &self,
         ctx: &ClientCtx,
@@ -282,7 +283,7 @@ impl QueueWorkload {
         Consumer { work: self, ctx, stock, queue, queues, pace: &self.pace, version }.consume(rng).await
     }
 
-    /// Once nothing new is begun: empties the queues.
+    /// Empties the queues, once nothing new begins.
     async fn drain(&self, ctx: &ClientCtx, queues: &[Queue<u64>], version: Version, rng: &mut Rng) {
         for (stock, queue) in self.stocks.iter().zip(queues) {
             let consumer = Consumer { work: self, ctx, stock, queue, queues, pace: &self.pace, version };
@@ -303,7 +304,7 @@ impl Workload for QueueWorkload {
     }
 
     fn least_timeout(&self) -> Duration {
-        // The places of those who died stand for long.
+        // The places of dead clients must remain for long.
         if self.theme.is_some() { Duration::from_secs(10) } else { Duration::ZERO }
     }
 
@@ -335,7 +336,7 @@ impl Workload for QueueWorkload {
                 let (mut rng, ctx, shared) = (rng.fork(), &ctx, &shared);
                 async move {
                     let produces = rng.u8(..10) < self.producers;
-                    // Some share their knowledge of the queues with others of their client.
+                    // Some tasks share what they know about the queues with other tasks of their client.
                     let own = if rng.bool() { self.build(&ctx.client, version) } else { None };
                     let queues = own.as_ref().unwrap_or(shared);
                     let work = (version, produces);

@@ -8,16 +8,16 @@ use tokio::time::Instant;
 pub(super) struct Candidate {
     pub(super) server: ServerAddress,
     pub(super) address: SocketAddr,
-    /// Set when the name does not resolve now, but had this address before.
+    /// True if the name does not resolve now, but resolved to this address earlier.
     pub(super) known_only: bool,
-    /// Time at which a link to it was given up with unanswered writes. Such an address is tried last, so that
-    /// late writes stay rare (decision 11).
-    pub(super) left_at: Option<Instant>,
+    /// Time at which a link to this address was abandoned with unanswered writes. Such an address is tried
+    /// last, so that late writes stay rare (decision 11).
+    pub(super) abandoned_at: Option<Instant>,
 }
 
 impl Candidate {
     pub(super) fn new(server: ServerAddress, address: SocketAddr) -> Self {
-        Self { server, address, known_only: false, left_at: None }
+        Self { server, address, known_only: false, abandoned_at: None }
     }
 }
 

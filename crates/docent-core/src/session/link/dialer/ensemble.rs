@@ -1,7 +1,7 @@
+use super::abandoned_servers::AbandonedServers;
 use super::known_addresses::KnownAddresses;
 use super::last_error::LastError;
-use super::left::Left;
-use super::link_news::LinkNews;
+use super::link_status::LinkStatus;
 use crate::session::connect_string::ServerAddress;
 use crate::session::link::rollback::Refusals;
 use crate::session::link::transport::Transport;
@@ -9,16 +9,16 @@ use crate::telemetry::Instruments;
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// Knowledge of a client about its servers, over all of its sessions.
+/// What a client knows about its servers, across all of its sessions.
 #[derive(Debug, Clone)]
 pub(crate) struct Ensemble {
     pub(super) transport: Arc<dyn Transport>,
     pub(crate) servers: Servers,
     pub(super) known: KnownAddresses,
-    pub(super) left: Left,
+    pub(super) abandoned: AbandonedServers,
     pub(crate) last_error: LastError,
     pub(super) refusals: Refusals,
-    pub(crate) news: LinkNews,
+    pub(crate) link_status: LinkStatus,
 }
 
 impl Ensemble {
@@ -31,21 +31,22 @@ impl Ensemble {
             transport,
             servers: Servers::new(servers),
             known: KnownAddresses::default(),
-            left: Left::default(),
+            abandoned: AbandonedServers::default(),
             last_error: LastError::default(),
             refusals: Refusals::default(),
-            news: LinkNews::new(instruments),
+            link_status: LinkStatus::new(instruments),
         }
     }
 
-    /// The same servers, for links besides the client's own, whose fate says nothing about the client's link.
-    pub(in crate::session) fn aside(&self) -> Self {
-        let news = self.news.aside();
-        Self { last_error: LastError::default(), refusals: Refusals::default(), news, ..self.clone() }
+    /// Returns the same servers for auxiliary links. The fate of such a link says nothing about the client's
+    /// own link.
+    pub(in crate::session) fn for_side_link(&self) -> Self {
+        let link_status = self.link_status.unlogged();
+        Self { last_error: LastError::default(), refusals: Refusals::default(), link_status, ..self.clone() }
     }
 }
 
-/// Present list of servers to connect to.
+/// Current list of servers to connect to.
 #[derive(Debug, Clone)]
 pub(crate) struct Servers(Arc<watch::Sender<Vec<ServerAddress>>>);
 

@@ -3,7 +3,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Addresses that names had when they resolved last. Servers mostly outlive a failure of the name service.
+/// Addresses to which each name resolved last. Servers usually survive an outage of the name service.
 #[derive(Debug, Clone, Default)]
 pub(super) struct KnownAddresses(Arc<Mutex<HashMap<ServerAddress, Vec<SocketAddr>>>>);
 
@@ -20,7 +20,7 @@ impl KnownAddresses {
         self.lock().get(server).cloned().unwrap_or_default()
     }
 
-    /// Forgets all other servers.
+    /// Drops the addresses of all other servers.
     pub(super) fn keep(&self, servers: &[ServerAddress]) {
         self.lock().retain(|server, _| servers.contains(server));
     }

@@ -8,7 +8,7 @@ pub(crate) struct LastError(Arc<Mutex<NoLink>>);
 #[derive(Debug, Default)]
 struct NoLink {
     error: Option<Arc<LinkError>>,
-    /// The step that the dialer waits for.
+    /// The step that the dialer currently waits for.
     attempt: Option<Arc<LinkError>>,
 }
 
@@ -21,12 +21,12 @@ impl LastError {
         self.lock().error = Some(Arc::new(error));
     }
 
-    /// Notes the step that the dialer waits for from now on.
+    /// Records the step that the dialer waits for from now on.
     pub(crate) fn wait_for(&self, attempt: LinkError) {
         self.lock().attempt = Some(Arc::new(attempt));
     }
 
-    /// Takes note that there is a link.
+    /// Records that there is a link.
     pub(crate) fn clear(&self) {
         *self.lock() = NoLink::default();
     }
@@ -35,8 +35,8 @@ impl LastError {
         self.lock().error.clone()
     }
 
-    /// The last error or, before there was any, the step that the dialer waits for.
-    pub(crate) fn why(&self) -> Option<Arc<LinkError>> {
+    /// Returns the last error or, if there was none yet, the step that the dialer waits for.
+    pub(crate) fn current(&self) -> Option<Arc<LinkError>> {
         let no_link = self.lock();
         no_link.error.clone().or_else(|| no_link.attempt.clone())
     }

@@ -12,19 +12,19 @@ use std::time::Duration;
 use tokio::time::error::Elapsed;
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// Longest time that one attempt is ahead of the next.
+/// Maximum head start of one attempt before the next begins.
 const LONGEST_HEAD_START: Duration = Duration::from_millis(250);
 
-/// Attempts to connect that go on side by side: each has a head start before the next begins, and the first
-/// link that is made wins (the idea of RFC 8305). All others are dropped before anything was sent over them,
-/// so that a session is never asked for on two links.
+/// Concurrent attempts to connect. Each attempt has a head start before the next begins, and the first
+/// established link wins (the idea of RFC 8305). All other attempts are dropped before anything is sent over
+/// them, so a session is never requested on two links.
 pub(super) struct Race<'a> {
     ensemble: &'a Ensemble,
     /// Time limit of one attempt.
     limit: Duration,
     attempts: FuturesUnordered<BoxFuture<'static, Attempt>>,
     running: Vec<Candidate>,
-    /// Time at which the next attempt may begin although others go on.
+    /// Time at which the next attempt may begin although others are still running.
     next_at: Instant,
 }
 
@@ -37,16 +37,16 @@ impl<'a> Race<'a> {
         Self { ensemble, limit, attempts, running, next_at: Instant::now() }
     }
 
-    /// The first link to one of `candidates`, which are taken from their front; `None` when no candidate gave
-    /// a link. Candidates that may still give one are put back.
+    /// Returns the first link to one of `candidates`, taking candidates from the front. Returns `None` if no
+    /// candidate gave a link. Candidates that may still succeed are put back.
     pub(super) async fn run(
         mut self,
         candidates: &mut VecDeque<Candidate>,
     ) -> Option<(Candidate, Box<dyn Io>)> {
         loop {
-            let next = candidates.front().map(|candidate| candidate.left_at.is_some());
-            // A candidate with unanswered writes begins only when no other attempt is left: it must not win
-            // against them.
+            let next = candidates.front().map(|candidate| candidate.abandoned_at.is_some());
+            // A candidate with unanswered writes begins only when no other attempt is running, because it
+            // must not win against the others.
             let may_begin = next == Some(false);
             if (self.attempts.is_empty() || may_begin && Instant::now() >= self.next_at)
                 && let Some(candidate) = candidates.pop_front()
@@ -57,9 +57,9 @@ impl<'a> Race<'a> {
             tokio::select! {
                 biased;
                 attempt = self.attempts.next() => {
-                    let (candidate, made) = attempt?;
+                    let (candidate, result) = attempt?;
                     self.running.retain(|running| running.address != candidate.address);
-                    if let Some(io) = self.made(&candidate, made) {
+                    if let Some(io) = self.established(&candidate, result) {
                         self.put_back(candidates);
                         return Some((candidate, io));
                     }
@@ -76,20 +76,20 @@ impl<'a> Race<'a> {
         self.running.push(candidate.clone());
         let (transport, limit) = (Arc::clone(&self.ensemble.transport), self.limit);
         let attempt = async move {
-            let made = timeout(limit, transport.dial(&candidate.server, candidate.address)).await;
-            (candidate, made)
+            let result = timeout(limit, transport.dial(&candidate.server, candidate.address)).await;
+            (candidate, result)
         };
         self.attempts.push(attempt.boxed());
     }
 
-    /// The link that was made, if it was.
-    fn made(
+    /// Returns the established link if the attempt succeeded.
+    fn established(
         &self,
         candidate: &Candidate,
-        made: Result<io::Result<Box<dyn Io>>, Elapsed>,
+        result: Result<io::Result<Box<dyn Io>>, Elapsed>,
     ) -> Option<Box<dyn Io>> {
         let server = candidate.to_string();
-        let error = match made {
+        let error = match result {
             Ok(Ok(io)) => {
                 self.ensemble.last_error.wait_for(LinkError::Greeting { server });
                 return Some(io);
@@ -97,18 +97,23 @@ impl<'a> Race<'a> {
             Ok(Err(error)) => LinkError::Dial { server, source: Arc::new(error) },
             Err(_) => LinkError::DialTimeout { server, seconds: self.limit.as_secs_f64() },
         };
-        tracing::debug!(%error, "no link");
-        // At an address that the name had before: the error of the name says more than one from there.
+        // Event: An attempt to connect to one address of a server failed. The client tries the other
+        // addresses, then starts another round.
+        tracing::debug!(%error, "connection attempt failed");
+        // An address from an earlier lookup: the error of the lookup is more informative than an error from
+        // that address.
         if !candidate.known_only {
             self.ensemble.last_error.set(error);
         }
         None
     }
 
-    /// Attempts that had no time to come to an end are made again, after those that were not made yet.
+    /// Puts back the candidates whose attempts had no time to finish, behind those that were not tried yet.
     fn put_back(&mut self, candidates: &mut VecDeque<Candidate>) {
-        let last =
-            candidates.iter().position(|candidate| candidate.left_at.is_some()).unwrap_or(candidates.len());
+        let last = candidates
+            .iter()
+            .position(|candidate| candidate.abandoned_at.is_some())
+            .unwrap_or(candidates.len());
         for running in self.running.drain(..) {
             candidates.insert(last, running);
         }

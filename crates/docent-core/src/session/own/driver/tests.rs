@@ -1,4 +1,4 @@
-use super::{READ_LEAST, READ_MOST};
+use super::{READ_MAX, READ_MIN};
 use crate::session::connect_string::ServerAddress;
 use crate::session::lease::Lease;
 use crate::session::link::dialer::{Dialer, Ensemble, Start};
@@ -22,14 +22,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 const EVENTS: usize = 50_000;
 
-/// A server that greets and then tells of changes as fast as they are read, until it has told of all.
+/// A server that accepts the handshake and then sends events as fast as they are read, up to a limit.
 #[derive(Debug, Clone, Default)]
 struct Flood {
     read: Arc<AtomicUsize>,
-    /// Number of events that were read when the request came.
-    asked_after: Arc<AtomicUsize>,
+    /// Number of events that were read when the request arrived.
+    requested_after: Arc<AtomicUsize>,
     dials: Arc<AtomicUsize>,
-    /// Room of the read buffer at each read.
+    /// Free capacity of the read buffer at each read.
     rooms: Arc<Mutex<Vec<usize>>>,
 }
 
@@ -96,9 +96,9 @@ impl AsyncRead for FloodLink {
 impl AsyncWrite for FloodLink {
     fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         self.writes += 1;
-        // The first is the handshake.
+        // The first write is the handshake.
         if self.writes == 2 {
-            self.flood.asked_after.store(self.flood.read.load(SeqCst), SeqCst);
+            self.flood.requested_after.store(self.flood.read.load(SeqCst), SeqCst);
         }
         Poll::Ready(Ok(buf.len()))
     }
@@ -114,7 +114,7 @@ impl AsyncWrite for FloodLink {
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A session on such a server.
+/// Opens a session on such a server.
 fn open(flood: &Flood) -> WireSession {
     let settings = SessionSettings {
         timeout: SECOND * 30,
@@ -128,7 +128,7 @@ fn open(flood: &Flood) -> WireSession {
     let server = ServerAddress { host: "flood".to_owned(), port: 2181 };
     let dialer = Dialer::new(
         Ensemble::new(Arc::new(flood.clone()), vec![server], Arc::new(Instruments::new(&"1".into()))),
-        Start::AtOnce,
+        Start::Immediately,
     );
     let (lease, clock) = (Arc::new(Lease::new(SECOND)), Arc::new(TokioClock::new()));
     let (session, run) = WireSession::open(settings, lease, clock, dialer);
@@ -137,35 +137,35 @@ fn open(flood: &Flood) -> WireSession {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_read_buffer_is_small_grows_by_what_is_read_and_is_given_back_in_a_time_of_rest() {
+async fn a_read_buffer_starts_small_grows_with_reads_and_is_freed_when_idle() {
     let flood = Flood::default();
     let _session = open(&flood);
     while flood.read.load(SeqCst) < EVENTS {
         tokio::task::yield_now().await;
     }
     let rooms = flood.rooms.lock().unwrap().clone();
-    assert!(rooms[0] == READ_LEAST && rooms.iter().any(|room| *room >= READ_MOST));
+    assert!(rooms[0] == READ_MIN && rooms.iter().any(|room| *room >= READ_MAX));
     let last = || *flood.rooms.lock().unwrap().last().unwrap();
-    while last() > READ_LEAST {
+    while last() > READ_MIN {
         tokio::time::sleep(SECOND).await;
     }
-    assert_eq!(flood.dials.load(SeqCst), 1, "it is the same link");
+    assert_eq!(flood.dials.load(SeqCst), 1, "the link is still the same");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_flood_of_events_does_not_keep_a_heartbeat_from_being_sent() {
     let flood = Flood::default();
     let session = open(&flood);
-    // As the keeper, a task beside the driver's.
+    // Like the heartbeat, a task that runs beside the driver's.
     let keeper = tokio::spawn(async move {
         session.link().wait_for(|link| link.up).await.unwrap();
         let check = MultiOp::Check { path: "/lock".to_owned(), version: -1 };
         session.submit(Request::Multi(vec![check]), Lane::Lease).await
     });
-    while flood.read.load(SeqCst) < EVENTS || flood.asked_after.load(SeqCst) == 0 {
+    while flood.read.load(SeqCst) < EVENTS || flood.requested_after.load(SeqCst) == 0 {
         tokio::task::yield_now().await;
     }
-    let after = flood.asked_after.load(SeqCst);
-    assert!(after < EVENTS / 2, "it was sent after {after} events");
+    let after = flood.requested_after.load(SeqCst);
+    assert!(after < EVENTS / 2, "the heartbeat was sent after {after} events");
     keeper.abort();
 }

@@ -14,19 +14,19 @@ use docent_proto::{
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Frames that are understood before the machine is asked again what it has to send.
-const FRAMES_AT_ONCE: usize = 256;
+/// Maximum number of frames decoded before the machine is asked again what it has to send.
+const MAX_FRAMES: usize = 256;
 
 impl Machine {
-    /// Takes complete frames off `input`, but not more than are understood in a moment. True when there may
-    /// be more of them. An error means that the link is of no use any more.
+    /// Decodes complete frames from `input`, up to a limit that keeps the call short. Returns true if more
+    /// frames may be left. An error means that the link is no longer usable.
     pub(in crate::session) fn received(
         &mut self,
         now: Timestamp,
         input: &mut BytesMut,
         withdraw: &Arc<dyn Withdraw>,
     ) -> Result<bool, LinkError> {
-        let mut left = FRAMES_AT_ONCE;
+        let mut left = MAX_FRAMES;
         while !self.skip(now, input) {
             if left == 0 {
                 return Ok(true);
@@ -35,7 +35,7 @@ impl Machine {
             let frame = match self.frames.next(input) {
                 Ok(Some(frame)) => frame,
                 Ok(None) => break,
-                Err(error) if self.give_up_reply(now, error.clone(), input)? => continue,
+                Err(error) if self.discard_reply(now, error.clone(), input)? => continue,
                 Err(_) => break,
             };
             if !is_notification(&frame) {
@@ -51,7 +51,7 @@ impl Machine {
             }
         }
         if !input.is_empty() {
-            // The beginning of what may be a long reply.
+            // The input begins with what may be a long reply.
             self.last_received = now;
         }
         Ok(false)
@@ -61,30 +61,31 @@ impl Machine {
         let response = ConnectResponse::decode(frame)?;
         if response.timeout_ms <= 0 || response.session_id == 0 {
             if self.key.is_none() {
-                return Err(LinkError::Protocol("a new session was refused".to_owned()));
+                return Err(LinkError::Protocol("the server refused to open a session".to_owned()));
             }
             self.end(SessionEnd::Expired);
             return Ok(());
         }
-        // A server without a quorum: nothing that guards and kept nodes rest on holds there (decision 10).
+        // A read-only server has no quorum, so nothing that guards and kept nodes rely on holds there
+        // (decision 10).
         if response.read_only == Some(true) {
             return Err(LinkError::Protocol("the server is read-only".to_owned()));
         }
         if self.key.as_ref().is_some_and(|key| key.id != response.session_id) {
-            // Some servers hand out a new session without a word. Ours is gone.
+            // Some servers assign a new session without an error. The previous session has expired.
             self.end(SessionEnd::Expired);
             return Ok(());
         }
         let granted = Duration::from_millis(u64::try_from(response.timeout_ms).unwrap_or(0));
-        // The smallest timeout ever granted counts: the lease must hold for it (decision 3).
+        // The smallest timeout ever granted counts, because the lease must hold for it (decision 3).
         self.timeout = if self.key.is_some() { self.timeout.min(granted) } else { granted };
-        // From now on the timeout that was granted first is asked for. A smaller grant cuts the lease before
-        // the link is used (decision 3).
+        // From now on the client asks for the timeout that was granted first. A smaller grant shortens the
+        // lease before the link is used (decision 3).
         if self.key.is_none() {
             self.settings.timeout = granted;
         }
         self.lease.attached(granted, sent_at);
-        self.heard.attached(sent_at);
+        self.leader_contact.attached(sent_at);
         let password = response.password.to_vec().into();
         self.key = Some(SessionKey { id: response.session_id, password });
         self.last_answered = sent_at;
@@ -94,20 +95,20 @@ impl Machine {
         // (decision 6).
         self.link =
             if self.to_authenticate { Link::Authenticating { until, unanswered } } else { Link::Attached };
-        // Changes since an earlier attempt to set the watches again, which was not acknowledged, are not seen
-        // yet: the watches are set as of that attempt, not as of `last_zxid`.
+        // If an earlier attempt to restore the watches was not acknowledged, changes since that attempt are
+        // still unseen. The watches are therefore restored as of that attempt, not as of `last_zxid`.
         let since = *self.restore_from.get_or_insert(self.last_zxid);
         let persistent = self.restore_persistent(since);
         let persists = |path: &str| self.persistent.concerns(path);
         let chunks = self.watches.restore(since, self.settings.outbound_limit, persists);
-        // Those last: where both kinds are on one path, servers before 3.9 keep the mode set last.
+        // Persistent watches come last: if a path has both kinds, servers before 3.9 keep the mode set last.
         self.restore = chunks.into_iter().map(Request::SetWatches).chain(persistent).collect();
         self.unrestored = self.restore.len();
         self.all_restored();
         Ok(())
     }
 
-    /// Once all watches are set again, the changes of the gap have come as events.
+    /// Once all watches are restored, the changes of the gap have arrived as events.
     fn all_restored(&mut self) {
         if self.unrestored == 0 {
             self.restore_from = None;
@@ -117,10 +118,10 @@ impl Machine {
     fn frame(&mut self, now: Timestamp, frame: Bytes, withdraw: &Arc<dyn Withdraw>) -> Result<(), LinkError> {
         let mut reader = Reader::new(frame);
         let header = ReplyHeader::read(&mut reader)?;
-        if tells_what_was_seen(header) || planted!(FoldedZxid) {
+        if reports_transaction(header) || planted!(FoldedZxid) {
             self.last_zxid = self.last_zxid.max(header.zxid);
         }
-        // Servers before 3.9 number replies alone, and no events.
+        // Servers before 3.9 put a transaction number on replies only, not on events.
         self.seen_zxid = self.seen_zxid.max(header.zxid);
         match header.xid {
             xid::NOTIFICATION => {
@@ -145,8 +146,8 @@ impl Machine {
         }
     }
 
-    /// Takes the answer to one of our credentials. It is not matched with requests in flight: servers may
-    /// answer credentials earlier.
+    /// Handles the reply to one of the client's credentials. The reply is not matched with requests in
+    /// flight, because servers may answer credentials early.
     fn authenticated(&mut self, code: Code) {
         if code != Code::OK {
             self.end(SessionEnd::AuthFailed);
@@ -180,7 +181,7 @@ impl Machine {
         };
         let verdict = verdict(&result);
         match (op, verdict) {
-            // The session lives, at another server: this link is of no use any more, and its refusal proves
+            // The session lives on at another server. This link is no longer usable, and the refusal proves
             // nothing (decision 3).
             (_, Code::SESSION_MOVED) => {
                 return Err(LinkError::Protocol("the session moved to another server".to_owned()));
@@ -193,7 +194,7 @@ impl Machine {
             }
             (OpCode::SetWatches, code) if xid == xid::SET_WATCHES && code != Code::OK => {
                 self.refused_early(header, now);
-                return Err(LinkError::Protocol(format!("watches could not be set again: {code}")));
+                return Err(LinkError::Protocol(format!("cannot restore the watches: {code}")));
             }
             (OpCode::SetWatches, _) if xid == xid::SET_WATCHES => {
                 self.unrestored = self.unrestored.saturating_sub(1);
@@ -209,24 +210,24 @@ impl Machine {
         self.suspect.answered(in_flight.size);
         self.ephemerals.answered(in_flight.ephemerals, &result);
         self.answered(in_flight.sent_at, now);
-        // Reads, pings and `sync` do not renew: a server that was cut off from its leader goes on answering
-        // them (decision 3). The lease counts from the time of sending, because the reply may be old when it
-        // arrives.
+        // Reads, pings and `sync` do not renew the lease, because a server that was cut off from its leader
+        // keeps answering them (decision 3). The lease counts from the send time, because the reply may be
+        // old when it arrives.
         if (in_flight.is_write || planted!(LeaseFromReads)) && proves_session(verdict) {
-            self.lease.renew(in_flight.sent_at, in_flight.heard, now);
+            self.lease.renew(in_flight.sent_at, in_flight.leader_contact, now);
         }
         if op == OpCode::CloseSession {
             self.is_closed = true;
             self.end(SessionEnd::Closed);
             return Ok(());
         }
-        // Where nobody waits for the reply no `Watch` is made: it would be dropped here, under the machine's
-        // lock.
+        // If no caller waits for the reply, no `Watch` is created, because it would be dropped here, under
+        // the machine's lock.
         if let Some(done) = in_flight.done {
             let mut reply = Reply { result, zxid: header.zxid, watch: None, watches: Vec::new() };
             let mut is_unserved = false;
             match in_flight.watch {
-                // The persistent watch was refused. It is read again.
+                // The server refused the persistent watch. The caller repeats the read.
                 Some(WatchRequest::Read { path, .. })
                     if in_flight.is_served && !self.persistent.is_set(&path) =>
                 {
@@ -248,7 +249,7 @@ impl Machine {
         }
         match verdict {
             Code::SESSION_EXPIRED => self.end(SessionEnd::Expired),
-            // The servers talk to nobody without credentials of a kind that we do not have.
+            // The servers require credentials of a kind that this client does not have.
             Code::SESSION_CLOSED_REQUIRE_SASL_AUTH => self.end(SessionEnd::AuthFailed),
             _ => {}
         }
@@ -257,10 +258,10 @@ impl Machine {
 
     pub(super) fn answered(&mut self, sent: Timestamp, now: Timestamp) {
         self.last_answered = self.last_answered.max(sent);
-        self.heard.answered(sent, now);
+        self.leader_contact.answered(sent, now);
     }
 
-    /// The watch that a read left at the server: none when the node is missing, except by `exists`.
+    /// Returns the watch that a read set at the server: none if the node does not exist, except for `exists`.
     fn watch(
         &mut self,
         path: Arc<str>,
@@ -279,7 +280,7 @@ impl Machine {
         Some(Box::new(Watch { fired, registration: Some(registration) }))
     }
 
-    /// Takes back the subscribers of watches that a request was to set.
+    /// Removes the subscribers of watches that a request was to set.
     pub(super) fn unsubscribe(&mut self, paths: &[Arc<str>], subscribers: &[Subscriber]) {
         for (path, (id, _)) in paths.iter().zip(subscribers) {
             self.unregister(*id, path, WatchKind::Data);
@@ -287,7 +288,7 @@ impl Machine {
     }
 }
 
-/// Watches on the data of `paths` that one request has set. Some may have fired before its reply.
+/// Returns the watches on the data of `paths` that one request has set. Some may have fired before its reply.
 fn registered(paths: Vec<Arc<str>>, subscribers: Vec<Subscriber>, session: &Arc<dyn Withdraw>) -> Vec<Watch> {
     let watches = paths.into_iter().zip(subscribers).map(|(path, (id, fired))| {
         let registration = Registration { id, path, kind: WatchKind::Data, session: Arc::clone(session) };
@@ -296,22 +297,22 @@ fn registered(paths: Vec<Arc<str>>, subscribers: Vec<Subscriber>, session: &Arc<
     watches.collect()
 }
 
-/// True for events. They answer nothing: a link that carries no requests to the server any more may still
-/// bring them.
+/// Returns true for events. An event answers no request: a link that no longer carries requests to the server
+/// may still deliver events.
 fn is_notification(frame: &[u8]) -> bool {
     frame.starts_with(&xid::NOTIFICATION.to_be_bytes())
 }
 
-/// True when all that happened up to the header's transaction was told on this link. Servers queue the events
-/// of a transaction on a link before they answer there as of it, pings too: both are numbered with the last
-/// transaction that is done. An event has the number of its own transaction (from ZooKeeper 3.9 on; −1
-/// before), of which more events may follow: if the link were lost in between and the watches set again as of
-/// that number, the changes of those events would be missed.
-fn tells_what_was_seen(header: ReplyHeader) -> bool {
+/// Returns true if this link has delivered everything that happened up to the header's transaction. Servers
+/// queue the events of a transaction on a link before they send a reply as of that transaction. This includes
+/// pings: both carry the last completed transaction. An event carries the number of its own transaction (from
+/// ZooKeeper 3.9 on; −1 before), and more events of that transaction may follow. If the link were lost in
+/// between and the watches restored as of that number, the changes of those events would be missed.
+fn reports_transaction(header: ReplyHeader) -> bool {
     header.zxid > 0 && header.xid != xid::NOTIFICATION
 }
 
-/// Code that an answer comes to: of a failed multi, that of the operation that failed.
+/// Returns the code that a reply amounts to: for a failed multi, the code of the operation that failed.
 pub(in crate::session) fn verdict(result: &Result<Response, Code>) -> Code {
     match result {
         Err(code) => *code,
@@ -320,16 +321,17 @@ pub(in crate::session) fn verdict(result: &Result<Response, Code>) -> Code {
                 MultiResult::Failed(code) => Some(*code),
                 _ => None,
             });
-            let told = [Code::OK, Code::RUNTIME_INCONSISTENCY];
-            failed.into_iter().find(|code| !told.contains(code)).unwrap_or(Code::OK)
+            let uninformative = [Code::OK, Code::RUNTIME_INCONSISTENCY];
+            failed.into_iter().find(|code| !uninformative.contains(code)).unwrap_or(Code::OK)
         }
         Ok(_) => Code::OK,
     }
 }
 
-/// True when only the servers' quorum can have given this answer to a write, after looking at the session; a
-/// refusal is as good as an acknowledgement then. Any other code (a throttled request, an operation switched
-/// off) may come from one server alone, which may have lost its leader: it proves nothing (decision 3).
+/// Returns true if only the servers' quorum can have given this answer to a write, after checking the
+/// session. A refusal then proves as much as an acknowledgement. Any other code (a throttled request, a
+/// disabled operation) may come from a single server that has lost its leader, and proves nothing (decision
+/// 3).
 pub(in crate::session) fn proves_session(code: Code) -> bool {
     matches!(
         code,

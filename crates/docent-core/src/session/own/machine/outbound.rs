@@ -9,11 +9,11 @@ use docent_proto::{ConnectRequest, OpCode, Record, Request, RequestFrame, write_
 use secrecy::ExposeSecret;
 use std::sync::Arc;
 
-/// More bytes than this wait in the queue, where they can still be withdrawn, and not in the output.
+/// Above this many bytes of output, requests stay in the queue, where they can still be withdrawn.
 const OUTPUT_WATERMARK: usize = 32 * 1024;
 
 impl Machine {
-    /// Begins the handshake on a new connection to a server; it must be over by `until`.
+    /// Begins the handshake on a new connection to a server; it must finish by `until`.
     pub(in crate::session) fn connected(&mut self, now: Timestamp, until: Timestamp, out: &mut Vec<u8>) {
         self.link = Link::Handshake { sent_at: now, until };
         self.last_sent = now;
@@ -32,10 +32,10 @@ impl Machine {
         write_frame(out, |out| request.write(out));
     }
 
-    /// Appends what can be sent now to `out`. True when there is more, for which there was no room.
+    /// Appends what can be sent now to `out`. Returns true if there is more that did not fit.
     ///
-    /// Requests that rest on what the link has told wait, with those behind them, until the link
-    /// `is_drained`: all that was received has been taken in.
+    /// Requests that depend on received events wait, together with those behind them, until the link
+    /// `is_drained`, that is, until everything received has been processed.
     pub(in crate::session) fn write(&mut self, now: Timestamp, is_drained: bool, out: &mut Vec<u8>) -> bool {
         if self.ended().is_some() {
             return false;
@@ -46,8 +46,8 @@ impl Machine {
             }
             self.last_sent = now;
         }
-        // A stale link gets nothing more, also before `tick` gives it up: a write over it would prove little
-        // (decision 3).
+        // Nothing more is sent on a stale link, even before `tick` abandons it, because a write over it would
+        // prove little (decision 3).
         if self.link != Link::Attached || self.is_stale(now) {
             return false;
         }
@@ -105,7 +105,7 @@ impl Machine {
                 return;
             }
         };
-        // Watches that are set again on a new link, which nobody waits for, have their subscribers.
+        // Watches restored on a new link have no waiting caller. Their subscribers are already registered.
         let watch = done.is_some().then(|| WatchRequest::of(&request)).flatten();
         let subscribers = match &watch {
             Some(WatchRequest::Data(paths)) => {
@@ -125,7 +125,7 @@ impl Machine {
             op: request.op(),
             size: out.len() - before - 4,
             sent_at: now,
-            heard: self.heard.by(now),
+            leader_contact: self.leader_contact.by(now),
             is_write: request.is_write(),
             lane,
             watch,
@@ -134,19 +134,19 @@ impl Machine {
             ephemerals,
             deadline,
             done,
-            // A delete of a node whose name is ours alone can be repeated, and must stay ahead of the
+            // A delete of a node whose name only this client uses can be repeated, and must stay ahead of the
             // requests submitted after it.
-            again: (repeatable && !planted!(FailedDeleteForgotten)).then_some(request),
+            repeat: (repeatable && !planted!(FailedDeleteForgotten)).then_some(request),
         });
     }
 
-    /// Looks whether the ephemeral nodes that count still exist, some at a time.
+    /// Checks whether the counted ephemeral nodes still exist, some at a time.
     fn doubt_ephemerals(&mut self) {
-        const AT_ONCE: usize = 256;
+        const MAX_CHECKS: usize = 256;
         if self.doubts.is_none() {
-            for look in self.ephemerals.doubt(AT_ONCE) {
-                // They are answered in order: the last one stands for all.
-                self.doubts = Some(self.requests.push(look, Lane::Cleanup, None, None));
+            for check in self.ephemerals.doubt(MAX_CHECKS) {
+                // Replies arrive in order, so the last request stands for all of them.
+                self.doubts = Some(self.requests.push(check, Lane::Cleanup, None, None));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Replies above the limit: each is an error of its request, and is thrown away as it comes.
+//! Replies above the limit: each fails its request, and is discarded as it arrives.
 
 use super::{Link, Machine};
 use crate::session::requests::WatchRequest;
@@ -7,16 +7,16 @@ use crate::time::Timestamp;
 use bytes::{Buf, Bytes, BytesMut};
 use docent_proto::{DecodeError, Record, ReplyHeader};
 
-/// No reply is longer. As text the length of such a frame begins with a letter: it comes from something else
-/// than a server.
+/// Upper bound of any reply in bytes. A longer frame does not come from a ZooKeeper server: the first byte of
+/// its length is a letter if the peer sends text.
 const LONGEST: usize = 1 << 30;
 
-/// Bytes of a frame's length, and of the header behind it.
+/// Bytes of a frame's length field, and of the header that follows it.
 const LENGTH: usize = 4;
 const HEADER: usize = 16;
 
 impl Machine {
-    /// Throws away the rest of a reply that is too large. True when there is more to come.
+    /// Discards the rest of a reply that is too large. Returns true if more of it is to come.
     pub(super) fn skip(&mut self, now: Timestamp, input: &mut BytesMut) -> bool {
         let skipped = self.to_skip.min(input.len());
         if skipped > 0 {
@@ -27,12 +27,13 @@ impl Machine {
         self.to_skip > 0
     }
 
-    /// Gives up the request whose reply has begun and is too large. False when more has to come before that.
+    /// Fails the request whose reply has begun and is too large. Returns false if more bytes must arrive
+    /// first.
     ///
     /// # Errors
-    /// When `error` is another one, or the frame is not the reply that is due: it could not be told whose it
-    /// is.
-    pub(super) fn give_up_reply(
+    /// `error`, if it is another error or if the frame is not the reply that is due, because then the request
+    /// of the reply is unknown.
+    pub(super) fn discard_reply(
         &mut self,
         now: Timestamp,
         error: DecodeError,

@@ -2,7 +2,7 @@
 
 use super::{Link, Machine, Phase};
 use crate::session::requests::InFlight;
-use crate::session::{Lane, Outcome, PersistentNews, Registration, Reply, WatchKind, Withdraw};
+use crate::session::{Lane, Outcome, PersistentSignal, Registration, Reply, WatchKind, Withdraw};
 use crate::session::{LinkError, PersistentWatch};
 use crate::time::Timestamp;
 use docent_proto::{Code, EventKind, OpCode, ReplyHeader, Request, WatchEvent, WatchMode, Watches, xid};
@@ -12,18 +12,18 @@ use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 impl Machine {
-    /// Takes note of the server that the next link is to.
+    /// Records the server of the next link.
     pub(in crate::session) fn dialled(&mut self, server: Option<SocketAddr>, now: Timestamp) {
         self.support.linked(server, now);
     }
 
-    /// Keeps a persistent watch on `path` and all below it; `None` where it is known that the server of the
-    /// link does not have such watches, or the session takes no more requests.
+    /// Keeps a persistent watch on `path` and everything below it. Returns `None` if the server of the link
+    /// is known not to support persistent watches, or if the session accepts no more requests.
     pub(in crate::session) fn watch_below(
         &mut self,
         path: &str,
-    ) -> Option<(u64, UnboundedReceiver<PersistentNews>)> {
-        // On a new link they are set again together, before anything else.
+    ) -> Option<(u64, UnboundedReceiver<PersistentSignal>)> {
+        // On a new link all persistent watches are set together, before anything else.
         let is_known = matches!(self.link, Link::Attached | Link::Authenticating { .. });
         if self.phase != Phase::Open || (is_known && self.support.is_refused()) {
             return None;
@@ -39,7 +39,7 @@ impl Machine {
         self.requests.push(request, Lane::Cleanup, None, None);
     }
 
-    /// Removes a subscriber of a persistent watch, and the watch with the last one.
+    /// Removes a subscriber of a persistent watch. The last subscriber removes the watch as well.
     pub(super) fn unregister_persistent(&mut self, id: u64, path: &str) {
         if self.persistent.unregister(id, path) && self.link != Link::Down {
             self.persistent.orphan(path);
@@ -47,8 +47,8 @@ impl Machine {
         }
     }
 
-    /// Removes persistent watches that serve nobody any more. As that takes away all watches on the path,
-    /// also those of another kind, they must not serve others either.
+    /// Removes persistent watches that have no use left. The removal also deletes watches of other kinds on
+    /// the path, so those must have no subscriber either.
     pub(super) fn remove_forsaken(&mut self) {
         if !self.persistent.has_orphans() {
             return;
@@ -64,9 +64,9 @@ impl Machine {
         }
     }
 
-    /// Takes note that a request is written, and turns one that would set a watch on the data at the path of
-    /// a persistent one into one without: that one serves it. True for such a request. Watches on children
-    /// are in another table of the servers, where they take nothing away.
+    /// Records that a request is written. If the request would set a watch on the data at the path of a
+    /// persistent watch, changes it to set none, because the persistent watch serves it; returns true for
+    /// such a request. Watches on children are in another table of the servers and do not conflict.
     pub(super) fn note_persistent(&mut self, request: &mut Request) -> bool {
         let persistent = &mut self.persistent;
         match request {
@@ -79,7 +79,7 @@ impl Machine {
                 self.keep_on_children(recursive);
             }
             Request::RemoveWatches { path, kind: docent_proto::WatchKind::Any } => persistent.unset(path),
-            // Those that are set again on a new link come before the persistent ones, or are on children.
+            // Watches restored on a new link are sent before the persistent ones, or are watches on children.
             Request::SetWatches(watches) => {
                 let replaced = watches.data.iter().filter(|path| persistent.is_set(path)).cloned();
                 replaced.collect::<Vec<_>>().into_iter().for_each(|path| self.replaced(path));
@@ -94,9 +94,9 @@ impl Machine {
         false
     }
 
-    /// Sets those of the watches on the children of `paths` again, behind the request that sets persistent
-    /// ones there: servers before 3.9 put these into both of their tables, where they take the place of
-    /// others, and tell nothing of sets of children.
+    /// Restores those of the watches on the children of `paths`, behind the request that sets persistent
+    /// watches there. Servers before 3.9 put persistent watches into both of their tables, where they replace
+    /// other watches, and do not report changes of the set of children.
     fn keep_on_children(&mut self, paths: &[String]) {
         let (watches, requests) = (&self.watches, &self.requests);
         let is_watched =
@@ -110,9 +110,9 @@ impl Machine {
         self.restore.push_back(Request::SetWatches(Watches { relative_zxid, child, ..Watches::default() }));
     }
 
-    /// Takes note that a watch on data takes the place of the persistent one of a path, at servers before
-    /// 3.9. It is set again right behind, for those whom it serves there. Its subscribers begin anew: what
-    /// happens below the path in between is not told.
+    /// Records that a watch on data replaces the persistent watch on a path, at servers before 3.9. The
+    /// persistent watch is re-armed immediately, because other subscribers still need it. Its own
+    /// subscriptions end, because changes below the path are not reported in between.
     fn replaced(&mut self, path: String) {
         self.persistent.withdraw_at(&path, &mut self.deliveries.persistent);
         let mode = WatchMode::PersistentRecursive;
@@ -123,8 +123,8 @@ impl Machine {
         self.push_own(Request::AddWatch { path, mode: WatchMode::PersistentRecursive });
     }
 
-    /// Requests that set the persistent watches again on a new link. Where its server is known not to have
-    /// them they end.
+    /// Returns the requests that restore the persistent watches on a new link. If the server is known not to
+    /// support them, the watches end instead.
     pub(super) fn restore_persistent(&mut self, relative_zxid: i64) -> Vec<Request> {
         const FIELDS: usize = 128;
         const CHUNK: usize = 128 * 1024;
@@ -135,71 +135,71 @@ impl Machine {
         let limit = CHUNK.min(self.settings.outbound_limit).saturating_sub(FIELDS);
         let once = Watches { relative_zxid, ..Watches::default() };
         let lists = self.persistent.restore(limit).into_iter();
-        let again =
+        let request_of =
             |recursive| Request::SetWatches2 { once: once.clone(), persistent: Vec::new(), recursive };
-        lists.map(again).collect()
+        lists.map(request_of).collect()
     }
 
-    /// Takes the answer to a request for persistent watches.
+    /// Handles the reply to a request for persistent watches.
     pub(super) fn persistent_answered(&mut self, code: Code, now: Timestamp) -> Result<(), LinkError> {
         match code {
             Code::OK => self.support.answered(),
             Code::THROTTLED | Code::SESSION_EXPIRED => {
-                return Err(LinkError::Protocol(format!("a persistent watch could not be set: {code}")));
+                return Err(LinkError::Protocol(format!("cannot set a persistent watch: {code}")));
             }
             _ => {
                 self.support.refused(now);
-                self.told_refusal = false;
+                self.refusal_reported = false;
                 self.persistent.withdraw(&mut self.deliveries.persistent);
             }
         }
         Ok(())
     }
 
-    /// Takes an answer that is not the one due. Servers before 3.6 refuse a request of a kind that they do
-    /// not have before they answer earlier ones, and close the link.
+    /// Handles a reply that is not the one due. Servers before 3.6 refuse a request of an unknown kind before
+    /// they answer earlier requests, and close the link.
     pub(super) fn refused_early(&mut self, header: ReplyHeader, now: Timestamp) {
         let mut in_flight = self.requests.in_flight.iter_mut();
-        // Requests that set watches again share one number; those of one-shot watches are never refused.
+        // Requests that restore watches share one number; those for one-shot watches are never refused.
         let is_refused = |sent: &&mut InFlight| {
-            sent.xid == header.xid && (header.xid != xid::SET_WATCHES || asks(sent.op))
+            sent.xid == header.xid && (header.xid != xid::SET_WATCHES || sets_persistent(sent.op))
         };
         let Some(refused) = in_flight.find(is_refused) else { return };
         if header.code != Code::UNIMPLEMENTED {
             return;
         }
-        // The request stays in its place until the link is lost, as the others do.
+        // The request stays in its position until the link is lost, like all others in flight.
         if let Some(done) = refused.done.take() {
             let result = Err(header.code);
             let reply = Reply { result, zxid: header.zxid, watch: None, watches: Vec::new() };
             self.deliveries.finished.push((done, Outcome::Reply(reply)));
         }
-        if asks(refused.op) {
+        if sets_persistent(refused.op) {
             self.support.refused(now);
-            self.told_refusal = false;
+            self.refusal_reported = false;
         }
     }
 
-    /// Takes note that the link is lost, before its requests are forgotten.
+    /// Records that the link is lost, before its requests are dropped.
     pub(super) fn persistent_link_lost(&mut self, now: Timestamp) {
         let mut in_flight = self.requests.in_flight.iter();
-        if !self.support.is_refused() && in_flight.any(|sent| asks(sent.op)) {
+        if !self.support.is_refused() && in_flight.any(|sent| sets_persistent(sent.op)) {
             self.support.unanswered(now);
         }
         self.persistent.link_lost();
     }
 
-    /// True once for each refusal of persistent watches by the server of the link.
+    /// Returns true once for each refusal of persistent watches by the server of the link.
     pub(in crate::session) fn take_refusal(&mut self) -> bool {
-        !mem::replace(&mut self.told_refusal, true)
+        !mem::replace(&mut self.refusal_reported, true)
     }
 
-    /// True while persistent watches are at the server of the link.
+    /// Returns true while persistent watches are in place at the server of the link.
     pub(in crate::session) fn has_persistent(&self) -> bool {
         self.link == Link::Attached && self.support.is_confirmed() && self.persistent.any()
     }
 
-    /// Takes an event: one of a watch that comes true once, of a persistent one, or of both.
+    /// Handles an event of a one-shot watch, of a persistent watch, or of both.
     pub(super) fn event(&mut self, event: &WatchEvent) {
         if event.kind == EventKind::Deleted {
             self.ephemerals.deleted(&event.path);
@@ -211,17 +211,17 @@ impl Machine {
     }
 }
 
-/// True for requests that set persistent watches.
-fn asks(op: OpCode) -> bool {
+/// Returns true for requests that set persistent watches.
+fn sets_persistent(op: OpCode) -> bool {
     matches!(op, OpCode::AddWatch | OpCode::SetWatches2)
 }
 
-/// The handle of a registered subscriber.
+/// Returns the handle of a registered subscriber.
 pub(in crate::session) fn handle(
-    (id, news): (u64, UnboundedReceiver<PersistentNews>),
+    (id, signals): (u64, UnboundedReceiver<PersistentSignal>),
     path: &str,
     session: Arc<dyn Withdraw>,
 ) -> PersistentWatch {
     let registration = Registration { id, path: path.into(), kind: WatchKind::Persistent, session };
-    PersistentWatch::new(news, registration)
+    PersistentWatch::new(signals, registration)
 }

@@ -6,7 +6,7 @@ use crate::session::{LinkError, SessionEnd};
 use crate::time::Timestamp;
 
 impl Machine {
-    /// Looks at the time. An error means that the link is of no use any more.
+    /// Checks the time. An error means that the link is no longer usable.
     pub(in crate::session) fn tick(&mut self, now: Timestamp) -> Result<(), LinkError> {
         if self.link != Link::Attached && self.abandon_at().is_some_and(|at| now >= at) {
             self.end(SessionEnd::Abandoned);
@@ -23,7 +23,8 @@ impl Machine {
         }
     }
 
-    /// Time of the next call of [`tick`](Self::tick) or [`write`](Self::write) if nothing else happens.
+    /// Returns the time of the next call of [`tick`](Self::tick) or [`write`](Self::write) if nothing else
+    /// happens.
     pub(in crate::session) fn next_deadline(&self) -> Option<Timestamp> {
         match self.link {
             Link::Down => self.abandon_at(),
@@ -41,22 +42,24 @@ impl Machine {
         Timing { timeout: self.timeout, tick: self.lease.tick() }
     }
 
-    /// True when nothing was sent over the link for so long, because the process stood still, that a write
-    /// sent now would prove little (decision 3). A server passes a write on at once, but tells its leader
-    /// only with the next relay that it has heard of the session; until then the leader goes by older news.
-    /// Attaching the session anew counts with the leader at once.
+    /// Returns true if a pause of the process kept the link idle for so long that a write sent now would
+    /// prove little (decision 3). A server forwards a write immediately, but reports the session to its
+    /// leader only with the next relay. Until then the leader decides by older information. Re-attaching the
+    /// session counts with the leader immediately.
     ///
-    /// A link that still owes replies is not left: the outcome of those requests would be unknown.
+    /// A link with outstanding replies is not abandoned, because the outcome of those requests would become
+    /// unknown.
     pub(super) fn is_stale(&self, now: Timestamp) -> bool {
         let idle =
             self.link == Link::Attached && (self.requests.in_flight.is_empty() || planted!(StaleByTimeout));
-        idle && now.since(self.last_sent) > self.timing().standstill()
+        idle && now.since(self.last_sent) > self.timing().longest_pause()
     }
 
-    /// Time at which a link that owes a reply counts as lost: a third of the timeout after the last byte of
-    /// any reply, or the whole timeout when bytes trickle in but the reply does not. Events are no reply: a
-    /// link that is cut one way only may go on bringing them. After a silence of a third a write still gives
-    /// a lease that outlasts the next heartbeat (decision 3).
+    /// Returns the time at which a link with an outstanding reply counts as lost: a third of the timeout
+    /// after the last byte of any reply, or the whole timeout if bytes trickle in but the reply does not
+    /// complete. Events do not count as replies, because a link that is cut in one direction may keep
+    /// delivering them. After a silence of a third of the timeout, a write still gives a lease that lasts
+    /// beyond the next heartbeat (decision 3).
     fn silent_at(&self) -> Option<Timestamp> {
         let request = self.requests.in_flight.front().map(|in_flight| in_flight.sent_at);
         let oldest = request.into_iter().chain(self.pings.front().copied()).min()?;
@@ -64,13 +67,13 @@ impl Machine {
         Some(quiet.min(oldest + self.timeout))
     }
 
-    /// Time at which a session that cannot be re-attached is given up: one timeout after the last possible
-    /// lease.
+    /// Returns the time at which a session that cannot be re-attached is given up: one timeout after the last
+    /// possible lease.
     fn abandon_at(&self) -> Option<Timestamp> {
         let _attached = self.key.as_ref()?;
         let at = self.last_answered + self.timeout.saturating_sub(self.lease.margin()) + self.timeout;
-        // By the clock alone a process that was frozen would give the session up at once. It gets a third of
-        // the timeout to attach it: the session may live all the same.
+        // By the clock alone, a process that was frozen would give up the session immediately. It gets a
+        // third of the timeout to re-attach the session, which may still be alive.
         Some(at.max(self.down_since + self.timeout / 3))
     }
 }

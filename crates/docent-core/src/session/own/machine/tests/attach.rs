@@ -1,14 +1,14 @@
 use super::*;
 
 #[test]
-fn a_new_session_carries_the_last_transaction_of_the_one_before() {
+fn a_new_session_carries_the_last_transaction_of_the_previous_one() {
     let mut world = World::new();
     let request = world.connected();
     assert_eq!((request.session_id, request.last_zxid_seen, request.timeout_ms), (0, 7, 12_000));
 }
 
 #[test]
-fn re_attach_asks_for_the_timeout_first_granted_and_the_smallest_counts() {
+fn re_attach_requests_the_first_granted_timeout_and_the_smallest_counts() {
     let mut world = World::new();
     world.attach(SESSION, T / 2).unwrap();
     world.lose_link();

@@ -23,7 +23,7 @@ fn credentials_go_first_on_every_link_and_nothing_follows_before_they_are_accept
         };
         assert_eq!(sent, [auth("first"), auth("second")]);
         world.answer(xid::AUTH, Code::OK, &Response::Empty).unwrap();
-        assert!(world.written().is_empty() && !is_up(&world), "one is still open");
+        assert!(world.written().is_empty() && !is_up(&world), "one reply is still outstanding");
         world.answer(xid::AUTH, Code::OK, &Response::Empty).unwrap();
         assert!(is_up(&world));
         assert_eq!(world.written()[0].request.op(), OpCode::SetWatches);
@@ -32,7 +32,7 @@ fn credentials_go_first_on_every_link_and_nothing_follows_before_they_are_accept
 }
 
 #[test]
-fn a_reply_to_credentials_may_come_between_others() {
+fn a_reply_to_credentials_may_arrive_between_others() {
     let mut world = World::attached();
     let (_, mut read) = world.get("/a", false);
     world.written();

@@ -1,6 +1,6 @@
 use super::*;
 
-/// A machine and a time that its requests' deadlines are counted from.
+/// Returns an attached machine, and the time from which its requests' deadlines are counted.
 fn attached() -> (World, Instant) {
     (World::attached(), Instant::now())
 }
@@ -40,7 +40,7 @@ fn a_request_that_was_written_is_unknown_at_its_deadline_and_keeps_its_place_for
     expire(&mut world, start + SECOND);
     assert!(matches!(late.try_recv(), Ok(Outcome::Unknown(Cause::Deadline))));
     world.answer(1, Code::OK, &Response::Stat(Stat::default())).unwrap();
-    assert_eq!(world.lease.deadline(), sent + T * 2 / 3, "the write was acknowledged all the same");
+    assert_eq!(world.lease.deadline(), sent + T * 2 / 3, "the write was acknowledged nevertheless");
     world.answer(2, Code::OK, &data()).unwrap();
     assert!(matches!(next.try_recv(), Ok(Outcome::Reply(_))));
 }

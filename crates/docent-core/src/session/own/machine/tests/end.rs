@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_session_the_server_does_not_know_is_over() {
+fn a_session_unknown_to_the_server_has_ended() {
     let mut world = World::attached();
     let (_, mut waiting) = world.get("/a", false);
     world.lose_link();
@@ -12,7 +12,7 @@ fn a_session_the_server_does_not_know_is_over() {
 }
 
 #[test]
-fn a_session_is_given_up_one_timeout_after_the_last_possible_lease() {
+fn a_session_is_abandoned_one_timeout_after_the_last_possible_lease() {
     let mut world = World::attached();
     let answered = world.now;
     world.lose_link();
@@ -27,7 +27,7 @@ fn a_session_is_given_up_one_timeout_after_the_last_possible_lease() {
 }
 
 #[test]
-fn a_session_that_was_never_opened_is_not_given_up() {
+fn a_session_that_was_never_opened_is_not_abandoned() {
     let mut world = World::new();
     world.pass(T * 100);
     world.machine.tick(world.now).unwrap();
@@ -61,14 +61,14 @@ fn draining_ends_calls_and_watches_and_closing_ends_the_session() {
     assert_eq!(world.machine.ended(), Some(SessionEnd::Closed));
 }
 
-/// A session whose close was written, on a link that was lost then.
+/// A session whose close request was written on a link that was then lost.
 fn closed_without_an_answer() -> World {
     let mut world = World::attached();
     world.machine.close();
     let ops: Vec<_> = world.written().iter().map(|frame| frame.request.op()).collect();
     assert_eq!(ops, [OpCode::CloseSession]);
     world.lose_link();
-    assert_eq!(world.machine.ended(), None, "whether the servers have closed it is not known");
+    assert_eq!(world.machine.ended(), None, "the client cannot know whether the servers closed the session");
     world
 }
 
@@ -83,24 +83,33 @@ fn a_close_without_an_answer_is_sent_again_on_the_next_link() {
     }
     world.attach(SESSION, T).unwrap();
     let sent = world.written();
-    assert!(!world.machine.is_gone());
+    assert!(!world.machine.has_certainly_ended());
     world.answer(sent[0].xid, Code::OK, &Response::Empty).unwrap();
-    assert_eq!((world.machine.ended(), world.machine.is_gone()), (Some(SessionEnd::Closed), true));
+    assert_eq!(
+        (world.machine.ended(), world.machine.has_certainly_ended()),
+        (Some(SessionEnd::Closed), true)
+    );
 }
 
 #[test]
-fn that_a_server_does_not_know_a_session_any_more_does_not_prove_that_it_is_over() {
+fn a_server_that_no_longer_knows_a_session_does_not_prove_its_end() {
     let mut world = closed_without_an_answer();
     world.attach(0, Duration::ZERO).unwrap();
-    assert_eq!((world.machine.ended(), world.machine.is_gone()), (Some(SessionEnd::Expired), false));
+    assert_eq!(
+        (world.machine.ended(), world.machine.has_certainly_ended()),
+        (Some(SessionEnd::Expired), false)
+    );
 }
 
 #[test]
-fn a_close_that_no_server_takes_ends_with_the_session() {
+fn a_close_that_no_server_accepts_ends_with_the_session() {
     let mut world = closed_without_an_answer();
     world.pass(T * 3);
     world.machine.tick(world.now).unwrap();
-    assert_eq!((world.machine.ended(), world.machine.is_gone()), (Some(SessionEnd::Abandoned), false));
+    assert_eq!(
+        (world.machine.ended(), world.machine.has_certainly_ended()),
+        (Some(SessionEnd::Abandoned), false)
+    );
 }
 
 #[test]
@@ -110,5 +119,8 @@ fn a_session_that_was_never_opened_is_closed_with_its_link() {
     world.machine.close();
     assert_eq!(world.machine.ended(), None);
     world.lose_link();
-    assert_eq!((world.machine.ended(), world.machine.is_gone()), (Some(SessionEnd::Closed), true));
+    assert_eq!(
+        (world.machine.ended(), world.machine.has_certainly_ended()),
+        (Some(SessionEnd::Closed), true)
+    );
 }

@@ -1,14 +1,14 @@
 use super::*;
 
 #[test]
-fn something_is_sent_every_sixth_of_the_timeout() {
+fn a_request_is_sent_every_sixth_of_the_timeout() {
     let mut world = World::attached();
     assert_eq!(world.machine.next_deadline(), Some(world.now + T / 6));
     world.pass(T / 6);
     let ping = world.written();
     assert_eq!((ping.len(), ping[0].xid), (1, xid::PING));
     assert!(world.written().is_empty());
-    // Anything else that is sent puts the next ping off.
+    // Any other request postpones the next ping.
     world.answer(xid::PING, Code::OK, &Response::Empty).unwrap();
     world.pass(T / 12);
     let _read = world.get("/a", false);
@@ -18,17 +18,17 @@ fn something_is_sent_every_sixth_of_the_timeout() {
 }
 
 #[test]
-fn what_keeps_the_lease_goes_ahead_of_all_that_waits() {
+fn lease_requests_overtake_all_waiting_requests() {
     let mut world = World::attached();
     let set =
         |size| Request::SetData { path: "/large".to_owned(), data: Some(vec![0; size].into()), version: -1 };
-    // More than goes out at once.
+    // More bytes than one write takes.
     let waiting = [world.submit(set(40_000)).unwrap(), world.submit(set(40_000)).unwrap()];
     let check = Request::Multi(vec![MultiOp::Check { path: "/lock".to_owned(), version: -1 }]);
     let (id, _heartbeat) = world.machine.submit(check.clone(), Lane::Lease, None).unwrap();
     let ops = |written: Vec<RequestFrame>| written.iter().map(|frame| frame.request.op()).collect::<Vec<_>>();
     assert_eq!(ops(world.written()), [OpCode::Multi, OpCode::SetData]);
-    assert!(!world.machine.withdraw(id), "it was sent");
+    assert!(!world.machine.withdraw(id), "the request was sent");
     assert!(world.machine.withdraw(waiting[1].0));
     let (id, _withdrawn) = world.machine.submit(check, Lane::Lease, None).unwrap();
     assert!(world.machine.withdraw(id));
@@ -36,7 +36,7 @@ fn what_keeps_the_lease_goes_ahead_of_all_that_waits() {
 }
 
 #[test]
-fn a_flood_of_events_is_taken_in_parts() {
+fn a_flood_of_events_is_processed_in_batches() {
     let mut world = World::attached();
     let mut input = BytesMut::new();
     for _ in 0..1_000 {

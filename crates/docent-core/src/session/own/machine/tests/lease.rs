@@ -14,31 +14,31 @@ fn an_acknowledged_write_renews_the_lease_from_its_send_time_and_reads_do_not() 
     assert_eq!(world.lease.deadline(), sent + T * 2 / 3);
 }
 
-/// Sends a ping in its time.
+/// Sends a ping when it is due.
 fn ping(world: &mut World) {
     world.pass(T / 6);
     assert_eq!(world.written()[0].xid, xid::PING);
 }
 
 #[test]
-fn a_write_behind_replies_that_were_held_back_proves_no_more_than_the_servers_surely_heard() {
+fn a_write_after_delayed_replies_proves_no_more_than_the_servers_certainly_received() {
     let mut world = World::attached();
     let attached = world.now;
     ping(&mut world);
     ping(&mut world);
     world.pass(T / 6 - TICK / 10);
-    // All that was under way arrives at once. The leader may not be told of it by the time the write comes.
+    // Everything in flight arrives together. The leader may not know of it when the write arrives.
     world.answer(xid::PING, Code::OK, &Response::Empty).unwrap();
     world.answer(xid::PING, Code::OK, &Response::Empty).unwrap();
     let _check = world.check();
     world.written();
     world.answer(1, Code::OK, &Response::Multi(vec![])).unwrap();
     let shown = world.lease.deadline().since(attached);
-    assert!(shown < T, "until {shown:?} after the servers' leader heard of the session");
+    assert!(shown < T, "until {shown:?} after the leader last learned of the session");
 }
 
 #[test]
-fn what_was_heard_counts_once_it_had_the_time_to_be_relayed() {
+fn an_answer_counts_once_it_could_have_been_relayed() {
     let mut world = World::attached();
     for _ in 0..5 {
         ping(&mut world);
@@ -48,7 +48,7 @@ fn what_was_heard_counts_once_it_had_the_time_to_be_relayed() {
     let (sent, _check) = (world.now, world.check());
     world.written();
     world.answer(1, Code::OK, &Response::Multi(vec![])).unwrap();
-    assert_eq!(world.lease.deadline(), sent + T * 2 / 3, "one that pings in time has the whole lease");
+    assert_eq!(world.lease.deadline(), sent + T * 2 / 3, "a client that pings in time has the whole lease");
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_session_that_moved_costs_the_link_and_renews_nothing() {
 }
 
 #[test]
-fn a_multi_that_says_that_the_session_is_gone_ends_it_and_renews_nothing() {
+fn a_multi_that_reports_an_expired_session_ends_it_and_renews_nothing() {
     let mut world = World::attached();
     let mut check = world.check();
     world.written();

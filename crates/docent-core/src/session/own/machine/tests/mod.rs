@@ -1,4 +1,4 @@
-//! The protocol on virtual time, against a server that is written out frame by frame.
+//! The protocol on virtual time, against a server that is scripted frame by frame.
 
 mod attach;
 mod credentials;
@@ -29,7 +29,7 @@ const T: Duration = Duration::from_secs(12);
 const TICK: Duration = Duration::from_secs(1);
 const SESSION: i64 = 0x51;
 
-/// Stands for the machine's lock: a call back while bytes are taken in would wait for itself.
+/// Represents the machine's lock: a callback while bytes are processed would deadlock.
 #[derive(Debug, Default)]
 struct Lock(AtomicBool);
 
@@ -39,7 +39,7 @@ impl Withdraw for Lock {
     }
 
     fn unregister(&self, _id: u64, _path: &str, _kind: WatchKind) {
-        assert!(!self.0.load(Ordering::SeqCst), "something was dropped under the machine's lock");
+        assert!(!self.0.load(Ordering::SeqCst), "a handle was dropped under the machine's lock");
     }
 }
 
@@ -118,7 +118,7 @@ impl World {
         std::iter::from_fn(|| frames.next(&mut output).unwrap()).collect()
     }
 
-    /// Frames that the machine writes now.
+    /// Returns the frames that the machine writes now.
     fn written(&mut self) -> Vec<RequestFrame> {
         self.machine.write(self.now, true, &mut self.output);
         self.frames().into_iter().map(|frame| RequestFrame::decode(frame).unwrap()).collect()
@@ -161,7 +161,7 @@ impl World {
         self.event_of(-1, kind, path);
     }
 
-    /// An event that says of which transaction it is, as those of ZooKeeper 3.9 and later do.
+    /// Delivers an event with the number of its transaction, as ZooKeeper 3.9 and later send it.
     fn event_of(&mut self, zxid: i64, kind: EventKind, path: &str) {
         self.frame(|out| {
             ReplyHeader { xid: xid::NOTIFICATION, zxid, code: Code::OK }.write(out);

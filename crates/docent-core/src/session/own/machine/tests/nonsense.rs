@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn whatever_a_server_sends_is_an_error_and_never_a_panic() {
+fn invalid_input_from_a_server_is_an_error_and_never_a_panic() {
     let reply = |xid: i32, code: i32, body: &[u8]| {
         let mut out = BytesMut::new();
         write_frame(&mut out, |out| {
@@ -32,7 +32,7 @@ fn whatever_a_server_sends_is_an_error_and_never_a_panic() {
         world.written();
         assert!(world.bytes(bytes).is_err(), "{what}");
     }
-    // These are odd, and harmless.
+    // These inputs are odd but harmless.
     let mut world = World::attached();
     world.bytes(reply(xid::PING, 0, &[])).unwrap();
     world.event(EventKind::Deleted, "");
@@ -43,12 +43,12 @@ fn whatever_a_server_sends_is_an_error_and_never_a_panic() {
 }
 
 #[test]
-fn a_connect_response_that_makes_no_sense_is_an_error_or_a_loss() {
+fn an_invalid_connect_response_is_an_error_or_a_loss() {
     for (session_id, timeout_ms) in [(0, 1_000), (1, 0), (1, -1), (0, 0)] {
         let mut world = World::new();
         world.connected();
         let response = ConnectResponse { timeout_ms, session_id, password: Bytes::new(), read_only: None };
-        assert!(world.frame(|out| response.write(out)).is_err(), "a new session was refused");
+        assert!(world.frame(|out| response.write(out)).is_err(), "the server refused to open a session");
     }
     let mut world = World::new();
     world.connected();

@@ -1,9 +1,9 @@
 use super::*;
 
-/// Above the limit of these machines, which is 1,024.
+/// Bytes of a reply, above the machines' limit of 1,024.
 const SIZE: usize = 5_000;
 
-/// A reply of that size.
+/// Returns a reply of that size.
 fn large(xid: i32) -> BytesMut {
     let mut out = BytesMut::new();
     write_frame(&mut out, |out| {
@@ -36,7 +36,7 @@ fn a_reply_above_the_limit_is_an_error_of_its_request_alone() {
         while !bytes.is_empty() {
             input.extend_from_slice(&bytes.split_to(step.min(bytes.len())));
             world.received(&mut input).unwrap();
-            assert!(input.len() <= 1_024 + step, "{} bytes are kept of what is skipped", input.len());
+            assert!(input.len() <= 1_024 + step, "{} bytes of the discarded reply are kept", input.len());
         }
         assert!(is_too_large(&mut read), "in parts of {step}");
         assert!(matches!(next.try_recv(), Ok(Outcome::Reply(_))), "in parts of {step}");
@@ -45,7 +45,7 @@ fn a_reply_above_the_limit_is_an_error_of_its_request_alone() {
 }
 
 #[test]
-fn what_is_left_of_a_large_reply_ends_with_its_link() {
+fn the_rest_of_a_large_reply_is_discarded_with_its_link() {
     let mut world = World::attached();
     let (_, mut read) = world.get("/large", false);
     world.written();
@@ -60,7 +60,7 @@ fn what_is_left_of_a_large_reply_ends_with_its_link() {
 }
 
 #[test]
-fn a_large_reply_that_comes_slowly_keeps_the_link() {
+fn a_large_reply_that_arrives_slowly_keeps_the_link() {
     let mut world = World::attached();
     let (_, _read) = world.get("/large", false);
     let (_, _next) = world.get("/next", false);

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn after_a_long_pause_nothing_is_sent_before_the_session_is_attached_anew() {
+fn after_a_long_pause_nothing_is_sent_before_the_session_is_re_attached() {
     let longest = T / 3;
     let much_longer = T * 7 / 10;
     for (pause, stale) in [(longest, false), (longest + Duration::from_millis(1), true), (much_longer, true)]
@@ -19,7 +19,7 @@ fn after_a_long_pause_nothing_is_sent_before_the_session_is_attached_anew() {
 }
 
 #[test]
-fn a_write_after_a_pause_proves_no_more_than_the_servers_heard_before_it() {
+fn a_write_after_a_pause_proves_no_more_than_the_servers_received_before_it() {
     let mut world = World::attached();
     let attached = world.now;
     world.pass(T / 3);
@@ -27,11 +27,11 @@ fn a_write_after_a_pause_proves_no_more_than_the_servers_heard_before_it() {
     world.written();
     world.answer(1, Code::OK, &Response::Multi(vec![])).unwrap();
     let shown = world.lease.deadline().since(attached);
-    assert!(shown < T, "until {shown:?} after the servers' leader heard of the session");
+    assert!(shown < T, "until {shown:?} after the leader last learned of the session");
 }
 
 #[test]
-fn after_a_pause_what_is_under_way_is_answered_before_the_link_is_left() {
+fn after_a_pause_requests_in_flight_are_answered_before_the_link_is_abandoned() {
     let mut world = World::attached();
     let checks = [world.check(), world.check()];
     world.written();
@@ -46,7 +46,7 @@ fn after_a_pause_what_is_under_way_is_answered_before_the_link_is_left() {
 }
 
 #[test]
-fn a_request_that_a_pause_held_up_is_sent_over_the_next_link() {
+fn a_request_delayed_by_a_pause_is_sent_over_the_next_link() {
     let mut world = World::attached();
     world.pass(T);
     let check = world.check();

@@ -1,11 +1,11 @@
 use super::*;
-use crate::session::PersistentNews;
+use crate::session::PersistentSignal;
 use docent_proto::WatchMode;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-type News = UnboundedReceiver<PersistentNews>;
+type Signals = UnboundedReceiver<PersistentSignal>;
 
-fn watch(world: &mut World, path: &str) -> (u64, News) {
+fn watch(world: &mut World, path: &str) -> (u64, Signals) {
     world.machine.watch_below(path).unwrap()
 }
 
@@ -13,35 +13,35 @@ fn ops(world: &mut World) -> Vec<OpCode> {
     world.written().iter().map(|frame| frame.request.op()).collect()
 }
 
-/// A world with a persistent watch on `/f`.
-fn watched() -> (World, u64, News) {
+/// Returns a world with a persistent watch on `/f`.
+fn watched() -> (World, u64, Signals) {
     let mut world = World::attached();
-    let (id, news) = watch(&mut world, "/f");
+    let (id, signals) = watch(&mut world, "/f");
     let written = world.written();
     let mode = WatchMode::PersistentRecursive;
     assert_eq!(written[0].request, Request::AddWatch { path: "/f".to_owned(), mode });
     world.answer(1, Code::OK, &Response::WatchAdded(Code::OK)).unwrap();
-    (world, id, news)
+    (world, id, signals)
 }
 
-fn event(kind: EventKind, path: &str) -> PersistentNews {
-    PersistentNews::Event(kind, path.into())
+fn event(kind: EventKind, path: &str) -> PersistentSignal {
+    PersistentSignal::Event(kind, path.into())
 }
 
 #[test]
-fn events_at_and_below_the_path_are_told_in_their_order() {
-    let (mut world, _, mut news) = watched();
+fn events_at_and_below_the_path_are_reported_in_order() {
+    let (mut world, _, mut signals) = watched();
     world.event(EventKind::Created, "/f");
     world.event(EventKind::Created, "/f/a/b");
     world.event(EventKind::Deleted, "/fx");
-    assert_eq!(news.try_recv(), Ok(event(EventKind::Created, "/f")));
-    assert_eq!(news.try_recv(), Ok(event(EventKind::Created, "/f/a/b")));
-    assert!(news.try_recv().is_err());
+    assert_eq!(signals.try_recv(), Ok(event(EventKind::Created, "/f")));
+    assert_eq!(signals.try_recv(), Ok(event(EventKind::Created, "/f/a/b")));
+    assert!(signals.try_recv().is_err());
 }
 
 #[test]
-fn it_serves_those_who_watch_its_path_once() {
-    let (mut world, _, _news) = watched();
+fn it_serves_one_shot_data_watches_on_its_path() {
+    let (mut world, _, _signals) = watched();
     let (_, mut get) = world.get("/f", true);
     let names = Request::GetChildren2 { path: "/f".to_owned(), watch: true };
     let (_, mut names) = world.submit(names).unwrap();
@@ -56,31 +56,31 @@ fn it_serves_those_who_watch_its_path_once() {
     world.answer(3, Code::OK, &children).unwrap();
     world.answer(4, Code::OK, &data()).unwrap();
     let [mut changed, mut names, mut below] = [&mut get, &mut names, &mut below].map(|outcome| {
-        let Ok(Outcome::Reply(reply)) = outcome.try_recv() else { panic!("it was answered") };
-        reply.watch.expect("it is served")
+        let Ok(Outcome::Reply(reply)) = outcome.try_recv() else { panic!("the read was answered") };
+        reply.watch.expect("the persistent watch serves the read")
     });
     world.event(EventKind::Created, "/f/b");
-    assert!(names.fired.try_recv().is_err(), "the server tells of it by an event of its own");
+    assert!(names.fired.try_recv().is_err(), "the server reports this change by a separate event");
     world.event(EventKind::ChildrenChanged, "/f");
     assert_eq!(names.fired.try_recv(), Ok(Fired::Event(EventKind::ChildrenChanged)));
     assert!(changed.fired.try_recv().is_err());
     world.event(EventKind::DataChanged, "/f");
     assert_eq!(changed.fired.try_recv(), Ok(Fired::Event(EventKind::DataChanged)));
-    // The server tells of both watches by one event.
+    // The server reports both watches by one event.
     world.event(EventKind::Deleted, "/f/a");
     assert_eq!(below.fired.try_recv(), Ok(Fired::Event(EventKind::Deleted)));
 }
 
 #[test]
-fn it_is_removed_with_the_last_who_needs_it() {
-    let (mut world, id, _news) = watched();
+fn it_is_removed_with_its_last_user() {
+    let (mut world, id, _signals) = watched();
     let (_, mut get) = world.get("/f", true);
     world.written();
-    // A read on its way needs it, and then the one who waits for a change.
+    // A read in flight needs the watch, and then the subscriber who waits for a change.
     world.machine.unregister(id, "/f", WatchKind::Persistent);
     assert!(ops(&mut world).is_empty());
     world.answer(2, Code::OK, &data()).unwrap();
-    let Ok(Outcome::Reply(reply)) = get.try_recv() else { panic!("it was answered") };
+    let Ok(Outcome::Reply(reply)) = get.try_recv() else { panic!("the read was answered") };
     world.event(EventKind::Created, "/f/b");
     assert!(ops(&mut world).is_empty());
     world.event(EventKind::DataChanged, "/f");
@@ -88,30 +88,31 @@ fn it_is_removed_with_the_last_who_needs_it() {
     let kind = docent_proto::WatchKind::Any;
     assert_eq!(written[0].request, Request::RemoveWatches { path: "/f".to_owned(), kind });
     drop(reply);
-    // From now on a watch on the path is one of its own.
+    // From now on a one-shot watch on the path is set at the server.
     let (_, _again) = world.get("/f", true);
     assert!(matches!(world.written()[0].request, Request::GetData { watch: true, .. }));
 }
 
 #[test]
-fn the_end_of_another_watch_on_its_path_takes_nothing_away() {
-    let (mut world, _, mut news) = watched();
+fn the_end_of_another_watch_on_its_path_removes_nothing() {
+    let (mut world, _, mut signals) = watched();
     let (id, _fired) = world.machine.watches.register("/f", WatchKind::Data);
     world.machine.unregister(id, "/f", WatchKind::Data);
     assert!(ops(&mut world).is_empty());
-    // One that was set on its way takes its place at older servers: it is set again.
+    // At older servers, a one-shot watch that is set now replaces the persistent watch, which is therefore
+    // restored.
     let data = vec!["/f".to_owned()];
     let watches = docent_proto::Watches { relative_zxid: 8, data, ..docent_proto::Watches::default() };
     let _set = world.submit(Request::SetWatches(watches)).unwrap();
     assert_eq!(ops(&mut world), [OpCode::SetWatches, OpCode::AddWatch]);
-    // What happens below it meanwhile is not told there.
+    // Changes below the path in the meantime are not reported to the subscriber.
     world.deliver();
-    assert_eq!(news.try_recv(), Ok(PersistentNews::Withdrawn));
+    assert_eq!(signals.try_recv(), Ok(PersistentSignal::Withdrawn));
 }
 
 #[test]
-fn it_is_set_again_on_a_new_link_after_the_others() {
-    let (mut world, _, mut news) = watched();
+fn it_is_restored_on_a_new_link_after_the_one_shot_watches() {
+    let (mut world, _, mut signals) = watched();
     let (_, _fired) = world.machine.watches.register("/f", WatchKind::Data);
     world.lose_link();
     world.attach(SESSION, T).unwrap();
@@ -123,35 +124,35 @@ fn it_is_set_again_on_a_new_link_after_the_others() {
         world.answer(xid::SET_WATCHES, Code::OK, &Response::Empty).unwrap();
     }
     world.event(EventKind::Created, "/f/a");
-    assert_eq!(news.try_recv(), Ok(event(EventKind::Created, "/f/a")));
+    assert_eq!(signals.try_recv(), Ok(event(EventKind::Created, "/f/a")));
 }
 
 #[test]
-fn a_server_that_has_none_is_told_of_and_not_asked_again() {
+fn a_server_without_persistent_watches_is_reported_and_not_asked_again() {
     let mut world = World::attached();
-    let (_, mut news) = watch(&mut world, "/f");
+    let (_, mut signals) = watch(&mut world, "/f");
     let (_, mut served) = world.get("/f", true);
     world.written();
     world.answer(1, Code::UNIMPLEMENTED, &Response::Empty).unwrap();
-    assert_eq!(news.try_recv(), Ok(PersistentNews::Withdrawn));
+    assert_eq!(signals.try_recv(), Ok(PersistentSignal::Withdrawn));
     assert!(world.machine.take_refusal() && !world.machine.take_refusal());
-    // It was to be served by the watch that is not there.
+    // The read was to be served by the watch that the server refused.
     world.answer(2, Code::OK, &data()).unwrap();
     assert!(matches!(served.try_recv(), Ok(Outcome::Unknown(Cause::LinkLost))));
     assert!(world.machine.watch_below("/f").is_none());
     world.lose_link();
-    // It may be another server: that is known once there is a link.
-    let (_, mut news) = watch(&mut world, "/f");
+    // The next link may be to another server, which is known once there is a link.
+    let (_, mut signals) = watch(&mut world, "/f");
     world.machine.dialled(None, world.now);
     world.attach(SESSION, T).unwrap();
-    assert_eq!(news.try_recv(), Ok(PersistentNews::Withdrawn));
+    assert_eq!(signals.try_recv(), Ok(PersistentSignal::Withdrawn));
     assert!(ops(&mut world).is_empty());
 }
 
 #[test]
-fn a_server_that_hangs_up_on_each_request_for_one_is_asked_twice() {
+fn a_server_that_closes_the_link_on_each_persistent_watch_is_tried_twice() {
     let mut world = World::attached();
-    let (_, mut news) = watch(&mut world, "/f");
+    let (_, mut signals) = watch(&mut world, "/f");
     for asked in [OpCode::AddWatch, OpCode::SetWatches2] {
         assert_eq!(ops(&mut world), [asked]);
         world.lose_link();
@@ -159,34 +160,34 @@ fn a_server_that_hangs_up_on_each_request_for_one_is_asked_twice() {
         world.attach(SESSION, T).unwrap();
     }
     assert!(ops(&mut world).is_empty());
-    assert_eq!(news.try_recv(), Ok(PersistentNews::Withdrawn));
+    assert_eq!(signals.try_recv(), Ok(PersistentSignal::Withdrawn));
 }
 
 #[test]
 fn it_ends_with_the_session() {
-    let (mut world, _, mut news) = watched();
+    let (mut world, _, mut signals) = watched();
     world.machine.end(SessionEnd::Expired);
     world.deliver();
-    assert_eq!(news.try_recv(), Ok(PersistentNews::Ended(SessionEnd::Expired)));
-    assert!(news.try_recv().is_err() && world.machine.watch_below("/f").is_none());
+    assert_eq!(signals.try_recv(), Ok(PersistentSignal::Ended(SessionEnd::Expired)));
+    assert!(signals.try_recv().is_err() && world.machine.watch_below("/f").is_none());
 }
 
 #[test]
-fn an_event_that_says_its_transaction_is_told_at_once_and_keeps_the_client_from_older_servers() {
-    let (mut world, _, mut news) = watched();
+fn an_event_with_a_transaction_id_is_reported_immediately_and_excludes_older_servers() {
+    let (mut world, _, mut signals) = watched();
     world.event_of(100, EventKind::Deleted, "/f/x");
-    assert_eq!(news.try_recv(), Ok(event(EventKind::Deleted, "/f/x")));
+    assert_eq!(signals.try_recv(), Ok(event(EventKind::Deleted, "/f/x")));
     assert!(world.written().is_empty());
-    assert_eq!(world.machine.seen_zxid(), 100, "the next session begins with it, too");
+    assert_eq!(world.machine.seen_zxid(), 100, "the next session starts from this transaction, too");
     let (_, _fired) = world.machine.watches.register("/a", WatchKind::Data);
     world.lose_link();
     assert_eq!(world.attach(SESSION, T).unwrap().last_zxid_seen, 100);
     let Request::SetWatches(watches) = &world.written()[0].request else { panic!("watches come first") };
-    assert_eq!(watches.relative_zxid, 9, "more events of transaction 100 may have been on their way");
+    assert_eq!(watches.relative_zxid, 9, "more events of transaction 100 may have been in flight");
 }
 
-/// The request that sets watches on children again behind a persistent one.
-fn children_again(world: &mut World, behind: OpCode) -> docent_proto::Watches {
+/// Returns the request that restores watches on children behind a persistent watch.
+fn restored_children(world: &mut World, behind: OpCode) -> docent_proto::Watches {
     let mut written = world.written();
     assert_eq!(written.len(), 2, "{written:?}");
     assert_eq!((written[0].request.op(), written[1].xid), (behind, xid::SET_WATCHES));
@@ -196,17 +197,17 @@ fn children_again(world: &mut World, behind: OpCode) -> docent_proto::Watches {
 }
 
 #[test]
-fn a_watch_on_the_children_of_its_path_is_set_again_behind_it() {
+fn a_children_watch_on_its_path_is_restored_after_it() {
     let mut world = World::attached();
     let (_, mut fired) = world.machine.watches.register("/f", WatchKind::Child);
-    let (_, _news) = watch(&mut world, "/f");
-    let watches = children_again(&mut world, OpCode::AddWatch);
+    let (_, _signals) = watch(&mut world, "/f");
+    let watches = restored_children(&mut world, OpCode::AddWatch);
     assert_eq!((watches.relative_zxid, &watches.child[..]), (7, &["/f".to_owned()][..]));
     world.answer(1, Code::OK, &Response::WatchAdded(Code::OK)).unwrap();
-    // Until it is acknowledged, what happens to the children may not be told.
+    // Until the request is acknowledged, changes of the children may not be reported.
     world.lose_link();
     world.attach(SESSION, T).unwrap();
-    let watches = children_again(&mut world, OpCode::SetWatches2);
+    let watches = restored_children(&mut world, OpCode::SetWatches2);
     assert_eq!((watches.relative_zxid, &watches.child[..]), (7, &["/f".to_owned()][..]));
     for _ in 0..2 {
         world.answer(xid::SET_WATCHES, Code::OK, &Response::Empty).unwrap();
@@ -216,16 +217,16 @@ fn a_watch_on_the_children_of_its_path_is_set_again_behind_it() {
 }
 
 #[test]
-fn a_read_of_the_children_of_its_path_that_is_on_its_way_keeps_its_watch() {
+fn a_children_read_in_flight_on_its_path_keeps_its_watch() {
     let mut world = World::attached();
     let names = Request::GetChildren2 { path: "/f".to_owned(), watch: true };
     let (_, _names) = world.submit(names).unwrap();
     world.written();
-    let (_, _news) = watch(&mut world, "/f");
-    assert_eq!(children_again(&mut world, OpCode::AddWatch).child, ["/f"]);
+    let (_, _signals) = watch(&mut world, "/f");
+    assert_eq!(restored_children(&mut world, OpCode::AddWatch).child, ["/f"]);
 }
 
-/// Takes the link that comes next, of the same server.
+/// Connects the next link, to the same server.
 fn next_link(world: &mut World) {
     world.lose_link();
     world.machine.dialled(None, world.now);
@@ -233,19 +234,19 @@ fn next_link(world: &mut World) {
 }
 
 #[test]
-fn a_refusal_that_comes_before_earlier_replies_counts() {
+fn a_refusal_that_arrives_before_earlier_replies_counts() {
     let mut world = World::attached();
     let (_, _read) = world.get("/a", false);
-    let (_, mut news) = watch(&mut world, "/f");
+    let (_, mut signals) = watch(&mut world, "/f");
     world.written();
     assert!(world.answer(2, Code::UNIMPLEMENTED, &Response::Empty).is_err());
     next_link(&mut world);
     assert!(ops(&mut world).is_empty());
-    assert_eq!(news.try_recv(), Ok(PersistentNews::Withdrawn));
+    assert_eq!(signals.try_recv(), Ok(PersistentSignal::Withdrawn));
 }
 
 #[test]
-fn a_request_that_is_refused_before_earlier_replies_is_told_of_its_refusal() {
+fn a_request_refused_before_earlier_replies_learns_of_its_refusal() {
     let mut world = World::attached();
     let (_, mut read) = world.get("/a", false);
     let reads = Request::MultiRead(vec![MultiOp::GetData { path: "/b".to_owned() }]);
@@ -253,19 +254,19 @@ fn a_request_that_is_refused_before_earlier_replies_is_told_of_its_refusal() {
     world.written();
     assert!(world.answer(2, Code::UNIMPLEMENTED, &Response::Empty).is_err());
     world.lose_link();
-    let Ok(Outcome::Reply(reply)) = several.try_recv() else { panic!("it was refused") };
+    let Ok(Outcome::Reply(reply)) = several.try_recv() else { panic!("the request was refused") };
     assert_eq!(reply.result.unwrap_err(), Code::UNIMPLEMENTED);
     assert!(matches!(read.try_recv(), Ok(Outcome::Unknown(Cause::LinkLost))));
 }
 
 #[test]
-fn a_refusal_that_comes_before_the_other_watches_are_set_again_counts() {
-    let (mut world, _, mut news) = watched();
+fn a_refusal_that_arrives_before_the_other_watches_are_restored_counts() {
+    let (mut world, _, mut signals) = watched();
     let (_, _fired) = world.machine.watches.register("/a", WatchKind::Data);
     next_link(&mut world);
     assert_eq!(ops(&mut world), [OpCode::SetWatches, OpCode::SetWatches2]);
     assert!(world.answer(xid::SET_WATCHES, Code::UNIMPLEMENTED, &Response::Empty).is_err());
     next_link(&mut world);
     assert_eq!(ops(&mut world), [OpCode::SetWatches]);
-    assert_eq!(news.try_recv(), Ok(PersistentNews::Withdrawn));
+    assert_eq!(signals.try_recv(), Ok(PersistentSignal::Withdrawn));
 }

@@ -18,11 +18,11 @@ fn a_request_withdrawn_before_it_was_written_is_never_sent() {
     let (second, _b) = world.get("/b", false);
     assert!(world.machine.withdraw(first));
     assert_eq!(world.written().len(), 1);
-    assert!(!world.machine.withdraw(second), "it was written");
+    assert!(!world.machine.withdraw(second), "the request was written");
 }
 
 #[test]
-fn what_was_written_is_unknown_when_the_link_is_lost_and_the_rest_is_sent_on_the_next() {
+fn written_requests_are_unknown_after_a_lost_link_and_the_rest_is_sent_on_the_next() {
     let mut world = World::attached();
     let (_, mut written) = world.get("/a", false);
     world.written();
@@ -35,7 +35,7 @@ fn what_was_written_is_unknown_when_the_link_is_lost_and_the_rest_is_sent_on_the
 }
 
 #[test]
-fn a_delete_of_our_own_node_keeps_its_place_over_a_lost_link() {
+fn a_delete_of_an_own_node_keeps_its_position_across_a_lost_link() {
     let mut world = World::attached();
     let delete = Request::Delete { path: "/ours".to_owned(), version: -1 };
     let (_, mut deleted) = world.machine.submit(delete, Lane::Cleanup, None).unwrap();
@@ -70,7 +70,7 @@ fn a_request_above_the_servers_limit_is_refused_and_one_at_the_limit_is_not() {
     assert_eq!(too_large, Cause::TooLarge { size: limit + 1, limit });
 }
 
-/// A write of this node that rests on a watch.
+/// Submits a write of this node that depends on a watch.
 fn tied(world: &mut World, path: &str) -> Receiver<Outcome> {
     let set = MultiOp::SetData { path: path.to_owned(), data: None, version: 1 };
     let losses = world.machine.link_state().losses;
@@ -78,23 +78,23 @@ fn tied(world: &mut World, path: &str) -> Receiver<Outcome> {
 }
 
 #[test]
-fn a_write_that_rests_on_a_watch_is_not_sent_once_the_node_was_changed() {
+fn a_write_that_relies_on_a_watch_is_not_sent_once_the_node_was_changed() {
     let mut world = World::attached();
-    let (mut ours, mut other) = (tied(&mut world, "/ours"), tied(&mut world, "/other"));
+    let (mut own, mut other) = (tied(&mut world, "/ours"), tied(&mut world, "/other"));
     world.event(EventKind::Deleted, "/ours");
-    assert!(matches!(ours.try_recv(), Ok(Outcome::NotSent(Cause::LinkLost))));
+    assert!(matches!(own.try_recv(), Ok(Outcome::NotSent(Cause::LinkLost))));
     assert_eq!(world.written().len(), 1);
     world.event(EventKind::Deleted, "/other");
-    assert!(other.try_recv().is_err(), "it was sent before that");
+    assert!(other.try_recv().is_err(), "the write was sent before the event");
 }
 
 #[test]
-fn a_write_that_rests_on_a_watch_waits_until_everything_received_was_taken_in() {
+fn a_write_that_relies_on_a_watch_waits_until_all_received_bytes_are_processed() {
     let mut world = World::attached();
     let (_, _first) = world.get("/a", false);
     let _tied = tied(&mut world, "/ours");
     let (_, _behind) = world.get("/b", false);
-    assert!(world.machine.write(world.now, false, &mut world.output), "there is more");
+    assert!(world.machine.write(world.now, false, &mut world.output), "the tied request is still waiting");
     assert_eq!(world.frames().len(), 1);
     assert_eq!(world.written().len(), 2);
 }

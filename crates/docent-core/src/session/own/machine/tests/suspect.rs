@@ -1,6 +1,6 @@
 use super::*;
 
-/// Bytes of data, above what is ever suspected, with room below it and above it.
+/// Bytes of data, above the smallest suspected size, with room below and above.
 const LARGE: usize = 200_000;
 
 fn set(bytes: usize) -> Request {
@@ -8,7 +8,7 @@ fn set(bytes: usize) -> Request {
     Request::SetData { path: "/large".to_owned(), data, version: -1 }
 }
 
-/// A machine whose own limit is far above that.
+/// Returns a machine whose own limit is far above that.
 fn world() -> World {
     let mut world = World::attached();
     world.machine.settings.outbound_limit = 10 * LARGE;
@@ -16,7 +16,7 @@ fn world() -> World {
 }
 
 impl World {
-    /// Sends a request of so many bytes and a small one, and has the server close the link `after` that.
+    /// Sends a request of `bytes` bytes and a small one, and has the server close the link `after` that time.
     fn sends_and_is_closed_on(&mut self, bytes: usize, after: Duration) -> [Receiver<Outcome>; 2] {
         let sent = [self.submit(set(bytes)).unwrap().1, self.get("/a", false).1];
         assert_eq!(self.all_written(), 2);
@@ -27,7 +27,7 @@ impl World {
         sent
     }
 
-    /// Number of frames that the machine writes, in several goes where one is large.
+    /// Returns the number of frames that the machine writes, calling it repeatedly for large frames.
     fn all_written(&mut self) -> usize {
         let mut count = 0;
         loop {
@@ -39,13 +39,13 @@ impl World {
         }
     }
 
-    /// True when a request of so many bytes is refused, and another one beside it is sent.
+    /// Returns true if a request of `bytes` bytes is refused and another request beside it is sent.
     fn refuses(&mut self, bytes: usize) -> bool {
         let (_, mut large) = self.submit(set(bytes)).unwrap();
         let (_, mut beside) = self.get("/a", false);
         let sent = self.all_written();
         self.deliver();
-        assert!(beside.try_recv().is_err(), "it waits for its reply");
+        assert!(beside.try_recv().is_err(), "the small request waits for its reply");
         match large.try_recv() {
             Ok(Outcome::NotSent(Cause::TooLarge { size, limit })) => {
                 assert!(size > bytes && size <= limit && limit == 10 * LARGE && sent == 1);
@@ -60,25 +60,25 @@ impl World {
     }
 }
 
-const SOON: Duration = Duration::from_millis(50);
+const SHORT_PAUSE: Duration = Duration::from_millis(50);
 
 #[test]
-fn a_request_on_which_servers_closed_two_links_is_not_sent_again_and_smaller_ones_are() {
+fn a_request_on_which_servers_closed_two_links_is_not_resent_but_smaller_ones_are() {
     let mut world = world();
     for _ in 0..2 {
-        for mut outcome in world.sends_and_is_closed_on(LARGE, SOON) {
+        for mut outcome in world.sends_and_is_closed_on(LARGE, SHORT_PAUSE) {
             assert!(matches!(outcome.try_recv(), Ok(Outcome::Unknown(Cause::LinkLost))));
         }
     }
     assert!(world.refuses(LARGE));
     let mut larger = self::world();
     for _ in 0..2 {
-        larger.sends_and_is_closed_on(LARGE, SOON);
+        larger.sends_and_is_closed_on(LARGE, SHORT_PAUSE);
     }
     assert!(larger.refuses(2 * LARGE));
     let mut smaller = self::world();
     for _ in 0..2 {
-        smaller.sends_and_is_closed_on(LARGE, SOON);
+        smaller.sends_and_is_closed_on(LARGE, SHORT_PAUSE);
     }
     assert!(!smaller.refuses(LARGE - 1));
 }
@@ -87,14 +87,14 @@ fn a_request_on_which_servers_closed_two_links_is_not_sent_again_and_smaller_one
 fn a_link_that_is_lost_on_a_smaller_request_clears_no_suspicion_and_two_extend_it() {
     let mut world = world();
     for _ in 0..2 {
-        world.sends_and_is_closed_on(LARGE, SOON);
+        world.sends_and_is_closed_on(LARGE, SHORT_PAUSE);
     }
-    world.sends_and_is_closed_on(LARGE / 2, SOON);
+    world.sends_and_is_closed_on(LARGE / 2, SHORT_PAUSE);
     assert!(world.refuses(LARGE));
     assert!(!world.refuses(LARGE / 2));
     let mut world = self::world();
     for bytes in [LARGE, LARGE, LARGE / 2, LARGE / 2] {
-        world.sends_and_is_closed_on(bytes, SOON);
+        world.sends_and_is_closed_on(bytes, SHORT_PAUSE);
     }
     assert!(world.refuses(LARGE / 2));
 }
@@ -102,8 +102,8 @@ fn a_link_that_is_lost_on_a_smaller_request_clears_no_suspicion_and_two_extend_i
 #[test]
 fn one_lost_link_or_two_by_different_requests_raise_no_suspicion() {
     let mut world = world();
-    world.sends_and_is_closed_on(LARGE, SOON);
-    world.sends_and_is_closed_on(LARGE + 1, SOON);
+    world.sends_and_is_closed_on(LARGE, SHORT_PAUSE);
+    world.sends_and_is_closed_on(LARGE + 1, SHORT_PAUSE);
     assert!(!world.refuses(LARGE + 1));
 }
 
@@ -111,7 +111,7 @@ fn one_lost_link_or_two_by_different_requests_raise_no_suspicion() {
 fn small_requests_and_links_that_are_lost_later_raise_no_suspicion() {
     let mut small = world();
     for _ in 0..3 {
-        small.sends_and_is_closed_on(60_000, SOON);
+        small.sends_and_is_closed_on(60_000, SHORT_PAUSE);
     }
     assert!(!small.refuses(60_000));
     let mut later = world();
@@ -122,24 +122,24 @@ fn small_requests_and_links_that_are_lost_later_raise_no_suspicion() {
 }
 
 #[test]
-fn two_links_that_are_lost_long_after_one_another_raise_no_suspicion() {
+fn two_links_lost_at_distant_times_raise_no_suspicion() {
     let mut world = world();
-    world.sends_and_is_closed_on(LARGE, SOON);
+    world.sends_and_is_closed_on(LARGE, SHORT_PAUSE);
     world.pass(T);
     world.lose_link();
     world.attach(SESSION, T).unwrap();
-    world.sends_and_is_closed_on(LARGE, SOON);
+    world.sends_and_is_closed_on(LARGE, SHORT_PAUSE);
     assert!(!world.refuses(LARGE));
 }
 
 #[test]
-fn a_size_that_servers_took_is_not_under_suspicion() {
+fn a_size_that_servers_accepted_is_not_suspected() {
     let mut world = world();
     world.submit(set(LARGE)).unwrap();
     let sent = world.written();
     world.answer(sent[0].xid, Code::OK, &Response::Stat(Stat::default())).unwrap();
     for _ in 0..3 {
-        world.sends_and_is_closed_on(LARGE, SOON);
+        world.sends_and_is_closed_on(LARGE, SHORT_PAUSE);
     }
     assert!(!world.refuses(LARGE));
 }
@@ -148,12 +148,12 @@ fn a_size_that_servers_took_is_not_under_suspicion() {
 fn a_suspicion_is_tested_again_after_a_timeout() {
     let mut world = world();
     for _ in 0..2 {
-        world.sends_and_is_closed_on(LARGE, SOON);
+        world.sends_and_is_closed_on(LARGE, SHORT_PAUSE);
     }
     world.pass(T);
-    // What stood still for so long attaches anew first.
+    // After such a long pause the session is re-attached first.
     world.lose_link();
     world.attach(SESSION, T).unwrap();
-    world.sends_and_is_closed_on(LARGE, SOON);
-    assert!(world.refuses(LARGE), "one more link is enough");
+    world.sends_and_is_closed_on(LARGE, SHORT_PAUSE);
+    assert!(world.refuses(LARGE), "one more lost link is enough");
 }

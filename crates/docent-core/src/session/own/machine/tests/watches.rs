@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::sync::Mutex;
 use std::task::Context;
 
-/// Looks for the event as soon as the reply is told.
+/// Checks for the event as soon as the reply is delivered.
 struct Listener {
     fired: Mutex<Receiver<Fired>>,
     found: Mutex<Option<Fired>>,
@@ -20,7 +20,7 @@ impl ArcWake for Listener {
 }
 
 #[test]
-fn whoever_hears_of_a_write_finds_the_event_that_came_before_its_reply() {
+fn a_caller_that_learns_of_a_write_finds_the_event_that_preceded_its_reply() {
     let mut world = World::attached();
     let (_, fired) = world.machine.watches.register("/a", WatchKind::Data);
     let mut outcome = pin!(world.check());
@@ -28,7 +28,7 @@ fn whoever_hears_of_a_write_finds_the_event_that_came_before_its_reply() {
     let listener = Arc::new(Listener { fired: Mutex::new(fired), found: Mutex::default() });
     let waker = waker(Arc::clone(&listener));
     assert!(outcome.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
-    // Both come in one read.
+    // Both arrive in one read.
     let mut input = BytesMut::new();
     write_frame(&mut input, |out| {
         ReplyHeader { xid: xid::NOTIFICATION, zxid: -1, code: Code::OK }.write(out);
@@ -48,16 +48,16 @@ fn watches_are_set_again_before_anything_else_with_the_transaction_last_seen() {
     let (_, read) = world.get("/a", true);
     world.written();
     world.answer(1, Code::OK, &data()).unwrap();
-    let Ok(Outcome::Reply(reply)) = { read }.try_recv() else { panic!("it was answered") };
+    let Ok(Outcome::Reply(reply)) = { read }.try_recv() else { panic!("the read was answered") };
     let mut watch = reply.watch.unwrap();
     world.lose_link();
     let (_, _waiting) = world.get("/b", false);
     world.attach(SESSION, T).unwrap();
     let written = world.written();
-    let Request::SetWatches(watches) = &written[0].request else { panic!("watches come first") };
+    let Request::SetWatches(watches) = &written[0].request else { panic!("watches are restored first") };
     assert_eq!((watches.relative_zxid, &watches.data[..]), (9, &["/a".to_owned()][..]));
     assert_eq!(written[1].request.path(), Some("/b"));
-    // A change meanwhile comes as an event.
+    // A change in the meantime arrives as an event.
     world.event(EventKind::DataChanged, "/a");
     assert_eq!(watch.fired.try_recv(), Ok(Fired::Event(EventKind::DataChanged)));
 }
@@ -81,11 +81,11 @@ fn watches_are_set_again_as_of_the_first_gap_until_all_of_them_are() {
     world.lose_link();
     world.attach(SESSION, T).unwrap();
     assert_eq!(since(&mut world), [7, 7]);
-    // The first answer says that the server is at transaction 9; the link is lost before the second.
+    // The first reply says that the server is at transaction 9; the link is lost before the second reply.
     world.answer(xid::SET_WATCHES, Code::OK, &Response::Empty).unwrap();
     world.lose_link();
     world.attach(SESSION, T).unwrap();
-    assert_eq!(since(&mut world), [7, 7], "changes up to 9 were not seen for the second");
+    assert_eq!(since(&mut world), [7, 7], "changes up to 9 were not reported for the second watch");
     for _ in 0..2 {
         world.answer(xid::SET_WATCHES, Code::OK, &Response::Empty).unwrap();
     }
@@ -97,17 +97,17 @@ fn watches_are_set_again_as_of_the_first_gap_until_all_of_them_are() {
 #[test]
 fn a_link_that_is_lost_between_two_events_of_one_transaction_loses_no_change() {
     let mut world = World::attached();
-    let (_, mut told) = world.machine.watches.register("/a", WatchKind::Data);
+    let (_, mut events) = world.machine.watches.register("/a", WatchKind::Data);
     let (_, _untold) = world.machine.watches.register("/b", WatchKind::Data);
     world.event_of(8, EventKind::DataChanged, "/a");
     world.deliver();
-    assert_eq!(told.try_recv(), Ok(Fired::Event(EventKind::DataChanged)));
+    assert_eq!(events.try_recv(), Ok(Fired::Event(EventKind::DataChanged)));
     world.lose_link();
     world.attach(SESSION, T).unwrap();
     let written = world.written();
-    let Request::SetWatches(watches) = &written[0].request else { panic!("watches come first") };
+    let Request::SetWatches(watches) = &written[0].request else { panic!("watches are restored first") };
     assert_eq!(watches.data, ["/b"]);
-    assert_eq!(watches.relative_zxid, 7, "what transaction 8 did to the other node was not told");
+    assert_eq!(watches.relative_zxid, 7, "the change of the other node in transaction 8 was not reported");
 }
 
 #[test]
@@ -130,14 +130,14 @@ fn a_read_of_a_missing_node_leaves_no_watch_but_exists_does() {
     world.answer(2, Code::NO_NODE, &Response::Empty).unwrap();
     let watch = |outcome| match outcome {
         Ok(Outcome::Reply(reply)) => reply.watch.is_some(),
-        _ => panic!("it was answered"),
+        _ => panic!("the read was answered"),
     };
     assert!(!watch(get.try_recv()));
     assert!(watch(exists.try_recv()));
 }
 
 #[test]
-fn a_watch_nobody_waits_for_is_removed_unless_a_read_on_the_way_wants_it() {
+fn an_unused_watch_is_removed_unless_a_read_in_flight_needs_it() {
     let mut world = World::attached();
     let (id, _fired) = world.machine.watches.register("/a", WatchKind::Data);
     let (_, _read) = world.get("/a", true);
@@ -149,7 +149,7 @@ fn a_watch_nobody_waits_for_is_removed_unless_a_read_on_the_way_wants_it() {
 }
 
 #[test]
-fn a_reply_nobody_waits_for_leaves_no_watch_to_be_dropped_under_the_lock() {
+fn a_reply_without_a_receiver_leaves_no_watch_to_be_dropped_under_the_lock() {
     let mut world = World::attached();
     let (_, _read) = world.get("/a", true);
     world.written();
@@ -157,11 +157,11 @@ fn a_reply_nobody_waits_for_leaves_no_watch_to_be_dropped_under_the_lock() {
     world.answer(1, Code::OK, &data()).unwrap();
 }
 
-/// So many that looking through all of them for each would not end in a test's time.
+/// So large that searching all of them for each one would exceed a test's time.
 const MANY: usize = 200_000;
 
 #[test]
-fn dropping_many_watches_looks_at_none_of_the_requests_that_wait() {
+fn dropping_many_watches_visits_none_of_the_waiting_requests() {
     let mut world = World::attached();
     let path = |n: usize| format!("/{n}");
     let watches: Vec<_> =
@@ -169,26 +169,26 @@ fn dropping_many_watches_looks_at_none_of_the_requests_that_wait() {
     for (n, (id, _fired)) in watches.into_iter().enumerate() {
         world.machine.unregister(id, &path(n), WatchKind::Data);
     }
-    assert_eq!(world.machine.requests.len(), MANY, "each is removed at the server");
+    assert_eq!(world.machine.requests.len(), MANY, "each watch is removed at the server");
 }
 
 #[test]
-fn dropping_many_subscribers_of_one_node_looks_at_none_of_the_others() {
+fn dropping_many_subscribers_of_one_node_visits_none_of_the_others() {
     let mut world = World::attached();
     let watches: Vec<_> = (0..MANY).map(|_| world.machine.watches.register("/a", WatchKind::Child)).collect();
     for (id, _fired) in watches {
         world.machine.unregister(id, "/a", WatchKind::Child);
     }
-    assert_eq!(world.machine.requests.len(), 1, "the last one's is removed at the server");
+    assert_eq!(world.machine.requests.len(), 1, "only the last subscriber's watch is removed at the server");
 }
 
 #[test]
-fn a_read_on_the_way_wants_its_watch_until_it_is_answered_withdrawn_late_or_lost() {
+fn a_read_in_flight_needs_its_watch_until_it_is_answered_withdrawn_late_or_lost() {
     fn answered(world: &mut World, xid: i32) {
         world.written();
         world.answer(xid, Code::NO_NODE, &Response::Empty).unwrap();
     }
-    /// End of the read, as the world brings it about.
+    /// Ends the read in the world.
     type End = fn(&mut World, u64);
     let ends: [(&str, End); 4] = [
         ("answered", |world, _| answered(world, 1)),
@@ -217,13 +217,13 @@ fn a_read_on_the_way_wants_its_watch_until_it_is_answered_withdrawn_late_or_lost
     }
 }
 
-/// Asks for watches on `/a` and `/b` as of transaction 8.
+/// Requests watches on `/a` and `/b` as of transaction 8.
 fn set_two(world: &mut World) -> (u64, Receiver<Outcome>) {
     let data = vec!["/a".to_owned(), "/b".to_owned()];
     world.submit(Request::SetWatches(Watches { relative_zxid: 8, data, ..Watches::default() })).unwrap()
 }
 
-/// The watches of a request that was answered.
+/// Returns the watches of a request that was answered.
 fn watches_of(mut outcome: Receiver<Outcome>) -> Vec<Watch> {
     match outcome.try_recv() {
         Ok(Outcome::Reply(reply)) => reply.watches,
@@ -238,7 +238,7 @@ fn one_request_sets_several_watches_on_a_link_that_is_up() {
     let written = world.written();
     let Request::SetWatches(sent) = &written[0].request else { panic!("{:?}", written[0].request) };
     assert_eq!((sent.relative_zxid, &sent.data[..]), (8, &["/a".to_owned(), "/b".to_owned()][..]));
-    // What had happened by then is told before the answer.
+    // Earlier changes are reported before the reply.
     world.event(EventKind::Deleted, "/a");
     world.answer(1, Code::OK, &Response::Empty).unwrap();
     let mut watches = watches_of(outcome);
@@ -249,7 +249,7 @@ fn one_request_sets_several_watches_on_a_link_that_is_up() {
 }
 
 #[test]
-fn watches_that_one_request_has_set_are_set_again_as_all_others_are() {
+fn watches_set_by_one_request_are_restored_like_all_others() {
     let mut world = World::attached();
     let (_, outcome) = set_two(&mut world);
     world.written();
@@ -257,24 +257,24 @@ fn watches_that_one_request_has_set_are_set_again_as_all_others_are() {
     let mut watches = watches_of(outcome);
     world.lose_link();
     world.attach(SESSION, T).unwrap();
-    let Request::SetWatches(again) = &world.written()[0].request else { panic!("watches come first") };
-    assert_eq!((again.relative_zxid, again.data.len()), (9, 2));
+    let Request::SetWatches(restored) = &world.written()[0].request else { panic!("watches come first") };
+    assert_eq!((restored.relative_zxid, restored.data.len()), (9, 2));
     world.event(EventKind::DataChanged, "/a");
     assert_eq!(watches[0].fired.try_recv(), Ok(Fired::Event(EventKind::DataChanged)));
 }
 
 #[test]
-fn watches_whose_request_is_lost_with_its_link_are_not_set_again_behind_its_back() {
+fn watches_whose_request_is_lost_with_its_link_are_not_restored() {
     let mut world = World::attached();
     let (_, mut outcome) = set_two(&mut world);
     world.written();
     world.lose_link();
     assert!(matches!(outcome.try_recv(), Ok(Outcome::Unknown(Cause::LinkLost))));
     world.attach(SESSION, T).unwrap();
-    // As of 9 a change of transaction 9 would never be told.
+    // With watches as of 9, a change of transaction 9 would never be reported.
     assert!(world.written().is_empty());
     assert_eq!(world.machine.watches.len(), 0);
-    // Asked for again they are set as of the transaction that the caller has seen.
+    // When requested again, they are set as of the transaction that the caller has seen.
     let (_, outcome) = set_two(&mut world);
     assert_eq!(world.written().len(), 1);
     world.answer(2, Code::OK, &Response::Empty).unwrap();
@@ -282,14 +282,14 @@ fn watches_whose_request_is_lost_with_its_link_are_not_set_again_behind_its_back
 }
 
 #[test]
-fn watches_that_nobody_waits_for_any_more_are_taken_back() {
+fn watches_that_are_no_longer_used_are_removed() {
     for refused in [false, true] {
         let mut world = World::attached();
         let (_, mut outcome) = set_two(&mut world);
         world.written();
         let code = if refused { Code::THROTTLED } else { Code::OK };
         if !refused {
-            // The calls end, and with them those that wait for the watches.
+            // Ends the calls, including those that wait for the watches.
             world.machine.requests.end_calls(SessionEnd::Closed, &mut world.machine.deliveries.finished);
         }
         world.answer(1, code, &Response::Empty).unwrap();
@@ -301,13 +301,13 @@ fn watches_that_nobody_waits_for_any_more_are_taken_back() {
 }
 
 #[test]
-fn a_watch_that_a_request_on_its_way_sets_is_not_removed_behind_it() {
+fn a_watch_set_by_a_request_in_flight_is_not_removed_after_it() {
     let mut world = World::attached();
     let (id, _fired) = world.machine.watches.register("/a", WatchKind::Data);
     let (set, _outcome) = set_two(&mut world);
     world.machine.unregister(id, "/a", WatchKind::Data);
     assert_eq!(world.machine.requests.len(), 1);
-    // Withdrawn, it wants nothing.
+    // A withdrawn request needs no watches.
     assert!(world.machine.withdraw(set));
     let (id, _fired) = world.machine.watches.register("/a", WatchKind::Data);
     world.machine.unregister(id, "/a", WatchKind::Data);

@@ -1,0 +1,240 @@
+//! Reads of a `Reconciler`'s node, and the exact writes that follow from the result.
+
+use super::super::KeptStatus;
+use super::super::armed::Armed;
+use super::super::exact::{self, Written};
+use super::super::step_error::StepError;
+use super::super::witness;
+use super::Reconciler;
+use crate::cleanup::ExactWrite;
+use crate::client::{create_parents_in, refused_parent};
+use crate::error::{Error, ErrorKind};
+use crate::guard::SessionGeneration;
+use crate::session::Lane;
+use bytes::Bytes;
+use docent_proto::{Code, Create, MultiOp, Request, Response, Stat};
+use std::sync::Arc;
+
+/// Result of a read of the node.
+pub(super) enum Found {
+    /// The node is as wanted, and watched.
+    Current(Armed),
+    /// Something was changed: read again.
+    Changed,
+    /// The path is occupied by a watched node that must not be changed. It belongs to another client, or to
+    /// an older session of this client that is not proven to be alive.
+    Foreign(i64, Armed),
+}
+
+impl Reconciler {
+    pub(super) async fn read_node(
+        &mut self,
+        generation: &Arc<SessionGeneration>,
+        data: &Bytes,
+    ) -> Result<Found, StepError> {
+        let mut known = self.armed.take().filter(|_| self.is_present(generation));
+        // Nothing happened since the last read. While the session is being closed, the servers are asked
+        // anyway, because the session reports when to stop.
+        let is_same =
+            |known: &mut Armed| known.data() == data && known.losses_if_unchanged(generation).is_some();
+        if !self.shared.closing.is_cancelled()
+            && let Some(same) = known.take_if(is_same)
+        {
+            return Ok(Found::Current(same));
+        }
+        // Write and read go out in one round trip. The read decides, because it shows the owner of the
+        // current node and leaves a watch on it. A node that was present in this session needs no create: if
+        // it was deleted, the read shows this and the next round creates it.
+        let (create, set) = match &mut known {
+            Some(known) => {
+                let set = self.set(data, known.version());
+                (None, exact::submit_known(&self.shared, generation, known, set).await?)
+            }
+            None if self.is_present(generation) => (None, None),
+            None => (Some(self.submit(generation, [MultiOp::Create(self.create(data))]).await?), None),
+        };
+        let losses = generation.session.link().borrow().losses;
+        let read =
+            generation.session.submit(Request::GetData { path: self.full.clone(), watch: true }, Lane::Call);
+        // The server's watch remains for the read that is in flight.
+        drop(known);
+        if let Some(set) = set {
+            // If the write is refused, the read shows the reason.
+            exact::written(set).await?;
+        }
+        let created = match create {
+            Some(create) => Some(exact::written(create).await?),
+            None => None,
+        };
+        let read = read.await.answer()?;
+        match (read.result, read.watch) {
+            (Ok(Response::Data { data: found, stat }), Some(watch)) => {
+                let armed = Armed::new(generation, losses, found.as_ref(), data, &stat, watch);
+                self.judge(generation, data, stat, armed).await
+            }
+            (Err(Code::NO_NODE), _) => match created {
+                // The node does not exist although the create was answered: a parent is missing, or the code
+                // of the create is the reason. After a success or `NODE_EXISTS`, another client deleted the
+                // node between create and read: read again.
+                Some(Written::Refused(_, Code::NO_NODE)) => self.create_missing_parents(generation).await,
+                Some(Written::Refused(_, code)) if code != Code::NODE_EXISTS => Err(self.refusal(code)),
+                created => {
+                    if created.is_none() {
+                        self.status_log.deleted();
+                    }
+                    self.set_status(KeptStatus::Pending);
+                    Ok(Found::Changed)
+                }
+            },
+            (Err(code), _) => Err(self.refusal(code)),
+            (Ok(_), _) => Err(StepError::Busy),
+        }
+    }
+
+    /// Submits `ops` as an exact write.
+    pub(super) async fn submit(
+        &self,
+        generation: &Arc<SessionGeneration>,
+        ops: impl IntoIterator<Item = MultiOp>,
+    ) -> Result<ExactWrite, StepError> {
+        exact::submit(&self.shared, generation, &self.full, ops).await
+    }
+
+    pub(super) fn create(&self, data: &Bytes) -> Create {
+        let (mode, ttl) = self.lifetime.mode().to_proto();
+        Create::new(self.full.clone(), data.clone(), self.shared.acl(&self.full), mode, ttl)
+    }
+
+    pub(super) async fn create_missing_parents(
+        &self,
+        generation: &Arc<SessionGeneration>,
+    ) -> Result<Found, StepError> {
+        let parents = create_parents_in(&self.shared, generation, &self.full, self.shared.config.parents);
+        match refused_parent(&self.shared, "create", &self.full, parents).await {
+            Some(error) if error.is_throttled() => Err(StepError::Busy),
+            Some(error) => Err(StepError::Refused(error)),
+            None => Ok(Found::Changed),
+        }
+    }
+
+    /// Decides what may be done, by the owner of the node that was found.
+    pub(super) async fn judge(
+        &mut self,
+        generation: &Arc<SessionGeneration>,
+        wanted: &Bytes,
+        stat: Stat,
+        armed: Armed,
+    ) -> Result<Found, StepError> {
+        let owner = stat.ephemeral_owner;
+        if !self.lifetime.is_ephemeral() {
+            return match owner {
+                0 => self.judge_persistent(generation, wanted, stat, armed).await,
+                owner => Ok(Found::Foreign(owner, armed)),
+            };
+        }
+        let older = planted!(NoOwnerCheck) && self.shared.witness_of(owner).is_some();
+        if owner == generation.session.id() || older {
+            // A create whose reply was lost may not have been counted yet.
+            generation.session.owns(&self.full);
+            if armed.data() == wanted {
+                return Ok(Found::Current(armed));
+            }
+            return self.change_known(generation, armed, self.set(wanted, stat.version)).await;
+        }
+        // A persistent node does not expire with a session, so there is nothing to wait for.
+        if owner == 0 {
+            let error = Error::new(ErrorKind::NodeExists, "create").at(&self.path);
+            return Err(StepError::Refused(error.because("the node is persistent")));
+        }
+        if planted!(BlindDelete) {
+            return self.change(generation, self.delete(-1)).await;
+        }
+        if let Some(witness) = self.shared.witness_of(owner) {
+            let ops = [self.delete(stat.version), MultiOp::Create(self.create(wanted))];
+            return Ok(match self.replace(generation, witness, ops).await? {
+                true => {
+                    self.status_log.taken_over(owner);
+                    Found::Changed
+                }
+                false => Found::Foreign(owner, armed),
+            });
+        }
+        Ok(Found::Foreign(owner, armed))
+    }
+
+    pub(super) fn set(&self, data: &Bytes, version: i32) -> MultiOp {
+        MultiOp::SetData { path: self.full.clone(), data: Some(data.clone()), version }
+    }
+
+    pub(super) fn delete(&self, version: i32) -> MultiOp {
+        MultiOp::Delete { path: self.full.clone(), version }
+    }
+
+    /// Applies `ops` to a node of an older session, whose witness is at `witness`. Returns false if that
+    /// session may have ended: its node is deleted with it, and the next node at the path may be another
+    /// client's with the same version (decision 7).
+    pub(super) async fn replace(
+        &self,
+        generation: &Arc<SessionGeneration>,
+        witness: String,
+        ops: impl IntoIterator<Item = MultiOp>,
+    ) -> Result<bool, StepError> {
+        let write = self.submit(generation, witness::while_session_lives(witness, ops)).await?;
+        match exact::written(write).await? {
+            Written::Applied => {
+                self.shared.notes.forget_nodes_at(&self.full);
+                Ok(true)
+            }
+            // The check of the witness failed: the session has ended, or is not proven to be alive.
+            Written::Refused(0, _) => Ok(false),
+            // Another client was faster: the next read shows the current node.
+            Written::Refused(_, Code::NO_NODE | Code::BAD_VERSION | Code::NODE_EXISTS) => Ok(true),
+            Written::Refused(_, code) => Err(self.refusal(code)),
+        }
+    }
+
+    /// Changes the node if it is still as it was read.
+    async fn change_known(
+        &self,
+        generation: &Arc<SessionGeneration>,
+        mut known: Armed,
+        op: MultiOp,
+    ) -> Result<Found, StepError> {
+        if !generation.session.orders_events() {
+            // Watches prove nothing in such a session: the write relies on the read just made.
+            let write = exact::submit_on(&self.shared, generation, (known.losses(), None), op).await?;
+            return self.changed(write).await;
+        }
+        match exact::submit_known(&self.shared, generation, &mut known, op).await? {
+            Some(write) => self.changed(write).await,
+            None => Ok(Found::Changed),
+        }
+    }
+
+    pub(super) async fn change(
+        &self,
+        generation: &Arc<SessionGeneration>,
+        op: MultiOp,
+    ) -> Result<Found, StepError> {
+        let write = self.submit(generation, [op]).await?;
+        self.changed(write).await
+    }
+
+    async fn changed(&self, write: ExactWrite) -> Result<Found, StepError> {
+        match exact::written(write).await? {
+            // Another client was faster: the next read shows the current node.
+            Written::Applied | Written::Refused(_, Code::NO_NODE | Code::BAD_VERSION | Code::NODE_EXISTS) => {
+                Ok(Found::Changed)
+            }
+            Written::Refused(_, code) => Err(self.refusal(code)),
+        }
+    }
+
+    pub(super) fn refusal(&self, code: Code) -> StepError {
+        match code {
+            Code::SESSION_EXPIRED => StepError::Ended,
+            Code::THROTTLED => StepError::Busy,
+            code => StepError::Refused(Error::from_code(code, "create").at(&self.path)),
+        }
+    }
+}

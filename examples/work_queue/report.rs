@@ -1,0 +1,42 @@
+use crate::job::Job;
+use docent::Delivery;
+use serde::{Deserialize, Serialize};
+use std::str::FromStr;
+
+/// Report of a consumer to its parent, one line of JSON each on its standard output.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Report {
+    pub(crate) name: String,
+    pub(crate) what: What,
+    pub(crate) job: Job,
+    /// Number of deliveries of the job.
+    pub(crate) deliveries: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum What {
+    /// The consumer has taken a job.
+    Took,
+    /// The consumer has acknowledged the job.
+    Did,
+}
+
+impl Report {
+    pub(crate) fn new(name: &str, what: What, delivery: &Delivery<Job>) -> Self {
+        let deliveries = delivery.deliveries().unwrap_or_default();
+        Self { name: name.to_owned(), what, job: delivery.item().clone(), deliveries }
+    }
+
+    pub(crate) fn print(&self) -> anyhow::Result<()> {
+        println!("{}", serde_json::to_string(self)?);
+        Ok(())
+    }
+}
+
+impl FromStr for Report {
+    type Err = serde_json::Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        serde_json::from_str(text)
+    }
+}
