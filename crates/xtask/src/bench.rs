@@ -2,12 +2,12 @@ use crate::cargo::{cargo, run as execute};
 use crate::packages;
 use anyhow::Result;
 
-/// Runs a bench with optimisations, on a real ZooKeeper unless it is told to use the embedded server.
+/// Runs a bench with optimisations, on a real ZooKeeper unless the arguments request the embedded server.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if arguments.first().is_some_and(|bench| bench == "code-paths") {
         packages::ensure_valgrind()?;
-        // Not optimised: functions are not inlined. Valgrind hides the page that clocks are read from, hence
-        // the feature.
+        // The profiled build is not optimised, so functions are not inlined. The feature makes rustix use
+        // libc, because Valgrind hides the memory page from which rustix would otherwise read clocks.
         let run = "run --package docent-bench --features rustix/use-libc --";
         return execute(cargo(run).args(arguments));
     }

@@ -3,7 +3,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The cargo that runs this, in the root of the workspace.
+/// Returns the cargo command that runs this program, in the root of the workspace.
 pub(crate) fn cargo(arguments: &str) -> Command {
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
@@ -12,8 +12,8 @@ pub(crate) fn cargo(arguments: &str) -> Command {
     command
 }
 
-/// Removes the variables that cargo sets for this program. Some build scripts run again when they change, and
-/// what depends on them is built once more.
+/// Removes the environment variables that cargo sets for this program. Some build scripts run again if these
+/// variables change, which would rebuild everything that depends on them.
 pub(crate) fn remove_own_package(command: &mut Command) {
     for (name, _) in env::vars_os() {
         if let Some(name) = name.to_str()
@@ -29,14 +29,14 @@ pub(crate) fn root() -> PathBuf {
     manifest.ancestors().nth(2).expect("this package is two folders below the root").to_owned()
 }
 
-/// Folder that cargo builds in.
+/// Returns cargo's build folder.
 pub(crate) fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| root().join("target"), |path| root().join(Path::new(&path)))
 }
 
-/// Builds a program of the workspace with optimisations. With `planted` it has all defects that can be
-/// planted, and a build folder of its own, so that nothing else is built anew.
+/// Builds a program of the workspace with optimisations. With `planted`, the program contains all defects
+/// that can be planted, and has a separate build folder, so nothing else is rebuilt.
 pub(crate) fn build_program(package: &str, program: &str, planted: bool) -> Result<PathBuf> {
     let mut command = cargo(&format!("build --quiet --release --package {package} --bin {program}"));
     let target = if planted { build_planted(&mut command) } else { target() };
@@ -44,21 +44,21 @@ pub(crate) fn build_program(package: &str, program: &str, planted: bool) -> Resu
     Ok(target.join("release").join(program))
 }
 
-/// Makes a command of cargo build all defects that can be planted, and returns its build folder.
+/// Makes a cargo command build all defects that can be planted, and returns its build folder.
 pub(crate) fn build_planted(command: &mut Command) -> PathBuf {
     let target = target().join("planted");
     command.env("RUSTFLAGS", "--cfg docent_planted").env("CARGO_TARGET_DIR", &target);
     target
 }
 
-/// Runs `command` and fails when it does.
+/// Runs `command`, and fails if the command fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("cannot run {command:?}"))?;
     ensure!(status.success(), "{command:?} failed: {status}");
     Ok(())
 }
 
-/// True when `command` can be run and succeeds. Says nothing.
+/// Returns true if `command` can be run and succeeds. Prints nothing.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }

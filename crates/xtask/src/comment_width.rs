@@ -1,4 +1,4 @@
-//! Width of comments, which the formatter does not wrap.
+//! Checks the width of comments, which the formatter does not wrap.
 
 use crate::cargo::root;
 use crate::sources::rust_files;
@@ -25,24 +25,25 @@ pub(crate) fn check() -> Result<()> {
     Ok(())
 }
 
-/// Width of lines that the formatter is set to.
+/// Returns the maximum line width from the formatter's settings.
 fn of_formatter(settings: &str) -> Result<usize> {
     let setting = |line: &str| line.strip_prefix("max_width")?.trim().strip_prefix('=')?.trim().parse().ok();
     settings.lines().find_map(setting).context("rustfmt.toml has no max_width")
 }
 
-/// Text of a line that is a comment as a whole, without its slashes.
+/// Returns the text of a line that contains only a comment, without its slashes.
 fn comment(line: &str) -> Option<&str> {
     let text = line.trim_start().strip_prefix("//")?;
     Some(text.trim_start_matches(['/', '!']).trim())
 }
 
-/// True when the comment in `line` reaches beyond `width` and could be wrapped.
+/// Returns true if the comment in `line` is wider than `width` and could be wrapped.
 fn is_too_wide(line: &str, width: usize) -> bool {
     line.chars().count() > width && comment(line).is_some_and(can_be_wrapped)
 }
 
-/// False for a single word such as an address, for a link's definition, and for a row of a table.
+/// Returns false for a single word such as an address, for the definition of a link, and for a row of a
+/// table.
 fn can_be_wrapped(text: &str) -> bool {
     let text = text.trim_start_matches(['-', '*', ' ']);
     let link = text.starts_with('[') && text.contains("]: ");

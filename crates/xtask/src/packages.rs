@@ -9,7 +9,7 @@ const CURATOR_JARS: [&str; 2] =
 const C_HEADER: &str = "/usr/include/zookeeper/zookeeper.h";
 const C_SHELL: &str = "/usr/lib/zookeeper/bin/cli_mt";
 
-/// Sees to it that there is a Java runtime.
+/// Ensures that there is a Java runtime.
 pub(crate) fn ensure_java() -> Result<()> {
     if has_java() { Ok(()) } else { install("Java", &["default-jre-headless"], ", or set JAVA_HOME") }
 }
@@ -18,7 +18,8 @@ fn has_java() -> bool {
     std::env::var_os("JAVA_HOME").is_some() || runs("java")
 }
 
-/// Sees to it that a real ZooKeeper can be started: installs Debian's when it is missing and we may.
+/// Ensures that a real ZooKeeper can be started: installs Debian's if it is missing and this process may
+/// install packages.
 pub(crate) fn ensure_zookeeper() -> Result<()> {
     let classes = std::env::var_os("ZOOKEEPER_HOME").is_some() || Path::new(JAR).is_file();
     if classes && has_java() {
@@ -27,8 +28,8 @@ pub(crate) fn ensure_zookeeper() -> Result<()> {
     install("ZooKeeper", &["libzookeeper-java", "default-jre-headless"], ", or set ZOOKEEPER_HOME")
 }
 
-/// Sees to it that tests with real Curator clients can run: installs Debian's when it is missing and we may.
-/// Their program is run from its source, which a runtime without a compiler cannot do.
+/// Ensures that tests with real Curator clients can run: installs Debian's if it is missing and this process
+/// may install packages. The test program is run from its source, which needs a Java runtime with a compiler.
 pub(crate) fn ensure_curator() -> Result<()> {
     let mut wanted = Vec::new();
     if !CURATOR_JARS.iter().all(|jar| Path::new(jar).is_file()) {
@@ -40,10 +41,10 @@ pub(crate) fn ensure_curator() -> Result<()> {
     if wanted.is_empty() { Ok(()) } else { install("Curator with a JDK", &wanted, "") }
 }
 
-/// Sees to it that tests with a real kazoo can make it an environment: installs Debian's Python when it is
-/// missing and we may. Kazoo itself they get from PyPI.
+/// Ensures that tests can create an environment with a real kazoo: installs Debian's Python if it is missing
+/// and this process may install packages. The tests install kazoo from PyPI.
 pub(crate) fn ensure_python() -> Result<()> {
-    // Debian has the module `venv` everywhere, but it does nothing without `ensurepip`.
+    // Every Debian Python has the module `venv`, but the module does nothing without `ensurepip`.
     let modules = ["-c", "import ensurepip, venv"];
     if succeeds(Command::new("python3").args(modules)) {
         return Ok(());
@@ -51,8 +52,8 @@ pub(crate) fn ensure_python() -> Result<()> {
     install("Python with venv", &["python3", "python3-venv"], "")
 }
 
-/// Sees to it that tests with the client in C can run: installs Debian's, with its shell, when it is missing
-/// and we may.
+/// Ensures that tests with ZooKeeper's C client can run: installs Debian's, with its shell, if it is missing
+/// and this process may install packages.
 pub(crate) fn ensure_c_client() -> Result<()> {
     let mut wanted = Vec::new();
     if !Path::new(C_HEADER).is_file() {
@@ -67,7 +68,8 @@ pub(crate) fn ensure_c_client() -> Result<()> {
     if wanted.is_empty() { Ok(()) } else { install("ZooKeeper's client in C", &wanted, "") }
 }
 
-/// Sees to it that code can be profiled: installs Debian's Valgrind when it is missing and we may.
+/// Ensures that code can be profiled: installs Debian's Valgrind if it is missing and this process may
+/// install packages.
 pub(crate) fn ensure_valgrind() -> Result<()> {
     if runs_with("valgrind", "--version") {
         Ok(())
@@ -84,11 +86,11 @@ fn runs_with(program: &str, argument: &str) -> bool {
     succeeds(Command::new(program).arg(argument))
 }
 
-/// Installs packages, or says how to, and what else would do.
+/// Installs packages, or fails with the command that installs them and with the alternative `or_else`.
 fn install(what: &str, packages: &[&str], or_else: &str) -> Result<()> {
     let wanted = packages.join(" ");
     if !is_root() {
-        bail!("no {what}: run `apt-get install --no-install-recommends {wanted}` as root{or_else}");
+        bail!("{what} is missing: run `apt-get install --no-install-recommends {wanted}` as root{or_else}");
     }
     run(&mut apt_get(&["update"]))?;
     let install = ["install", "--yes", "--no-install-recommends"];

@@ -1,4 +1,4 @@
-//! The order of folders and crates: a `use` goes down, and a `mod.rs` is a table of contents.
+//! The order of folders and crates: a `use` may only point downwards, and a `mod.rs` is a table of contents.
 
 use crate::cargo::root;
 use crate::sources::{code, rust_files};
@@ -6,8 +6,8 @@ use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::Path;
 
-/// The folders of `docent-core`, from the top. Those of one line do not use each other, but for the
-/// [heart](HEART).
+/// The folders of `docent-core`, from top to bottom. Folders on one line do not use each other, except those
+/// of the [heart](HEART).
 const ROOMS: [&[&str]; 8] = [
     &["cache"],
     &["claim", "line", "versioned", "watch"],
@@ -19,13 +19,13 @@ const ROOMS: [&[&str]; 8] = [
     &["time", "task", "shared_map"],
 ];
 
-/// Folders that are one mechanism, a client with its sessions and what they own, and use each other.
+/// Folders that form one mechanism, a client with its sessions and what they own, and use each other.
 const HEART: [&str; 5] = ["client", "operation", "kept", "guard", "cleanup"];
 
-/// Files of `docent-core` that belong to no folder: every folder uses them.
+/// Files of `docent-core` outside of all folders. Every folder may use them.
 const LOOSE: [&str; 4] = ["error", "lib", "macros", "planted"];
 
-/// The crates, from the top. Those of one line do not know each other.
+/// The crates, from top to bottom. Crates on one line do not depend on each other.
 const CRATES: [&[&str]; 7] = [
     &["docent-bench", "docent-cli"],
     &["docent-battery", "docent"],
@@ -36,13 +36,13 @@ const CRATES: [&[&str]; 7] = [
     &["docent-proto"],
 ];
 
-/// Fails where something runs up, or where logic is in a table of contents.
+/// Fails if a file or crate uses something above it, or if a table of contents contains logic.
 pub(crate) fn check() -> Result<()> {
     let root = root();
     let crates = root.join("crates");
     let mut wrong = loose(&crates.join("docent-core/src"))?;
     for file in rust_files(&root, "crates")? {
-        // Tests use whatever they test.
+        // Tests may use everything.
         if !file.contains("/src/") || file.contains("/tests/") {
             continue;
         }
@@ -51,7 +51,7 @@ pub(crate) fn check() -> Result<()> {
             wrong.extend(climbs(inside, &text).into_iter().map(|what| format!("{file}:{what}")));
         }
         if file.ends_with("/mod.rs") {
-            let more = |line| format!("{file}:{line}: a mod.rs is a table of contents, and this is more");
+            let more = |line| format!("{file}:{line}: a mod.rs may contain only a table of contents");
             wrong.extend(logic(&text).map(more));
         }
     }
@@ -67,17 +67,17 @@ pub(crate) fn check() -> Result<()> {
     bail!("{}", wrong.join("\n"))
 }
 
-/// Files at the root of `src` that have no business there.
+/// Returns files at the root of `src` that are not allowed there.
 fn loose(src: &Path) -> Result<Vec<String>> {
     let mut wrong = Vec::new();
     for entry in fs::read_dir(src)? {
         let path = entry?.path();
         let Some(name) = path.file_stem().and_then(|name| name.to_str()) else { continue };
         if path.is_file() && !LOOSE.contains(&name) {
-            wrong.push(format!("docent-core/src/{name}.rs: a file belongs into a folder"));
+            wrong.push(format!("docent-core/src/{name}.rs: a file must be in a folder"));
         }
         if path.is_dir() && floor(name).is_none() {
-            wrong.push(format!("docent-core/src/{name}: a folder that the order of folders does not know"));
+            wrong.push(format!("docent-core/src/{name}: this folder is missing in the order of folders"));
         }
     }
     Ok(wrong)
@@ -87,7 +87,7 @@ fn floor(room: &str) -> Option<usize> {
     ROOMS.iter().position(|rooms| rooms.contains(&room))
 }
 
-/// Lines of a file of `docent-core` that name something above it.
+/// Returns the lines of a file of `docent-core` that use something above it.
 fn climbs(file: &str, text: &str) -> Vec<String> {
     let room = file.split('/').next().unwrap_or_default();
     let Some(own) = floor(room) else { return Vec::new() };
@@ -105,7 +105,7 @@ fn climbs(file: &str, text: &str) -> Vec<String> {
     wrong
 }
 
-/// The first line of a `mod.rs` that defines something.
+/// Returns the first line of a `mod.rs` that defines something.
 fn logic(text: &str) -> Option<usize> {
     const DEFINES: [&str; 9] =
         ["fn ", "async fn ", "impl", "struct ", "enum ", "trait ", "type ", "static ", "const "];
@@ -119,7 +119,7 @@ fn logic(text: &str) -> Option<usize> {
     code(text).find(|(_, line)| defines(line)).map(|(number, _)| number)
 }
 
-/// Dependencies of a crate on one that is not below it.
+/// Returns dependencies of a crate on crates that are not below it.
 fn depends_up(name: &str, manifest: &str) -> Vec<String> {
     let floor = |name: &str| CRATES.iter().position(|crates| crates.contains(&name));
     let Some(own) = floor(name) else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! Runs of the simulation: one process for each seed, as many at once as there are processors.
+//! Runs of the simulation: one process per seed, as many at a time as there are processors.
 
 mod arguments;
 mod batch;
@@ -14,13 +14,13 @@ use batch::Batch;
 use binary::Binary;
 use std::time::{Duration, Instant};
 
-/// Most seeds of each recipe that a stage runs.
+/// Maximum number of seeds of each recipe in a stage.
 const SEEDS: u64 = 12;
 
-/// Overrides the time that a stage has, in seconds.
+/// Environment variable that overrides the duration of a stage, in seconds.
 const SHARE_VARIABLE: &str = "DOCENT_SIMULATION_SECONDS";
 
-/// The chore as it is called by hand.
+/// Runs the task as called from the command line.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let arguments = Arguments::parse(arguments)?;
     match &arguments.task {
@@ -30,14 +30,13 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     }
 }
 
-/// Builds the simulation, so that a later stage finds it.
+/// Builds the simulation in advance for a later stage.
 pub(crate) fn build() -> Result<()> {
     Binary::build().map(|_| ())
 }
 
-/// As many seeds of all recipes in turn as fit into `share`, once the simulation is built. There is an upper
-/// bound so that a change which passes on one machine does not meet seeds that nobody has run on a faster
-/// one.
+/// Runs as many seeds of all recipes in turn as fit into `share`, not counting the build of the simulation.
+/// An upper bound ensures that a faster machine does not reach seeds that have never been run.
 pub(crate) fn stage(share: Duration) -> Result<()> {
     let seconds = std::env::var(SHARE_VARIABLE).ok().and_then(|seconds| seconds.parse().ok());
     let share = seconds.map_or(share, Duration::from_secs);
@@ -50,7 +49,7 @@ fn many(binary: &Binary, arguments: &Arguments, extent: Extent) -> Result<()> {
     let started = Instant::now();
     let tally = Batch::new(binary, arguments)?.run(extent);
     report::print(&tally, started.elapsed());
-    ensure!(tally.runs > 0, "not one seed was run");
+    ensure!(tally.runs > 0, "no seed was run");
     ensure!(tally.failures.is_empty(), "{} of {} runs failed", tally.failures.len(), tally.runs);
     Ok(())
 }

@@ -2,26 +2,33 @@ use anyhow::{Context, Result};
 use std::fs;
 use std::path::Path;
 
-/// Paths of the Rust files below `folder`, as seen from `root`, sorted. Build folders are left out.
+/// Names of folders that contain no files of the project.
+const SKIPPED: [&str; 2] = ["target", "node_modules"];
+
+/// Paths of the Rust files below `folder`, relative to `root`, in order.
 pub(crate) fn rust_files(root: &Path, folder: &str) -> Result<Vec<String>> {
-    let mut found = Vec::new();
-    let mut folders = vec![folder.to_owned()];
+    files(root, folder, ".rs")
+}
+
+/// Paths of the files below `folder` whose names end with `ending`, relative to `root`, in order. Hidden
+/// folders and build folders are skipped.
+pub(crate) fn files(root: &Path, folder: &str, ending: &str) -> Result<Vec<String>> {
+    let (mut files, mut folders) = (Vec::new(), vec![root.join(folder)]);
     while let Some(folder) = folders.pop() {
-        let entries = fs::read_dir(root.join(&folder)).with_context(|| format!("cannot list {folder}"))?;
-        for entry in entries {
+        for entry in fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))? {
             let entry = entry?;
-            let name = entry.file_name().into_string().ok().context("a file's name is no UTF-8")?;
-            let path = format!("{folder}/{name}");
-            match entry.file_type()?.is_dir() {
-                true if name == "target" => {}
-                true => folders.push(path),
-                false if name.ends_with(".rs") => found.push(path),
-                false => {}
+            let name = entry.file_name().into_string().ok().context("a file name is not valid UTF-8")?;
+            if entry.file_type()?.is_dir() {
+                if !name.starts_with('.') && !SKIPPED.contains(&name.as_str()) {
+                    folders.push(entry.path());
+                }
+            } else if name.ends_with(ending) {
+                files.push(entry.path().strip_prefix(root)?.to_string_lossy().into_owned());
             }
         }
     }
-    found.sort();
-    Ok(found)
+    files.sort();
+    Ok(files)
 }
 
 /// The numbered lines of a file before its tests, without comments.

@@ -1,17 +1,17 @@
 use anyhow::Result;
 use std::time::{Duration, Instant};
 
-/// How long a chore should take on two cores. A slower machine is no error.
+/// Maximum duration of a task on two cores. A longer duration on a slower machine is not an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) limit: Duration,
     /// Stages that do not count.
     pub(crate) without: &'static [&'static str],
-    /// Another command whose time counts, too.
+    /// Another command whose time counts as well.
     pub(crate) with: Option<&'static str>,
 }
 
-/// Announces the stages of a chore, and says how long each took.
+/// Prints the name and the duration of each stage of a task.
 #[derive(Debug)]
 pub(crate) struct Stages {
     started: Instant,
@@ -32,13 +32,13 @@ impl Stages {
         done
     }
 
-    /// Prints the seconds of each stage and of all, beside the target.
+    /// Prints the seconds of each stage and of all stages, compared with the target.
     pub(crate) fn finish(self, target: Option<&Target>) {
         let total = self.started.elapsed().as_secs_f64();
         for (name, seconds) in &self.seconds {
             println!("{seconds:8.1} s  {name}");
         }
-        println!("{total:8.1} s  in all");
+        println!("{total:8.1} s  in total");
         if let Some(target) = target {
             println!("{}", self.beside(target, total));
         }
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_target_stands_beside_the_time_that_counts() {
+    fn the_target_is_printed_beside_the_time_that_counts() {
         let seconds = vec![("packages", 20.0), ("build", 200.0), ("tests", 400.0)];
         let stages = Stages { started: Instant::now(), seconds };
         let limit = Duration::from_secs(480);

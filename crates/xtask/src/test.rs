@@ -1,4 +1,4 @@
-//! All tests of the workspace, those that need other people's software included.
+//! All tests of the workspace, including those that need third-party software.
 
 mod changed;
 mod cpu;
@@ -24,26 +24,26 @@ use std::process::Command;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-/// Test binaries for each core: tests wait.
+/// Test binaries per core. Tests mostly wait.
 const JOBS_PER_CORE: usize = 2;
 
-/// Most test binaries that run at the same time unless the command says otherwise: each may start Java
-/// processes, which take 250 MB each.
+/// Default maximum of test binaries that run at the same time, because each may start Java processes of 250
+/// MB each.
 const MOST_JOBS: usize = 4;
 
-/// Amounts of what is drawn from seeds.
+/// Sizes of the samples that are drawn from seeds.
 #[derive(Debug, PartialEq, Eq)]
 struct Sample {
-    /// Scripts that run on the embedded server and on a real one.
+    /// Number of scripts that run on the embedded server and on a real server.
     scripts: u32,
     /// Time for simulated runs.
     simulation: Duration,
-    /// Items in long runs of a queue, if not as many as the tests choose.
+    /// Number of items in long runs of a queue, if it differs from the tests' default.
     queue_items: Option<&'static str>,
     target: Target,
 }
 
-/// Before a commit.
+/// Sample before a commit.
 const SMALL: Sample = Sample {
     scripts: 500,
     simulation: Duration::from_secs(60),
@@ -51,7 +51,7 @@ const SMALL: Sample = Sample {
     target: Target { limit: Duration::from_secs(8 * 60), without: SET_UP, with: None },
 };
 
-/// In CI.
+/// Sample in CI.
 const FULL: Sample = Sample {
     scripts: 2_000,
     simulation: Duration::from_secs(4 * 60),
@@ -61,18 +61,18 @@ const FULL: Sample = Sample {
 
 const CHANGED_TARGET: Target = Target { limit: Duration::from_secs(2 * 60), without: SET_UP, with: None };
 
-/// Stages that depend on what the machine has already.
+/// Stages whose duration depends on what is already installed and built.
 const SET_UP: &[&str] = &["packages", "build", "release build"];
 
-/// Command line of the chore.
+/// Command line of the task.
 #[derive(Debug, PartialEq, Eq)]
 struct Arguments {
-    /// Only packages that differ from the merge base, and those that depend on them.
+    /// Only packages that differ from the merge base, and their dependents.
     changed: bool,
     sample: Sample,
     /// Number of test binaries that run at the same time.
     jobs: usize,
-    /// Where to write a report for CI servers.
+    /// File for a report for CI servers.
     junit: Option<String>,
 }
 
@@ -94,8 +94,9 @@ impl Arguments {
                 "--jobs" => {
                     let jobs = value()?;
                     let number = jobs.parse::<NonZero<usize>>();
-                    parsed.jobs =
-                        number.with_context(|| format!("--jobs {jobs} must be a number from 1"))?.get();
+                    parsed.jobs = number
+                        .with_context(|| format!("--jobs {jobs} must be a number of at least 1"))?
+                        .get();
                 }
                 "--changed" => parsed.changed = true,
                 "--full" => parsed.sample = FULL,
@@ -110,9 +111,9 @@ impl Arguments {
     }
 }
 
-/// Every test, also those that need a real ZooKeeper, or the clients of others: Curator, kazoo, the one in C.
-/// At the end it shows again what failed tests panicked with; the last line says how many passed, failed and
-/// were skipped.
+/// Runs all tests, including those that need a real ZooKeeper or the third-party clients Curator, kazoo and
+/// ZooKeeper's C client. At the end it repeats the panics of failed tests. The last line counts the passed,
+/// failed and skipped tests.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let arguments = Arguments::parse(arguments)?;
     let mut report = Report::default();
@@ -144,8 +145,7 @@ fn install() -> Result<()> {
     packages::ensure_python()
 }
 
-/// The tests of the packages that have changed, and of those that depend on them, without tests that need
-/// other software.
+/// Runs the tests of changed packages and their dependents, without tests that need other software.
 fn run_changed(arguments: &Arguments, report: &mut Report) -> Result<()> {
     let affected = changed::packages()?;
     if affected.as_ref().is_some_and(BTreeSet::is_empty) {
@@ -153,7 +153,7 @@ fn run_changed(arguments: &Arguments, report: &mut Report) -> Result<()> {
         return Ok(());
     }
     let mut stages = Stages::start();
-    // All of them: a smaller selection has other features, and would be built anew.
+    // Everything is built: a smaller selection has other features, and would be rebuilt.
     let Built { mut jobs, complete, .. } = stages.run("build", job::build)?;
     jobs.retain(|job| affected.as_ref().is_none_or(|affected| affected.contains(&job.package)));
     jobs.push(job::doc_tests());
@@ -176,7 +176,8 @@ fn run_stages(arguments: &Arguments, report: &mut Report) -> Result<()> {
     if let Some(items) = sample.queue_items {
         jobs.iter_mut().for_each(|job| job.set("DOCENT_SOAK_ITEMS", items));
     }
-    // Watches and the mechanisms on top of them, where the servers say which transaction an event is of.
+    // Watches, and the mechanisms on top of them, whose behaviour differs on servers that report the
+    // transaction of an event.
     let newer: Vec<_> = jobs
         .iter()
         .filter_map(|job| match () {
@@ -189,30 +190,28 @@ fn run_stages(arguments: &Arguments, report: &mut Report) -> Result<()> {
     let has_newer = newer.len() == 2;
     jobs.extend(newer);
     jobs.push(job::doc_tests());
-    // Tests that could be built run all the same.
+    // Tests that could be built run even if others could not.
     stages.run("tests", || {
         runner::run(jobs, *at_once, |done| report.add(done));
         Ok(())
     })?;
     let served = server.map_or(Ok(()), SharedServer::stop);
     let tested = report.outcome();
-    ensure!(
-        has_newer || complete.is_err(),
-        "the suites that run on the embedded server as 3.9 are not there"
-    );
+    ensure!(has_newer || complete.is_err(), "the suites that run on the embedded server as 3.9 are missing");
     let compared = stages.run("differential", || differential::stage(sample.scripts));
     let simulated = stages.run("simulation", || simulate::stage(sample.simulation));
     stages.finish(Some(&sample.target));
     complete.and(released).and(served).and(tested).and(compared).and(simulated)
 }
 
-/// Builds what only the later stages need.
+/// Builds the programs that only later stages need.
 fn build_released() -> Result<()> {
     differential::build()?;
     simulate::build()
 }
 
-/// Starts a real server for all jobs. A test binary whose variable does not name one starts its own.
+/// Starts a real server for all jobs. A test binary without the server's address in its environment starts
+/// its own.
 fn share(program: Option<&Path>, jobs: &mut [Job]) -> Result<Option<SharedServer>> {
     let Some(program) = program else { return Ok(None) };
     let server = SharedServer::start(&mut Command::new(program))?;
@@ -241,15 +240,15 @@ mod tests {
         );
         assert_eq!(parse("").unwrap().sample, SMALL);
         assert!(parse("--changed").unwrap().changed);
-        for (wrong, told) in [
-            ("--jobs 0", "--jobs 0 must be a number from 1"),
+        for (wrong, expected) in [
+            ("--jobs 0", "--jobs 0 must be a number of at least 1"),
             ("--jobs", "--jobs needs a value"),
             ("--junit --full", "--junit needs a value"),
             ("--fast", "unknown argument --fast"),
             ("--full --changed", "--changed and --full exclude each other"),
         ] {
             let error = parse(wrong).unwrap_err().to_string();
-            assert!(error.starts_with(told), "{error}");
+            assert!(error.starts_with(expected), "{error}");
         }
     }
 }

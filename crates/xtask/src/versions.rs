@@ -4,17 +4,18 @@ use crate::{newer, packages};
 use anyhow::Result;
 use std::process::Command;
 
-/// Makes the embedded server of a test behave as that version does.
+/// Environment variable that makes the embedded server of a test behave as this version.
 pub(crate) const EMBEDDED_AS: &str = "DOCENT_EMBEDDED_AS";
 
 /// Suites whose tests run on a real server.
 const SUITES: [&str; 6] = ["core", "locks", "queue", "config", "discovery", "election"];
 
-/// The suites once more on a newer ZooKeeper than Debian's, which is fetched, and on the embedded server
-/// behaving as that one does; all of them, or those that are named.
+/// Runs all suites, or the named ones, on a newer ZooKeeper than Debian's, which is fetched, and on the
+/// embedded server that behaves as this version.
 ///
 /// # Errors
-/// When a test fails, or there is no such suite.
+///
+/// Fails if a test fails, or if a suite does not exist.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let known = |suite: &&String| SUITES.contains(&suite.as_str());
     anyhow::ensure!(arguments.iter().all(|suite| known(&suite)), "a suite must be one of {SUITES:?}");
@@ -37,7 +38,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     embedded.and(real)
 }
 
-/// The build is the one of [`test`](crate::test).
+/// Returns the command that runs suites, with the same build as [`test`](crate::test).
 fn suites(names: &[&str], filters: &[&str]) -> Command {
     let mut command = cargo("test --workspace --all-features --no-fail-fast");
     for name in names {

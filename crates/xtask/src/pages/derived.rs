@@ -1,21 +1,22 @@
 use super::links::is_relative;
 use super::markdown::without_code;
 
-/// The facade's pages that are made from the README: the one of package registries, and the one of rustdoc.
+/// The facade's pages that are generated from the README: the page for package registries, and the page for
+/// rustdoc.
 pub(super) const PAGES: [&str; 2] = ["crates/docent/README.md", "crates/docent/src/front.md"];
 
-/// Stands below each of them. The comment is not shown.
+/// Text appended to each of these pages. The comment is not rendered.
 const NOTE: &str = "
-Pages that are named here without a link are in the folder `docs` of the repository.
+Pages that are named here without a link are in the `docs` folder of the repository.
 
-<!-- Made from the README of the repository by `cargo xtask pages`. -->
+<!-- Generated from the README of the repository by `cargo xtask pages`. -->
 ";
 
-/// The column of a table that names types, which rustdoc links.
+/// Header of the table column that names types, which are linked for rustdoc.
 const TYPES: &str = "types";
 
-/// The pages that are made from `readme`, by their paths. `names` is the part of rustdoc's page that says
-/// where things are.
+/// Returns the pages that are generated from `readme`, by path. `names` is the part of rustdoc's page that
+/// lists the modules.
 pub(super) fn pages(readme: &str, names: &str) -> [(&'static str, String); 2] {
     let plain = format!("{}{NOTE}", without_relative(readme));
     let [registry, rustdoc] = PAGES;
@@ -23,7 +24,7 @@ pub(super) fn pages(readme: &str, names: &str) -> [(&'static str, String); 2] {
     [(registry, plain), (rustdoc, linked)]
 }
 
-/// `text` without pictures of the repository, and with the words of links into it alone.
+/// Returns `text` without pictures of the repository, and with only the text of links into the repository.
 fn without_relative(text: &str) -> String {
     let (mut page, mut inside, mut skip_blank) = (String::new(), false, false);
     for line in text.lines() {
@@ -46,11 +47,11 @@ fn is_picture(line: &str) -> bool {
     target.is_some_and(|target| target.ends_with(')') && is_relative(target))
 }
 
-/// `line` with `text` in place of each `[text](path)`.
+/// Returns `line` with `text` in place of each `[text](path)`.
 fn unlinked(line: &str) -> String {
     let mut line = line.to_owned();
     let mut from = 0;
-    // Code has no links, and blanking it out keeps the places of all else.
+    // Code contains no links, and blanking it out keeps every other position.
     while let Some(middle) = without_code_bytes(&line)[from..].find("](").map(|found| from + found) {
         let end = line[middle..].find(')').map(|found| middle + found);
         let start = without_code_bytes(&line)[..middle].rfind('[');
@@ -65,13 +66,13 @@ fn unlinked(line: &str) -> String {
     line
 }
 
-/// As [`without_code`], with each byte in its place.
+/// Does the same as [`without_code`], keeping the position of each byte.
 fn without_code_bytes(line: &str) -> String {
     let blank = |c: char| if c.is_ascii() { c.to_string() } else { "_".repeat(c.len_utf8()) };
     without_code(&line.chars().map(blank).collect::<String>())
 }
 
-/// `text` with links of rustdoc in the columns of tables that name types.
+/// Returns `text` with rustdoc links in the columns of tables that name types.
 fn with_items(text: &str) -> String {
     let (mut page, mut column) = (String::new(), None);
     for line in text.lines() {
@@ -89,7 +90,7 @@ fn with_items(text: &str) -> String {
     page
 }
 
-/// `text` with `names` before its first part.
+/// Returns `text` with `names` inserted before its first section.
 fn with_names(text: &str, names: &str) -> String {
     let (intro, parts) = text.split_once("\n## ").unwrap_or((text, ""));
     format!("{intro}\n{names}\n## {parts}")
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_of_the_repository_are_left_out() {
+    fn pictures_of_the_repository_are_omitted() {
         assert_eq!(without_relative("a\n\n![p](docs/p.svg)\n\nb\n"), "a\n\nb\n");
     }
 
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stand_below_the_introduction() {
+    fn names_are_listed_below_the_introduction() {
         assert_eq!(with_names("# A\n\na\n\n## B\n", "## N\n"), "# A\n\na\n\n## N\n\n## B\n");
     }
 

@@ -1,13 +1,13 @@
-/// The file that the facade is.
+/// The facade's source file.
 pub(super) const FACADE: &str = "crates/docent/src/lib.rs";
 
-/// Modules of other crates at the root.
+/// Modules of other crates that are exported at the root.
 const MODULES: [&str; 2] = ["planted", "zookeeper_client"];
 
 /// Folder of the repository in links from rustdoc's pages.
 const REPOSITORY: &str = "https://github.com/docent-rs/docent/blob/main/";
 
-/// Exports of the facade, in their order.
+/// Exports of the facade, in order.
 #[derive(Debug, Default)]
 pub(super) struct Facade {
     modules: Vec<Module>,
@@ -29,14 +29,14 @@ struct Module {
 /// A name at the root.
 #[derive(Debug)]
 struct Name {
-    /// Module that it is in, too.
+    /// The module that contains the name as well.
     module: String,
     name: String,
     feature: Option<String>,
 }
 
 impl Facade {
-    /// Exports of the facade whose file has this text.
+    /// Returns the exports of a facade with this source text.
     pub(super) fn parse(text: &str) -> Self {
         let guides = text.split(REPOSITORY).skip(1).filter_map(|rest| rest.split([')', '#']).next());
         let mut facade = Self { guides: guides.map(str::to_owned).collect(), ..Self::default() };
@@ -68,27 +68,32 @@ impl Facade {
         facade
     }
 
-    /// Breaches of the rules for the facade. `exists` says whether there is something at a path from the
-    /// root of the repository.
+    /// Returns violations of the facade's rules. `exists` returns whether a path from the root of the
+    /// repository exists.
     pub(super) fn check(&self, exists: impl Fn(&str) -> bool) -> Vec<String> {
         let mut wrong = Vec::new();
         for Name { module, name, .. } in &self.names {
             if name == "*" {
-                wrong.push(format!("{FACADE}: all of {module} is at the root, in place of names"));
+                wrong.push(format!(
+                    "{FACADE}: all of {module} is exported at the root; export single names instead"
+                ));
             } else if !self.modules.iter().any(|one| one.name == *module) {
-                wrong.push(format!("{FACADE}: {name} is at the root, and in no module"));
+                wrong.push(format!("{FACADE}: {name} is exported at the root, but in no module"));
             }
         }
         let silent = self.modules.iter().filter(|module| module.about.is_empty());
         wrong.extend(silent.map(|Module { name, .. }| format!("{FACADE}: {name} has no documentation")));
-        wrong
-            .extend(self.others.iter().map(|line| format!("{FACADE}:{line}: more than a table of contents")));
-        let gone = self.guides.iter().filter(|path| !exists(path));
-        wrong.extend(gone.map(|path| format!("{FACADE}: {path} leads nowhere")));
+        wrong.extend(
+            self.others
+                .iter()
+                .map(|line| format!("{FACADE}:{line}: a facade contains only modules and exports")),
+        );
+        let missing = self.guides.iter().filter(|path| !exists(path));
+        wrong.extend(missing.map(|path| format!("{FACADE}: the linked page {path} does not exist")));
         wrong
     }
 
-    /// The part of rustdoc's page that says where things are.
+    /// The section of rustdoc's page that lists the modules.
     pub(super) fn table(&self) -> String {
         let mut table = String::from(TABLE);
         for module in &self.modules {
@@ -100,16 +105,16 @@ impl Facade {
     }
 }
 
-const TABLE: &str = "## Where things are
+const TABLE: &str = "## Modules
 
-At the root are the names that programs need most. They are in modules, too, together with all others; each module links its guide:
+The names that most programs need are at the root. They are also in modules, together with all other names. Each module links to its guide:
 
-| module | has | at the root |
+| module | contains | at the root |
 |---|---|---|
 ";
 
 impl Module {
-    /// Its link on rustdoc's page. An item that a feature brings is not there without it.
+    /// The module's link on rustdoc's page. If the module needs a feature, it may be missing there.
     fn linked(&self) -> String {
         let name = &self.name;
         match &self.feature {
@@ -120,7 +125,7 @@ impl Module {
 }
 
 impl Name {
-    /// As [`Module::linked`].
+    /// The name as in [`Module::linked`].
     fn linked(&self) -> String {
         match &self.feature {
             None => format!("[`{}`]", self.name),
@@ -129,7 +134,7 @@ impl Name {
     }
 }
 
-/// Names that `pub use` of this path has, but modules of other crates.
+/// Returns the names that `pub use` of this path exports, without modules of other crates.
 fn names(path: &str, feature: Option<&str>) -> Vec<Name> {
     let (module, names) = path.rsplit_once("::").unwrap_or(("", path));
     let (module, names) = path.split_once("::{").unwrap_or((module, names));

@@ -1,19 +1,20 @@
 use super::markdown::Page;
 
-/// Links of `pages` that lead nowhere. `exists` says whether there is something at a path from the root.
+/// Returns the links of `pages` to targets that do not exist. `exists` returns whether a path from the root
+/// of the repository exists.
 pub(super) fn check(pages: &[Page], exists: impl Fn(&str) -> bool) -> Vec<String> {
     let mut wrong = Vec::new();
     for page in pages {
         for (line, target) in page.targets().into_iter().filter(|(_, target)| is_relative(target)) {
             if !resolves(page, &target, pages, &exists) {
-                wrong.push(format!("{}:{line}: {target} leads nowhere", page.path));
+                wrong.push(format!("{}:{line}: the link target {target} does not exist", page.path));
             }
         }
     }
     wrong
 }
 
-/// True for the link to a page of the repository. A name without a dot or slash is an item of rustdoc's.
+/// Returns true for a link to a page of the repository. A name without a dot or slash is an item of rustdoc.
 pub(super) fn is_relative(target: &str) -> bool {
     !target.contains("://") && !target.contains("::") && target.contains(['.', '/', '#'])
 }
@@ -30,7 +31,7 @@ fn resolves(page: &Page, target: &str, pages: &[Page], exists: impl Fn(&str) -> 
     anchor.is_empty() || known.is_none_or(|page| page.anchors().iter().any(|name| name == anchor))
 }
 
-/// The path that `relative` means on the page at `page`, unless it lies outside of the repository.
+/// Returns the path to which `relative` points on the page at `page`, unless it is outside of the repository.
 fn join(page: &str, relative: &str) -> Option<String> {
     let mut parts: Vec<&str> = page.split('/').collect();
     parts.pop();
@@ -62,8 +63,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told_with_its_place() {
-        assert_eq!(wrong("x\n[d](../d.md)\n"), ["docs/guide/a.md:2: ../d.md leads nowhere"]);
+    fn a_missing_target_is_reported_with_its_place() {
+        assert_eq!(wrong("x\n[d](../d.md)\n"), ["docs/guide/a.md:2: the link target ../d.md does not exist"]);
         assert_eq!(wrong("[b](../b.md#gone)\n").len(), 1);
         assert_eq!(wrong("[up](../../../b.md)\n").len(), 1);
     }

@@ -1,7 +1,7 @@
-/// A page of markdown.
+/// A Markdown page.
 #[derive(Debug)]
 pub(super) struct Page {
-    /// From the root of the repository.
+    /// Path from the root of the repository.
     pub(super) path: String,
     pub(super) text: String,
 }
@@ -11,7 +11,7 @@ pub(super) struct Page {
 pub(super) struct Block {
     /// Line of its fence, counted from 1.
     pub(super) line: usize,
-    /// Words behind the fence, such as `rust,no_run`.
+    /// Text behind the fence, such as `rust,no_run`.
     pub(super) info: String,
     pub(super) code: String,
 }
@@ -21,7 +21,7 @@ impl Page {
         Self { path, text }
     }
 
-    /// Names of the headings, as hosts of code make them.
+    /// Anchors of the headings, as code hosting sites generate them.
     pub(super) fn anchors(&self) -> Vec<String> {
         prose(&self.text).filter(|(_, line)| line.starts_with('#')).map(|(_, line)| anchor(line)).collect()
     }
@@ -46,13 +46,13 @@ impl Block {
         self.info.split(',').next() == Some("rust")
     }
 
-    /// Lines that rustdoc compiles and does not show.
+    /// Lines that rustdoc compiles but does not show.
     pub(super) fn hidden(&self) -> impl Iterator<Item = &str> {
         self.code.lines().filter(|line| line.trim() == "#" || line.trim_start().starts_with("# "))
     }
 }
 
-/// The blocks of code of a page.
+/// Returns the code blocks of a page.
 pub(super) fn blocks(text: &str) -> Vec<Block> {
     let (mut blocks, mut open) = (Vec::new(), None::<Block>);
     for (index, line) in text.lines().enumerate() {
@@ -71,7 +71,7 @@ pub(super) fn blocks(text: &str) -> Vec<Block> {
     blocks
 }
 
-/// Lines outside of blocks of code, with their numbers.
+/// Returns the lines outside of code blocks, with their numbers.
 pub(super) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut inside = false;
     text.lines().enumerate().filter_map(move |(index, line)| {
@@ -81,7 +81,7 @@ pub(super) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// `line` with its spans of code blanked out.
+/// Returns `line` with its code spans blanked out.
 pub(super) fn without_code(line: &str) -> String {
     let mut inside = false;
     line.chars()

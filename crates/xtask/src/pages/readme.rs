@@ -1,20 +1,20 @@
 use super::markdown::blocks;
 
-/// Most lines of the README.
+/// Maximum number of lines in the README.
 const MOST_LINES: usize = 150;
 
-/// Breaches of the rules for the README alone: its length, and code that is there as it is compiled.
+/// Returns violations of the rules for the README alone: its length, and hidden lines in its code.
 pub(super) fn check(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     let lines = text.lines().count();
     if lines > MOST_LINES {
-        wrong.push(format!("README.md has {lines} lines, of {MOST_LINES}"));
+        wrong.push(format!("README.md has {lines} lines, more than {MOST_LINES}"));
     }
     for block in blocks(text).iter().filter(|block| block.is_rust()) {
         let hidden = block.hidden().count();
         if hidden > 0 {
             wrong.push(format!(
-                "README.md:{}: {hidden} lines are hidden, which hosts of code show",
+                "README.md:{}: {hidden} hidden lines, which code hosting sites show",
                 block.line
             ));
         }

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// Folder of the README's programs, and the file there that includes them.
+/// Folder of the README's programs. One file there includes all others.
 const COPIES: &str = "tests/readme";
 const MAIN: &str = "main.rs";
 
-/// The programs of the README as they are compiled, by their names.
+/// Returns the compiled programs of the README, by name.
 pub(super) fn copies(root: &Path) -> Result<BTreeMap<String, String>> {
     let folder = root.join(COPIES);
     let mut copies = BTreeMap::new();
@@ -20,19 +20,19 @@ pub(super) fn copies(root: &Path) -> Result<BTreeMap<String, String>> {
     Ok(copies)
 }
 
-/// Differences between the README's code in Rust and its copies, which are compiled and run.
+/// Returns differences between the README's Rust code and its copies, which are compiled and run.
 pub(super) fn check_copies(readme: &str, copies: &BTreeMap<String, String>) -> Vec<String> {
     let mut wrong = Vec::new();
     let blocks: Vec<Block> = blocks(readme).into_iter().filter(Block::is_rust).collect();
     for block in &blocks {
         if !copies.values().any(|copy| *copy == block.code) {
-            wrong.push(format!("README.md:{}: no file in {COPIES} is the same", block.line));
+            wrong.push(format!("README.md:{}: no file in {COPIES} has the same code", block.line));
         }
     }
     let main = copies.get(MAIN).map_or("", String::as_str);
     for (name, copy) in copies.iter().filter(|(name, _)| *name != MAIN) {
         if !blocks.iter().any(|block| block.code == *copy) {
-            wrong.push(format!("{COPIES}/{name}: no code in README.md is the same"));
+            wrong.push(format!("{COPIES}/{name}: no code block in README.md is the same"));
         }
         if !main.contains(&format!("include!(\"{name}\")")) {
             wrong.push(format!("{COPIES}/{name} is not included in {MAIN}"));
@@ -41,8 +41,8 @@ pub(super) fn check_copies(readme: &str, copies: &BTreeMap<String, String>) -> V
     wrong
 }
 
-/// Guides that the facade does not compile, and code in Rust on any page of `docs` that is not compiled as it
-/// stands there.
+/// Returns guides that the facade does not compile, and Rust code on any page of `docs` that is not compiled
+/// as shown.
 pub(super) fn check_guides(pages: &[Page], facade: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     for page in pages.iter().filter(|page| page.path.starts_with("docs/")) {
@@ -52,11 +52,14 @@ pub(super) fn check_guides(pages: &[Page], facade: &str) -> Vec<String> {
                 wrong.push(format!("{}:{}: code that is not compiled", page.path, block.line));
             }
             if block.hidden().next().is_some() {
-                wrong.push(format!("{}:{}: hidden lines, which hosts of code show", page.path, block.line));
+                wrong.push(format!(
+                    "{}:{}: hidden lines, which code hosting sites show",
+                    page.path, block.line
+                ));
             }
         }
         if !blocks.is_empty() && !facade.contains(&format!("include_str!(\"../../../{}\")", page.path)) {
-            wrong.push(format!("{} has code, and {FACADE} does not include it", page.path));
+            wrong.push(format!("{} contains code, but {FACADE} does not include the page", page.path));
         }
     }
     wrong
@@ -73,16 +76,16 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_compiled_as_it_stands_in_the_readme() {
+    fn a_program_is_compiled_as_printed_in_the_readme() {
         assert!(with_copy("fn main() {}\n", "include!(\"start.rs\");\n").is_empty());
     }
 
     #[test]
-    fn a_program_that_differs_from_its_copy_is_told_of_on_both_sides() {
+    fn a_program_that_differs_from_its_copy_is_reported_on_both_sides() {
         let wrong = with_copy("fn main() { }\n", "include!(\"start.rs\");\n");
         let expected = [
-            "README.md:1: no file in tests/readme is the same",
-            "tests/readme/start.rs: no code in README.md is the same",
+            "README.md:1: no file in tests/readme has the same code",
+            "tests/readme/start.rs: no code block in README.md is the same",
         ];
         assert_eq!(wrong, expected);
     }

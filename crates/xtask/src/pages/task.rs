@@ -2,24 +2,30 @@ use super::facade::{FACADE, Facade};
 use super::markdown::Page;
 use super::{derived, links, readme, snippets};
 use crate::cargo::root;
+use crate::sources::files;
+use crate::words;
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::Path;
 
-/// Folders without pages of ours.
-const LEFT_OUT: [&str; 2] = ["target", "node_modules"];
-
-/// Writes the pages that are made from the README.
+/// Writes the pages that are generated from the README, and the table of log events.
 pub(crate) fn write() -> Result<()> {
     let root = root();
-    let facade = Facade::parse(&read(&root, FACADE)?);
-    for (path, text) in derived::pages(&read(&root, "README.md")?, &facade.table()) {
+    for (path, text) in generated(&root)? {
         fs::write(root.join(path), text).with_context(|| format!("cannot write {path}"))?;
     }
     Ok(())
 }
 
-/// Fails with one line for each thing that is wrong with a page.
+/// Pages that are generated as a whole or in part, by their paths.
+fn generated(root: &Path) -> Result<Vec<(&'static str, String)>> {
+    let facade = Facade::parse(&read(root, FACADE)?);
+    let mut pages = derived::pages(&read(root, "README.md")?, &facade.table()).to_vec();
+    pages.push((words::PAGE, words::page(root, &read(root, words::PAGE)?)?));
+    Ok(pages)
+}
+
+/// Fails with one line for each violation on a page.
 pub(crate) fn check() -> Result<()> {
     let root = root();
     let pages = pages(&root)?;
@@ -31,11 +37,9 @@ pub(crate) fn check() -> Result<()> {
     let facade = Facade::parse(&text);
     wrong.extend(facade.check(|path| root.join(path).exists()));
     wrong.extend(links::check(&pages, |path| root.join(path).exists()));
-    for (path, text) in derived::pages(&readme, &facade.table()) {
+    for (path, text) in generated(&root)? {
         if read(&root, path)? != text {
-            wrong.push(format!(
-                "{path} differs from what is made of README.md and {FACADE}: run `cargo xtask pages`"
-            ));
+            wrong.push(format!("{path} is out of date: run `cargo xtask pages`"));
         }
     }
     println!("{} pages, README.md has {} lines", pages.len(), readme.lines().count());
@@ -47,27 +51,9 @@ pub(super) fn read(root: &Path, path: &str) -> Result<String> {
     fs::read_to_string(root.join(path)).with_context(|| format!("cannot read {path}"))
 }
 
-/// All pages below `root`, but those that are made from the README.
+/// Returns all pages below `root`, except those generated from the README.
 fn pages(root: &Path) -> Result<Vec<Page>> {
     let paths = files(root, "", ".md")?;
     let paths = paths.into_iter().filter(|path| !derived::PAGES.contains(&path.as_str()));
     paths.map(|path| Ok(Page::new(path.clone(), read(root, &path)?))).collect()
-}
-
-/// Files below `folder` whose names end with `ending`, as paths from `root`, in order.
-pub(super) fn files(root: &Path, folder: &str, ending: &str) -> Result<Vec<String>> {
-    let (mut files, mut folders) = (Vec::new(), vec![root.join(folder)]);
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).with_context(|| format!("cannot list {folder:?}"))? {
-            let path = entry?.path();
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            if path.is_dir() && !name.starts_with('.') && !LEFT_OUT.contains(&name.as_str()) {
-                folders.push(path);
-            } else if name.ends_with(ending) {
-                files.push(path.strip_prefix(root)?.to_string_lossy().into_owned());
-            }
-        }
-    }
-    files.sort();
-    Ok(files)
 }

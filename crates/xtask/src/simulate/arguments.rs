@@ -3,17 +3,17 @@ use std::num::NonZero;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-/// Command line of the chore.
+/// Command line of the task.
 #[derive(Debug)]
 pub(crate) struct Arguments {
     pub(crate) task: Task,
-    /// The only recipe; without it all are run in turn.
+    /// The only recipe. Without it all recipes are run in turn.
     pub(crate) recipe: Option<String>,
     /// The first seed.
     pub(crate) from: u64,
-    /// Number of processes at once.
+    /// Number of processes at a time.
     pub(crate) jobs: usize,
-    /// Every seed twice, with the same hash both times.
+    /// Runs every seed twice and compares the hashes.
     pub(crate) twice: bool,
 }
 
@@ -23,18 +23,18 @@ pub(crate) enum Task {
     One { seed: u64, trace: bool },
     /// Seeds one after the other.
     Many(Extent),
-    /// Every planted defect, until it is caught, for at most so many seeds.
+    /// Every planted defect until it is caught, at most for `seeds` seeds.
     Planted { seeds: u64 },
 }
 
 /// Number of seeds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Extent {
-    /// So many seeds.
+    /// This number of seeds.
     Seeds(u64),
-    /// As many seeds as can be begun by then.
+    /// All seeds that can be started before this time.
     Until(Instant),
-    /// So many seeds, or as many as can be begun by then.
+    /// At most this number of seeds, started before this time.
     SeedsUntil(u64, Instant),
 }
 
@@ -67,17 +67,17 @@ impl Arguments {
                 "--trace" => trace = true,
                 "--twice" => parsed.twice = true,
                 "--planted" => planted = true,
-                _ => bail!("argument {argument:?} is not known"),
+                _ => bail!("unknown argument {argument:?}"),
             }
         }
-        ensure!(parsed.jobs > 0, "0 jobs do nothing");
-        ensure!(seed.is_none() || parsed.recipe.is_some(), "--seed needs --recipe, too");
+        ensure!(parsed.jobs > 0, "--jobs must be at least 1");
+        ensure!(seed.is_none() || parsed.recipe.is_some(), "--seed also needs --recipe");
         parsed.task = match (seed, planted, extent) {
             (Some(seed), false, None) => Task::One { seed, trace },
             (None, true, None) => Task::Planted { seeds: 200 },
             (None, true, Some(Extent::Seeds(seeds))) => Task::Planted { seeds },
             (None, false, extent) => Task::Many(extent.unwrap_or(Extent::Seeds(100))),
-            _ => bail!("only one of --seed, --seeds and --minutes, and only --seeds with --planted"),
+            _ => bail!("use only one of --seed, --seeds and --minutes, and with --planted only --seeds"),
         };
         Ok(parsed)
     }
@@ -89,7 +89,8 @@ fn number(text: &str) -> Result<u64> {
 
 fn minutes(text: &str) -> Result<Duration> {
     let minutes: f64 = text.parse().with_context(|| format!("{text:?} is not a number"))?;
-    Duration::try_from_secs_f64(minutes * 60.0).with_context(|| format!("{text:?} is not a time"))
+    Duration::try_from_secs_f64(minutes * 60.0)
+        .with_context(|| format!("{text:?} is not a duration in minutes"))
 }
 
 #[cfg(test)]
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_itself_is_refused() {
+    fn contradictory_arguments_are_refused() {
         for text in [
             "--seed 1 --recipe mutex --planted",
             "--seed 1",

@@ -7,25 +7,26 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often progress is shown.
+/// Interval of progress reports.
 const PROGRESS: Duration = Duration::from_secs(30);
 
-/// Runs of many seeds, some at once.
+/// Runs of many seeds, several at a time.
 #[derive(Debug)]
 pub(crate) struct Batch<'a> {
     binary: &'a Binary,
     arguments: &'a Arguments,
-    /// Run in turn, each with every seed.
+    /// Recipes that are run in turn, each with every seed.
     recipes: Vec<String>,
     next: AtomicU64,
     tally: Mutex<(Tally, Instant)>,
 }
 
 impl<'a> Batch<'a> {
-    /// A batch of the recipe that was asked for, or of all.
+    /// Creates a batch of the requested recipe, or of all recipes.
     ///
     /// # Errors
-    /// When the recipes cannot be found out.
+    ///
+    /// Fails if the recipes cannot be listed.
     pub(crate) fn new(binary: &'a Binary, arguments: &'a Arguments) -> Result<Self> {
         let tally = Mutex::new((Tally::default(), Instant::now()));
         let recipes = match &arguments.recipe {
@@ -51,12 +52,12 @@ impl<'a> Batch<'a> {
             let recipes = self.recipes.len() as u64;
             let (seed, turn) = (self.arguments.from.saturating_add(run / recipes), run % recipes);
             let is_past = |seeds| seed >= self.arguments.from.saturating_add(seeds);
-            let is_over = match extent {
+            let is_finished = match extent {
                 Extent::Seeds(seeds) => is_past(seeds),
                 Extent::Until(end) => Instant::now() >= end,
                 Extent::SeedsUntil(seeds, end) => is_past(seeds) || Instant::now() >= end,
             };
-            if is_over {
+            if is_finished {
                 return;
             }
             let recipe = &self.recipes[turn as usize];
@@ -71,8 +72,9 @@ impl<'a> Batch<'a> {
             let hash = |done: &Done| Line::last_of(&done.output)?.hash().map(str::to_owned);
             let (first, second) = (hash(&done), hash(&again));
             if first.is_none() || first != second {
-                let said = format!("hashes of two runs of one seed differ: {first:?} and {second:?}\n");
-                done = Done { output: String::new(), error: said + &done.error, ..done };
+                let message =
+                    format!("the hashes of two runs of one seed differ: {first:?} and {second:?}\n");
+                done = Done { output: String::new(), error: message + &done.error, ..done };
             }
         }
         done
@@ -92,7 +94,7 @@ impl<'a> Batch<'a> {
         let failures = tally.failures.len();
         tally.add(recipe, seed, done);
         if let Some((_, what)) = tally.failures.get(failures) {
-            println!("{what}\nagain: cargo xtask simulate --recipe {recipe} --seed {seed} --trace");
+            println!("{what}\nto repeat: cargo xtask simulate --recipe {recipe} --seed {seed} --trace");
         }
         if shown.elapsed() >= PROGRESS {
             *shown = Instant::now();

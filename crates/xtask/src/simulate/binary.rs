@@ -6,10 +6,10 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long one run may take. A run that takes longer hangs.
+/// Time limit of one run. A run that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How often it is looked whether a run is over.
+/// Interval between checks whether a run has ended.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// The simulation, built with optimisations.
@@ -22,7 +22,7 @@ pub(crate) struct Done {
     pub(crate) output: String,
     pub(crate) error: String,
     pub(crate) took: Duration,
-    /// `None` when it was killed because it took too long.
+    /// `None` if the process was killed because it took too long.
     pub(crate) status: Option<ExitStatus>,
 }
 
@@ -31,7 +31,7 @@ impl Binary {
         build_program("docent-simulation", "simulation", false).map(Self)
     }
 
-    /// The simulation with all defects, of which each run chooses at most one.
+    /// Builds the simulation with all defects, of which each run chooses at most one.
     pub(crate) fn build_planted() -> Result<Self> {
         build_program("docent-simulation", "simulation", true).map(Self)
     }
@@ -42,15 +42,18 @@ impl Binary {
         command
     }
 
-    /// The names of all defects that can be planted, each with the recipe that shows it.
+    /// Returns the names of all defects that can be planted, each with the recipe that reveals it.
     pub(crate) fn defects(&self) -> Result<Vec<(String, String)>> {
         let lines = self.list("--list-planted")?;
         let pair =
             |line: String| line.split_once(' ').map(|(name, recipe)| (name.to_owned(), recipe.to_owned()));
-        lines.into_iter().map(|line| pair(line).context("a defect without a recipe")).collect()
+        lines
+            .into_iter()
+            .map(|line| pair(line).context("the simulation listed a defect without a recipe"))
+            .collect()
     }
 
-    /// The names of all recipes.
+    /// Returns the names of all recipes.
     pub(crate) fn recipes(&self) -> Result<Vec<String>> {
         self.list("--list-recipes")
     }
@@ -61,7 +64,7 @@ impl Binary {
     }
 }
 
-/// Runs a process to its end, or for as long as one may take.
+/// Runs a process until it ends or reaches the time limit.
 pub(crate) fn finish(command: &mut Command) -> Result<Done> {
     let started = Instant::now();
     let spawned = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
@@ -87,12 +90,12 @@ fn wait(child: &mut Child, end: Instant) -> Result<Option<ExitStatus>> {
     }
 }
 
-/// Reads a pipe to its end while the process runs, so that it is never held up.
+/// Reads a pipe to its end while the process runs, so the process never blocks on a full pipe.
 fn collect(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut pipe) = pipe {
-            // Output read before an error is better than nothing.
+            // After an error, the output read so far is returned.
             let _ = pipe.read_to_end(&mut bytes);
         }
         String::from_utf8_lossy(&bytes).into_owned()

@@ -13,10 +13,11 @@ struct Caught {
     invariant: String,
 }
 
-/// Runs every defect over at most so many increasing seeds until it is caught, and prints a table.
+/// Runs every defect over at most `seeds` increasing seeds until it is caught, and prints a table.
 ///
 /// # Errors
-/// When one survived.
+///
+/// Fails if a defect was not caught.
 pub(crate) fn run(arguments: &Arguments, seeds: u64) -> Result<()> {
     let binary = Binary::build_planted()?;
     let defects = binary.defects()?;
@@ -24,7 +25,7 @@ pub(crate) fn run(arguments: &Arguments, seeds: u64) -> Result<()> {
         Some(only) => defects.into_iter().filter(|(_, recipe)| recipe == only).collect(),
         None => defects,
     };
-    ensure!(!defects.is_empty(), "there is no defect to plant");
+    ensure!(!defects.is_empty(), "there are no planted defects");
     println!("| planted defect | recipe | caught by | seed | seeds tried |");
     println!("|---|---|---|---|---|");
     let mut survived = Vec::new();
@@ -44,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments, seeds: u64) -> Result<()> {
     Ok(())
 }
 
-/// The lowest seed that catches a defect.
+/// Returns the lowest seed that catches a defect.
 fn hunt(binary: &Binary, arguments: &Arguments, defect: (&str, &str), seeds: u64) -> Option<Caught> {
     let (next, best) = (AtomicU64::new(arguments.from), Mutex::new(None::<Caught>));
     let best_seed = || best.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|caught| caught.seed);

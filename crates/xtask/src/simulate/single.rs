@@ -4,15 +4,15 @@ use super::tally::wrong;
 use anyhow::{Context, Result, bail};
 use std::io::Write;
 
-/// One run with its output, which is its whole history if `trace` is set.
+/// Performs one run and prints its output, which is its whole history if `trace` is set.
 pub(crate) fn run(binary: &Binary, arguments: &Arguments, seed: u64, trace: bool) -> Result<()> {
-    let recipe = arguments.recipe.as_deref().context("a seed needs a recipe")?;
+    let recipe = arguments.recipe.as_deref().context("--seed needs --recipe")?;
     let mut command = binary.command(recipe, seed);
     if trace {
         command.arg("--trace");
     }
     let done = finish(&mut command)?;
-    // A reader that closes the pipe early has seen enough.
+    // The reader of a pipe may close it early.
     let _ = std::io::stdout().write_all(done.output.as_bytes());
     eprint!("{}", done.error);
     if wrong(&done).is_some() {

@@ -8,11 +8,11 @@ pub(crate) struct Tally {
     pub(crate) runs: u64,
     /// Number of runs of each recipe.
     pub(crate) recipes: BTreeMap<String, u64>,
-    /// Recipe and seed of each failed run, with its fault.
+    /// Recipe and seed of each failed run, with its failure.
     pub(crate) failures: Vec<(String, String)>,
     /// Sums of all counts, by name.
     pub(crate) counts: BTreeMap<String, u64>,
-    /// Time in the processes together.
+    /// Time spent in all processes together.
     pub(crate) process_time: Duration,
     pub(crate) slowest: Option<(Duration, String)>,
 }
@@ -24,7 +24,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// The last line of an output, if it is one of the kind.
+    /// Parses the last line of an output, if it has the expected form.
     pub(crate) fn last_of(output: &str) -> Option<Self> {
         let words: BTreeMap<String, String> = output
             .lines()
@@ -44,7 +44,7 @@ impl Line {
         self.words.get("verdict").is_some_and(|verdict| verdict == "ok")
     }
 
-    /// Names of the broken invariants, without repetition.
+    /// Names of the violated invariants, without repetition.
     pub(crate) fn broken(&self) -> Option<&str> {
         self.words.get("broken").map(String::as_str)
     }
@@ -58,13 +58,13 @@ impl Line {
     }
 }
 
-/// The fault of a run, if it has one.
+/// Returns the failure of a run, if it failed.
 pub(crate) fn wrong(done: &Done) -> Option<String> {
-    let said = format!("{}{}", done.output, done.error);
+    let text = format!("{}{}", done.output, done.error);
     match (done.status, Line::last_of(&done.output)) {
-        (None, _) => Some(format!("{said}it hangs: killed after {:.0} s", done.took.as_secs_f64())),
+        (None, _) => Some(format!("{text}the run hangs: killed after {:.0} s", done.took.as_secs_f64())),
         (Some(status), Some(line)) if status.success() && line.is_ok() => None,
-        (Some(status), _) => Some(format!("{said}{status}")),
+        (Some(status), _) => Some(format!("{text}{status}")),
     }
 }
 

@@ -5,16 +5,16 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Branches of which the first that exists is what a change is compared with.
+/// Branches with which a change is compared. The first that exists is used.
 const BASES: [&str; 4] = ["origin/HEAD", "origin/main", "main", "@{upstream}"];
 
-/// Packages whose tests or documentation read files outside of their folders: these files, or their folder,
-/// and the packages.
+/// Packages whose tests or documentation read files outside of their folders: the files or their folder, and
+/// the packages.
 const READERS: [(&str, &[&str]); 4] = [
     ("docs", &["docent", "docent-cli", "docent-tests"]),
     ("README.md", &["docent", "docent-tests"]),
     ("examples", &["docent-tests"]),
-    // It looks at the sources of all crates.
+    // xtask reads the sources of all crates.
     ("crates", &["xtask"]),
 ];
 
@@ -22,23 +22,24 @@ const READERS: [(&str, &[&str]); 4] = [
 #[derive(Debug)]
 struct Package {
     name: String,
-    /// Below the root of the workspace.
+    /// Path relative to the root of the workspace.
     folder: PathBuf,
-    /// Folders of the packages that it depends on, tests included, below the root.
+    /// Folders of the packages that it depends on, including those of tests, relative to the root.
     needs: Vec<PathBuf>,
 }
 
-/// The packages with files that differ from the merge base of the branch, and those that depend on them.
-/// `None` where a file of the whole workspace differs.
+/// Returns the packages with files that differ from the merge base of the branch, and their dependents.
+/// Returns `None` if a file that concerns the whole workspace differs.
 ///
 /// # Errors
-/// When git or cargo cannot be run, or there is no branch to compare with.
+///
+/// Fails if git or cargo cannot be run, or if there is no branch to compare with.
 pub(super) fn packages() -> Result<Option<BTreeSet<String>>> {
     let files = files()?;
     Ok(affected(&workspace()?, &files))
 }
 
-/// Files that differ, below the root.
+/// Returns the files that differ, relative to the root.
 fn files() -> Result<Vec<PathBuf>> {
     let base = |branch: &&'static str| git(&["merge-base", "HEAD", branch]).ok().map(|base| (*branch, base));
     let (branch, base) = BASES.iter().find_map(base).with_context(|| {
@@ -46,7 +47,7 @@ fn files() -> Result<Vec<PathBuf>> {
     })?;
     let base = base.trim();
     println!("changes since {base}, where the branch left {branch}");
-    // The old name of a file that has another one now is a change, too.
+    // The old name of a renamed file counts as a change.
     let changed = git(&["diff", "--no-renames", "--name-only", "-z", base])?;
     let new = git(&["ls-files", "--others", "--exclude-standard", "-z"])?;
     let files = changed.split('\0').chain(new.split('\0')).filter(|file| !file.is_empty());
@@ -71,12 +72,12 @@ fn workspace() -> Result<Vec<Package>> {
 impl Package {
     fn of(package: &Value, root: &Path) -> Result<Self> {
         let Some((name, manifest)) = package["name"].as_str().zip(package["manifest_path"].as_str()) else {
-            bail!("cargo describes a package in another way: {package}");
+            bail!("cargo describes a package in an unknown form: {package}");
         };
         let below = |path: &Path| path.strip_prefix(root).map(Path::to_owned);
         let needs = package["dependencies"].as_array().into_iter().flatten();
         let needs = needs.filter_map(|need| below(Path::new(need["path"].as_str()?)).ok()).collect();
-        let folder = Path::new(manifest).parent().context("a manifest is in a folder")?;
+        let folder = Path::new(manifest).parent().context("a manifest's path has a parent folder")?;
         Ok(Self { name: name.to_owned(), folder: below(folder)?, needs })
     }
 }
@@ -84,7 +85,7 @@ impl Package {
 fn affected(workspace: &[Package], files: &[PathBuf]) -> Option<BTreeSet<String>> {
     let mut changed = BTreeSet::new();
     for file in files {
-        // The innermost: packages are in folders of others, too.
+        // The innermost package, because a package may be in the folder of another.
         let owner = workspace.iter().filter(|package| file.starts_with(&package.folder));
         match owner.max_by_key(|package| package.folder.components().count()) {
             Some(package) => changed.extend([package.name.clone()]),
@@ -103,7 +104,7 @@ fn affected(workspace: &[Package], files: &[PathBuf]) -> Option<BTreeSet<String>
         }
         changed.extend(more);
     }
-    // Nobody depends on what these read.
+    // No other package depends on the tests that read these files.
     let read = READERS.iter().filter(|(path, _)| files.iter().any(|file| file.starts_with(path)));
     changed.extend(read.flat_map(|(_, readers)| readers.iter().map(|reader| (*reader).to_owned())));
     Some(changed)
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn packages_that_read_a_file_of_others_are_tested_too() {
+    fn packages_that_read_a_file_of_another_package_are_tested_too() {
         let readers = ["docent", "docent-cli", "docent-tests"];
         assert_eq!(affected_by(&["docs/guide/queue.md"]).unwrap(), readers);
         assert_eq!(affected_by(&["examples/counter/main.rs"]).unwrap(), ["docent-tests", "examples"]);

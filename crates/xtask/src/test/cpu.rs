@@ -1,8 +1,8 @@
 use std::process::Child;
 use std::time::Duration;
 
-/// Waits until the process has ended. Returns how long it and the child processes that it waited for were on
-/// a core; zero on systems other than Linux.
+/// Waits until the process has ended. Returns the CPU time of the process and of the child processes that it
+/// waited for, or zero on systems other than Linux.
 #[cfg(target_os = "linux")]
 pub(super) fn cpu_at_end(child: &Child) -> Duration {
     use nix::sys::wait::{Id, WaitPidFlag, waitid};
@@ -21,12 +21,12 @@ pub(super) fn cpu_at_end(_child: &Child) -> Duration {
     Duration::ZERO
 }
 
-/// The time on cores of a process and its children, from its line in `/proc`.
+/// Returns the CPU time of a process and its children, from its line in `/proc`.
 #[cfg(target_os = "linux")]
 fn cpu(stat: &str) -> Option<Duration> {
-    // Linux counts in hundredths of a second there, on all platforms.
+    // Linux counts this time in hundredths of a second on all platforms.
     const TICK: Duration = Duration::from_millis(10);
-    // The second field is a name in brackets, which may have blanks.
+    // The second field is a name in parentheses, which may contain blanks.
     let (_, fields) = stat.rsplit_once(") ")?;
     let times = fields.split(' ').skip(11).take(4);
     times.map(|time| time.parse::<u32>().ok()).sum::<Option<u32>>().map(|ticks| TICK * ticks)

@@ -12,30 +12,30 @@ use std::time::{Duration, Instant};
 
 pub(super) const TESTS: &str = "test --workspace --all-features --no-fail-fast";
 
-/// Argument of a test binary that makes it run its ignored tests, too.
+/// Argument that makes a test binary also run its ignored tests.
 const IGNORED_TOO: &str = "--include-ignored";
 
-/// A program that runs tests and reports as Rust's test harness does.
+/// A program that runs tests and reports in the format of Rust's test harness.
 #[derive(Debug, Clone)]
 pub(super) struct Job {
     pub(super) name: Name,
-    /// Its package; empty for all.
+    /// Its package, or empty for all packages.
     pub(super) package: String,
     program: PathBuf,
     arguments: Vec<String>,
     environment: Vec<(&'static str, String)>,
-    /// Where cargo runs it: the folder of its package.
+    /// The folder in which cargo runs it, which is the folder of its package.
     folder: PathBuf,
-    /// Number of its tests; 0 where that is not known.
+    /// Number of its tests, or 0 if unknown.
     pub(super) tests: usize,
-    /// Number of those that need other software, and take longer for that.
+    /// Number of its tests that need other software and therefore take longer.
     slow: usize,
 }
 
-/// The tests of a job, for those who run them by hand.
+/// The tests of a job, as needed to run them by hand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Name {
-    /// Assignment of an environment variable with a blank behind it, or nothing.
+    /// Assignment of an environment variable followed by a blank, or nothing.
     pub(super) environment: String,
     /// Arguments of `cargo test`.
     pub(super) selector: String,
@@ -51,23 +51,23 @@ impl fmt::Display for Name {
 #[derive(Debug)]
 pub(super) struct Done {
     pub(super) name: Name,
-    /// Number of its tests; 0 where that is not known.
+    /// Number of its tests, or 0 if unknown.
     pub(super) tests: usize,
     /// Its standard output and standard error.
     pub(super) output: String,
-    /// `Err` when it could not be run.
+    /// `Err` if the program could not be run.
     pub(super) status: Result<ExitStatus>,
     pub(super) wall: Duration,
-    /// Time on processors, that of ended child processes included.
+    /// CPU time, including that of ended child processes.
     pub(super) cpu: Duration,
 }
 
-/// What could be built.
+/// The programs that could be built.
 pub(super) struct Built {
     pub(super) jobs: Vec<Job>,
     /// The program that starts a server for all test binaries.
     pub(super) shared_server: Option<PathBuf>,
-    /// Whether that is all.
+    /// `Err` if something could not be built.
     pub(super) complete: Result<()>,
 }
 
@@ -80,7 +80,7 @@ pub(super) fn build() -> Result<Built> {
     let (mut jobs, mut shared_server) = (Vec::new(), None);
     for line in BufReader::new(messages).lines() {
         let line = line?;
-        // A build script or a linker may write to standard output, too.
+        // A build script or a linker may also write to standard output.
         match serde_json::from_str(&line) {
             Ok(message) => {
                 jobs.extend(Job::of(&message));
@@ -100,14 +100,14 @@ pub(super) fn build() -> Result<Built> {
     Ok(Built { jobs, shared_server, complete })
 }
 
-/// The program of this name, if a message of cargo is about it.
+/// Returns the program of this name, if a message of cargo describes it.
 fn program(message: &Value, name: &str) -> Option<PathBuf> {
     let (target, is_test) = (&message["target"], message["profile"]["test"].as_bool()?);
     let is_wanted = target["name"] == name && target["kind"][0] == "bin" && !is_test;
     is_wanted.then(|| message["executable"].as_str().map(PathBuf::from)).flatten()
 }
 
-/// All doc tests, in one job.
+/// Returns all doc tests as one job.
 pub(super) fn doc_tests() -> Job {
     let command = cargo(&format!("{TESTS} --doc -- {IGNORED_TOO}"));
     Job {
@@ -118,13 +118,13 @@ pub(super) fn doc_tests() -> Job {
         environment: Vec::new(),
         folder: command.get_current_dir().map(Path::to_owned).unwrap_or_default(),
         tests: 0,
-        // Cargo builds them first.
+        // Cargo builds the doc tests first.
         slow: 100,
     }
 }
 
 impl Job {
-    /// The test binary that a message of cargo is about.
+    /// Returns the test binary that a message of cargo describes.
     fn of(message: &Value) -> Option<Self> {
         let is_test = message["profile"]["test"].as_bool()?;
         let program = message["executable"].as_str().filter(|_| is_test)?;
@@ -140,11 +140,12 @@ impl Job {
             name: Name::of(&format!("--package {package} {target}")),
             package: package.to_owned(),
             program: program.into(),
-            // The harness tells how long each test took on nightly only, or with this variable.
+            // Only with nightly features, or with this variable, does the harness print the duration of each
+            // test.
             arguments: [IGNORED_TOO, "-Zunstable-options", "--report-time"].map(str::to_owned).into(),
             environment: vec![
                 ("RUSTC_BOOTSTRAP", "1".to_owned()),
-                // As cargo sets it.
+                // Set as cargo does.
                 ("CARGO_MANIFEST_DIR", folder.to_string_lossy().into_owned()),
             ],
             folder,
@@ -153,7 +154,7 @@ impl Job {
         })
     }
 
-    /// The tests that match one of `filters`, in an environment with one variable more.
+    /// Returns a job with the tests that match one of `filters`, with one more environment variable.
     pub(super) fn with(&self, filters: &[&str], variable: (&'static str, &str)) -> Self {
         let mut job = self.clone();
         job.arguments.extend(filters.iter().map(|filter| (*filter).to_owned()));
@@ -163,25 +164,25 @@ impl Job {
         job
     }
 
-    /// Runs no ignored tests: those that need other software.
+    /// Skips ignored tests, which are those that need other software.
     pub(super) fn leave_out_ignored(&mut self) {
         self.arguments.retain(|argument| argument != IGNORED_TOO);
         self.slow = 0;
     }
 
-    /// Runs it with one variable more. Its name does not say so.
+    /// Sets one more environment variable, which the job's name does not show.
     pub(super) fn set(&mut self, name: &'static str, value: &str) {
         self.environment.push((name, value.to_owned()));
     }
 
-    /// How long it will take, in comparison with others: a test that needs other software counts ten times,
-    /// and one that needs an ensemble a hundred times.
+    /// Relative duration of the job: a test that needs other software counts ten times, and one that needs an
+    /// ensemble a hundred times.
     pub(super) fn weight(&self) -> usize {
         let slow = if self.is_suite("ensemble") { 99 } else { 9 };
         self.tests + slow * self.slow
     }
 
-    /// True for the tests of the integration test `name`.
+    /// Returns true for the tests of the integration test `name`.
     pub(super) fn is_suite(&self, name: &str) -> bool {
         self.name.selector == format!("--package docent-tests --test {name}")
     }
@@ -201,14 +202,14 @@ impl Job {
         listed.split(|byte| *byte == b'\n').filter(|line| line.ends_with(b": test")).count()
     }
 
-    /// The file to which it writes while it runs.
+    /// The file for its output while it runs.
     pub(super) fn log(&self) -> PathBuf {
         let name = self.name.to_string();
         let name: String = name.chars().map(|char| if char.is_alphanumeric() { char } else { '-' }).collect();
         target().join("test-output").join(format!("{}.log", name.trim_matches('-')))
     }
 
-    /// Runs it.
+    /// Runs the program.
     pub(super) fn run(&self) -> Done {
         let started = Instant::now();
         let (mut output, mut cpu) = (Vec::new(), Duration::ZERO);
@@ -217,7 +218,7 @@ impl Job {
         Done { name: self.name.clone(), tests: self.tests, output, status, wall: started.elapsed(), cpu }
     }
 
-    /// It writes to a file, because a process that a failed test left behind would keep a pipe open.
+    /// Writes the output to a file, because a process that a failed test left behind would keep a pipe open.
     fn run_into(&self, output: &mut Vec<u8>, cpu: &mut Duration) -> Result<ExitStatus> {
         let mut file = new_file(&self.log()).with_context(|| format!("{}", self.log().display()))?;
         let mut command = self.command();
@@ -231,8 +232,8 @@ impl Job {
     }
 }
 
-/// A file at this path that nobody else has: a process of an earlier run, or another run, may still write to
-/// the one there.
+/// Creates a file at this path that no other process has open. A process of an earlier or concurrent run may
+/// still write to the existing file.
 fn new_file(path: &Path) -> io::Result<File> {
     fs::create_dir_all(path.parent().unwrap_or(path))?;
     loop {
@@ -253,22 +254,25 @@ impl Name {
 }
 
 impl Done {
-    /// Fails if the program did in a way that its harness has not reported in `summary`, or has not run all
-    /// of its tests.
+    /// Fails if the program failed in a way that its harness has not reported in `summary`, or if not all of
+    /// its tests ran.
     pub(super) fn check(&self, summary: Summary) -> Result<()> {
         let (name, tests) = (&self.name, self.tests);
         let Summary { passed, failed, skipped } = summary;
         let status = self.status.as_ref().map_err(|error| anyhow!("{name}: {error:#}"))?;
         ensure!(status.success() || failed > 0, "{name}: {status}");
-        ensure!(self.output.contains("test result: "), "{name}: it ended without a result, {status}");
+        ensure!(
+            self.output.contains("test result: "),
+            "{name}: the program ended without a test result, {status}"
+        );
         let ended = passed + failed + skipped;
-        ensure!(ended >= tests as u64, "{name}: it has {tests} tests and ran {ended}");
+        ensure!(ended >= tests as u64, "{name}: only {ended} of {tests} tests ran");
         Ok(())
     }
 }
 
-/// The name of the package with this id, which ends with `#version` behind a folder of the same name, and
-/// with `#name@version` behind others.
+/// Returns the name of the package with this id, which ends with `#version` after a folder of the same name,
+/// and with `#name@version` otherwise.
 fn package_name(id: &str) -> Option<&str> {
     let (url, version) = id.rsplit_once('#')?;
     match version.split_once('@') {
@@ -279,7 +283,7 @@ fn package_name(id: &str) -> Option<&str> {
 
 #[cfg(test)]
 impl Job {
-    /// A job that runs a script of the shell.
+    /// Returns a job that runs a shell script.
     pub(super) fn script(selector: &str, script: &str, tests: usize) -> Self {
         Self {
             name: Name::of(selector),
@@ -331,14 +335,17 @@ mod tests {
         let summary = Summary { passed: 1, ..Summary::default() };
         let check = |script, tests| Job::script("without a result", script, tests).run().check(summary);
         let error = check("echo 'test a ... ok'", 1).unwrap_err();
-        assert_eq!(error.to_string(), "without a result: it ended without a result, exit status: 0");
+        assert_eq!(
+            error.to_string(),
+            "without a result: the program ended without a test result, exit status: 0"
+        );
         check("echo 'test result: ok. 1 passed'", 1).unwrap();
         let error = check("echo 'test result: ok. 1 passed'", 2).unwrap_err();
-        assert_eq!(error.to_string(), "without a result: it has 2 tests and ran 1");
+        assert_eq!(error.to_string(), "without a result: only 1 of 2 tests ran");
     }
 
     #[test]
-    fn ignored_tests_can_be_left_out() {
+    fn ignored_tests_can_be_skipped() {
         let mut job = Job::script("ignored", "echo \"$0\"", 1);
         job.arguments.push(IGNORED_TOO.to_owned());
         assert_eq!(job.run().output, format!("{IGNORED_TOO}\n"));
@@ -347,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_cannot_be_run_is_told() {
+    fn a_program_that_cannot_be_run_is_reported() {
         let job = Job { program: "/no/such/program".into(), ..Job::script("missing", "", 1) };
         assert!(job.run().check(Summary::default()).unwrap_err().to_string().contains("cannot run"));
     }

@@ -1,13 +1,13 @@
 use std::fmt;
 
-/// Most lines of one panic that are shown again.
+/// Maximum number of lines of one panic that are repeated.
 const MOST_LINES: usize = 40;
 
-/// Panics of failed tests, picked from the output of test harnesses and shown again where they are found.
+/// Panics of failed tests, extracted from the output of test harnesses and repeated at the end of the run.
 #[derive(Debug, Default)]
 pub(super) struct Panics {
     pub(super) failed: Vec<Failed>,
-    /// True when the next line belongs to a panic's message.
+    /// True if the next line belongs to the message of a panic.
     inside: bool,
 }
 
@@ -49,7 +49,7 @@ fn ends_panic(line: &str) -> bool {
 }
 
 impl Failed {
-    /// A test that failed without a panic that was shown.
+    /// Returns a test that failed without a panic in the output.
     pub(super) fn without_panic(test: &str) -> Self {
         Self { test: test.to_owned(), lines: Vec::new(), left_out: 0 }
     }
@@ -63,7 +63,7 @@ impl fmt::Display for Failed {
             writeln!(f, "  {line}")?;
         }
         if *left_out > 0 {
-            writeln!(f, "  … and {left_out} lines more, above")?;
+            writeln!(f, "  … and {left_out} more lines above")?;
         }
         Ok(())
     }
@@ -80,8 +80,8 @@ mod tests {
     }
 
     #[test]
-    fn every_failed_test_is_told_with_its_panics_and_without_their_traces() {
-        let told = panics(&[
+    fn every_failed_test_is_reported_with_its_panics_and_without_their_traces() {
+        let text = panics(&[
             "test one ... FAILED",
             "failures:",
             "",
@@ -120,20 +120,20 @@ mod tests {
             "  thread 'two' panicked at src/c.rs:1:1:",
             "  the worker failed",
         ];
-        assert_eq!(told.lines().collect::<Vec<_>>(), expected);
+        assert_eq!(text.lines().collect::<Vec<_>>(), expected);
     }
 
     #[test]
     fn a_long_message_is_cut() {
         let mut lines = vec!["---- one stdout ----", "thread 'one' panicked at src/a.rs:1:1:"];
         lines.extend(std::iter::repeat_n("a line", MOST_LINES + 1));
-        let told = panics(&lines);
-        assert_eq!(told.lines().count(), 1 + MOST_LINES + 1);
-        assert!(told.ends_with("  … and 2 lines more, above\n"), "{told}");
+        let text = panics(&lines);
+        assert_eq!(text.lines().count(), 1 + MOST_LINES + 1);
+        assert!(text.ends_with("  … and 2 more lines above\n"), "{text}");
     }
 
     #[test]
-    fn nothing_is_told_when_nothing_failed() {
+    fn nothing_is_reported_when_nothing_failed() {
         assert_eq!(
             panics(&["test one ... ok", "thread 'one' panicked at a", "test result: ok. 1 passed"]),
             ""

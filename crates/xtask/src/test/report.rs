@@ -6,7 +6,7 @@ use std::fmt;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// Number of tests that are listed because they took longest.
+/// Number of slowest tests to list.
 const SLOWEST: usize = 20;
 
 /// Results of a run of tests.
@@ -14,7 +14,7 @@ const SLOWEST: usize = 20;
 pub(super) struct Report {
     pub(super) summary: Summary,
     binaries: Vec<Binary>,
-    /// Failures of a run in which no test failed: of a build, or of a stage without tests.
+    /// Failures of a run in which no test failed, such as those of a build or of a stage without tests.
     failures: Vec<String>,
 }
 
@@ -27,7 +27,7 @@ struct Binary {
     cpu: Duration,
     tests: Vec<Test>,
     failed: Vec<Failed>,
-    /// How the program failed, if its harness has not reported that.
+    /// Failure of the program that its harness has not reported.
     error: Option<Error>,
 }
 
@@ -47,7 +47,7 @@ enum Outcome {
 }
 
 impl Report {
-    /// Adds what a program has shown, and prints a line about it, and all that it wrote if something failed.
+    /// Adds the result of a program and prints a line about it, followed by all output if something failed.
     /// Returns the number of failures.
     pub(super) fn add(&mut self, done: Done) -> u64 {
         let (mut summary, mut panics, mut tests) = (Summary::default(), Panics::default(), Vec::new());
@@ -76,8 +76,8 @@ impl Report {
         summary.failed
     }
 
-    /// Counts the failure of a run as that of a test, unless a test failed: the closing line and the report
-    /// then show that something did.
+    /// Counts the failure of a run as a failed test, unless a test failed. The closing line and the report
+    /// then show a failure in any case.
     pub(super) fn fail(&mut self, error: &Error) {
         if self.summary.failed == 0 {
             self.summary.failed = 1;
@@ -85,14 +85,14 @@ impl Report {
         }
     }
 
-    /// Fails where something did.
+    /// Fails if a test or a stage failed.
     pub(super) fn outcome(&self) -> Result<()> {
         anyhow::ensure!(self.summary.failed == 0, "{} tests failed", self.summary.failed);
         anyhow::ensure!(self.summary.passed > 0, "no test was run");
         Ok(())
     }
 
-    /// As an XML file of the format that JUnit's runner writes, which CI servers read.
+    /// Returns an XML file in the format of JUnit's runner, which CI servers read.
     pub(super) fn junit(&self) -> String {
         let mut xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n".to_owned();
         for Binary { name, summary, wall, tests, failed, error, .. } in &self.binaries {
@@ -115,8 +115,8 @@ impl Report {
                     Outcome::Passed => String::new(),
                     Outcome::Skipped => "<skipped/>".to_owned(),
                     Outcome::Failed => {
-                        let told = failed.iter().find(|failed| escaped(&failed.test) == name);
-                        let lines = told.map(|failed| failed.lines.join("\n")).unwrap_or_default();
+                        let text = failed.iter().find(|failed| escaped(&failed.test) == name);
+                        let lines = text.map(|failed| failed.lines.join("\n")).unwrap_or_default();
                         format!("<failure>{}</failure>", escaped(&lines))
                     }
                 };
@@ -143,7 +143,7 @@ impl Report {
 }
 
 impl Test {
-    /// The test that a line of a harness is about.
+    /// Returns the test that a line of a harness describes.
     fn of(line: &str) -> Option<Self> {
         let (name, outcome) = line.strip_prefix("test ")?.split_once(" ... ")?;
         let (outcome, seconds) = match outcome.split_once(" <") {
@@ -167,7 +167,7 @@ impl fmt::Display for Report {
         let has_tests = |binary: &&Binary| binary.summary != Summary::default();
         let mut binaries: Vec<_> = self.binaries.iter().filter(has_tests).collect();
         binaries.sort_by_key(|binary| std::cmp::Reverse(binary.wall));
-        writeln!(f, "seconds, of these on a core, and tests of each test binary:")?;
+        writeln!(f, "seconds, CPU seconds, and tests of each test binary:")?;
         for Binary { name, summary, wall, cpu, .. } in binaries {
             let (wall, cpu) = (wall.as_secs_f64(), cpu.as_secs_f64());
             writeln!(f, "{wall:8.1} {cpu:8.1} {:6}  {name}", summary.passed + summary.failed)?;
@@ -193,7 +193,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Counts the tests of a program that has not reported a result. The program counts as a test that failed.
+/// Counts the tests of a program that has not reported a result. The program itself counts as a failed test.
 fn without_result(tests: &[Test]) -> Summary {
     let count = |outcome| tests.iter().map(|test| u64::from(test.outcome == outcome)).sum::<u64>();
     Summary {
@@ -203,17 +203,17 @@ fn without_result(tests: &[Test]) -> Summary {
     }
 }
 
-/// The command that runs a test again.
+/// Returns the command that runs a test again.
 fn again(Name { environment, selector }: &Name, test: &str) -> String {
     let filter = match test.split_once(" - ") {
-        // The name of a documentation test has blanks, at which the filter would be split.
+        // The name of a doc test contains blanks, which would split the filter.
         Some((file, _)) => file.to_owned(),
         None => format!("--include-ignored --exact {test}"),
     };
     format!("{environment}cargo test --all-features {selector} -- {filter}")
 }
 
-/// Text as XML has it, without the characters that XML cannot have.
+/// Returns text escaped for XML, without the characters that XML does not allow.
 fn escaped(text: &str) -> String {
     let is_allowed = |char: &char| match char {
         '\n' | '\t' => true,
@@ -260,12 +260,12 @@ failures:
 test result: FAILED. 1 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out'; exit 101";
 
     #[test]
-    fn a_failed_test_is_told_with_the_command_that_runs_it_again() {
+    fn a_failed_test_is_reported_with_the_command_that_reruns_it() {
         let report = report(ONE_FAILS);
         assert_eq!(report.outcome().unwrap_err().to_string(), "1 tests failed");
         let selector = format!("--test {}", ONE_FAILS.len());
-        let told = report.to_string();
-        let end: Vec<_> = told.lines().skip_while(|line| !line.starts_with("the slowest")).collect();
+        let text = report.to_string();
+        let end: Vec<_> = text.lines().skip_while(|line| !line.starts_with("the slowest")).collect();
         let again =
             format!("  again: cargo test --all-features {selector} -- --include-ignored --exact b::c");
         let panicked = "  thread 'b::c' panicked at src/a.rs:1:1:";
@@ -306,9 +306,9 @@ test result: FAILED. 1 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out';
         let report = report("echo 'test a ... ok <1.500s>'; echo 'test b ... FAILED <0.1s>'; kill -9 $$");
         assert_eq!(report.summary.to_string(), "1 passed, 2 failed, 0 skipped");
         assert!(report.outcome().is_err());
-        let told = report.to_string();
-        assert!(told.contains("--include-ignored --exact b\nfailed: --test "), "{told}");
-        assert!(told.ends_with(": signal: 9 (SIGKILL)\n"), "{told}");
+        let text = report.to_string();
+        assert!(text.contains("--include-ignored --exact b\nfailed: --test "), "{text}");
+        assert!(text.ends_with(": signal: 9 (SIGKILL)\n"), "{text}");
         assert!(report.junit().contains("<error>--test "));
     }
 

@@ -4,11 +4,11 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-/// How often it is said what is running.
+/// Interval of reports about running jobs.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 
-/// Runs `jobs`, as many `at_once`, those that will take longest first. Calls `ended` for each, which returns
-/// the number of failures, and prints what is running meanwhile.
+/// Runs `jobs`, `at_once` of them at a time, starting with the longest. Calls `ended` for each job, which
+/// returns the number of failures. Meanwhile it prints which jobs are running.
 pub(super) fn run(mut jobs: Vec<Job>, at_once: usize, mut ended: impl FnMut(Done) -> u64) {
     jobs.sort_by_key(|job| std::cmp::Reverse(job.weight()));
     let (started, all) = (Instant::now(), jobs.iter().map(|job| job.tests).sum::<usize>());
@@ -27,7 +27,7 @@ pub(super) fn run(mut jobs: Vec<Job>, at_once: usize, mut ended: impl FnMut(Done
                 while let Some(job) = begin() {
                     let done = job.run();
                     lock(running).retain(|other| other.log() != job.log());
-                    // The receiver lives until all senders are gone.
+                    // The receiver lives until all senders are dropped.
                     let _ = sender.send((job.tests, done));
                 }
             });
@@ -69,12 +69,12 @@ fn sign_of_life(seconds: u64, behind: &Progress, all: usize, running: &[Job]) ->
     format!("{seconds:6} s: {ended}{of_all} tests{failed}; running: {}", running.join(", "))
 }
 
-/// Tests of a binary that have ended so far.
+/// Number of tests of a binary that have ended so far.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Progress {
     ended: usize,
     failed: u64,
-    /// Those that run for more than a minute.
+    /// Tests that have been running for more than a minute.
     slow: Vec<String>,
 }
 

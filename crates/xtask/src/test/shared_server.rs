@@ -3,13 +3,14 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// Variable by which test binaries learn of it.
+/// Environment variable with the server's address for test binaries.
 pub(super) const VARIABLE: &str = "DOCENT_TEST_SERVER";
 
 /// A real ZooKeeper that all test binaries of a run share.
 ///
 /// # On drop
-/// It ends.
+///
+/// The server stops.
 #[derive(Debug)]
 pub(super) struct SharedServer {
     pub(super) address: String,
@@ -18,7 +19,7 @@ pub(super) struct SharedServer {
 }
 
 impl SharedServer {
-    /// Starts it, and waits until it serves.
+    /// Starts the server, and waits until it serves.
     pub(super) fn start(command: &mut Command) -> Result<Self> {
         let mut child = command
             .stdin(Stdio::piped())
@@ -34,7 +35,7 @@ impl SharedServer {
         Ok(server)
     }
 
-    /// Stops it. Fails if it has ended already: that explains why tests failed.
+    /// Stops the server. Fails if the server ended earlier, which explains failed tests.
     pub(super) fn stop(self) -> Result<()> {
         let address = &self.address;
         let connected = TcpStream::connect(address);
@@ -46,7 +47,7 @@ impl SharedServer {
 
 impl Drop for SharedServer {
     fn drop(&mut self) {
-        // It ends with its input.
+        // The server exits when its input ends.
         drop(self.input.take());
         let _ = self.child.wait();
     }

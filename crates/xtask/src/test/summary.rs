@@ -10,9 +10,9 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    /// Adds a line of a test harness, if it is one that sums up a run.
+    /// Adds a line of a test harness, if the line summarizes a run.
     pub(super) fn add_line(&mut self, line: &str) {
-        // A test that writes without ending its line may have begun this one.
+        // A test that prints without ending its line may have printed the start of this line.
         let Some((_, counts)) = line.split_once("test result: ") else { return };
         for (number, word) in counts.split([' ', '.', ';']).zip(counts.split([' ', '.', ';']).skip(1)) {
             let Ok(number) = number.parse::<u64>() else { continue };
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn all_runs_are_summed_up_also_those_that_failed() {
+    fn all_runs_are_summed_up_including_failed_ones() {
         let summary = summary(&[
             "running 5 tests",
             "test result: ok. 3 passed; 0 failed; 2 ignored; 0 measured; 7 filtered out; finished in 0.00s",
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_result_is_not_counted() {
+    fn other_lines_are_not_counted() {
         assert_eq!(summary(&["test a ... ok", "4 passed", "2 failed"]), Summary::default());
     }
 }
