@@ -8,7 +8,7 @@ use docent_battery::Backend;
 const ALICE: &str = "alice:aYXlLOpEooaV1cRAvUL1fp9Qt7E=";
 
 for_clients! {
-    [Kazoo, Java, C] async fn a_node_restricted_to_its_creator_is_closed_to_others(
+    [Kazoo, Java, C] async fn a_node_restricted_to_its_creator_is_closed_to_other_clients(
         family: Family,
         backend: Backend
     ) {

@@ -152,7 +152,7 @@ both_backends! {
         assert_eq!(soon(saved_in(client, &nowhere).subscribe()).await.unwrap().current().per_second, 1);
     }
 
-    async fn a_file_of_another_namespace_is_rejected_and_blocks_no_value_of_its_own(backend: Backend) {
+    async fn a_file_of_another_namespace_is_rejected_and_does_not_block_the_own_value(backend: Backend) {
         let (scene, staging) = Scene::saved(backend).await;
         let Scene { server, file, .. } = &scene;
         let elsewhere = |connect: &str| builder(server, connect).namespace(server.path("production"));

@@ -167,7 +167,7 @@ both_backends! {
         }
     }
 
-    async fn a_scheme_that_the_servers_do_not_know_is_refused_at_once(backend: Backend) {
+    async fn a_scheme_unknown_to_the_servers_is_refused_immediately(backend: Backend) {
         let server = backend.start().await;
         let unknown = builder(&server, server.connect_string()).auth("no-such-scheme", b"x".to_vec()).allow_plaintext_auth();
         let error = soon(unknown.connect()).await.unwrap_err();

@@ -107,7 +107,7 @@ both_backends! {
         assert!(creates <= 2 * 3, "{creates} creates for three registrations, of which one finds no parent");
     }
 
-    async fn p5_nothing_but_the_node_of_its_own_id_is_written_or_deleted(backend: Backend) {
+    async fn p5_only_the_node_of_the_own_id_is_written_or_deleted(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
         let (client, proxy) = behind_proxy(&server, SESSION).await;

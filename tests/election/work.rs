@@ -77,7 +77,7 @@ both_backends! {
         assert_eq!(soon(election.candidates()).await.unwrap(), [], "the call returned before the delete was applied");
     }
 
-    async fn work_that_returns_at_once_is_given_one_term_a_second(backend: Backend) {
+    async fn work_that_returns_immediately_gets_one_term_a_second(backend: Backend) {
         let server = backend.start().await;
         let election = Election::new(&connect(&server).await, "/election").unwrap();
         let mut terms = Vec::new();

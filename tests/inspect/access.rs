@@ -38,7 +38,7 @@ both_backends! {
         secret.abort();
     }
 
-    async fn a_read_only_inspector_creates_nothing_and_says_how_it_knows_the_time(backend: Backend) {
+    async fn a_read_only_inspector_creates_nothing_and_reports_its_time_source(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         soon(client.create("/v", "text", CreateMode::Persistent)).await.unwrap();

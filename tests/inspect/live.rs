@@ -55,7 +55,7 @@ both_backends! {
         assert!(soon(reports.next()).await.is_none());
     }
 
-    async fn a_change_of_data_alone_is_told(backend: Backend) {
+    async fn a_change_of_data_alone_is_reported(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let mutex = Mutex::new(&client, "/m").unwrap();
@@ -71,7 +71,7 @@ both_backends! {
         next_with(&mut reports, is_revoked).await;
     }
 
-    async fn a_change_of_a_value_that_is_not_read_is_told(backend: Backend) {
+    async fn a_change_of_an_unread_value_is_reported(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         soon(client.create("/v", vec![b'x'; 600], CreateMode::Persistent)).await.unwrap();
@@ -82,7 +82,7 @@ both_backends! {
         next_with(&mut reports, is_new).await;
     }
 
-    async fn what_is_not_watched_is_looked_at_from_time_to_time(backend: Backend) {
+    async fn unwatched_nodes_are_polled(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         soon(client.create("/g", "", CreateMode::Persistent)).await.unwrap();
@@ -98,7 +98,7 @@ both_backends! {
         next_with(&mut reports, is_new).await;
     }
 
-    async fn a_delayed_item_is_told_when_its_time_has_come(backend: Backend) {
+    async fn a_delayed_item_is_announced_when_it_is_due(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let jobs = Queue::<u32>::new(&client, "/q").unwrap();
@@ -112,7 +112,7 @@ both_backends! {
         next_with(&mut reports, |live| delayed(live) == 0).await;
     }
 
-    async fn a_report_is_stale_while_the_servers_are_away(backend: Backend) {
+    async fn a_report_is_stale_during_an_outage(backend: Backend) {
         let server = backend.start_own().await;
         let client = connect(&server).await;
         soon(client.create("/v", "one", CreateMode::Persistent)).await.unwrap();

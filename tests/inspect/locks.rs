@@ -29,7 +29,7 @@ fn has_contenders(count: usize) -> impl Fn(&Report) -> bool {
 }
 
 both_backends! {
-    async fn a_mutex_tells_holder_fence_and_who_waits_for_whom(backend: Backend) {
+    async fn a_mutex_reports_holder_fence_and_waiters(backend: Backend) {
         let server = backend.start().await;
         let holder = builder(&server, server.connect_string()).label("nightly import").connect().await.unwrap();
         let waiter = connect(&server).await;
@@ -59,7 +59,7 @@ both_backends! {
         report_when(&waiter, "/m", |report| matches!(report.kind(), Kind::Plain | Kind::Absent)).await;
     }
 
-    async fn readers_and_writers_are_told_apart(backend: Backend) {
+    async fn readers_and_writers_are_distinguished(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let lock = RwLock::new(&client, "/rw").unwrap();
@@ -74,7 +74,7 @@ both_backends! {
         writing.abort();
     }
 
-    async fn a_semaphore_tells_its_limit_permits_and_waiters(backend: Backend) {
+    async fn a_semaphore_reports_its_limit_permits_and_waiters(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let semaphore = Semaphore::new(&client, "/s", 2).unwrap();
@@ -92,7 +92,7 @@ both_backends! {
         waiting.iter().for_each(tokio::task::JoinHandle::abort);
     }
 
-    async fn an_election_tells_leader_and_candidates(backend: Backend) {
+    async fn an_election_reports_leader_and_candidates(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let election = |id: &str| Election::builder(&client, "/e").id(id).build().unwrap();

@@ -16,7 +16,7 @@ async fn kind(client: &Client, path: &str) -> Kind {
 }
 
 both_backends! {
-    async fn a_queue_tells_depth_claims_dead_letters_and_the_head(backend: Backend) {
+    async fn a_queue_reports_depth_claims_dead_letters_and_head(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let jobs = Queue::<String>::new(&client, "/q").unwrap();
@@ -39,7 +39,7 @@ both_backends! {
         soon(delivery.ack()).await.unwrap();
     }
 
-    async fn the_simple_queue_tells_depth_and_head(backend: Backend) {
+    async fn the_simple_queue_reports_depth_and_head(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let queue = SimpleQueue::new(&client, "/q").unwrap();
@@ -49,7 +49,7 @@ both_backends! {
         assert_eq!((queue.layout, queue.depth, queue.head.unwrap().size), (QueueLayout::Simple, 2, Some(3)));
     }
 
-    async fn idle_consumers_are_told(backend: Backend) {
+    async fn idle_consumers_are_reported(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let jobs = Queue::<String>::new(&client, "/q").unwrap();
@@ -62,7 +62,7 @@ both_backends! {
         taking.abort();
     }
 
-    async fn services_tell_their_instances_and_a_registry_its_services(backend: Backend) {
+    async fn services_report_their_instances_and_a_registry_its_services(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let registry = Registry::new(&client, "/services").unwrap();
@@ -78,7 +78,7 @@ both_backends! {
         assert_eq!((registry.services[0].name.as_str(), registry.services[0].instances), ("orders", Some(2)));
     }
 
-    async fn a_group_tells_its_members(backend: Backend) {
+    async fn a_group_reports_its_members(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let group = Membership::new(&client, "/g").unwrap();
@@ -87,7 +87,7 @@ both_backends! {
         assert_eq!((group.members[0].id.as_str(), group.members[0].session), ("host-7", client.session_id()));
     }
 
-    async fn values_are_told_by_what_they_hold(backend: Backend) {
+    async fn values_are_recognized_by_their_content(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let config = Config::<String>::builder(&client, "/c").history(3).build().unwrap();

@@ -32,7 +32,7 @@ fn contenders(report: &Report) -> usize {
 }
 
 both_backends! {
-    async fn recipes_that_come_change_and_go_are_told(backend: Backend) {
+    async fn new_changed_and_deleted_recipes_are_reported(backend: Backend) {
         let server = backend.start().await;
         let (client, observer) = (connect(&server).await, connect(&server).await);
         let mut surveys = Inspector::new(&observer).watch_below("/");
@@ -87,7 +87,7 @@ both_backends! {
         assert!(asked.clone().count() <= 4, "{:?}", asked.collect::<Vec<_>>());
     }
 
-    async fn a_survey_is_stale_while_the_servers_are_away(backend: Backend) {
+    async fn a_survey_is_stale_during_an_outage(backend: Backend) {
         let server = backend.start_own().await;
         let client = connect(&server).await;
         soon(client.create("/v", "one", CreateMode::Persistent)).await.unwrap();

@@ -22,7 +22,7 @@ fn found(survey: &Survey) -> Vec<(&str, Kind)> {
 }
 
 both_backends! {
-    async fn a_walk_finds_the_recipes_and_looks_into_none_of_them(backend: Backend) {
+    async fn a_walk_finds_the_recipes_without_descending_into_them(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let _lock = soon(Mutex::new(&client, "/app/locks/report").unwrap().acquire()).await.unwrap();
@@ -38,7 +38,7 @@ both_backends! {
         assert_eq!(found(&below), [("/app/locks/report", Kind::Mutex)]);
     }
 
-    async fn a_walk_stops_at_its_depth_and_says_so(backend: Backend) {
+    async fn a_walk_stops_at_its_depth_and_reports_it(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let _lock = soon(Mutex::new(&client, "/a/b/c/lock").unwrap().acquire()).await.unwrap();

@@ -8,7 +8,7 @@ use docent_battery::Backend;
 use docent_tests::soon;
 
 beside_kazoo! {
-    async fn counts_of_both_at_once_add_up(backend: Backend) {
+    async fn concurrent_counts_of_both_add_up(backend: Backend) {
         const ROUNDS: i32 = 100;
         let server = backend.start().await;
         let (client, kazoo) = both(&server).await;

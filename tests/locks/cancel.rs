@@ -46,7 +46,7 @@ both_backends! {
         }
     }
 
-    async fn a_client_does_not_see_the_ticket_of_an_acquire_of_its_own_that_timed_out(backend: Backend) {
+    async fn a_client_does_not_see_the_ticket_of_its_own_acquire_that_timed_out(backend: Backend) {
         const WAIT: Duration = Duration::from_secs(1);
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);

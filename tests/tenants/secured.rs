@@ -72,7 +72,7 @@ async fn close_root(server: &RealServer) {
 #[cfg(feature = "zookeeper-client")]
 #[tokio::test]
 #[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
-async fn tenants_with_sasl_share_a_tree_with_others_in_any_order() {
+async fn tenants_with_sasl_share_a_tree_with_other_tenants_in_any_order() {
     use docent::zookeeper_client::{Sasl, ZookeeperClient};
     use docent::{CreateMode, ErrorKind};
     const USERS: &str = r#"Server { org.apache.zookeeper.server.auth.DigestLoginModule required user_me="right" user_you="right"; };"#;

@@ -41,7 +41,7 @@ async fn each_request_is_broken_in_each_way() {
 }
 
 #[tokio::test]
-async fn a_case_that_fails_is_told_with_its_fault_and_request() {
+async fn a_failing_case_is_reported_with_its_fault_and_request() {
     let server = Server::start().await.unwrap();
     let refused = async |run: &FaultRun| -> CaseResult {
         case(run).await.map_err(|error| format!("run {}: {error}", run.number()).into())
@@ -53,7 +53,7 @@ async fn a_case_that_fails_is_told_with_its_fault_and_request() {
 }
 
 #[tokio::test]
-async fn a_case_without_requests_is_refused_and_an_error_without_a_fault_says_so() {
+async fn a_case_without_requests_is_refused_and_an_error_without_a_fault_is_reported() {
     let server = Server::start().await.unwrap();
     let none = break_each_request(server.connect_string(), async |_: &FaultRun| -> CaseResult { Ok(()) });
     assert!(none.await.unwrap_err().to_string().contains("no request"));

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
 #[tokio::test(start_paused = true)]
-async fn an_hour_passes_at_once_and_the_session_lives_on() {
+async fn an_hour_passes_instantly_and_the_session_survives() {
     let (net, real) = (MemoryNet::new(), std::time::Instant::now());
     let server = Server::builder().start_on(net.clone()).await.unwrap();
     let client = net.client(server.connect_string()).connect().await.unwrap();
@@ -37,7 +37,7 @@ async fn an_outage_that_is_too_long_ends_the_hold_on_virtual_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_goes_from_a_follower_that_is_gone_to_its_leader() {
+async fn a_client_moves_from_a_stopped_follower_to_its_leader() {
     let net = MemoryNet::new();
     let server = Server::builder().start_on(net.clone()).await.unwrap();
     let follower = server.follower().start_on(net.clone()).await.unwrap();

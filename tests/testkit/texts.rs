@@ -12,7 +12,7 @@ fn says(error: &dyn Error, text: &str) {
 }
 
 #[test]
-fn an_error_of_the_kit_says_what_is_missing() {
+fn an_error_of_the_kit_names_what_is_missing() {
     let install = "install libzookeeper-java and default-jre-headless";
     says(&Missing::Java, &format!("no Java runtime found: {install}, or set JAVA_HOME"));
     let jar = "/usr/share/java/zookeeper.jar";
@@ -24,7 +24,7 @@ fn an_error_of_the_kit_says_what_is_missing() {
 }
 
 #[test]
-fn an_error_of_the_kit_says_what_went_wrong() {
+fn an_error_of_the_kit_names_the_cause() {
     let refused = || std::io::Error::other("refused");
     says(&StartError::Io(refused()), "cannot start the server: refused");
     let ended = StartError::Ended { status: ExitStatus::from_raw(256), log: "no memory".into() };
@@ -39,7 +39,7 @@ fn an_error_of_the_kit_says_what_went_wrong() {
 }
 
 #[tokio::test]
-async fn a_wait_in_vain_says_what_it_saw() {
+async fn a_failed_wait_reports_its_last_observation() {
     let error: NotMet = eventually(Duration::ZERO, async || "away", |_| false).await.unwrap_err();
     says(&error, "the condition was not met within 0ns (1 checks): the last value was \"away\"");
     assert_eq!((error.limit(), error.looks(), error.seen()), (Duration::ZERO, 1, Some("\"away\"")));

@@ -9,6 +9,6 @@ both_backends_in_real_time! {
         let server = backend.start().await;
         let error = connect(&server).await.who_am_i().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
-        assert!(error.to_string().contains("session of Docent's own"), "{error}");
+        assert!(error.to_string().contains("session that Docent runs itself"), "{error}");
     }
 }

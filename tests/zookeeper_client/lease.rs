@@ -11,7 +11,7 @@ use std::time::Duration;
 async fn a_minimum_timeout_of_zero_is_refused() {
     let options = ZookeeperClient::new().least_timeout(Duration::ZERO);
     let error = docent::Client::builder("localhost").zookeeper_client(options).build().unwrap_err();
-    assert!(error.to_string().contains("least session timeout 0"), "{error}");
+    assert!(error.to_string().contains("minimum session timeout 0"), "{error}");
 }
 
 both_backends_in_real_time! {

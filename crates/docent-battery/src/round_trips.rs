@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn pings_are_no_round_trips_and_do_not_join_others() {
+    fn pings_are_not_counted_as_round_trips() {
         use FrameKind::{Reply, Request};
         let trace = [
             frame(Request, OpCode::Ping, -2),

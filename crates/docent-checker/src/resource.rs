@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lower_fences_are_refused_for_ever() {
+    fn lower_fences_are_always_refused() {
         let resource = FencedResource::new();
         let accepted = [3, 5, 5, 4, 6].map(|fence| resource.clone().accepts("/a", fence));
         assert_eq!(accepted, [true, true, true, false, true]);

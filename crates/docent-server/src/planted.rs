@@ -102,7 +102,7 @@ catalogue! {
         by "docent-server --test server stderr::a_thousand_refused_frames_hang_no_client_when_standard_error_is_not_read",
     /// Transaction ids start above 2^53.
     ZxidsAboveDoubles = "zxids-above-doubles"
-        by "docent-server --test server replaced::transactions_have_numbers_that_javascript_tells_apart",
+        by "docent-server --test server replaced::transaction_numbers_stay_distinct_in_javascript",
 }
 
 /// Plants a defect in all servers of the process, in place of the previous one; `None` for no defect.

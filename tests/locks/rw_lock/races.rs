@@ -72,7 +72,7 @@ both_backends! {
         assert!(read.is_held());
     }
 
-    async fn both_sides_requested_at_once_by_one_owner_never_wait_for_each_other(backend: Backend) {
+    async fn both_sides_requested_together_by_one_owner_never_wait_for_each_other(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
         let lock = RwLock::new(&client, "/lock").unwrap();

@@ -15,7 +15,7 @@ fn exists(server: &TestServer, name: &str) -> Request {
 }
 
 both_backends_in_real_time! {
-    async fn each_test_has_a_path_of_its_own(backend: Backend) {
+    async fn each_test_has_its_own_path(backend: Backend) {
         let (first, second) = (backend.start().await, backend.start().await);
         assert_ne!(first.root(), second.root());
         for server in [first, second] {
@@ -36,7 +36,7 @@ both_backends_in_real_time! {
         }
     }
 
-    async fn a_server_of_its_own_keeps_nodes_and_sessions_over_a_restart(backend: Backend) {
+    async fn a_dedicated_server_keeps_nodes_and_sessions_across_a_restart(backend: Backend) {
         let server = backend.start_own().await;
         let mut client = server.client().await;
         client.call(create(&server, "kept", CreateMode::Ephemeral)).await.unwrap();

@@ -295,7 +295,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn each_workload_has_a_name_of_its_own_and_a_figure() {
+    fn each_workload_has_its_own_name_and_a_figure() {
         let names: HashSet<_> = WORKLOADS.iter().map(|workload| workload.name).collect();
         assert_eq!(names.len(), WORKLOADS.len());
         assert!(WORKLOADS.iter().all(|workload| !workload.rows.is_empty()));

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn without_calm_an_attempt_may_wait_for_ever() {
+    fn without_calm_an_attempt_may_wait_forever() {
         let mut history = HistoryBuilder::new();
         let attempt = history.at(100).begin(0);
         history.create(attempt).end(60_000).holds();

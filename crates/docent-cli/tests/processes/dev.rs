@@ -27,7 +27,7 @@ async fn a_development_server_prints_its_address_and_serves_until_a_signal() {
 }
 
 #[tokio::test]
-async fn processes_that_the_command_leaves_are_ended_and_a_second_signal_ends_them_at_once() {
+async fn abandoned_processes_are_ended_and_a_second_signal_ends_them_immediately() {
     // The command waits until the processes that it leaves are prepared for the signal.
     let script = "(trap 'echo told' TERM; : > \"$0\"; while :; do sleep 0.02; done) & echo $!
         until [ -e \"$0\" ]; do sleep 0.02; done";

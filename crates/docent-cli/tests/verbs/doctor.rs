@@ -123,7 +123,7 @@ both_backends_in_real_time! {
         assert_eq!(findings(&check(0o600).await, "password", "warning").len(), 1);
     }
 
-    async fn permissions_of_this_client_and_of_others_are_distinguished(backend: Backend) {
+    async fn permissions_of_this_client_and_of_other_clients_are_distinguished(backend: Backend) {
         let server = backend.start().await;
         let client = Client::connect(servers(&server)).await.unwrap();
         client.create("/shared", "", CreateMode::Persistent).await.unwrap();

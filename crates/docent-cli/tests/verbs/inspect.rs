@@ -317,7 +317,7 @@ both_backends_in_real_time! {
         client.close().await;
     }
 
-    async fn a_path_that_may_not_be_read_is_a_failure_of_its_own(backend: Backend) {
+    async fn an_unreadable_path_is_a_separate_failure(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         let owner = builder(&connect).auth_digest("owner", "secret").allow_plaintext_auth();

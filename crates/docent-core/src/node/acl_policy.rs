@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_may_have_a_list_of_its_own_inside_of_the_namespace_only() {
+    fn only_a_path_inside_the_namespace_may_have_its_own_acl() {
         let namespace = Namespace::new("/shop", "/eu").unwrap();
         let mut policy = AclPolicy::default();
         policy.set_by_path(|path| (path == "/" || path == "/shop").then(|| vec![Acl::read_all()]));

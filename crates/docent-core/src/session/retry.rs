@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_lost_link_is_repeated_at_once_and_a_busy_server_after_a_pause() {
+    async fn a_request_is_repeated_immediately_after_a_lost_link_and_later_on_a_busy_server() {
         for outcome in [Outcome::NotSent(Cause::LinkLost), Outcome::Unknown(Cause::LinkLost)] {
             assert_eq!(repeated(outcome).await, (true, Duration::ZERO));
         }

@@ -89,7 +89,7 @@ proptest! {
 }
 
 #[test]
-fn names_before_and_after_all_others_are_found() {
+fn names_before_and_after_all_other_names_are_found() {
     let mut map = SharedMap::new();
     for number in (100..200).rev() {
         map.insert(&name(number), 0);

@@ -232,7 +232,7 @@ async fn abandoned_with_a_write(net: &Net) -> (Client, SocketAddr) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_with_unanswered_writes_is_dialled_after_all_others() {
+async fn a_server_with_unanswered_writes_is_dialled_last() {
     for _ in 0..CLIENTS {
         let net = Net::new([Server(Duration::ZERO); 3]);
         let (client, abandoned) = abandoned_with_a_write(&net).await;

@@ -38,7 +38,7 @@ fn end_from(ms: i64) -> std::ops::RangeInclusive<i64> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn clients_of_leader_and_follower_see_the_same_tree_and_each_others_watches() {
+async fn clients_of_leader_and_follower_see_the_same_tree_and_trigger_watches_of_each_other() {
     let (world, _follower, dial) = world().await;
     let (mut near, mut far) = (world.peer(TIMEOUT_MS).await, dial.peer(TIMEOUT_MS).await);
     assert_eq!(far.exists("/a", true).await, Err(Code::NO_NODE));
@@ -100,7 +100,7 @@ async fn a_follower_relays_each_half_tick_by_default() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_acknowledged_write_over_a_follower_does_not_touch_the_session_by_itself() {
+async fn an_acknowledged_write_over_a_follower_alone_does_not_touch_the_session() {
     let (world, follower, dial) = world().await;
     let mut peer = dial.peer(TIMEOUT_MS).await;
     world.at(1_900).await;
@@ -314,7 +314,7 @@ async fn followers_are_cut_off_one_by_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follower_grants_timeouts_of_its_own() {
+async fn a_follower_grants_its_own_timeouts() {
     let (world, follower, dial) = world().await;
     let peer = world.peer(10_000).await;
     follower.set_session_timeouts(Duration::from_secs(1), Duration::from_millis(4_000));

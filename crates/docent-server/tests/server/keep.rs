@@ -235,7 +235,7 @@ async fn a_second_server_on_the_same_file_is_refused_until_the_first_has_stopped
 }
 
 #[tokio::test]
-async fn of_many_servers_on_one_file_that_start_at_once_one_serves() {
+async fn one_of_many_servers_started_together_on_one_file_serves() {
     for _ in 0..20 {
         let (folder, file) = folder();
         let starts = (0..8).map(|_| tokio::spawn(Server::builder().keep(&file).start()));

@@ -89,7 +89,7 @@ fn a_port_in_use_and_a_bad_file_are_reported() {
 }
 
 #[test]
-fn wrong_options_have_an_exit_code_of_their_own() {
+fn wrong_options_have_their_own_exit_code() {
     let refused = output(&["--port", "many"]);
     assert_eq!(refused.status.code(), Some(2));
     let text = "docent-server: --port \"many\" must be a number from 0 to 65535; --help lists the options\n";

@@ -53,7 +53,7 @@ async fn with_a_seed_transactions_are_counted_from_1_and_such_a_client_is_refuse
 }
 
 #[tokio::test]
-async fn transactions_have_numbers_that_javascript_tells_apart() {
+async fn transaction_numbers_stay_distinct_in_javascript() {
     const MAX_SAFE_INTEGER: i64 = (1 << 53) - 1;
     let (_port, address) = kept_port();
     let mut last = 0;

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_into_the_repository_are_words_and_others_stay() {
+    fn links_into_the_repository_become_words_and_other_links_stay() {
         let text = "see [the `a`](docs/a.md), … [b](https://b.org) and [c](docs/c.md#d).\n";
         assert_eq!(without_relative(text), "see the `a`, … [b](https://b.org) and c.\n");
     }

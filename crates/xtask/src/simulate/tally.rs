@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_good_only_if_line_and_status_say_so() {
+    fn a_run_is_good_only_if_line_and_status_agree() {
         let good = "seed=1 hash=0a verdict=ok\n";
         assert_eq!(wrong(&done(good, "true")), None);
         assert!(wrong(&done(good, "false")).is_some());

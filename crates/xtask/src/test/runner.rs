@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sign_of_life_says_how_far_each_job_is() {
+    fn a_progress_line_reports_each_job() {
         let output = "test a ... ok\ntest b has been running for over 60 seconds\n\
             test c has been running for over 60 seconds\ntest b ... FAILED\ntest d";
         let job = Job::script("far", &format!("echo '{output}'"), 9);

@@ -7,7 +7,7 @@
 //! ```
 
 use super::messages::is_product;
-use super::rust::{Event, LEVELS, Said};
+use super::rust::{Event, LEVELS, Texts};
 use crate::sources::rust_files;
 use anyhow::{Context, Result, bail, ensure};
 use std::fmt::Write as _;
@@ -79,7 +79,7 @@ fn row(described: &Described) -> String {
 fn described(text: &str) -> Result<Vec<Described>> {
     let lines: Vec<&str> = text.lines().collect();
     let (mut described, mut from) = (Vec::new(), 0);
-    for event in Said::of(text)?.events {
+    for event in Texts::of(text)?.events {
         let line = event.line - 1;
         let above = (from..line).rev().find(|at| starts(lines[*at], "Event:").is_some());
         let Some(at) = above else {

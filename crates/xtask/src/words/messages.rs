@@ -1,5 +1,5 @@
 use super::habits::Habits;
-use super::rust::Said;
+use super::rust::Texts;
 use crate::cargo::root;
 use crate::sources::rust_files;
 use anyhow::{Context, Result, ensure};
@@ -15,9 +15,9 @@ pub(crate) fn check() -> Result<()> {
         if !is_product(&path) {
             continue;
         }
-        let said = Said::of(&text).with_context(|| path.clone())?;
-        let events = said.events.iter().map(|event| (event.line, &event.message));
-        let messages = said.messages.iter().map(|message| (message.line, &message.text));
+        let found = Texts::of(&text).with_context(|| path.clone())?;
+        let events = found.events.iter().map(|event| (event.line, &event.message));
+        let messages = found.messages.iter().map(|message| (message.line, &message.text));
         for (line, text) in events.clone().chain(messages) {
             count += 1;
             for (phrase, instead) in habits.found(text) {

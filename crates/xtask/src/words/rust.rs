@@ -29,21 +29,21 @@ pub(super) struct Message {
     pub(super) text: String,
 }
 
-/// What a file says.
+/// The texts of a file.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct Texts {
     pub(super) events: Vec<Event>,
     /// Errors and help, without the events.
     pub(super) messages: Vec<Message>,
 }
 
-impl Said {
-    /// What the code in `text` says, without its tests.
+impl Texts {
+    /// Returns the texts in `text`, which is code, without those of tests.
     pub(super) fn of(text: &str) -> Result<Self> {
         let tokens = TokenStream::from_str(text).ok().context("the file has no valid tokens")?;
-        let mut said = Self::default();
-        said.walk(tokens);
-        Ok(said)
+        let mut texts = Self::default();
+        texts.walk(tokens);
+        Ok(texts)
     }
 
     fn walk(&mut self, tokens: TokenStream) {
@@ -251,16 +251,16 @@ mod tests {
     use super::*;
 
     fn messages(code: &str) -> Vec<String> {
-        Said::of(code).unwrap().messages.into_iter().map(|message| message.text).collect()
+        Texts::of(code).unwrap().messages.into_iter().map(|message| message.text).collect()
     }
 
     #[test]
     fn an_event_has_its_level_message_and_fields() {
         let code = "fn a() {\n    tracing::warn!(client = %x.y(), %path, ?cause, n, \"cannot read \\\n    the node\");\n}";
-        let said = Said::of(code).unwrap();
+        let found = Texts::of(code).unwrap();
         let fields = ["client", "path", "cause", "n"].map(str::to_owned).to_vec();
         let message = "cannot read the node".to_owned();
-        assert_eq!(said.events, [Event { line: 2, level: "warn", message, fields }]);
+        assert_eq!(found.events, [Event { line: 2, level: "warn", message, fields }]);
     }
 
     #[test]
@@ -283,10 +283,10 @@ mod tests {
     }
 
     #[test]
-    fn tests_say_nothing() {
+    fn tests_have_no_messages() {
         let code =
             "#[cfg(test)]\nmod tests { fn a() { warn!(\"b\"); panic!(\"c\") } }\nfn d() { panic!(\"e\") }";
-        assert!(Said::of(code).unwrap().events.is_empty());
+        assert!(Texts::of(code).unwrap().events.is_empty());
         assert_eq!(messages(code), ["e"]);
     }
 }

@@ -98,7 +98,7 @@ both_backends_in_real_time! {
         assert!(peer.0.ask(Request::Sasl { token: None }).await.is_err(), "the link is closed");
     }
 
-    async fn a_check_by_itself_fails_as_in_a_multi(backend: Backend) {
+    async fn a_single_check_fails_as_in_a_multi(backend: Backend) {
         let server = backend.start().await;
         let mut peer = Peer::of(&server).await;
         let check = |path: &str, version| Request::Check { path: path.into(), version };

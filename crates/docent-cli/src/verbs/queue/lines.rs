@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_may_be_longer_than_what_is_read_at_once() {
+    async fn a_line_may_be_longer_than_one_read() {
         let text = format!("{}\nb", "x".repeat(3 * READ + 1));
         let mut lines = Lines::new(text.as_bytes());
         assert_eq!(lines.next().await.unwrap().unwrap().len(), 3 * READ + 1);

@@ -24,7 +24,7 @@ fn re_attach_requests_the_first_granted_timeout_and_the_smallest_counts() {
 }
 
 #[test]
-fn a_handshake_has_a_time_of_its_own() {
+fn a_handshake_has_its_own_timeout() {
     let mut world = World::new();
     world.connected();
     assert_eq!(world.machine.next_deadline(), Some(world.now + T / 3));

@@ -32,7 +32,7 @@ fn credentials_go_first_on_every_link_and_nothing_follows_before_they_are_accept
 }
 
 #[test]
-fn a_reply_to_credentials_may_arrive_between_others() {
+fn a_reply_to_credentials_may_arrive_between_other_replies() {
     let mut world = World::attached();
     let (_, mut read) = world.get("/a", false);
     world.written();

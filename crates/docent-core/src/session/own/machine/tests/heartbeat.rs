@@ -62,7 +62,7 @@ fn a_link_that_owes_a_reply_for_a_third_of_the_timeout_is_dropped() {
 }
 
 #[test]
-fn bytes_that_trickle_in_do_not_keep_a_link_that_owes_a_reply_for_ever() {
+fn a_trickle_of_bytes_does_not_keep_a_link_that_owes_a_reply() {
     let mut world = World::attached();
     let _read = world.get("/a", false);
     world.written();

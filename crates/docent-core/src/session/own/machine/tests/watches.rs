@@ -249,7 +249,7 @@ fn one_request_sets_several_watches_on_a_link_that_is_up() {
 }
 
 #[test]
-fn watches_set_by_one_request_are_restored_like_all_others() {
+fn watches_set_by_one_request_are_restored_like_other_watches() {
     let mut world = World::attached();
     let (_, outcome) = set_two(&mut world);
     world.written();
