@@ -1,7 +1,7 @@
 //! Checks the width of comments, which the formatter does not wrap.
 
 use crate::cargo::root;
-use crate::sources::rust_files;
+use crate::sources::{comment, rust_files};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 
@@ -29,12 +29,6 @@ pub(crate) fn check() -> Result<()> {
 fn of_formatter(settings: &str) -> Result<usize> {
     let setting = |line: &str| line.strip_prefix("max_width")?.trim().strip_prefix('=')?.trim().parse().ok();
     settings.lines().find_map(setting).context("rustfmt.toml has no max_width")
-}
-
-/// Returns the text of a line that contains only a comment, without its slashes.
-fn comment(line: &str) -> Option<&str> {
-    let text = line.trim_start().strip_prefix("//")?;
-    Some(text.trim_start_matches(['/', '!']).trim())
 }
 
 /// Returns true if the comment in `line` is wider than `width` and could be wrapped.

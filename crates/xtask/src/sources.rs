@@ -31,6 +31,12 @@ pub(crate) fn files(root: &Path, folder: &str, ending: &str) -> Result<Vec<Strin
     Ok(files)
 }
 
+/// Returns the text of a line that contains only a comment, without its slashes.
+pub(crate) fn comment(line: &str) -> Option<&str> {
+    let text = line.trim_start().strip_prefix("//")?;
+    Some(text.trim_start_matches(['/', '!']).trim())
+}
+
 /// The numbered lines of a file before its tests, without comments.
 pub(crate) fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let end = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());

@@ -1,3 +1,5 @@
+use crate::sources::comment;
+
 /// Fewest words of a sentence that counts.
 const FEWEST_WORDS: usize = 4;
 
@@ -26,11 +28,7 @@ pub(super) fn sentences(path: &str, text: &str) -> Vec<String> {
 
 /// The comment lines of a Rust file. What is between two comments ends a paragraph.
 fn comments(text: &str) -> String {
-    let line = |line: &str| {
-        let comment = line.trim_start().strip_prefix("//")?;
-        Some(comment.trim_start_matches(['/', '!']).to_owned())
-    };
-    text.lines().map(|text| line(text).unwrap_or_default() + "\n").collect()
+    text.lines().map(|line| comment(line).unwrap_or_default().to_owned() + "\n").collect()
 }
 
 /// Cuts a paragraph after each full stop, colon and the like.
