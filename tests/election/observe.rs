@@ -222,6 +222,9 @@ both_backends! {
         let lost = soon(leadership.proclaim("a:3")).await.unwrap_err();
         // The event of the deletion may arrive while the request is in flight.
         assert!(lost.is_lost() || lost.kind() == ErrorKind::OutcomeUnknown, "{lost}");
+        soon(leadership.lost()).await;
+        let lost = soon(leadership.proclaim("a:4")).await.unwrap_err();
+        assert!(lost.is_lost(), "{lost}");
         assert!(admin.exists(&path).await.unwrap().is_none());
         drop(leadership);
         assert_eq!(next(&mut leaders).await, None);
