@@ -35,6 +35,7 @@ mod read_only;
 mod renewed;
 mod retries;
 mod rollback;
+mod runtime_ended;
 mod secrets;
 mod session;
 mod tls;

@@ -12,6 +12,7 @@ use futures_util::FutureExt;
 use futures_util::future::{self, BoxFuture, OptionFuture};
 use std::convert::Infallible;
 use std::future::pending;
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -22,9 +23,17 @@ use std::time::Duration;
 const REFUSED_PAUSE: Duration = Duration::from_secs(30);
 
 /// Runs until the client and its session are closed.
-pub(crate) async fn supervise(shared: Arc<Shared>, mut task: SessionTask) {
+pub(crate) async fn supervise(shared: Arc<Shared>, task: SessionTask) {
     // Guards, pending operations and `close` learn of the end of this task, even if it panics.
-    let _aftermath = CloseOnDrop(Arc::clone(&shared));
+    let mut aftermath = CloseOnDrop::new(&shared);
+    let ended = AssertUnwindSafe(supervise_sessions(shared, task)).catch_unwind().await;
+    aftermath.supervisor_ended();
+    if let Err(panic) = ended {
+        resume_unwind(panic);
+    }
+}
+
+async fn supervise_sessions(shared: Arc<Shared>, mut task: SessionTask) {
     let mut generation = shared.generation();
     let closing_timeout = closing_timed_out(Arc::clone(&shared)).boxed().shared();
     loop {
