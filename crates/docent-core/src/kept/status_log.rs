@@ -87,34 +87,46 @@ impl StatusLog {
 
     /// Reports that the node of an older session of this client was taken over.
     pub(super) fn taken_over(&self, owner: i64) {
-        let (client, path, session_id) =
-            (&**self.instruments.client(), &self.path, format_args!("{owner:#x}"));
+        let (client, path) = (&**self.instruments.client(), &self.path);
         // Event: A node from this client's previous session is replaced by one of the current session.
-        tracing::info!(client, path, %session_id, "taking over the node of this client's previous session");
+        tracing::info!(
+            client,
+            path,
+            session_id = format_args!("{owner:#x}"),
+            "taking over the node of this client's previous session"
+        );
     }
 
     /// Reports that a node of another session occupies the path, and that the client waits for its deletion.
     pub(super) fn waiting(&mut self, owner: i64) {
         if self.last != Last::Occupied(owner) && self.is_new(Last::Waiting(owner)) {
-            let (client, path, session_id) =
-                (&**self.instruments.client(), &self.path, format_args!("{owner:#x}"));
+            let (client, path) = (&**self.instruments.client(), &self.path);
             // Event: The path is occupied by a node of another session, such as that of an earlier run of
             // this process. The client waits until the servers delete that node, which usually takes one
             // session timeout.
-            tracing::info!(client, path, %session_id, "another session's node is at the path; waiting for its deletion");
+            tracing::info!(
+                client,
+                path,
+                session_id = format_args!("{owner:#x}"),
+                "another session's node is at the path; waiting for its deletion"
+            );
         }
     }
 
     /// Reports that the node of another session has existed for longer than that session may take to expire.
     pub(super) fn occupied(&mut self, owner: i64) {
         if self.is_new(Last::Occupied(owner)) {
-            let (client, path, session_id) =
-                (&**self.instruments.client(), &self.path, format_args!("{owner:#x}"));
+            let (client, path) = (&**self.instruments.client(), &self.path);
             // Event: The path is still occupied by a node of another session, for longer than an expiring
             // session may take. That session is alive. The client keeps waiting.
             // Action: Find the process that owns the session, and check whether two processes are configured
             // with the same path.
-            tracing::warn!(client, path, %session_id, "another session's node is still at the path; still waiting");
+            tracing::warn!(
+                client,
+                path,
+                session_id = format_args!("{owner:#x}"),
+                "another session's node is still at the path; still waiting"
+            );
         }
     }
 
