@@ -207,6 +207,8 @@ mod guides {
     mod security {}
     #[doc = include_str!("../../../docs/guide/service.md")]
     mod service {}
+    #[doc = include_str!("../../../docs/guide/settings.md")]
+    mod settings {}
     #[doc = include_str!("../../../docs/guide/start.md")]
     mod start {}
     #[doc = include_str!("../../../docs/guide/testing.md")]
