@@ -96,8 +96,8 @@ async fn fails_to_connect(connect_string: &str, reason: &str) {
     let client = Client::builder(connect_string).operation_timeout(TIMEOUT);
     let error = within(TIMEOUT * 4, client.connect()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
-    let source = std::error::Error::source(&error).expect("the error must have a source").to_string();
-    assert!(source.contains(reason), "{source}");
+    let text = error.to_string();
+    assert!(text.starts_with("connect: no server answered in time: ") && text.contains(reason), "{text}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -146,7 +146,7 @@ async fn a_silent_server_is_abandoned_by_the_deadline() {
 async fn settings_that_break_a_rule_are_refused() {
     for (builder, rule) in [
         (Client::builder(""), "must name at least one server"),
-        (Client::builder("a:0"), "ports from 1 to 65535"),
+        (Client::builder("a:0"), "which must have a port from 1 to 65535"),
         (Client::builder("a").namespace("name"), "must start with '/'"),
         (Client::builder("a").session_timeout(Duration::ZERO), "must be from 1 ms"),
         (Client::builder("a").session_timeout(Duration::MAX), "must be from 1 ms"),

@@ -98,7 +98,8 @@ fn what_is_refused_is_named_with_its_value_and_the_rule() {
     };
     assert_eq!(
         refused(|options| options.connect = "a:0".into()),
-        "connect: connect string \"a:0\" must have ports from 1 to 65535"
+        "connect: connect string \"a:0\" has the server \"a:0\", which must have a port from 1 to 65535 after its ':', or no \
+         ':' for port 2181"
     );
     let rule = "must be an absolute path without a trailing slash, such as \"/shop\"";
     assert_eq!(

@@ -176,6 +176,7 @@ both_backends! {
         assert!(health["lease_left_ms"].as_u64().is_some_and(|left| left > 0), "{health}");
         assert_eq!((&health["guards"], &health["missing_nodes"]), (&json!(1), &json!([])));
         assert_eq!(health["last_error"], Value::Null);
+        assert_eq!((&health["session_timeout_ms"], &health["refuses_locks"]), (&json!(8_000), &Value::Null));
         assert!(client.health().to_string().starts_with("connected (session 1, links lost 0), lease "));
         assert_eq!(json!(client.state().current()), connection);
 

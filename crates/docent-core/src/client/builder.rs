@@ -1,3 +1,4 @@
+use super::granted_timeout::check_requested;
 use super::supervisor::supervise;
 use super::thread::Thread;
 use super::{Client, Config, ConnectionState, ParentKind, RollbackPolicy, StateWatcher};
@@ -49,8 +50,16 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the session timeout to request; the servers may grant a different one. Default 20 s, at least 1
-    /// ms, at most 2^31 − 1 ms.
+    /// Sets the session timeout to request. Default 20 s, at least 1 ms, at most 2^31 − 1 ms.
+    ///
+    /// The servers grant a timeout between their `minSessionTimeout` and their `maxSessionTimeout`, by default
+    /// two and 20 ticks: 4 s and 40 s with the usual tick of 2 s. If they grant another timeout than requested,
+    /// the client logs a warning once, with both. [`Client::session_timeout`] and
+    /// [`Health`](crate::Health::session_timeout) have the granted one.
+    ///
+    /// A timeout below four [ticks](Self::server_tick) is too short for a lease: locks, elections and other
+    /// guards then fail with `ShortLease`, unless [accepted](Self::accept_short_lease). The client warns of it
+    /// when it is built.
     ///
     /// If the servers receive nothing from the client for this long, they expire the session. Locks are
     /// certain for two thirds of the timeout after the last acknowledged write was sent, or less if the
@@ -293,7 +302,8 @@ impl ClientBuilder {
     ///
     /// # Errors
     /// The errors of [`build`](Self::build); `AuthFailed` as soon as the servers refuse the credentials;
-    /// `Timeout` if there is no session within the operation timeout, with the reason as its source.
+    /// `Timeout` if there is no session within the operation timeout. The text names each server with the
+    /// reason.
     ///
     /// # Cancel safety
     /// This method is cancel safe. Nothing is left behind.
@@ -304,11 +314,10 @@ impl ClientBuilder {
             Ok(ConnectionState::AuthFailed) => Err(Error::new(ErrorKind::AuthFailed, "connect")),
             Ok(_) => Err(Error::new(client.shared().closed(), "connect")),
             Err(_) => {
-                let error = Error::new(ErrorKind::Timeout, "connect");
-                Err(match client.shared().ensemble.last_error.current() {
-                    Some(source) => error.caused_by(source),
-                    None => error,
-                })
+                let (error, ensemble) =
+                    (Error::new(ErrorKind::Timeout, "connect"), &client.shared().ensemble);
+                let reasons = ensemble.last_error.of_each(&ensemble.servers.get());
+                Err(reasons.into_iter().fold(error, Error::because))
             }
         }
     }
@@ -339,6 +348,7 @@ impl ClientBuilder {
             Shared::new(self.config, namespace, default_data, servers, runtime.clone(), cleanup);
         // Event: A client was built and connects to the servers in the field `servers`.
         tracing::info!(client = %shared.label, servers = named.join(","), "connecting");
+        check_requested(&shared);
         // Only this task renews leases. On a dedicated thread no other task is polled beside it.
         shared.tasks.spawn_on(supervise(Arc::clone(&shared), session), &session_runtime);
         shared.tasks.spawn_on(worker.run(Arc::clone(&shared)), &runtime);

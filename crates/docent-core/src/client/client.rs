@@ -55,11 +55,12 @@ impl Drop for Handle {
 }
 
 impl Client {
-    /// Connects with default settings to `host:port,host:port/chroot` and waits for the first session.
+    /// Connects with default settings to `host:port,host:port/chroot` and waits for the first session. See
+    /// [`builder`](Self::builder) for the format of the connect string.
     ///
     /// # Errors
     /// `InvalidInput` if the connect string breaks a rule; `Timeout` if no server answered within the
-    /// operation timeout (15 s), with the reason as its source.
+    /// operation timeout (15 s). The text names each server with the reason.
     ///
     /// # Cancel safety
     /// This method is cancel safe. Nothing is left behind.
@@ -69,6 +70,17 @@ impl Client {
     }
 
     /// Returns a builder for a client with custom settings.
+    ///
+    /// The connect string names the servers, separated by commas, and optionally a chroot after the last
+    /// server: `zk1:2181,zk2:2181,zk3:2181/shop`.
+    ///
+    /// - A server is a host name or an IP address, with a port from 1 to 65535. Without a port it is 2181.
+    /// - An IPv6 address is in brackets: `[::1]:2181`.
+    /// - The chroot is the path of a node. All paths of the client are below it.
+    /// - There is no scheme, such as `http://`, and there are no credentials, which
+    ///   [`auth_digest`](ClientBuilder::auth_digest) takes.
+    ///
+    /// The string is checked by [`connect`](ClientBuilder::connect) and [`build`](ClientBuilder::build).
     pub fn builder(connect_string: impl AsRef<str>) -> ClientBuilder {
         ClientBuilder::new(connect_string.as_ref())
     }

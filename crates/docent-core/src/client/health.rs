@@ -8,8 +8,8 @@ use std::time::Duration;
 
 /// Health of a client. See [`Client::health`](crate::Client::health).
 ///
-/// Can be serialized for an endpoint such as `/readyz`, with the names of the fields. Only `lease_left` has
-/// another name, `lease_left_ms`, and is in milliseconds. The value contains no secrets, only paths, and the
+/// Can be serialized for an endpoint such as `/readyz`, with the names of the fields. Only `lease_left` and
+/// `session_timeout` have other names, `lease_left_ms` and `session_timeout_ms`, and are in milliseconds. The value contains no secrets, only paths, and the
 /// names of servers in the last error. `Display` prints one line.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
@@ -19,6 +19,12 @@ pub struct Health {
     /// Time for which guards are still certain; `None` if there is no lease.
     #[serde(rename = "lease_left_ms", serialize_with = "duration_ms")]
     pub lease_left: Option<Duration>,
+    /// Session timeout that the servers granted; `None` before the first link.
+    #[serde(rename = "session_timeout_ms", serialize_with = "duration_ms")]
+    pub session_timeout: Option<Duration>,
+    /// Reason why locks, elections and other guards fail with `ShortLease`, such as a granted session timeout
+    /// below four server ticks; `None` if they are granted.
+    pub refuses_locks: Option<String>,
     /// Guards that are neither lost nor released.
     pub guards: usize,
     /// Paths of kept nodes that are not known to be present in the current session.
@@ -38,9 +44,13 @@ impl Health {
     pub(super) fn of(shared: &Shared) -> Self {
         let generation = shared.generation();
         let left = generation.lease.deadline().since(generation.clock.now());
+        let session_timeout = Some(generation.lease.timeout()).filter(|timeout| !timeout.is_zero());
         Self {
             connection: *shared.connection.borrow(),
             lease_left: Some(left).filter(|left| !left.is_zero()),
+            session_timeout,
+            refuses_locks: session_timeout
+                .and_then(|_| generation.refuses_guards(shared.config.accept_short_lease)),
             guards: generation.held.live(),
             missing_nodes: shared
                 .kept
@@ -72,6 +82,9 @@ impl fmt::Display for Health {
         match self.lease_left {
             Some(left) => write!(f, ", lease {left:.1?}")?,
             None => f.write_str(", no lease")?,
+        }
+        if let Some(reason) = &self.refuses_locks {
+            write!(f, ", refuses locks ({reason})")?;
         }
         write!(f, ", guards {}", self.guards)?;
         if !self.missing_nodes.is_empty() {

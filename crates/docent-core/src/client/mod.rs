@@ -14,6 +14,7 @@ mod delete_all_error;
 mod ensure_absent;
 mod ensure_node;
 mod ephemeral;
+mod granted_timeout;
 mod handle_debug;
 mod health;
 mod hook_threads;

@@ -2,6 +2,7 @@
 //! next.
 
 use super::close_on_drop::CloseOnDrop;
+use super::granted_timeout::check_granted;
 use super::outage_log::{log_connected, log_loss, log_suspended};
 use super::{ConnectionState, RollbackPolicy};
 use crate::guard::{SessionGeneration, heartbeat};
@@ -265,19 +266,7 @@ fn publish_link(shared: &Shared, generation: &SessionGeneration, link: LinkState
     if state == ConnectionState::Connected {
         log_connected(shared, generation);
         shared.instruments.connected();
-        if generation.lease.is_short() {
-            // Event: The granted session timeout is shorter than four ticks of the server, which is too short
-            // for a safe lease. Locks, elections and other guards fail with `ShortLease`, unless the client
-            // was built with `accept_short_lease`.
-            // Action: Raise the session timeout, or lower the tick time of the servers and set the client's
-            // server tick accordingly.
-            tracing::warn!(
-                client = %shared.label,
-                timeout = ?generation.lease.timeout(),
-                tick = ?generation.lease.tick(),
-                "session timeout is shorter than four server ticks; refusing locks unless short leases are accepted"
-            );
-        }
+        check_granted(shared, generation);
     } else {
         log_suspended(shared, generation);
         shared.instruments.suspended();

@@ -20,6 +20,7 @@ use futures_util::future::BoxFuture;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -58,6 +59,8 @@ pub(crate) struct Shared {
     pub(crate) notes: SessionNotes,
     pub(crate) coalesced_reads: CoalescedReads,
     pub(crate) common: Common,
+    /// The session timeout that the caller last learned of: requested, or granted and logged.
+    known_timeout: Mutex<Duration>,
     /// Sessions of earlier generations, with the paths of their witnesses.
     past_sessions: Mutex<Vec<(i64, String)>>,
 }
@@ -89,6 +92,7 @@ impl Shared {
             rollbacks: 0,
         };
         let (generation, task) = open(&config, &label, &ensemble, &cleanup, 1, 0, Start::Immediately);
+        let known_timeout = Mutex::new(config.session_timeout);
         let shared = Self {
             id,
             label,
@@ -112,6 +116,7 @@ impl Shared {
             notes: SessionNotes::default(),
             coalesced_reads: CoalescedReads::default(),
             common: Common::default(),
+            known_timeout,
             past_sessions: Mutex::default(),
         };
         (Arc::new(shared), task)
@@ -166,6 +171,13 @@ impl Shared {
         let generation = Arc::new(generation);
         self.generations.send_replace(Arc::clone(&generation));
         (generation, task)
+    }
+
+    /// Returns true the first time that the servers grant a session timeout other than the last known one.
+    /// They count in whole milliseconds.
+    pub(crate) fn differs_from_known_timeout(&self, granted: Duration) -> bool {
+        let mut known = self.known_timeout.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *known, granted).as_millis() != granted.as_millis()
     }
 
     fn past_sessions(&self) -> MutexGuard<'_, Vec<(i64, String)>> {

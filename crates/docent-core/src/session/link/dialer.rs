@@ -139,7 +139,10 @@ impl Dialer {
         if self.attached_at.is_some() {
             self.ensemble.link_status.lost(error.clone());
         }
-        self.ensemble.last_error.set(error);
+        match &self.current {
+            Some((server, _)) => self.ensemble.last_error.set_of(server, error),
+            None => self.ensemble.last_error.set(error),
+        }
         if let Some((_, address)) = self.current.as_ref().filter(|_| unanswered) {
             self.ensemble.abandoned.add(*address);
         }
@@ -212,7 +215,8 @@ impl Dialer {
             servers.iter().map(|server| timeout(limit, transport.resolve(server))).collect();
         let mut candidates = Vec::new();
         for server in &servers {
-            self.ensemble.last_error.wait_for(LinkError::Resolving { host: server.host.clone() });
+            let resolving_name = LinkError::Resolving { host: server.host.clone() };
+            self.ensemble.last_error.wait_for_server(server, resolving_name);
             let resolved = resolving.next().await.and_then(Result::ok);
             let (addresses, known_only) =
                 match resolved.unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into())) {
@@ -227,7 +231,7 @@ impl Dialer {
                         // addresses from the last successful lookup, if there are any.
                         // Action: Check the name service if this persists.
                         tracing::debug!(%error, "name not resolved; using its last known addresses");
-                        self.ensemble.last_error.set(error);
+                        self.ensemble.last_error.set_of(server, error);
                         (known.get(server), true)
                     }
                 };

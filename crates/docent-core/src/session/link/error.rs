@@ -55,6 +55,28 @@ impl LinkError {
         }
     }
 
+    /// Returns true for a step that the dialer waits for.
+    pub(crate) fn is_step(&self) -> bool {
+        matches!(self, Self::Resolving { .. } | Self::Connecting { .. } | Self::Greeting { .. })
+    }
+
+    /// Returns why there is no link, for a text that names the server.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            Self::Resolving { .. } => "still resolving its name".to_owned(),
+            Self::Connecting { .. } => "still connecting".to_owned(),
+            Self::Greeting { .. } => "connected, but no answer to the handshake yet".to_owned(),
+            Self::Resolve { source, .. } => format!("name not resolved: {source}"),
+            Self::Dial { source, .. } => match source.kind() {
+                // Without the number of the operating system's error.
+                kind @ io::ErrorKind::ConnectionRefused => kind.to_string(),
+                _ => source.to_string(),
+            },
+            Self::DialTimeout { seconds, .. } => format!("no connection within {seconds:.3} s"),
+            other => other.chain(),
+        }
+    }
+
     /// Returns the text of the error with its causes.
     pub(crate) fn chain(&self) -> String {
         let causes = std::iter::successors(std::error::Error::source(self), |error| error.source());
