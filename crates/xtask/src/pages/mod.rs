@@ -6,6 +6,7 @@ mod links;
 mod markdown;
 mod readme;
 mod snippets;
+mod summary;
 mod task;
 
 pub(crate) use task::{check, write};

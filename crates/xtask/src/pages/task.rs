@@ -1,6 +1,6 @@
 use super::facade::{FACADE, Facade};
 use super::markdown::Page;
-use super::{derived, links, readme, snippets};
+use super::{derived, links, readme, snippets, summary};
 use crate::cargo::root;
 use crate::sources::files;
 use crate::words;
@@ -37,6 +37,7 @@ pub(crate) fn check() -> Result<()> {
     let facade = Facade::parse(&text);
     wrong.extend(facade.check(|path| root.join(path).exists()));
     wrong.extend(links::check(&pages, |path| root.join(path).exists()));
+    wrong.extend(summary::check(&pages));
     for (path, text) in generated(&root)? {
         if read(&root, path)? != text {
             wrong.push(format!("{path} is out of date: run `cargo xtask pages`"));
