@@ -30,6 +30,7 @@ mod operations;
 mod options;
 mod outcomes;
 mod oversize;
+mod own_hold;
 mod printed;
 mod read_only;
 mod renewed;

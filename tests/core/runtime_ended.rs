@@ -1,10 +1,14 @@
 //! A program that ends without closing its client.
 
-use crate::connect;
 use crate::secrets::Printed;
-use docent::Client;
+use crate::{builder, connect};
+use docent::time::{Clock, Timestamp, TokioClock};
+use docent::{Client, ConnectionState};
 use docent_battery::Backend;
+use docent_tests::soon;
 use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::runtime::Builder;
 
 /// Runs `program` with a connected client until it returns, and shuts its runtime down. Returns what was
@@ -51,4 +55,26 @@ fn a_program_that_never_connected_logs_no_error() {
     drop(client);
     let lines = printed.lines_with(" ERROR ");
     assert!(lines.is_empty(), "{lines:#?}");
+}
+
+/// A clock that panics when it is triggered.
+#[derive(Debug, Clone, Default)]
+struct Panics(Arc<AtomicBool>, TokioClock);
+
+impl Clock for Panics {
+    fn now(&self) -> Timestamp {
+        assert!(!self.0.swap(false, Ordering::SeqCst), "the clock panics, as intended by this test");
+        self.1.now()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_of_the_session_task_is_an_error() {
+    let (printed, _logging) = Printed::from_here_on();
+    let (server, clock) = (Backend::Memory.start().await, Panics::default());
+    let client = builder(&server, server.connect_string()).clock(clock.clone()).connect().await.unwrap();
+    clock.0.store(true, Ordering::SeqCst);
+    soon(client.state().reached(ConnectionState::Closed)).await;
+    let lines = printed.lines_with("session task stopped unexpectedly");
+    assert!(lines.len() == 1 && lines[0].contains("ERROR"), "{lines:#?}");
 }

@@ -65,7 +65,7 @@ pub mod recipe {
     pub use crate::hold::{Hold, HoldSet};
     pub use crate::kept::{KeptNode, KeptNodeBuilder, KeptStatus};
     pub use crate::line::{
-        Ahead, ContenderName, Line, LineKey, Ticket, TicketBatch, WaitError, refuse_contenders,
+        Ahead, ContenderName, Line, LineKey, OwnHold, Ticket, TicketBatch, WaitError, refuse_contenders,
     };
     pub use crate::node::{NodePath, is_own_name, is_own_path};
     pub use crate::shared_map::{SharedMap, SharedMapIter};

@@ -2,6 +2,7 @@
 
 use crate::error::after_wait;
 use crate::lock_hold::LockHold;
+use crate::own_hold;
 use crate::owner::{Access, OtherSide};
 use crate::progress::{Progress, Target, window};
 use crate::shared_mutex::Cohort;
@@ -237,9 +238,20 @@ async fn with_lookup<T>(
     acquire.await
 }
 
-/// Takes a ticket and waits for its turn. Takes another ticket if the ticket is deleted while waiting.
+/// Takes a ticket of a lock and waits for its turn. Takes another ticket if the ticket is deleted while
+/// waiting. Logs a wait for a lock that this client itself holds.
 pub(crate) async fn wait(line: Line, progress: Progress) -> Result<Hold, AcquireError> {
-    progress.entered(&line);
+    let wait = wait_in(&line, &progress);
+    tokio::select! {
+        biased;
+        done = wait => done,
+        never = own_hold::warn(&line) => match never {},
+    }
+}
+
+/// Waits as [`wait`] does, without a log message.
+pub(crate) async fn wait_in(line: &Line, progress: &Progress) -> Result<Hold, AcquireError> {
+    progress.entered(line);
     Ok(line.acquire_notifying(None, |ticket| progress.took(ticket)).await?)
 }
 
@@ -253,7 +265,7 @@ async fn try_tickets(line: &Line, progress: &Progress) -> Result<Hold, AcquireEr
         let ahead = line.ahead(None).await?;
         if !ahead.is_empty() {
             let not_acquired = NotAcquired { ahead: ahead.count(), ..NotAcquired::at(line.path()) };
-            return Err(progress.refuse(not_acquired, line.holder(&ahead)).await);
+            return Err(progress.refuse(not_acquired, line.client(), line.holder(&ahead)).await);
         }
         match line.take_ticket(None).await?.try_now().await {
             Ok(Some(hold)) => return Ok(hold),

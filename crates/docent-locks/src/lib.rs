@@ -9,6 +9,7 @@ mod lock_hold;
 mod multi_lock;
 mod mutex;
 mod not_acquired;
+mod own_hold;
 mod owner;
 mod partition;
 mod progress;

@@ -1,4 +1,4 @@
-use docent_core::Participant;
+use docent_core::{Client, Participant};
 use std::fmt;
 use std::time::Duration;
 
@@ -13,6 +13,8 @@ pub struct NotAcquired {
     pub(crate) timeout: Option<Duration>,
     pub(crate) ahead: Option<usize>,
     pub(crate) holder: Option<Participant>,
+    /// Whether the client that made the call is the holder.
+    pub(crate) by_this_client: bool,
     pub(crate) servers_reachable: bool,
     /// Whether the call took a ticket. Without a ticket, the call cannot know that another client holds the
     /// lock.
@@ -27,6 +29,7 @@ impl NotAcquired {
             timeout: None,
             ahead: None,
             holder: None,
+            by_this_client: false,
             servers_reachable: true,
             queued: true,
         }
@@ -56,6 +59,19 @@ impl NotAcquired {
         self.holder.as_ref()
     }
 
+    /// Returns whether the client that made the call is itself the [holder](Self::holder), in its current
+    /// session. If its tasks do not contend for the lock, the lock was acquired twice without an
+    /// [`Owner`](crate::Owner).
+    pub fn held_by_this_client(&self) -> bool {
+        self.by_this_client
+    }
+
+    /// Adds the holder, whom `client` has found.
+    pub(crate) fn with_holder(self, holder: Option<Participant>, client: &Client) -> Self {
+        let session = holder.as_ref().map(|holder| holder.session_id);
+        Self { by_this_client: session.is_some() && session == client.session_id(), holder, ..self }
+    }
+
     /// Returns whether the servers answered. If they did, another client holds the lock or waits for it, or
     /// the timeout was too short to take a ticket. Returns false if the client was not connected, or if no
     /// server answered in the last quarter of the timeout (at most one second). The state of the lock is then
@@ -70,7 +86,10 @@ impl NotAcquired {
         let holder = self.holder.as_ref()?;
         let name = holder.owner_text();
         let time = holder.held_for().map_or(String::new(), |time| format!(" for {}", rough(time)));
-        Some(format!("held by {name}{time}"))
+        Some(match self.by_this_client {
+            true => format!("held by this client ({name}){time}"),
+            false => format!("held by {name}{time}"),
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{AcquireError, NotAcquired};
 use docent_core::recipe::{Line, Ticket};
-use docent_core::{ConnectionState, Error, Participant};
+use docent_core::{Client, ConnectionState, Error, Participant};
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -51,13 +51,14 @@ impl Progress {
     pub(crate) async fn refuse(
         &self,
         not_acquired: NotAcquired,
+        client: &Client,
         find: impl Future<Output = Result<Option<Participant>, Error>>,
     ) -> AcquireError {
         if let Some(mut state) = self.lock() {
             state.refusal = Some(not_acquired.clone());
         }
         let holder = timeout(PATIENCE, find).await.ok().and_then(Result::ok).flatten();
-        AcquireError::Busy(Box::new(NotAcquired { holder, ..not_acquired }))
+        AcquireError::Busy(Box::new(not_acquired.with_holder(holder, client)))
     }
 
     pub(crate) fn take_refusal(&self) -> Option<NotAcquired> {
@@ -159,15 +160,15 @@ impl Target {
         let line = state.line.unwrap_or_else(|| self.line.clone());
         let path = self.semaphore.as_ref().map_or(line.path(), |(path, _)| path);
         let is_connected = line.client().state().current() == ConnectionState::Connected;
-        NotAcquired {
-            path: path.to_owned(),
+        let not_acquired = NotAcquired {
             timeout: Some(timeout),
             ahead: state.ahead,
-            holder: state.holder,
             // A window shorter than this does not leave the servers enough time to answer.
             servers_reachable: state.answered || (is_connected && window < Duration::from_millis(250)),
             queued: state.ticket.is_some(),
-        }
+            ..NotAcquired::at(path)
+        };
+        not_acquired.with_holder(state.holder, line.client())
     }
 }
 

@@ -4,6 +4,9 @@ use super::name::is_in_danger_zone;
 use super::participant::{names, read};
 use super::{Line, Participant};
 use crate::error::Error;
+use crate::guard::{Fence, HoldState};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Contenders ahead of a place in a line, as of one listing.
 #[derive(Debug, Clone)]
@@ -31,7 +34,28 @@ impl Ahead {
     }
 }
 
+/// A hold of this client for which its own tickets wait.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnHold {
+    /// Fence of the hold.
+    pub fence: Fence,
+    /// Time since the hold began.
+    pub held_for: Duration,
+}
+
 impl Line {
+    /// Returns a hold of this client in this line, if new tickets of this line wait for it. Sends no request.
+    pub fn own_hold(&self) -> Option<OwnHold> {
+        let generation = self.client().shared().generation();
+        let blocks = |held: &&Arc<HoldState>| {
+            let (folder, name) = held.path().rsplit_once('/').unwrap_or_default();
+            folder == self.full_path() && self.contender(name).is_some_and(|(_, role)| self.waits_for(role))
+        };
+        let held = generation.held.all();
+        let held = held.iter().find(blocks)?;
+        Some(OwnHold { fence: held.fence, held_for: generation.clock.now().since(held.since()) })
+    }
+
     /// Lists the contenders ahead of the ticket with this name, or of a ticket that would be taken now, as
     /// the server of this client's connection knows them.
     ///

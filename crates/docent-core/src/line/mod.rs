@@ -21,7 +21,7 @@ mod sides;
 mod ticket;
 mod watches;
 
-pub use ahead::Ahead;
+pub use ahead::{Ahead, OwnHold};
 pub use batch::TicketBatch;
 pub use kind::{ContenderName, refuse_contenders};
 pub use line::{Line, LineKey};

@@ -2,7 +2,7 @@ use super::node::SemaphoreNode;
 use super::permits::{Permits, PermitsTaken};
 use super::shared_limit::Limit;
 use super::{SemaphoreBuilder, SharedLimit};
-use crate::acquire::{in_time, try_line, wait, wait_out, with_timeout};
+use crate::acquire::{in_time, try_line, wait_in, wait_out, with_timeout};
 use crate::progress::{Progress, Target};
 use crate::{AcquireError, NotAcquired, Permit};
 use docent_core::recipe::{Hold, HoldSet, Line, NodePath, RecipeKind, debug_handle};
@@ -155,7 +155,7 @@ impl Semaphore {
         self.check(permits)?;
         self.check_before_entering(permits).await?;
         loop {
-            let turn = wait(self.turns.clone(), progress.clone()).await?;
+            let turn = wait_in(&self.turns, &progress).await?;
             // If the turn is lost, two clients might wait for each other's tickets, so both start again.
             if let Ok(taken) = turn.run(self.take(permits, &turn)).await
                 && let Some(holds) = taken?
@@ -278,7 +278,8 @@ impl Semaphore {
     /// Returns the error for too few permits or a waiting client. The error names a holder of a permit, if
     /// one can be read.
     async fn busy(&self, progress: &Progress) -> AcquireError {
-        progress.refuse(NotAcquired::at(&self.path), Box::pin(self.permits.line().first())).await
+        let line = self.permits.line();
+        progress.refuse(NotAcquired::at(&self.path), line.client(), Box::pin(line.first())).await
     }
 
     fn check(&self, permits: u32) -> Result<(), Error> {

@@ -66,7 +66,8 @@ impl Cohort {
         }
         let ahead = Some(self.lock().len());
         let missed = NotAcquired { ahead, ..NotAcquired::at(line.path()) };
-        in_time(&line, &progress, async { Err(progress.refuse(missed, line.first()).await) }).await
+        in_time(&line, &progress, async { Err(progress.refuse(missed, line.client(), line.first()).await) })
+            .await
     }
 
     /// Creates the first turn with the ticket that the task `id` took; `hold` is the ticket's hold.
