@@ -28,6 +28,7 @@ mod outage;
 mod partition;
 mod reentry;
 mod refused;
+mod requests;
 mod restart;
 mod rw_lock;
 mod same_ids;

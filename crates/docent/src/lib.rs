@@ -177,6 +177,8 @@ pub mod testkit {
 /// The guides, whose code is compiled with the documentation tests.
 #[cfg(doctest)]
 mod guides {
+    #[doc = include_str!("../../../docs/guide/barriers.md")]
+    mod barriers {}
     #[doc = include_str!("../../../docs/guide/config.md")]
     mod config {}
     #[doc = include_str!("../../../docs/guide/discovery.md")]
@@ -197,22 +199,36 @@ mod guides {
     mod locks {}
     #[doc = include_str!("../../../docs/guide/membership.md")]
     mod membership {}
+    #[doc = include_str!("../../../docs/guide/multi-lock.md")]
+    mod multi_lock {}
+    #[doc = include_str!("../../../docs/guide/mutex.md")]
+    mod mutex {}
     #[doc = include_str!("../../../docs/guide/observability.md")]
     mod observability {}
+    #[doc = include_str!("../../../docs/guide/partitioner.md")]
+    mod partitioner {}
     #[doc = include_str!("../../../docs/guide/queue.md")]
     mod queue {}
+    #[doc = include_str!("../../../docs/guide/read-write-lock.md")]
+    mod read_write_lock {}
     #[doc = include_str!("../../../docs/guide/retries.md")]
     mod retries {}
     #[doc = include_str!("../../../docs/guide/security.md")]
     mod security {}
+    #[doc = include_str!("../../../docs/guide/semaphore.md")]
+    mod semaphore {}
     #[doc = include_str!("../../../docs/guide/service.md")]
     mod service {}
     #[doc = include_str!("../../../docs/guide/settings.md")]
     mod settings {}
+    #[doc = include_str!("../../../docs/guide/shared-values.md")]
+    mod shared_values {}
     #[doc = include_str!("../../../docs/guide/start.md")]
     mod start {}
     #[doc = include_str!("../../../docs/guide/testing.md")]
     mod testing {}
+    #[doc = include_str!("../../../docs/guide/timed-lease.md")]
+    mod timed_lease {}
     #[doc = include_str!("../../../docs/guide/write-a-recipe.md")]
     mod write_a_recipe {}
 }
