@@ -229,6 +229,8 @@ mod guides {
     mod testing {}
     #[doc = include_str!("../../../docs/guide/timed-lease.md")]
     mod timed_lease {}
+    #[doc = include_str!("../../../docs/guide/which-recipe.md")]
+    mod which_recipe {}
     #[doc = include_str!("../../../docs/guide/write-a-recipe.md")]
     mod write_a_recipe {}
 }
