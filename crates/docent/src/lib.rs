@@ -195,6 +195,8 @@ mod guides {
     mod guarantees {}
     #[doc = include_str!("../../../docs/guide/how-it-works.md")]
     mod how_it_works {}
+    #[doc = include_str!("../../../docs/guide/kubernetes.md")]
+    mod kubernetes {}
     #[doc = include_str!("../../../docs/guide/locks.md")]
     mod locks {}
     #[doc = include_str!("../../../docs/guide/membership.md")]
@@ -207,6 +209,8 @@ mod guides {
     mod observability {}
     #[doc = include_str!("../../../docs/guide/partitioner.md")]
     mod partitioner {}
+    #[doc = include_str!("../../../docs/guide/production.md")]
+    mod production {}
     #[doc = include_str!("../../../docs/guide/queue.md")]
     mod queue {}
     #[doc = include_str!("../../../docs/guide/read-write-lock.md")]
@@ -229,6 +233,8 @@ mod guides {
     mod testing {}
     #[doc = include_str!("../../../docs/guide/timed-lease.md")]
     mod timed_lease {}
+    #[doc = include_str!("../../../docs/guide/timeouts.md")]
+    mod timeouts {}
     #[doc = include_str!("../../../docs/guide/which-recipe.md")]
     mod which_recipe {}
     #[doc = include_str!("../../../docs/guide/write-a-recipe.md")]
