@@ -177,6 +177,8 @@ pub mod testkit {
 /// The guides, whose code is compiled with the documentation tests.
 #[cfg(doctest)]
 mod guides {
+    #[doc = include_str!("../../../docs/guide/balancing.md")]
+    mod balancing {}
     #[doc = include_str!("../../../docs/guide/barriers.md")]
     mod barriers {}
     #[doc = include_str!("../../../docs/guide/config.md")]
