@@ -183,6 +183,8 @@ mod guides {
     mod barriers {}
     #[doc = include_str!("../../../docs/guide/config.md")]
     mod config {}
+    #[doc = include_str!("../../../docs/guide/cookbook.md")]
+    mod cookbook {}
     #[doc = include_str!("../../../docs/guide/discovery.md")]
     mod discovery {}
     #[doc = include_str!("../../../docs/guide/election.md")]
