@@ -41,8 +41,7 @@ impl Waits {
     }
 }
 
-/// Waits for `operation`, which is bound to a guard of `client`. The operation must end when `lost` resolves,
-/// before the session or the link ends. Returns its error.
+/// Waits for `operation` as [`until_lost`] does, and returns its error.
 ///
 /// # Panics
 ///
@@ -53,18 +52,34 @@ pub async fn ends_with<T: fmt::Debug, E: fmt::Debug>(
     lost: impl Future,
     operation: impl Future<Output = Result<T, E>>,
 ) -> E {
+    let done = until_lost(client, waits, lost, operation).await;
+    done.expect_err("the operation fails because the guard is lost")
+}
+
+/// Waits for `operation`, which is bound to a guard of `client`. The operation must end when `lost` resolves,
+/// before the session or the link ends. Returns its output.
+///
+/// # Panics
+///
+/// Panics if the operation does not end with the guard.
+pub async fn until_lost<T>(
+    client: &Client,
+    waits: Waits,
+    lost: impl Future,
+    operation: impl Future<Output = T>,
+) -> T {
     let ended = async { tokio::join!(lost, operation).1 };
     let (mut states, before) = (client.state(), client.state().current());
     let later = states.wait_for(|connection| match waits {
         Waits::Unsent => connection.generation > before.generation || *connection == ConnectionState::Lost,
         Waits::Unanswered => connection.suspensions > before.suspensions,
     });
-    let done = soon(async {
+    soon(async {
         tokio::select! {
             biased;
             done = ended => done,
             _ = later => panic!("the operation ended only after the guard was lost"),
         }
-    });
-    done.await.expect_err("the operation fails because the guard is lost")
+    })
+    .await
 }

@@ -4,7 +4,7 @@ use crate::line::Line;
 use crate::parent_exit::exit_with_parent;
 use anyhow::ensure;
 use docent::locks::MutexGuard;
-use docent::{ErrorKind, Fence, Lost, Mutex};
+use docent::{Fence, Lost, Mutex, Released};
 use std::time::Duration;
 use tokio::time::sleep;
 
@@ -55,7 +55,9 @@ async fn think() {
 /// Releases a lock even if it was lost; its work was completed or dropped before.
 async fn release(guard: MutexGuard) -> anyhow::Result<()> {
     match guard.release().await {
-        Err(error) if matches!(error.kind(), ErrorKind::Lost(_)) => Ok(()),
-        result => Ok(result?),
+        // If no server answers, the client deletes the lock's node in the background.
+        Ok(Released::Done | Released::Pending) => Ok(()),
+        Err(error) if error.is_lost() => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }

@@ -33,7 +33,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("ready");
     if BufReader::new(tokio::io::stdin()).lines().next_line().await?.is_some() {
         match act.as_str() {
-            "deregister" => registration.deregister().await?,
+            "deregister" => drop(registration.deregister().await?),
             "update" => drop(timeout(UPDATE, registration.update(orders("late"))).await),
             act => return Err(format!("unknown act {act:?}").into()),
         }

@@ -3,7 +3,7 @@
 use crate::scene::{ORDERS, behind_proxy, orders, registry, until_deleted, until_ids, until_owned, view};
 use docent::discovery::{RegistrationStatus, ServiceType};
 use docent::node::{Acl, Permissions};
-use docent::{ConnectionState, CreateMode, ErrorKind, Instance};
+use docent::{ConnectionState, CreateMode, ErrorKind, Instance, Released};
 use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::OpCode;
 use docent_tests::{SESSION, SHORT_SESSION, builder, connect, soon};
@@ -163,6 +163,27 @@ both_backends! {
         soon(async { while registration.announced().await.is_err() {} }).await;
         until_ids(&view, &["1"]).await;
         soon(registration.deregister()).await.unwrap();
+    }
+
+    async fn a_deregistration_or_drain_in_an_outage_is_pending_and_done_later(backend: Backend) {
+        let server = backend.start_own().await;
+        let other = connect(&server).await;
+        let client = builder(&server, server.connect_string())
+            .operation_timeout(Duration::from_millis(300)).connect().await.unwrap();
+        let one = soon(registry(&client).register(orders("1"))).await.unwrap();
+        let two = soon(registry(&client).register(orders("2"))).await.unwrap();
+        let permanent = orders("3").service_type(ServiceType::Permanent);
+        let permanent = soon(registry(&client).register(permanent)).await.unwrap();
+        let paths = [one.path(), two.path()];
+        server.stop().await;
+        assert_eq!(soon(one.deregister()).await.unwrap(), Released::Pending);
+        assert_eq!(soon(two.drain(Duration::from_secs(1))).await.unwrap(), Released::Pending);
+        // Nothing deletes a permanent instance in the background.
+        assert_eq!(soon(permanent.deregister()).await.unwrap_err().kind(), ErrorKind::Timeout);
+        server.start_again().await;
+        for path in &paths {
+            until_deleted(&other, path).await;
+        }
     }
 
     async fn a_restarted_process_with_the_same_id_waits_for_its_predecessor_and_takes_over(backend: Backend) {

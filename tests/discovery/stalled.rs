@@ -1,7 +1,7 @@
 //! A process that is stalled while its instance's node is deleted and another process registers the instance.
 
-use docent::Client;
 use docent::discovery::{Instance, Registry};
+use docent::{Client, Released};
 use docent_battery::{Backend, Proxy, TestServer, Traced, both_backends_in_real_time};
 use docent_proto::EventKind;
 use docent_tests::{SESSION, Stalled, builder, connect, soon, tick, until};
@@ -42,7 +42,7 @@ async fn stalled(server: &TestServer, updates: u32, act: Act) -> Stalled<()> {
             let update = registration.update(instance("late"));
             let _ = tokio::time::timeout(std::time::Duration::from_millis(300), update).await;
         }
-        Act::Deregister => soon(registration.deregister()).await.unwrap(),
+        Act::Deregister => assert_eq!(soon(registration.deregister()).await.unwrap(), Released::Done),
         Act::Drop => drop(registration),
     })
     .await

@@ -1,6 +1,6 @@
 //! Leadership under the batteries of faults.
 
-use docent::{Client, Election, Error, Fence, Leadership};
+use docent::{Client, Election, Error, Fence, Leadership, Released};
 use docent_battery::battery::{
     self, Contender, ContenderSetup, Fault, Recipe, RunsAsProcess, ShutsDown, Step, unanswered,
 };
@@ -68,7 +68,7 @@ impl Contender for Candidate {
         held.verify().await
     }
 
-    async fn release(&self, held: Leadership) -> Result<(), Error> {
+    async fn release(&self, held: Leadership) -> Result<Released, Error> {
         held.resign().await
     }
 

@@ -2,7 +2,7 @@
 
 use crate::candidate::{Candidate, ELECTION, Log, election, until_candidates};
 use docent::node::Acl;
-use docent::{CreateMode, Election, ErrorKind, LostReason};
+use docent::{CreateMode, Election, ErrorKind, LostReason, Released};
 use docent_battery::battery::longest_pause;
 use docent_battery::{Backend, Direction, FrameKind, TestServer, Traced, both_backends_in_real_time};
 use docent_proto::OpCode;
@@ -40,7 +40,7 @@ both_backends_in_real_time! {
                 until_candidates(&election(&next), 2).await;
                 let released = Instant::now();
                 match way {
-                    0 => soon(leadership.resign()).await.unwrap(),
+                    0 => assert_eq!(soon(leadership.resign()).await.unwrap(), Released::Done),
                     1 => drop(leadership),
                     // The work under the leadership stops as soon as the leadership is lost.
                     _ => drop(tokio::join!(soon(client.close()), async { drop((leadership.lost().await, leadership)) })),

@@ -1,10 +1,12 @@
 //! Operations that are bound to a guard end when the guard is lost, not at their own deadline.
 
 use docent::locks::MutexGuard;
-use docent::{Client, ConnectionState, CreateMode, Error, ErrorKind, LostReason, MultiLock, Mutex, RwLock};
+use docent::{
+    Client, ConnectionState, CreateMode, Error, ErrorKind, LostReason, MultiLock, Mutex, Released, RwLock,
+};
 use docent_battery::{Backend, Proxy, Rule, TestServer, both_backends};
 use docent_proto::OpCode;
-use docent_tests::bound::{WAITS, Waits, ends_with, patient};
+use docent_tests::bound::{WAITS, Waits, ends_with, patient, until_lost};
 use docent_tests::{connect, soon};
 use futures_util::future::{BoxFuture, FutureExt, join_all};
 
@@ -40,8 +42,13 @@ impl Operation {
         matches!(self, Self::Commit | Self::CommitExactly)
     }
 
+    /// True for an operation that gives the guard up.
+    fn releases(self) -> bool {
+        matches!(self, Self::Release | Self::ReleaseAll)
+    }
+
     /// Acquires a guard for the operation and returns the operation.
-    async fn prepare(self, client: &Client) -> BoxFuture<'static, Result<(), Error>> {
+    async fn prepare(self, client: &Client) -> BoxFuture<'static, Result<Released, Error>> {
         let guard = async || lock(client, "/bound").await;
         let all = async || {
             let more = ["/bound", "/more"].map(|path| Mutex::new(client, path).unwrap());
@@ -51,28 +58,28 @@ impl Operation {
         match self {
             Self::Commit => {
                 let guard = guard().await;
-                async move { write(&guard).commit().await.map(drop) }.boxed()
+                async move { write(&guard).commit().await.map(|_| Released::Done) }.boxed()
             }
             Self::CommitExactly => {
                 let guard = guard().await;
                 // Creates the marker for the next exact write.
                 soon(guard.transaction().check("/", None).commit_exactly()).await.unwrap();
-                async move { write(&guard).commit_exactly().await.map(drop) }.boxed()
+                async move { write(&guard).commit_exactly().await.map(|_| Released::Done) }.boxed()
             }
             Self::Verify => {
                 let guard = guard().await;
-                async move { guard.verify().await }.boxed()
+                async move { guard.verify().await.map(|()| Released::Done) }.boxed()
             }
             Self::VerifyAll => {
                 let all = all().await;
-                async move { all.verify().await }.boxed()
+                async move { all.verify().await.map(|()| Released::Done) }.boxed()
             }
             Self::Release => guard().await.release().boxed(),
             Self::ReleaseAll => all().await.release().boxed(),
             Self::Downgrade => {
                 let lock = RwLock::new(client, "/bound").unwrap();
                 let guard = soon(lock.write()).await.unwrap();
-                async move { guard.downgrade().await.map(drop) }.boxed()
+                async move { guard.downgrade().await.map(|_| Released::Done) }.boxed()
             }
         }
     }
@@ -93,16 +100,12 @@ async fn operation_ends_with_its_guard(server: &TestServer, operation: Operation
     // Another guard of the same session, with the same lease, shows when the lease ends.
     let witness = lock(&client, "/witness").await;
     waits.begin(&proxy).await;
-    let error = ends_with(&client, waits, witness.lost(), operation_itself).await;
-    let case = format!("{operation:?} {waits:?}: {error}");
-    assert!(!error.is_retryable(), "{case}");
-    if waits == Waits::Unanswered && operation.writes() {
-        // The write may have been applied, and the error says so.
-        assert_eq!((error.kind(), error.may_have_applied()), (ErrorKind::OutcomeUnknown, true), "{case}");
-        assert!(error.to_string().contains("the guard was lost"), "{case}");
+    let ended = until_lost(&client, waits, witness.lost(), operation_itself).await;
+    let case = format!("{operation:?} {waits:?}: {ended:?}");
+    if operation.releases() {
+        assert_eq!(ended.unwrap(), Released::Pending, "{case}");
     } else {
-        let lost = ErrorKind::Lost(LostReason::LeaseExpired);
-        assert_eq!((error.kind(), error.may_have_applied()), (lost, false), "{case}");
+        ends_with_an_error(operation, waits, &ended.unwrap_err());
     }
     drop(witness);
     caught_up(&client, &proxy).await;
@@ -119,6 +122,19 @@ async fn operation_ends_with_its_guard(server: &TestServer, operation: Operation
         _ => drop(lock(&other, "/bound").await),
     }
     soon(client.close()).await;
+}
+
+fn ends_with_an_error(operation: Operation, waits: Waits, error: &Error) {
+    let case = format!("{operation:?} {waits:?}: {error}");
+    assert!(!error.is_retryable(), "{case}");
+    if waits == Waits::Unanswered && operation.writes() {
+        // The write may have been applied, and the error says so.
+        assert_eq!((error.kind(), error.may_have_applied()), (ErrorKind::OutcomeUnknown, true), "{case}");
+        assert!(error.to_string().contains("the guard was lost"), "{case}");
+    } else {
+        let lost = ErrorKind::Lost(LostReason::LeaseExpired);
+        assert_eq!((error.kind(), error.may_have_applied()), (lost, false), "{case}");
+    }
 }
 
 both_backends! {

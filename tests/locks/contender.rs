@@ -4,7 +4,7 @@ use docent::locks::{
     AcquireError, AnyLock, MultiGuard, MutexGuard, Permit, ReadGuard, SharedMutex, SharedMutexGuard,
     TurnFence, WriteGuard,
 };
-use docent::{Client, ErrorKind, MultiLock, Mutex, RwLock, Semaphore};
+use docent::{Client, ErrorKind, MultiLock, Mutex, Released, RwLock, Semaphore};
 use docent_battery::Traced;
 use docent_battery::battery::{
     Contender, ContenderSetup, Fault, Recipe, RunsAsProcess, ShutsDown, Step, unanswered,
@@ -226,7 +226,7 @@ impl Contender for Locker {
         Ok(held.held().verify().await?)
     }
 
-    async fn release(&self, held: Guard) -> Result<(), AcquireError> {
+    async fn release(&self, held: Guard) -> Result<Released, AcquireError> {
         let released = match held {
             Guard::Mutex(guard) => guard.release().await,
             Guard::Shared(guard) => guard.release().await,

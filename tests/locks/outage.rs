@@ -1,7 +1,8 @@
 //! Server outages that last longer than an operation timeout.
 
-use docent::locks::{AcquireError, SharedLimit};
-use docent::{Client, ConnectionState, ErrorKind, MultiLock, Mutex, RwLock, Semaphore};
+use docent::guard::Guard;
+use docent::locks::{AcquireError, Owner, SharedLimit};
+use docent::{Client, ConnectionState, ErrorKind, MultiLock, Mutex, Released, RwLock, Semaphore};
 use docent_battery::{Backend, Rule, TestServer};
 use docent_proto::OpCode;
 use docent_tests::{PATIENCE, builder, soon};
@@ -76,6 +77,42 @@ async fn an_acquire_with_its_own_timeout_ends_by_that_timeout_in_an_outage() {
     .await;
     for result in [results.0, results.1, results.2] {
         assert!(matches!(result, Err(AcquireError::TimedOut(_))), "{result:?}");
+    }
+}
+
+async fn is_pending(guard: impl Guard) {
+    assert_eq!(soon(guard.release()).await.unwrap(), Released::Pending);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_that_an_outage_delays_is_pending_and_its_node_is_deleted_later() {
+    let server = Backend::Memory.start_own().await;
+    let client = impatient(&server, server.connect_string()).await;
+    let (mutex, owner) = (Mutex::new(&client, "/mutex").unwrap(), Owner::new());
+    let lock = RwLock::new(&client, "/rw").unwrap();
+    let semaphore = Semaphore::new(&client, "/semaphore", 2).unwrap();
+    let multi = MultiLock::new(["/a", "/b"].map(|path| Mutex::new(&client, path).unwrap())).unwrap();
+    let first = mutex.acquire_as(&owner).await.unwrap();
+    let (fence, path) = (first.fence(), first.path());
+    let write = lock.write().await.unwrap();
+    let permits = semaphore.acquire_many(2).await.unwrap();
+    let both = multi.acquire().await.unwrap();
+    server.stop().await;
+    tokio::join!(is_pending(first), is_pending(write), is_pending(permits), is_pending(both));
+    // The same owner does not hold the lock any more: its next acquire waits for the old node.
+    let mut again = tokio::spawn(mutex.acquire_as(&owner));
+    assert!(tokio::time::timeout(OPERATION, &mut again).await.is_err());
+    server.start_again().await;
+    let again = soon(again).await.unwrap().unwrap();
+    assert!(again.fence() > fence && again.path() != path);
+    assert_eq!(client.exists(&path).await.unwrap(), None);
+    assert_eq!(soon(again.release()).await.unwrap(), Released::Done);
+    for released in [
+        soon(lock.write()).await.unwrap().release().await,
+        soon(semaphore.acquire_many(2)).await.unwrap().release().await,
+        soon(multi.acquire()).await.unwrap().release().await,
+    ] {
+        assert_eq!(released.unwrap(), Released::Done);
     }
 }
 

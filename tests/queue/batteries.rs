@@ -1,7 +1,7 @@
 //! Deliveries survive the batteries of faults, when they are given back and when they are acknowledged.
 
 use docent::queue::AckError;
-use docent::{Client, CreateMode, Delivery, ErrorKind, Fence, Queue};
+use docent::{Client, CreateMode, Delivery, ErrorKind, Fence, Queue, Released};
 use docent_battery::battery::{
     self, Contender, ContenderSetup, Fault, Recipe, RunsAsProcess, ShutsDown, Step, unanswered,
 };
@@ -100,12 +100,12 @@ impl Contender for Consumer {
         held.verify().await.map_err(|error| error.kind())
     }
 
-    async fn release(&self, held: Delivery<u64>) -> Result<(), ErrorKind> {
+    async fn release(&self, held: Delivery<u64>) -> Result<Released, ErrorKind> {
         match self.way {
             Way::Nack => held.nack_now().await.map_err(kind),
             Way::Ack => {
                 let again = self.client.transaction().create(ITEM, NODE, CreateMode::Persistent);
-                held.ack_with(again).await.map_err(kind)
+                held.ack_with(again).await.map(|()| Released::Done).map_err(kind)
             }
         }
     }

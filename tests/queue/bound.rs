@@ -2,9 +2,9 @@
 
 use crate::jobs::{queue, take};
 use docent::queue::{AckError, PutOptions};
-use docent::{Client, CreateMode, Delivery, LostReason, Mutex, Queue};
+use docent::{Client, CreateMode, Delivery, LostReason, Mutex, Queue, Released};
 use docent_battery::{Backend, TestServer, both_backends};
-use docent_tests::bound::{WAITS, Waits, ends_with, patient};
+use docent_tests::bound::{WAITS, Waits, patient, until_lost};
 use docent_tests::{connect, soon};
 use futures_util::future::join_all;
 
@@ -45,7 +45,25 @@ impl Operation {
         !matches!(self, Self::NackNow | Self::RejectFirst | Self::AckAndPut | Self::Verify)
     }
 
-    async fn run(self, client: Client, delivery: Delivery<u64>, other: Queue<u64>) -> Result<(), AckError> {
+    /// Returns `Pending` if the operation gives the item back and has not ended.
+    async fn run(
+        self,
+        client: Client,
+        delivery: Delivery<u64>,
+        other: Queue<u64>,
+    ) -> Result<Released, AckError> {
+        if self == Self::NackNow {
+            return delivery.nack_now().await;
+        }
+        self.run_to_end(client, delivery, other).await.map(|()| Released::Done)
+    }
+
+    async fn run_to_end(
+        self,
+        client: Client,
+        delivery: Delivery<u64>,
+        other: Queue<u64>,
+    ) -> Result<(), AckError> {
         let create =
             |transaction: docent::node::Transaction| transaction.create("/late", "", CreateMode::Persistent);
         match self {
@@ -53,7 +71,7 @@ impl Operation {
             Self::AckWith => delivery.ack_with(create(client.transaction())).await,
             Self::AckAndPut => delivery.ack_and_put(&other, &2).await,
             Self::AckAll => Delivery::ack_all(vec![delivery]).await,
-            Self::NackNow => delivery.nack_now().await,
+            Self::NackNow => delivery.nack_now().await.map(drop),
             Self::Reject | Self::RejectFirst => delivery.reject("bad").await,
             Self::PutBack => delivery.put_back(PutOptions::default()).await,
             Self::Commit => Ok(create(delivery.transaction()).commit().await.map(drop)?),
@@ -78,14 +96,17 @@ async fn operation_ends_with_its_delivery(server: &TestServer, operation: Operat
     let witness = soon(Mutex::new(&client, "/witness").unwrap().acquire()).await.unwrap();
     waits.begin(&proxy).await;
     let run = operation.run(client.clone(), delivery, done.clone());
-    let error = ends_with(&client, waits, witness.lost(), run).await;
-    let case = format!("{operation:?} {waits:?}: {error}");
-    if waits == Waits::Unanswered && operation.writes() {
-        assert!(error.may_have_applied() && error.to_string().contains("the guard was lost"), "{case}");
-        return;
+    let ended = until_lost(&client, waits, witness.lost(), run).await;
+    let case = format!("{operation:?} {waits:?}: {ended:?}");
+    match ended {
+        Ok(released) => assert_eq!((operation, released), (Operation::NackNow, Released::Pending), "{case}"),
+        Err(error) if waits == Waits::Unanswered && operation.writes() => {
+            assert!(error.may_have_applied() && error.to_string().contains("the guard was lost"), "{case}");
+            return;
+        }
+        Err(AckError::Lost(lost)) => assert_eq!(lost.reason, LostReason::LeaseExpired, "{case}"),
+        Err(_) => panic!("{case}"),
     }
-    let AckError::Lost(lost) = error else { panic!("{case}") };
-    assert_eq!(lost.reason, LostReason::LeaseExpired, "{case}");
     proxy.heal().await.unwrap();
     // The item is handed out again, and nothing of the operation was or will be applied.
     let again = soon(other.take()).await.unwrap();

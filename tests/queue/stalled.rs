@@ -77,7 +77,7 @@ async fn act(act: Act, delivery: Delivery<u64>) -> Option<String> {
         Act::Reject => failed(delivery.reject("stalled").await),
         Act::PutBack => failed(delivery.put_back(docent::queue::PutOptions::new()).await),
         Act::Verify => failed(delivery.verify().await),
-        Act::NackNow => return delivery.nack_now().await.map_or_else(|_| None, |()| None),
+        Act::NackNow => return delivery.nack_now().await.map_or_else(|_| None, |_| None),
         Act::Nack => return delivery.nack().map_or_else(|_| None, |()| None),
         Act::Drop => return None,
     };

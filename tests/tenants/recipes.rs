@@ -159,7 +159,8 @@ async fn kept_node(client: &Client, home: &str) -> Done {
     node.present().await?;
     node.set("2");
     node.present().await?;
-    Ok(node.remove().await?)
+    node.remove().await?;
+    Ok(())
 }
 
 async fn transaction(client: &Client, home: &str) -> Done {
@@ -192,7 +193,8 @@ async fn mutex(client: &Client, home: &str) -> Done {
     let effect = format!("{home}/mutex-effect");
     guard.transaction().create(&effect, "", CreateMode::Ephemeral).commit_exactly().await?;
     guard.release().await?;
-    Ok(mutex.try_acquire().await?.release().await?)
+    mutex.try_acquire().await?.release().await?;
+    Ok(())
 }
 
 async fn rw_lock(client: &Client, home: &str) -> Done {
@@ -200,21 +202,24 @@ async fn rw_lock(client: &Client, home: &str) -> Done {
     let reader = lock.write().await?.downgrade().await?;
     let other = lock.read().await?;
     reader.release().await?;
-    Ok(other.release().await?)
+    other.release().await?;
+    Ok(())
 }
 
 async fn semaphore(client: &Client, home: &str) -> Done {
     let semaphore = Semaphore::new(client, &format!("{home}/semaphore"), 3)?;
     let two = semaphore.acquire_many(2).await?;
     semaphore.acquire().await?.release().await?;
-    Ok(two.release().await?)
+    two.release().await?;
+    Ok(())
 }
 
 async fn multi_lock(client: &Client, home: &str) -> Done {
     let one = Mutex::new(client, &format!("{home}/one"))?;
     let other = RwLock::new(client, &format!("{home}/other"))?;
     let both = MultiLock::new([one.into(), other.reading()])?.acquire().await?;
-    Ok(both.release().await?)
+    both.release().await?;
+    Ok(())
 }
 
 async fn timed_lease(client: &Client, home: &str) -> Done {
@@ -230,7 +235,8 @@ async fn partition(client: &Client, home: &str) -> Done {
     let share = partitioner.acquire().await?;
     assert_eq!(share.items().len(), 2);
     share.release().await?;
-    Ok(partitioner.leave().await?)
+    partitioner.leave().await?;
+    Ok(())
 }
 
 async fn election(client: &Client, home: &str) -> Done {

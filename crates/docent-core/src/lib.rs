@@ -37,7 +37,7 @@ pub use client::{
 };
 pub use error::{Error, ErrorKind};
 pub use guard::{Fence, Lost, LostReason, ParseFenceError, Role};
-pub use hold::{Guard, Held};
+pub use hold::{Guard, Held, Released};
 pub use line::Participant;
 pub use node::{Acl, Children, ClientIdentity, CreateMode, Created, Node, NodeAcl, Permissions, Stat};
 /// Text for passwords that is not printed and is wiped when dropped; `&str` and `String` convert with

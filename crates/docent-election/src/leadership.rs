@@ -1,6 +1,6 @@
 use crate::term::{Share, Term};
 use bytes::Bytes;
-use docent_core::{Error, Fence, Guard, Held};
+use docent_core::{Error, Fence, Guard, Held, Released};
 use std::future::Future;
 use std::ops::Deref;
 use tokio_util::sync::CancellationToken;
@@ -93,18 +93,19 @@ impl Leadership {
     }
 
     /// Gives up the leadership and waits until the leader's node is deleted, so that the next candidate
-    /// leads. Work that resigns under [`Election::run`](crate::Election::run) continues to its end without
-    /// the leadership.
+    /// leads, at most for the operation timeout and until the end of the lease. Returns
+    /// [`Released::Pending`] if that takes longer, as in an outage: the node is then deleted in the
+    /// background or with its session. Work that resigns under [`Election::run`](crate::Election::run)
+    /// continues to its end without the leadership.
     ///
     /// # Errors
-    /// `Lost` if the leadership was lost before the servers answered. `Timeout` if no server could be reached
-    /// in time, `Closed` if the client was closed meanwhile. After `Timeout` or `Closed` the node is deleted
-    /// in the background or with its session.
+    /// `Lost` if the leadership was lost before this call. `NoAuth` and other refusals of the servers.
+    /// `Closed` if the client was closed: the node is then deleted with its session.
     ///
     /// # Cancel safety
     /// This method is cancel safe: once the future has been polled, the resignation continues in the
     /// background.
-    pub async fn resign(self) -> Result<(), Error> {
+    pub async fn resign(self) -> Result<Released, Error> {
         self.term.unwrap_or_else(|| Term::of(self.share)).resign().await
     }
 }
@@ -118,7 +119,7 @@ impl Deref for Leadership {
 }
 
 impl Guard for Leadership {
-    fn release(self) -> impl Future<Output = Result<(), Error>> + Send {
+    fn release(self) -> impl Future<Output = Result<Released, Error>> + Send {
         self.resign()
     }
 }

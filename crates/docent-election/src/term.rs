@@ -1,6 +1,6 @@
 use crate::takeover;
-use docent_core::Error;
 use docent_core::recipe::Hold;
+use docent_core::{Error, Released};
 use futures_util::future::join;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -47,7 +47,7 @@ impl Term {
     }
 
     /// Resigns, recording that the term was not lost, and waits until the leader's node is deleted.
-    pub(crate) async fn resign(self) -> Result<(), Error> {
+    pub(crate) async fn resign(self) -> Result<Released, Error> {
         let hold = &self.0.hold;
         if !self.0.recorded || !hold.is_held() {
             return hold.give_up().await;

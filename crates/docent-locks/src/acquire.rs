@@ -8,7 +8,7 @@ use crate::progress::{Progress, Target, window};
 use crate::shared_mutex::Cohort;
 use crate::{AcquireError, NotAcquired, Owner};
 use docent_core::recipe::{self, Hold, Line};
-use docent_core::{Error, Lost, planted};
+use docent_core::{Error, Lost, Released, planted};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use std::future::Future;
@@ -281,10 +281,10 @@ async fn try_tickets(line: &Line, progress: &Progress) -> Result<Hold, AcquireEr
 }
 
 /// Gives up a share in a hold. The last share waits until the node is deleted.
-pub(crate) async fn release(hold: Arc<Hold>) -> Result<(), Error> {
+pub(crate) async fn release(hold: Arc<Hold>) -> Result<Released, Error> {
     let still_held = hold.check_for("release");
     match Arc::into_inner(hold) {
         Some(hold) => hold.release().await,
-        None => still_held,
+        None => still_held.map(|()| Released::Done),
     }
 }

@@ -3,8 +3,8 @@
 use crate::AcquireError;
 use crate::acquire::release;
 use crate::shared_mutex::Turn;
-use docent_core::Error;
 use docent_core::recipe::Hold;
+use docent_core::{Error, Released};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, Weak};
@@ -38,13 +38,13 @@ impl LockHold {
 
     /// Gives up one share. The last share waits until the node is deleted, unless another task has the next
     /// turn.
-    pub(crate) async fn release(self) -> Result<(), Error> {
+    pub(crate) async fn release(self) -> Result<Released, Error> {
         let still_held = self.check_for("release");
         match self {
             Self::Own(hold) => release(hold).await,
             Self::Turn(turn) => match Arc::into_inner(turn) {
                 Some(turn) => turn.release().await,
-                None => still_held,
+                None => still_held.map(|()| Released::Done),
             },
         }
     }

@@ -15,7 +15,7 @@ pub use docent_core::zookeeper_client;
 #[doc(no_inline)]
 pub use election::{Election, Leadership};
 #[doc(no_inline)]
-pub use guard::{Fence, Lost, LostReason};
+pub use guard::{Fence, Lost, LostReason, Released};
 #[doc(no_inline)]
 pub use locks::{Barrier, DoubleBarrier, MultiLock, Mutex, RwLock, Semaphore};
 #[doc(no_inline)]
@@ -64,7 +64,7 @@ pub mod election {
 /// model](https://github.com/docent-rs/docent/blob/main/docs/guide/failure-model.md), [fencing a
 /// database](https://github.com/docent-rs/docent/blob/main/docs/guide/fencing.md).
 pub mod guard {
-    pub use docent_core::{Fence, Guard, Held, Lost, LostReason, ParseFenceError};
+    pub use docent_core::{Fence, Guard, Held, Lost, LostReason, ParseFenceError, Released};
 }
 
 /// Queues: one with acknowledgements and dead letters, and the simple queue of ZooKeeper's documentation.

@@ -3,7 +3,7 @@
 use super::{Keeping, Keeps};
 use crate::membership::{GROUP, group};
 use docent::discovery::Member;
-use docent::{Client, Error, Membership};
+use docent::{Client, Error, Membership, Released};
 use docent_battery::{Backend, battery, both_backends};
 use futures_util::StreamExt;
 use std::marker::PhantomData;
@@ -41,7 +41,7 @@ impl Keeps for Member {
         self.path().to_owned()
     }
 
-    async fn give_up(self) -> Result<(), Error> {
+    async fn give_up(self) -> Result<Released, Error> {
         self.leave().await
     }
 }

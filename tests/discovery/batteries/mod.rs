@@ -4,7 +4,7 @@
 mod memberships;
 mod registrations;
 
-use docent::{Client, Error, ErrorKind};
+use docent::{Client, Error, ErrorKind, Released};
 use docent_battery::Traced;
 use docent_battery::battery::{Contender, ContenderSetup, Fault, Recipe, Step, unanswered};
 use docent_proto::OpCode;
@@ -30,7 +30,7 @@ trait Keeps: Sized {
     fn path(&self) -> String;
 
     /// Removes the node.
-    async fn give_up(self) -> Result<(), Error>;
+    async fn give_up(self) -> Result<Released, Error>;
 }
 
 /// Processes that all want the same name. Each waits for its predecessor.
@@ -88,7 +88,7 @@ impl<K: Keeps> Contender for Process<K> {
         held.handle.verify(&self.client).await
     }
 
-    async fn release(&self, held: Kept<K>) -> Result<(), Error> {
+    async fn release(&self, held: Kept<K>) -> Result<Released, Error> {
         held.handle.give_up().await
     }
 

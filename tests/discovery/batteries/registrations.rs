@@ -3,7 +3,7 @@
 use super::{Keeping, Keeps};
 use crate::scene::{ORDERS, orders, registry};
 use docent::discovery::{Registration, RegistrationStatus};
-use docent::{Client, Error};
+use docent::{Client, Error, Released};
 use docent_battery::{Backend, battery, both_backends};
 use std::marker::PhantomData;
 
@@ -34,7 +34,7 @@ impl Keeps for Registration {
         self.path()
     }
 
-    async fn give_up(self) -> Result<(), Error> {
+    async fn give_up(self) -> Result<Released, Error> {
         self.deregister().await
     }
 }

@@ -4,7 +4,7 @@ use super::until_in_line;
 use crate::{builder, connect};
 use docent::locks::{AcquireError, Owner, Role};
 use docent::recipe::{ClaimRequest, ClaimResult, Line, claim_all};
-use docent::{CreateMode, ErrorKind, LostReason, RwLock};
+use docent::{CreateMode, ErrorKind, LostReason, Released, RwLock};
 use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::OpCode;
 use docent_tests::{KIND, child_count, soon, until};
@@ -86,7 +86,7 @@ both_backends! {
             assert!(!reading.is_finished(), "the writer still holds");
             match drops {
                 true => drop(written),
-                false => soon(written.release()).await.unwrap(),
+                false => assert_eq!(soon(written.release()).await.unwrap(), Released::Done),
             }
             let their_read = soon(reading).await.unwrap().unwrap();
             assert!(read.is_held() && their_read.is_held());

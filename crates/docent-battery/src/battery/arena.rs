@@ -2,6 +2,7 @@
 
 use super::cases::{Failure, ensure, soon};
 use super::recipe::{Contender, ContenderSetup, Recipe};
+use super::round::released;
 use crate::{Proxy, RawClient, TestServer};
 use docent_proto::{Code, Request, Response};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -107,9 +108,8 @@ impl<'a, R: Recipe> Arena<'a, R> {
         let held = soon("the acquire by another contender", other.acquire())
             .await?
             .map_err(|error| format!("another contender cannot acquire: {error:?}"))?;
-        soon("the release by another contender", other.release(held))
-            .await?
-            .map_err(|error| format!("another contender cannot release: {error:?}"))
+        released(soon("the release by another contender", other.release(held)).await?)
+            .map_err(|failure| format!("another contender cannot release: {failure}"))
     }
 }
 

@@ -1,7 +1,7 @@
 use super::arena::{Arena, LONG, ProxiedContender};
 use super::cases::{Cases, Failure, ensure, soon};
 use super::recipe::{Contender, Recipe, Step};
-use super::round::{LINES, Line, leave, play, record, take};
+use super::round::{LINES, Line, leave, play, record, released, take};
 use super::round_request::RoundRequest;
 use crate::{Rule, TestServer};
 use docent_testkit::abandon_at;
@@ -98,7 +98,7 @@ async fn release<R: Recipe>(arena: Arena<'_, R>) -> Result<(), Failure> {
         let done = abandon_at(polls, proxied.contender.release(held)).await;
         arena.is_free_for(&other).await.map_err(|failure| at(polls, &failure))?;
         if let Some(result) = done {
-            return result.map_err(|error| format!("release failed: {error:?}"));
+            return released(result).map_err(|failure| format!("release failed: {failure}"));
         }
     }
     Err(format!("the operation did not finish within {MOST_POLLS} polls"))

@@ -97,7 +97,7 @@ async fn close_at<R: Recipe>(
         Step::Release => {
             let held = take(&contender).await?;
             let (done, result) = close_during(&contender, polls, waits, contender.release(held)).await?;
-            permitted(result)?;
+            permitted(result.map(drop))?;
             done
         }
     };

@@ -159,7 +159,7 @@ async fn holds_again<R: Recipe>(
     ensure(contender.is_held(&again), || "the newly acquired guard is not held".to_owned())?;
     for (step, result) in [
         (Step::Verify, soon("verify", contender.verify(&held)).await?),
-        (Step::Release, soon("release", contender.release(held)).await?),
+        (Step::Release, soon("release", contender.release(held)).await?.map(drop)),
     ] {
         match result {
             Ok(()) => return Err(format!("{step:?} of a lost guard succeeded")),

@@ -1,5 +1,5 @@
 use crate::{Fate, FrameKind, Net, Traced};
-use docent_core::ClientBuilder;
+use docent_core::{ClientBuilder, Released};
 use docent_proto::{Code, OpCode};
 use std::fmt;
 use std::future::Future;
@@ -66,8 +66,8 @@ pub trait Contender {
     /// Asks the servers whether `held` is still held.
     fn verify(&self, held: &Self::Held) -> impl Future<Output = Result<(), Self::Error>>;
 
-    /// Releases `held`, and waits until the release is done.
-    fn release(&self, held: Self::Held) -> impl Future<Output = Result<(), Self::Error>>;
+    /// Releases `held`, and waits until the release is done or pending.
+    fn release(&self, held: Self::Held) -> impl Future<Output = Result<Released, Self::Error>>;
 
     /// Resolves when `held` is lost.
     fn lost(&self, held: &Self::Held) -> impl Future<Output = ()>;

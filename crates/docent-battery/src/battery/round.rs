@@ -4,6 +4,8 @@ use super::arena::{Arena, LONG, ProxiedContender};
 use super::cases::{Failure, PROMPT, ensure, longest_pause, soon};
 use super::recipe::{Contender, Fault, Recipe, Step};
 use super::round_request::RoundRequest;
+use docent_core::Released;
+use std::fmt;
 use tokio::time::Instant;
 
 /// State of the line when a contender joins.
@@ -79,8 +81,11 @@ pub(super) async fn play<R: Recipe>(
     let is_held = contender.is_held(&held);
     ensure(is_held || expires, || "the hold was lost although its session lives".to_owned())?;
     ensure(verified || !is_held, || "verify failed, but the guard is still held".to_owned())?;
-    judge(Step::Release, soon("release", contender.release(held)).await?)?;
+    let result = soon("release", contender.release(held)).await?;
+    let is_done = matches!(result, Ok(Released::Done));
+    judge(Step::Release, result.map(drop))?;
     if fault.is_none() {
+        ensure(is_done, || "the release is pending without a fault".to_owned())?;
         ensure(arena.nodes().await?.is_empty(), || "the node still exists after the release".to_owned())?;
     }
     Ok(())
@@ -108,7 +113,7 @@ async fn behind<R: Recipe>(
     let leave = async {
         proxied.waits(arena.recipe).await;
         ensure(other.is_held(&held), || "the holder lost its hold before it released".to_owned())?;
-        other.release(held).await.map_err(|error| format!("the holder cannot release: {error:?}"))
+        released(other.release(held).await).map_err(|failure| format!("the holder cannot release: {failure}"))
     };
     let both = async { tokio::join!(proxied.contender.acquire(), leave) };
     let (acquired, released) = soon("the acquire behind another contender", both).await?;
@@ -122,5 +127,14 @@ pub(super) async fn take<C: Contender>(contender: &C) -> Result<C::Held, Failure
 
 /// Releases a hold.
 pub(super) async fn leave<C: Contender>(contender: &C, held: C::Held) -> Result<(), Failure> {
-    soon("release", contender.release(held)).await?.map_err(|error| format!("cannot release: {error:?}"))
+    released(soon("release", contender.release(held)).await?)
+        .map_err(|failure| format!("cannot release: {failure}"))
+}
+
+/// Checks that a release is done.
+pub(super) fn released<E: fmt::Debug>(result: Result<Released, E>) -> Result<(), Failure> {
+    match result {
+        Ok(Released::Done) => Ok(()),
+        other => Err(format!("{other:?}")),
+    }
 }

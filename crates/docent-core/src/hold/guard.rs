@@ -1,4 +1,4 @@
-use super::Held;
+use super::{Held, Released};
 use crate::error::Error;
 use std::future::Future;
 use std::ops::Deref;
@@ -19,16 +19,18 @@ use std::ops::Deref;
 /// }
 /// ```
 pub trait Guard: Deref<Target = Held> + Send + Sync {
-    /// Releases the guard and waits until its node is deleted. A leader resigns; a delivery returns to its
-    /// queue.
+    /// Releases the guard and waits until its node is deleted, at most for the operation timeout and until
+    /// the end of the lease. A leader resigns; a delivery returns to its queue. Returns
+    /// [`Released::Pending`] if the deletion takes longer, as in an outage: the guard is released, and the
+    /// client keeps deleting its node in the background.
     ///
     /// # Errors
-    /// `Lost` if the guard was lost before the servers replied. `Timeout` if no server was reachable in time,
-    /// `Closed` if the client was closed: the node is then deleted in the background, or with its session.
+    /// `Lost` if the guard was lost before this call. `NoAuth` and other refusals of the servers. `Closed` if
+    /// the client was closed: the node is then deleted with its session.
     ///
     /// # Cancel safety
     /// This method is cancel safe: the release continues in the background.
-    fn release(self) -> impl Future<Output = Result<(), Error>> + Send
+    fn release(self) -> impl Future<Output = Result<Released, Error>> + Send
     where
         Self: Sized;
 }

@@ -1,5 +1,5 @@
 use super::held::Part;
-use super::{Guard, Held, await_deletion};
+use super::{Guard, Held, Released, await_deletion};
 use crate::cleanup::Deletion;
 use crate::client::{Client, Transaction, TransactionResult};
 use crate::error::Error;
@@ -25,7 +25,7 @@ use std::time::Duration;
 /// A guard for a custom recipe:
 /// ```
 /// use docent_core::recipe::Hold;
-/// use docent_core::{Error, Guard, Held};
+/// use docent_core::{Error, Guard, Held, Released};
 /// use std::ops::Deref;
 ///
 /// pub struct ImportGuard(Hold);
@@ -39,7 +39,7 @@ use std::time::Duration;
 /// }
 ///
 /// impl Guard for ImportGuard {
-///     fn release(self) -> impl Future<Output = Result<(), Error>> + Send {
+///     fn release(self) -> impl Future<Output = Result<Released, Error>> + Send {
 ///         self.0.release()
 ///     }
 /// }
@@ -163,15 +163,17 @@ impl Hold {
             && state.node.is_settled()
     }
 
-    /// Gives up the hold and waits until its node is deleted.
+    /// Gives up the hold and waits until its node is deleted, at most for the operation timeout and until the
+    /// end of the lease. Returns [`Released::Pending`] if that takes longer: the deletion continues in the
+    /// background.
     ///
     /// # Errors
-    /// `Lost` if the hold was lost before the servers answered. `Timeout` if no server was reachable in time,
-    /// `Closed` if the client was closed: the node is then deleted in the background, or with its session.
+    /// `Lost` if the hold was lost before this call. `NoAuth` and other refusals of the servers. `Closed` if
+    /// the client was closed: the node is then deleted with its session.
     ///
     /// # Cancel safety
     /// This method is cancel safe: the release continues in the background.
-    pub async fn release(self) -> Result<(), Error> {
+    pub async fn release(self) -> Result<Released, Error> {
         let Part { client, subject, state, .. } = self.part();
         let was_held = state.check().and_then(|()| state.hand_over());
         let deletion =
@@ -284,7 +286,7 @@ impl Hold {
     ///
     /// # Cancel safety
     /// This method is cancel safe: the deletion continues in the background.
-    pub fn give_up(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
+    pub fn give_up(&self) -> impl Future<Output = Result<Released, Error>> + Send + use<> {
         let Part { client, subject, state, .. } = self.part().clone();
         let was_held = state.check();
         state.give_up();
@@ -314,7 +316,7 @@ impl Deref for Hold {
 }
 
 impl Guard for Hold {
-    fn release(self) -> impl Future<Output = Result<(), Error>> + Send {
+    fn release(self) -> impl Future<Output = Result<Released, Error>> + Send {
         Self::release(self)
     }
 }

@@ -1,4 +1,4 @@
-use super::{Guard, Held, Hold};
+use super::{Guard, Held, Hold, Released};
 use crate::error::Error;
 use futures_util::future::join_all;
 use std::future::Future;
@@ -75,8 +75,8 @@ impl HoldSet {
         &self.holds
     }
 
-    /// Gives up all holds and waits until their nodes are deleted. Holds that are shared elsewhere remain
-    /// held.
+    /// Gives up all holds and waits until their nodes are deleted, as [`Hold::release`] does. Returns
+    /// [`Released::Pending`] if one of the deletions is pending. Holds that are shared elsewhere remain held.
     ///
     /// # Errors
     /// The error of the first hold that failed, as from [`Hold::release`]. All holds are given up in any
@@ -84,7 +84,7 @@ impl HoldSet {
     ///
     /// # Cancel safety
     /// This method is cancel safe: the release continues in the background.
-    pub async fn release(mut self) -> Result<(), Error> {
+    pub async fn release(mut self) -> Result<Released, Error> {
         let was_held = self.check_for("release");
         self.separate();
         let holds = std::mem::take(&mut self.holds);
@@ -107,7 +107,7 @@ impl Deref for HoldSet {
 }
 
 impl Guard for HoldSet {
-    fn release(self) -> impl Future<Output = Result<(), Error>> + Send {
+    fn release(self) -> impl Future<Output = Result<Released, Error>> + Send {
         Self::release(self)
     }
 }

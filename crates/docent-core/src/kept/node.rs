@@ -3,6 +3,7 @@ use super::reconcile::Reconciler;
 use super::{Desired, FinalData, KeptNodeBuilder, KeptStatus, TaskChannels};
 use crate::client::{Client, Stage};
 use crate::error::{Error, ErrorKind};
+use crate::hold::Released;
 use crate::node::NodePath;
 use crate::operation::Shared;
 use bytes::Bytes;
@@ -262,26 +263,31 @@ impl KeptNode {
         self.wanted.send_modify(|desired| desired.data = None);
     }
 
-    /// Removes the node and waits until it is deleted, at most for the operation timeout.
+    /// Removes the node and waits until it is deleted, at most for the operation timeout. Returns
+    /// [`Released::Pending`] if that takes longer: the removal continues in the background.
     ///
     /// # Errors
-    /// `Timeout` if no server was reachable in time: the removal continues in the background. `Closed`: an
-    /// ephemeral node is deleted with its session, others remain. `NotEmpty` if a node that belongs to no
-    /// session has children: the removal continues in the background, and succeeds once the children are
-    /// deleted.
+    /// `Closed`: an ephemeral node is deleted with its session, others remain. `NotEmpty` if a node that
+    /// belongs to no session has children: the removal continues in the background, and succeeds once the
+    /// children are deleted.
     ///
     /// # Cancel safety
     /// This method is cancel safe: the removal continues in the background.
-    pub async fn remove(self) -> Result<(), Error> {
+    pub async fn remove(self) -> Result<Released, Error> {
         self.request_removal();
-        self.removed().await
+        match self.removed().await {
+            Ok(()) => Ok(Released::Done),
+            Err(error) if error.kind() == ErrorKind::Timeout => Ok(Released::Pending),
+            Err(error) => Err(error),
+        }
     }
 
     /// Waits until a node whose [removal was requested](Self::request_removal) is deleted, at most for the
     /// operation timeout.
     ///
     /// # Errors
-    /// Same as [`remove`](Self::remove).
+    /// `Timeout` if the node was not deleted in time: the removal continues in the background. Otherwise the
+    /// same as [`remove`](Self::remove).
     ///
     /// # Cancel safety
     /// This method is cancel safe.

@@ -2,7 +2,7 @@ use super::group::Group;
 use crate::kept;
 use bytes::Bytes;
 use docent_core::recipe::{KeptNode, KeptStatus};
-use docent_core::{Error, ErrorKind};
+use docent_core::{Error, ErrorKind, Released};
 use std::fmt;
 use std::sync::Arc;
 
@@ -115,20 +115,20 @@ impl Member {
         Some(presence).filter(|presence| !matches!(presence, Presence::Closed))
     }
 
-    /// Leaves the group, waiting until the node is deleted, for at most the operation timeout.
+    /// Leaves the group, waiting until the node is deleted, for at most the operation timeout. Returns
+    /// [`Released::Pending`] if that takes longer: the member leaves in the background.
     ///
     /// # Errors
-    /// `Timeout` if no server could be reached in time: the member leaves in the background. `Closed`: the
-    /// node is deleted with its session.
+    /// `Closed`: the node is deleted with its session.
     ///
     /// # Cancel safety
     /// This method is cancel safe. The member still leaves.
-    pub async fn leave(mut self) -> Result<(), Error> {
+    pub async fn leave(mut self) -> Result<Released, Error> {
         // Leave the local list first, because other clients may report the departure before this group would.
         self.group.leave(&self.id);
         match self.node.take() {
             Some(node) => node.remove().await,
-            None => Ok(()),
+            None => Ok(Released::Done),
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::layout::{Placement, ServiceSide};
 use crate::telemetry::Announced;
 use bytes::Bytes;
 use docent_core::recipe::in_time;
-use docent_core::{Client, ConnectionState, Error, ErrorKind};
+use docent_core::{Client, ConnectionState, Error, ErrorKind, Released};
 use futures_util::future::join_all;
 use serde::Serialize;
 use std::fmt;
@@ -238,12 +238,14 @@ impl Registration {
     /// most `period` and two operation timeouts, and during an outage only one operation timeout.
     /// [`Client::shutdown`] drains all registrations, within its own time limit.
     ///
+    /// Returns [`Released::Pending`] as [`deregister`](Self::deregister) does.
+    ///
     /// # Errors
     /// Same as [`deregister`](Self::deregister).
     ///
     /// # Cancel safety
     /// This method is cancel safe. A dynamic instance is then deregistered immediately.
-    pub async fn drain(self, period: Duration) -> Result<(), Error> {
+    pub async fn drain(self, period: Duration) -> Result<Released, Error> {
         // Event: An instance is being taken out of service: it is disabled first, and deregistered after the
         // drain period.
         tracing::info!(
@@ -264,23 +266,25 @@ impl Registration {
                 tracing::warn!(client = self.client.label(), service = self.service, id = self.id(), %error, "failed to disable the instance; deregistering it immediately");
                 if error.kind() == ErrorKind::Timeout && self.state().encoded.service_type.is_dynamic() {
                     // The servers are unreachable: the drop deregisters the instance in the background.
-                    return Err(error);
+                    return Ok(Released::Pending);
                 }
             }
         }
         self.deregister().await
     }
 
-    /// Deregisters the instance, waiting until its node is deleted, for at most the operation timeout.
+    /// Deregisters the instance, waiting until its node is deleted, for at most the operation timeout. Returns
+    /// [`Released::Pending`] if that takes longer: a dynamic instance is removed in the background, or with
+    /// its session.
     ///
     /// # Errors
-    /// `Timeout` if no server could be reached in time, `Closed`: a dynamic instance is removed in the
-    /// background, or with its session.
+    /// `Closed`: a dynamic instance is removed with its session. `Timeout` if a static or permanent instance
+    /// could not be removed in time: it remains, because it depends on no session.
     ///
     /// # Cancel safety
     /// This method is cancel safe for a dynamic instance: it is still deregistered. For others it is *not*
     /// cancel safe: the instance may have been deregistered.
-    pub async fn deregister(self) -> Result<(), Error> {
+    pub async fn deregister(self) -> Result<Released, Error> {
         // Event: An instance is being deregistered.
         tracing::info!(
             client = self.client.label(),
@@ -292,7 +296,7 @@ impl Registration {
             self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         node.release();
         // Attempt each removal, even if others fail.
-        let removed = join_all(replaced.iter().chain([&node]).map(|node| node.remove())).await;
+        let removed = join_all(replaced.iter().chain([&node]).map(|node| node.deregister())).await;
         removed.into_iter().collect()
     }
 }

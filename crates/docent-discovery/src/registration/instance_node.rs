@@ -3,7 +3,7 @@ use super::persistent::Persistent;
 use crate::kept;
 use bytes::Bytes;
 use docent_core::recipe::KeptNode;
-use docent_core::{Client, Error};
+use docent_core::{Client, Error, ErrorKind, Released};
 use std::time::Duration;
 
 /// Node that announces an instance.
@@ -102,6 +102,20 @@ impl InstanceNode {
         if let Self::Kept(node) = self {
             node.request_removal();
         }
+    }
+
+    /// Removes the node as [`remove`](Self::remove) does. A kept node that is not deleted in time is deleted in
+    /// the background.
+    pub(crate) async fn deregister(&self) -> Result<Released, Error> {
+        match self.remove().await {
+            Ok(()) => Ok(Released::Done),
+            Err(error) if self.is_kept() && error.kind() == ErrorKind::Timeout => Ok(Released::Pending),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn is_kept(&self) -> bool {
+        matches!(self, Self::Kept(_))
     }
 
     /// Removes a node that is not wanted any more, waiting until it is deleted.

@@ -2,7 +2,7 @@ use super::Election;
 use crate::Leadership;
 use crate::term::Term;
 use docent_core::recipe::{Stage, stage_reached};
-use docent_core::{Error, ErrorKind, Fence, Lost, LostReason, planted};
+use docent_core::{Error, ErrorKind, Fence, Lost, LostReason, Released, planted};
 use futures_util::FutureExt;
 use std::fmt;
 use std::future::Future;
@@ -223,7 +223,7 @@ fn log_end(election: &Election, fence: Fence, stopped: bool, failed: bool) {
 /// client is bound to that session, the next campaign reports the error.
 ///
 /// `Closed` is accepted if the run was asked to stop: the node is deleted with the session.
-fn check_resignation(resigned: Result<(), Error>, stop_requested: bool) -> Result<(), Error> {
+fn check_resignation(resigned: Result<Released, Error>, stop_requested: bool) -> Result<(), Error> {
     match resigned {
         Err(error) if stop_requested && error.kind() == ErrorKind::Closed => Ok(()),
         Err(error) if !error.is_lost() && !error.is_retryable() => Err(error),

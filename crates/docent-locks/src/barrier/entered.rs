@@ -49,6 +49,7 @@ impl Entered {
                         barrier.close(&name).await?;
                     }
                     if let Some(member) = member.take() {
+                        // If the removal is pending, the next steps wait for this member's own node.
                         member.remove().await?;
                     }
                     continue;

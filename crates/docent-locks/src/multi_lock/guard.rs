@@ -1,5 +1,5 @@
 use docent_core::recipe::HoldSet;
-use docent_core::{Error, Fence, Guard, Held};
+use docent_core::{Error, Fence, Guard, Held, Released};
 use std::future::Future;
 use std::ops::Deref;
 
@@ -34,17 +34,18 @@ impl MultiGuard {
         self.fences.iter().map(|(path, fence)| (path.as_str(), *fence))
     }
 
-    /// Releases all locks and waits until their nodes are deleted.
+    /// Releases all locks and waits until their nodes are deleted, at most for the operation timeout and
+    /// until the end of the lease. [`Released::Pending`] is returned if that takes longer, as in an outage:
+    /// the locks are then released in the background or with their session.
     ///
     /// # Errors
-    /// `Lost` if a lock was lost before the servers answered. `Timeout` if no server could be reached in
-    /// time, `Closed` if the client was closed meanwhile. After `Timeout` or `Closed` the locks are released
-    /// in the background or with their session. An error of one lock does not prevent the release of the
-    /// others.
+    /// `Lost` if a lock was lost before this call. `NoAuth` and other refusals of the servers. `Closed` if
+    /// the client was closed: the locks are then released with their session. An error of one lock does not
+    /// prevent the release of the others.
     ///
     /// # Cancel safety
     /// This method is cancel safe: the release continues in the background.
-    pub async fn release(self) -> Result<(), Error> {
+    pub async fn release(self) -> Result<Released, Error> {
         self.hold.release().await
     }
 }
@@ -58,7 +59,7 @@ impl Deref for MultiGuard {
 }
 
 impl Guard for MultiGuard {
-    fn release(self) -> impl Future<Output = Result<(), Error>> + Send {
+    fn release(self) -> impl Future<Output = Result<Released, Error>> + Send {
         Self::release(self)
     }
 }

@@ -4,7 +4,7 @@ use super::layout::{members, share_of};
 use super::share::Share;
 use crate::{AcquireError, MultiGuard, MultiLock, Mutex, Owner};
 use docent_core::recipe::{KeptNode, Line, NodePath, RecipeKind, debug_handle};
-use docent_core::{ChildrenCache, ChildrenEvents, Client, Error};
+use docent_core::{ChildrenCache, ChildrenEvents, Client, Error, Released};
 use futures_util::StreamExt;
 use std::fmt;
 use std::time::Duration;
@@ -208,14 +208,14 @@ impl Partitioner {
     }
 
     /// Leaves the group, and waits until the member's node is deleted, at most for the operation timeout.
+    /// Returns [`Released::Pending`] if that takes longer: the member leaves in the background.
     ///
     /// # Errors
-    /// `Timeout` if no server could be reached in time: the member leaves in the background. `Closed`: the
-    /// node is deleted with its session.
+    /// `Closed`: the node is deleted with its session.
     ///
     /// # Cancel safety
     /// This method is cancel safe: leaving continues in the background.
-    pub async fn leave(self) -> Result<(), Error> {
+    pub async fn leave(self) -> Result<Released, Error> {
         self.member.remove().await
     }
 }

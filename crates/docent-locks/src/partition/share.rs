@@ -1,6 +1,6 @@
 use super::partitioner::{changed, current_members};
 use crate::MultiGuard;
-use docent_core::{ChildrenCache, Error, Fence, Lost, LostReason};
+use docent_core::{ChildrenCache, Error, Fence, Lost, LostReason, Released};
 use std::fmt;
 use std::future::{Future, pending};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -142,17 +142,18 @@ impl Share {
         }
     }
 
-    /// Releases the items and waits until their locks are free.
+    /// Releases the items and waits until their locks are free, as [`MultiGuard::release`] does. A share
+    /// without items returns [`Released::Done`].
     ///
     /// # Errors
     /// Those of [`MultiGuard::release`].
     ///
     /// # Cancel safety
     /// This method is cancel safe: the release continues in the background.
-    pub async fn release(self) -> Result<(), Error> {
+    pub async fn release(self) -> Result<Released, Error> {
         match self.guard {
             Some(guard) => guard.release().await,
-            None => Ok(()),
+            None => Ok(Released::Done),
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::lock_hold::LockHold;
 use crate::owner::Exchange;
 use crate::{AcquireError, Owner};
 use docent_core::recipe::{Hold, Line};
-use docent_core::{Error, Fence, Guard, Held, Lost};
+use docent_core::{Error, Fence, Guard, Held, Lost, Released};
 use futures_util::FutureExt;
 use std::future::Future;
 use std::ops::Deref;
@@ -91,16 +91,17 @@ impl WriteGuard {
         }
     }
 
-    /// Releases this guard. The last guard of a hold waits until its node is deleted.
+    /// Releases this guard. The last guard of a hold waits until its node is deleted, at most for the
+    /// operation timeout and until the end of the lease. [`Released::Pending`] is returned if that takes
+    /// longer, as in an outage: the lock is then released in the background or with its session.
     ///
     /// # Errors
-    /// `Lost` if the lock was lost before the servers answered. `Timeout` if no server could be reached in
-    /// time, `Closed` if the client was closed meanwhile. After `Timeout` or `Closed` the lock is released in
-    /// the background or with its session.
+    /// `Lost` if the lock was lost before this call. `NoAuth` and other refusals of the servers. `Closed` if
+    /// the client was closed: the lock is then released with its session.
     ///
     /// # Cancel safety
     /// This method is cancel safe: the release continues in the background.
-    pub async fn release(self) -> Result<(), Error> {
+    pub async fn release(self) -> Result<Released, Error> {
         release(self.hold).await
     }
 }
@@ -114,7 +115,7 @@ impl Deref for WriteGuard {
 }
 
 impl Guard for WriteGuard {
-    fn release(self) -> impl Future<Output = Result<(), Error>> + Send {
+    fn release(self) -> impl Future<Output = Result<Released, Error>> + Send {
         Self::release(self)
     }
 }

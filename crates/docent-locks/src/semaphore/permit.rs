@@ -1,5 +1,5 @@
 use docent_core::recipe::HoldSet;
-use docent_core::{Error, Guard, Held};
+use docent_core::{Error, Guard, Held, Released};
 use std::future::Future;
 use std::ops::Deref;
 
@@ -29,16 +29,17 @@ impl Permit {
         self.hold.holds().len()
     }
 
-    /// Releases all permits and waits until their nodes are deleted.
+    /// Releases all permits and waits until their nodes are deleted, at most for the operation timeout and
+    /// until the end of the lease. [`Released::Pending`] is returned if that takes longer, as in an outage:
+    /// the permits are then released in the background or with their session.
     ///
     /// # Errors
-    /// `Lost` if a permit was lost before the servers answered. `Timeout` if no server could be reached in
-    /// time, `Closed` if the client was closed meanwhile. After `Timeout` or `Closed` the permits are
-    /// released in the background or with their session.
+    /// `Lost` if a permit was lost before this call. `NoAuth` and other refusals of the servers. `Closed` if
+    /// the client was closed: the permits are then released with their session.
     ///
     /// # Cancel safety
     /// This method is cancel safe: the release continues in the background.
-    pub async fn release(self) -> Result<(), Error> {
+    pub async fn release(self) -> Result<Released, Error> {
         self.hold.release().await
     }
 }
@@ -52,7 +53,7 @@ impl Deref for Permit {
 }
 
 impl Guard for Permit {
-    fn release(self) -> impl Future<Output = Result<(), Error>> + Send {
+    fn release(self) -> impl Future<Output = Result<Released, Error>> + Send {
         Self::release(self)
     }
 }

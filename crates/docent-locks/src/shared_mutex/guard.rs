@@ -1,7 +1,7 @@
 use super::TurnFence;
 use crate::acquire::reentered;
 use crate::lock_hold::LockHold;
-use docent_core::{Error, Guard, Held, Lost};
+use docent_core::{Error, Guard, Held, Lost, Released};
 use std::future::Future;
 use std::ops::Deref;
 
@@ -56,16 +56,17 @@ impl SharedMutexGuard {
     }
 
     /// Releases this guard. The last guard of a turn returns immediately if another task has the next turn.
-    /// Otherwise it waits until the ticket's node is deleted.
+    /// Otherwise it waits until the ticket's node is deleted, at most for the operation timeout and until the
+    /// end of the lease. [`Released::Pending`] is returned if that takes longer, as in an outage: the lock is
+    /// then released in the background or with its session.
     ///
     /// # Errors
-    /// `Lost` if the lock was lost before the servers answered. `Timeout` if no server could be reached in
-    /// time, `Closed` if the client was closed meanwhile. After `Timeout` or `Closed` the lock is released in
-    /// the background or with its session.
+    /// `Lost` if the lock was lost before this call. `NoAuth` and other refusals of the servers. `Closed` if
+    /// the client was closed: the lock is then released with its session.
     ///
     /// # Cancel safety
     /// This method is cancel safe: the release continues in the background.
-    pub async fn release(self) -> Result<(), Error> {
+    pub async fn release(self) -> Result<Released, Error> {
         self.hold.release().await
     }
 }
@@ -79,7 +80,7 @@ impl Deref for SharedMutexGuard {
 }
 
 impl Guard for SharedMutexGuard {
-    fn release(self) -> impl Future<Output = Result<(), Error>> + Send {
+    fn release(self) -> impl Future<Output = Result<Released, Error>> + Send {
         Self::release(self)
     }
 }

@@ -1,8 +1,8 @@
 use super::cohort::Cohort;
 use super::loss::Loss;
 use super::turn_fence::TurnFence;
-use docent_core::Error;
 use docent_core::recipe::Hold;
+use docent_core::{Error, Released};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use std::fmt;
@@ -51,13 +51,13 @@ impl Turn {
     ///
     /// # Cancel safety
     /// This method is cancel safe: the turn ends in any case.
-    pub(crate) async fn release(self) -> Result<(), Error> {
+    pub(crate) async fn release(self) -> Result<Released, Error> {
         let Self { lent, mut end, .. } = self;
         let still_held = lent.check_for("release");
         drop(lent);
         match end.reach() {
             Some(deleted) => deleted.await,
-            None => still_held,
+            None => still_held.map(|()| Released::Done),
         }
     }
 
@@ -78,7 +78,7 @@ struct TurnEnd {
 
 impl TurnEnd {
     /// Begins the next turn, or gives the ticket up and returns the delete of its node.
-    fn reach(&mut self) -> Option<BoxFuture<'static, Result<(), Error>>> {
+    fn reach(&mut self) -> Option<BoxFuture<'static, Result<Released, Error>>> {
         let ticket = self.ticket.take()?;
         let ticket = self.cohort.pass_on(ticket)?;
         let deleted = ticket.hold.give_up().boxed();

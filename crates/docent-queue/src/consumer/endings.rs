@@ -66,7 +66,7 @@ async fn give_back(store: &Store, item: ClaimedItem) {
             let uncount = store.client.transaction().set(&path, frame, node.stat.version);
             hold.end_with("give back", &[], uncount).await.map(drop)
         }
-        None => hold.release().await,
+        None => hold.release().await.map(drop),
     };
     if let Err(error) = ended {
         // The drop of the hold ends the claim.

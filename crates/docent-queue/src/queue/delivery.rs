@@ -5,7 +5,7 @@ use crate::layout::{DeadReason, Head};
 use crate::store::{ClaimedItem, ItemEnd, OwnClaim, Store};
 use crate::telemetry::delivery_span;
 use docent_core::recipe::Hold;
-use docent_core::{Error, Fence, Guard, Held, Lost, Node, Transaction, planted};
+use docent_core::{Error, Fence, Guard, Held, Lost, Node, Released, Transaction, planted};
 use futures_util::future::BoxFuture;
 use std::fmt;
 use std::future::Future;
@@ -363,17 +363,17 @@ impl<T> Delivery<T> {
     }
 
     /// Gives the item back immediately, and waits until it is in its place, before all items that were put
-    /// later.
+    /// later. Returns [`Released::Pending`] if that takes longer than the operation timeout or the lease: the
+    /// item returns in the background, at the latest when the session ends.
     ///
     /// # Errors
-    /// [`AckError::Lost`] if the delivery was already lost. `Timeout` if no server could be reached in time,
-    /// `Closed` if the client is closed. After `Timeout` or `Closed` the item returns in the background,
-    /// at the latest when the session ends.
+    /// [`AckError::Lost`] if the delivery was already lost. `Closed` if the client is closed: the item
+    /// returns when the session ends.
     ///
     /// # Cancel safety
     /// This method is cancel safe: once the future has been polled, giving the item back continues in the
     /// background.
-    pub async fn nack_now(self) -> Result<(), AckError> {
+    pub async fn nack_now(self) -> Result<Released, AckError> {
         let HeldItem { store, hold, .. } = self.held.take();
         Ok(give_back(store, hold).await?)
     }
@@ -432,14 +432,14 @@ impl<T> Deref for Delivery<T> {
 }
 
 impl<T: Send + Sync> Guard for Delivery<T> {
-    fn release(self) -> impl Future<Output = Result<(), Error>> + Send {
+    fn release(self) -> impl Future<Output = Result<Released, Error>> + Send {
         let HeldItem { store, hold, .. } = self.held.take();
         give_back(store, hold)
     }
 }
 
 /// Gives an item back immediately.
-async fn give_back(mut store: ReturnNotice, hold: Hold) -> Result<(), Error> {
+async fn give_back(mut store: ReturnNotice, hold: Hold) -> Result<Released, Error> {
     store.note("given back");
     store.ended = false;
     // Other calls of this process may try to claim the item now, and again once it is back.

@@ -1,8 +1,8 @@
 use super::ClientCtx;
 use super::abandon::abandon_at;
 use super::record::Record;
-use docent::CreateMode;
 use docent::guard::Guard;
+use docent::{CreateMode, Released};
 use docent_checker::{EventKind, FencedResource, Handle};
 use fastrand::Rng;
 use futures_util::FutureExt;
@@ -73,12 +73,12 @@ impl<'a> Worker<'a> {
             0..=4 => {
                 record.releasing();
                 let released = guard.release().await;
-                record.released(released.is_ok());
+                record.released(matches!(released, Ok(Released::Done)));
             }
             5 => {
                 record.releasing();
                 if let Some(released) = abandon_at(rng.u32(1..4), guard.release()).await {
-                    record.released(released.is_ok());
+                    record.released(matches!(released, Ok(Released::Done)));
                 }
             }
             _ => {

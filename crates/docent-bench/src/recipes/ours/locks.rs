@@ -37,7 +37,7 @@ where
         done.add(1);
         match drops {
             true => drop(guard),
-            false => guard.release().await?,
+            false => drop(guard.release().await?),
         }
     }
 }

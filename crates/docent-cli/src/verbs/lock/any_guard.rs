@@ -1,5 +1,5 @@
 use docent::Error;
-use docent::guard::{Guard, Held};
+use docent::guard::{Guard, Held, Released};
 use docent::locks::{MutexGuard, Permit, ReadGuard, WriteGuard};
 use std::ops::Deref;
 
@@ -26,7 +26,7 @@ impl Deref for AnyGuard {
 }
 
 impl Guard for AnyGuard {
-    async fn release(self) -> Result<(), Error> {
+    async fn release(self) -> Result<Released, Error> {
         match self {
             Self::Mutex(guard) => guard.release().await,
             Self::Read(guard) => guard.release().await,

@@ -5,6 +5,7 @@ use super::leave::Leave;
 use crate::app::App;
 use crate::child::{ChildCommand, Signals, is_end, is_stop, run_after};
 use crate::exit::{Ending, Failure, Outcome};
+use docent::Released;
 use docent::discovery::{Registration, RegistrationStatus, Registry};
 use serde::Serialize;
 use std::convert::Infallible;
@@ -36,7 +37,10 @@ pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
         // The outcome of the command takes precedence: a node that could not be deleted ends with the
         // session.
         match signals.or(registration.deregister()).await {
-            Ok(Ok(())) => {}
+            Ok(Ok(Released::Done)) => {}
+            Ok(Ok(Released::Pending)) => {
+                app.output.remark("no server answered in time; the instance disappears with the session")
+            }
             Ok(Err(error)) => app.output.remark(format!("the instance could not be deregistered: {error}")),
             Err(_) => app.output.remark("a signal ended the wait for the instance to be deregistered"),
         }

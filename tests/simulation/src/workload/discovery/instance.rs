@@ -3,7 +3,7 @@ use super::workload::{FOLDER, SERVICE, SERVICES, stay};
 use crate::workload::ClientCtx;
 use crate::workload::abandon::abandon_at;
 use docent::discovery::Registration;
-use docent::{Instance, Registry};
+use docent::{Instance, Registry, Released};
 use fastrand::Rng;
 use std::ops::ControlFlow;
 use tokio::time::{sleep, timeout};
@@ -80,10 +80,10 @@ async fn leave(
         _ => Some(registration.deregister().await),
     };
     match left {
-        Some(Ok(())) => offer.left(),
+        Some(Ok(Released::Done)) => offer.left(),
         Some(Err(error)) => return ctx.failed(&error),
         // Deregistration continues in the background. The next instance with the same id waits for it.
-        None => sleep(ctx.setting.span(rng)).await,
+        Some(Ok(Released::Pending)) | None => sleep(ctx.setting.span(rng)).await,
     }
     ControlFlow::Continue(())
 }

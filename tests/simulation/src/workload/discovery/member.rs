@@ -2,7 +2,7 @@ use super::offer::Offer;
 use super::workload::{GROUP, stay};
 use crate::workload::ClientCtx;
 use crate::workload::abandon::abandon_at;
-use docent::Membership;
+use docent::{Membership, Released};
 use fastrand::Rng;
 use std::ops::ControlFlow;
 
@@ -31,7 +31,9 @@ pub(super) async fn join(ctx: &ClientCtx, id: &str, rng: &mut Rng) -> ControlFlo
     offer.leaving();
     if rng.u8(..4) > 0 {
         match member.leave().await {
-            Ok(()) => offer.left(),
+            Ok(Released::Done) => offer.left(),
+            // The member leaves in the background.
+            Ok(Released::Pending) => {}
             Err(error) => return ctx.failed(&error),
         }
     }

@@ -1,7 +1,7 @@
 use super::candidate::{Candidate, Ended};
 use crate::workload::hold::WRITTEN;
 use crate::workload::record::Record;
-use docent::{CreateMode, Leadership};
+use docent::{CreateMode, Leadership, Released};
 use docent_checker::EventKind;
 use fastrand::Rng;
 use std::time::Duration;
@@ -174,7 +174,7 @@ impl<'a> Term<'a> {
         if let Some(record) = &self.record {
             record.releasing();
             let resigned = leadership.resign().await;
-            record.released(resigned.is_ok());
+            record.released(matches!(resigned, Ok(Released::Done)));
         }
         self.record = None;
     }
