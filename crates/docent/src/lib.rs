@@ -29,9 +29,9 @@ pub use transport::Tls;
 
 /// The client, its settings, its state, and the error of its operations.
 ///
-/// Guides: [a service's life](https://github.com/docent-rs/docent/blob/main/docs/guide/service.md),
-/// [connection state and retries](https://github.com/docent-rs/docent/blob/main/docs/guide/retries.md),
-/// [security](https://github.com/docent-rs/docent/blob/main/docs/guide/security.md).
+/// Guides: [a service's life](crate::guide::service),
+/// [connection state and retries](crate::guide::retries),
+/// [security](crate::guide::security).
 pub mod client {
     pub use docent_core::{
         Client, ClientBuilder, ClientIdentity, ConnectionState, ConnectionStatus, Error, ErrorKind, Health,
@@ -42,7 +42,7 @@ pub mod client {
 
 /// Locks: mutexes, read/write locks, semaphores, several locks at a time, and barriers.
 ///
-/// Guide: [locks](https://github.com/docent-rs/docent/blob/main/docs/guide/locks.md).
+/// Guide: [locks](crate::guide::locks).
 pub mod locks {
     pub use docent_core::{Participant, Role};
     pub use docent_locks::*;
@@ -50,7 +50,7 @@ pub mod locks {
 
 /// Leader election, with work that is bound to the leadership.
 ///
-/// Guide: [election](https://github.com/docent-rs/docent/blob/main/docs/guide/election.md).
+/// Guide: [election](crate::guide::election).
 pub mod election {
     #[doc(no_inline)]
     pub use docent_core::{Participant, Role};
@@ -60,24 +60,24 @@ pub mod election {
 /// What the guards of locks, elections and queues have in common: whether they are still held, their fences,
 /// and the reasons for a loss.
 ///
-/// Guides: [guarantees](https://github.com/docent-rs/docent/blob/main/docs/guide/guarantees.md), [the failure
-/// model](https://github.com/docent-rs/docent/blob/main/docs/guide/failure-model.md), [fencing a
-/// database](https://github.com/docent-rs/docent/blob/main/docs/guide/fencing.md).
+/// Guides: [guarantees](crate::guide::guarantees), [the failure
+/// model](crate::guide::failure_model), [fencing a
+/// database](crate::guide::fencing).
 pub mod guard {
     pub use docent_core::{Fence, Guard, Held, Lost, LostReason, ParseFenceError, Released};
 }
 
 /// Queues: one with acknowledgements and dead letters, and the simple queue of ZooKeeper's documentation.
 ///
-/// Guide: [queue](https://github.com/docent-rs/docent/blob/main/docs/guide/queue.md).
+/// Guide: [queue](crate::guide::queue).
 pub mod queue {
     pub use docent_queue::*;
 }
 
 /// Service discovery: a registry, live views of services, and membership of groups.
 ///
-/// Guides: [discovery](https://github.com/docent-rs/docent/blob/main/docs/guide/discovery.md),
-/// [membership](https://github.com/docent-rs/docent/blob/main/docs/guide/membership.md).
+/// Guides: [discovery](crate::guide::discovery),
+/// [membership](crate::guide::membership).
 pub mod discovery {
     #[cfg(feature = "tonic")]
     #[cfg_attr(docsrs, doc(cfg(feature = "tonic")))]
@@ -90,7 +90,7 @@ pub mod discovery {
 
 /// Configuration with live updates, shared values and counters.
 ///
-/// Guide: [configuration](https://github.com/docent-rs/docent/blob/main/docs/guide/config.md).
+/// Guide: [configuration](crate::guide::config).
 pub mod config {
     pub use docent_config::*;
 }
@@ -98,7 +98,7 @@ pub mod config {
 /// The current state of recipes below any path, whichever client created them: holders, waiters, leaders,
 /// queues and services.
 ///
-/// Guide: [observability](https://github.com/docent-rs/docent/blob/main/docs/guide/observability.md).
+/// Guide: [observability](crate::guide::observability).
 #[cfg(feature = "inspect")]
 #[cfg_attr(docsrs, doc(cfg(feature = "inspect")))]
 pub mod inspect {
@@ -108,8 +108,8 @@ pub mod inspect {
 /// Nodes of the tree: their data, status, children and permissions, transactions on several nodes, and kept
 /// nodes.
 ///
-/// Guides: [security](https://github.com/docent-rs/docent/blob/main/docs/guide/security.md), [the failure
-/// model](https://github.com/docent-rs/docent/blob/main/docs/guide/failure-model.md).
+/// Guides: [security](crate::guide::security), [the failure
+/// model](crate::guide::failure_model).
 pub mod node {
     #[doc(no_inline)]
     pub use docent_core::recipe::{KeptNode, KeptNodeBuilder, KeptStatus};
@@ -121,7 +121,7 @@ pub mod node {
 
 /// Nodes, children and trees cached in memory, and streams of watched nodes.
 ///
-/// Guide: [how it works](https://github.com/docent-rs/docent/blob/main/docs/guide/how-it-works.md).
+/// Guide: [how it works](crate::guide::how_it_works).
 pub mod cache {
     pub use docent_core::{
         ChildrenCache, ChildrenEvent, ChildrenEvents, ChildrenSnapshot, NodeCache, NodeChanges, TreeCache,
@@ -131,7 +131,7 @@ pub mod cache {
 
 /// Tickets, holds, claims and kept nodes, for authors of custom recipes.
 ///
-/// Guide: [write a recipe](https://github.com/docent-rs/docent/blob/main/docs/guide/write-a-recipe.md).
+/// Guide: [write a recipe](crate::guide::write_a_recipe).
 pub mod recipe {
     pub use docent_core::recipe::*;
     #[doc(no_inline)]
@@ -140,14 +140,14 @@ pub mod recipe {
 
 /// Clocks for leases, the check of the machine's clock, and durations in the format of settings.
 ///
-/// Guide: [the failure model](https://github.com/docent-rs/docent/blob/main/docs/guide/failure-model.md).
+/// Guide: [the failure model](crate::guide::failure_model).
 pub mod time {
     pub use docent_core::{BootClock, Clock, ClockCheck, Timestamp, TokioClock, parse_duration};
 }
 
 /// Transports to the servers: TCP, TLS, or a custom one.
 ///
-/// Guide: [security](https://github.com/docent-rs/docent/blob/main/docs/guide/security.md).
+/// Guide: [security](crate::guide::security).
 pub mod transport {
     #[cfg(feature = "tls")]
     #[cfg_attr(docsrs, doc(cfg(feature = "tls")))]
@@ -158,7 +158,7 @@ pub mod transport {
 /// The embedded server, for development and tests.
 ///
 /// The server is a single node in memory; use a ZooKeeper ensemble in production. Guide: [getting
-/// started](https://github.com/docent-rs/docent/blob/main/docs/guide/start.md).
+/// started](crate::guide::start).
 #[cfg(feature = "server")]
 pub mod server {
     pub use docent_server::*;
@@ -168,79 +168,12 @@ pub mod server {
 /// waits with a time limit.
 ///
 /// Use it as one of the `dev-dependencies`. Guide: [testing your
-/// service](https://github.com/docent-rs/docent/blob/main/docs/guide/testing.md).
+/// service](crate::guide::testing).
 #[cfg(feature = "testkit")]
 pub mod testkit {
     pub use docent_testkit::*;
 }
 
-/// The guides, whose code is compiled with the documentation tests.
-#[cfg(doctest)]
-mod guides {
-    #[doc = include_str!("../../../docs/guide/balancing.md")]
-    mod balancing {}
-    #[doc = include_str!("../../../docs/guide/barriers.md")]
-    mod barriers {}
-    #[doc = include_str!("../../../docs/guide/config.md")]
-    mod config {}
-    #[doc = include_str!("../../../docs/guide/cookbook.md")]
-    mod cookbook {}
-    #[doc = include_str!("../../../docs/guide/discovery.md")]
-    mod discovery {}
-    #[doc = include_str!("../../../docs/guide/election.md")]
-    mod election {}
-    #[doc = include_str!("../../../docs/guide/failure-model.md")]
-    mod failure_model {}
-    #[doc = include_str!("../../../docs/guide/fencing.md")]
-    mod fencing {}
-    #[doc = include_str!("../../../docs/guide/from-curator.md")]
-    mod from_curator {}
-    #[doc = include_str!("../../../docs/guide/guarantees.md")]
-    mod guarantees {}
-    #[doc = include_str!("../../../docs/guide/how-it-works.md")]
-    mod how_it_works {}
-    #[doc = include_str!("../../../docs/guide/kubernetes.md")]
-    mod kubernetes {}
-    #[doc = include_str!("../../../docs/guide/locks.md")]
-    mod locks {}
-    #[doc = include_str!("../../../docs/guide/membership.md")]
-    mod membership {}
-    #[doc = include_str!("../../../docs/guide/multi-lock.md")]
-    mod multi_lock {}
-    #[doc = include_str!("../../../docs/guide/mutex.md")]
-    mod mutex {}
-    #[doc = include_str!("../../../docs/guide/observability.md")]
-    mod observability {}
-    #[doc = include_str!("../../../docs/guide/partitioner.md")]
-    mod partitioner {}
-    #[doc = include_str!("../../../docs/guide/production.md")]
-    mod production {}
-    #[doc = include_str!("../../../docs/guide/queue.md")]
-    mod queue {}
-    #[doc = include_str!("../../../docs/guide/read-write-lock.md")]
-    mod read_write_lock {}
-    #[doc = include_str!("../../../docs/guide/retries.md")]
-    mod retries {}
-    #[doc = include_str!("../../../docs/guide/security.md")]
-    mod security {}
-    #[doc = include_str!("../../../docs/guide/semaphore.md")]
-    mod semaphore {}
-    #[doc = include_str!("../../../docs/guide/service.md")]
-    mod service {}
-    #[doc = include_str!("../../../docs/guide/settings.md")]
-    mod settings {}
-    #[doc = include_str!("../../../docs/guide/shared-values.md")]
-    mod shared_values {}
-    #[doc = include_str!("../../../docs/guide/start.md")]
-    mod start {}
-    #[doc = include_str!("../../../docs/guide/testing.md")]
-    mod testing {}
-    #[doc = include_str!("../../../docs/guide/timed-lease.md")]
-    mod timed_lease {}
-    #[doc = include_str!("../../../docs/guide/timeouts.md")]
-    mod timeouts {}
-    #[doc = include_str!("../../../docs/guide/which-recipe.md")]
-    mod which_recipe {}
-    #[doc = include_str!("../../../docs/guide/write-a-recipe.md")]
-    mod write_a_recipe {}
-}
+/// The guides: programs to start from, what each recipe guarantees, and how to run services that use them.
+#[cfg(any(doc, doctest))]
+pub mod guide;

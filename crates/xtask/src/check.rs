@@ -1,3 +1,4 @@
+use crate::book;
 use crate::cargo::{cargo, run as execute, succeeds};
 use crate::comment_width;
 use crate::pages;
@@ -33,9 +34,7 @@ const CHECKS: [Check; 11] = [
     ("prose", words::print),
     ("lints", || execute(&mut cargo("clippy --workspace --all-targets --all-features -- -D warnings"))),
     ("lints of planted defects", planted),
-    ("docs", || {
-        execute(cargo("doc --workspace --no-deps --all-features").env("RUSTDOCFLAGS", "-D warnings"))
-    }),
+    ("docs", docs),
     ("default features", default_features),
     ("dependencies", dependencies),
 ];
@@ -53,6 +52,12 @@ pub(crate) fn run() -> Result<()> {
     stages.finish(None);
     ensure!(failed.is_empty(), "failed: {}", failed.join(", "));
     Ok(())
+}
+
+/// Renders the documentation of all crates, and checks the links of the front page and the guides.
+fn docs() -> Result<()> {
+    execute(cargo("doc --workspace --no-deps --all-features").env("RUSTDOCFLAGS", "-D warnings"))?;
+    book::check_docs()
 }
 
 /// Lints the code of planted defects, which only the simulation is built with. Clippy passes the flag to the

@@ -1,7 +1,8 @@
-//! The project's tasks: `cargo xtask check | test | fix | pages | bench | simulate | planted-tests |
+//! The project's tasks: `cargo xtask check | test | fix | pages | book | bench | simulate | planted-tests |
 //! differential | versions`.
 
 mod bench;
+mod book;
 mod cargo;
 mod check;
 mod comment_width;
@@ -21,7 +22,7 @@ mod words;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask check | test | fix | pages | bench | simulate | planted-tests | differential | versions
+const USAGE: &str = "usage: cargo xtask check | test | fix | pages | book | bench | simulate | planted-tests | differential | versions
 
 check   the requirements on every commit besides its tests: format, order of folders and crates, pages, lints, docs, dependencies
 test    all tests, including those that need a real ZooKeeper or third-party clients, which are installed if missing (Debian, as root):
@@ -29,6 +30,7 @@ test    all tests, including those that need a real ZooKeeper or third-party cli
         [--jobs N]: number of test binaries that run at the same time; [--junit FILE]: a report for CI servers
 fix     apply the suggestions of lints, format, and write the pages that are generated from the README
 pages   write the pages that are generated from the README; --check only checks these pages, links, and the code of guides
+book    render the pages of docs as a book into the build folder, and check its links: [--open]
 bench   session [--rounds N] [--quick] [--embedded]: Docent's session compared with other clients, on a real ZooKeeper;
         recipes [--quick] [--only W] [--rounds N] [--growth] [--json FILE] [--markdown FILE] [--charts DIR]: Docent's recipes compared
         with Curator's and kazoo's, on a real ZooKeeper;
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
             Some("--check") => pages::check(),
             _ => pages::write(),
         },
+        Some("book") => book::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("bench") => bench::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("simulate") => simulate::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("planted-tests") => planted_tests::run(std::env::args().nth(2).as_deref()),

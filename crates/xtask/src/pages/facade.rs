@@ -4,9 +4,6 @@ pub(super) const FACADE: &str = "crates/docent/src/lib.rs";
 /// Modules of other crates that are exported at the root.
 const MODULES: [&str; 2] = ["planted", "zookeeper_client"];
 
-/// Folder of the repository in links from rustdoc's pages.
-const REPOSITORY: &str = "https://github.com/docent-rs/docent/blob/main/";
-
 /// Exports of the facade, in order.
 #[derive(Debug, Default)]
 pub(super) struct Facade {
@@ -14,8 +11,6 @@ pub(super) struct Facade {
     names: Vec<Name>,
     /// Lines that are neither a module nor an export.
     others: Vec<usize>,
-    /// Paths of the pages that modules link to.
-    guides: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -38,8 +33,7 @@ struct Name {
 impl Facade {
     /// Returns the exports of a facade with this source text.
     pub(super) fn parse(text: &str) -> Self {
-        let guides = text.split(REPOSITORY).skip(1).filter_map(|rest| rest.split([')', '#']).next());
-        let mut facade = Self { guides: guides.map(str::to_owned).collect(), ..Self::default() };
+        let mut facade = Self::default();
         let (mut about, mut feature) = (Vec::new(), None);
         let mut lines = text.lines().enumerate();
         while let Some((index, line)) = lines.next() {
@@ -68,9 +62,8 @@ impl Facade {
         facade
     }
 
-    /// Returns violations of the facade's rules. `exists` returns whether a path from the root of the
-    /// repository exists.
-    pub(super) fn check(&self, exists: impl Fn(&str) -> bool) -> Vec<String> {
+    /// Returns violations of the facade's rules.
+    pub(super) fn check(&self) -> Vec<String> {
         let mut wrong = Vec::new();
         for Name { module, name, .. } in &self.names {
             if name == "*" {
@@ -88,8 +81,6 @@ impl Facade {
                 .iter()
                 .map(|line| format!("{FACADE}:{line}: a facade contains only modules and exports")),
         );
-        let missing = self.guides.iter().filter(|path| !exists(path));
-        wrong.extend(missing.map(|path| format!("{FACADE}: the linked page {path} does not exist")));
         wrong
     }
 
@@ -164,7 +155,7 @@ pub use docent_core::zookeeper_client;
 /// Things,
 /// and more.
 ///
-/// Guide: [a](https://github.com/docent-rs/docent/blob/main/docs/a.md#b).
+/// Guide: [a](crate::guide::a).
 pub mod a {
     pub use docent_a::*;
 }
@@ -175,13 +166,13 @@ pub mod b {}
 "#;
 
     fn wrong(text: &str) -> Vec<String> {
-        Facade::parse(text).check(|path| path == "docs/a.md")
+        Facade::parse(text).check()
     }
 
     #[test]
     fn the_facade_is_a_table_of_contents() {
         let facade = Facade::parse(&fs::read_to_string(root().join(FACADE)).unwrap());
-        assert_eq!(facade.check(|path| root().join(path).exists()), [""; 0]);
+        assert_eq!(facade.check(), [""; 0]);
         assert!(facade.names.iter().any(|name| name.name == "Client"));
     }
 
@@ -192,7 +183,6 @@ pub mod b {}
         assert_eq!(wrong("pub use a::*;\n/// Things.\npub mod a {}\n").len(), 1);
         assert_eq!(wrong("pub mod a {}\n").len(), 1);
         assert_eq!(wrong("pub fn f() {}\n").len(), 1);
-        assert_eq!(wrong(&SMALL.replace("docs/a.md", "docs/b.md")).len(), 1);
     }
 
     #[test]

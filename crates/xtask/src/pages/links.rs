@@ -32,7 +32,7 @@ fn resolves(page: &Page, target: &str, pages: &[Page], exists: impl Fn(&str) -> 
 }
 
 /// Returns the path to which `relative` points on the page at `page`, unless it is outside of the repository.
-fn join(page: &str, relative: &str) -> Option<String> {
+pub(crate) fn join(page: &str, relative: &str) -> Option<String> {
     let mut parts: Vec<&str> = page.split('/').collect();
     parts.pop();
     for part in relative.split('/').filter(|part| !part.is_empty() && *part != ".") {

@@ -92,6 +92,12 @@ pub(super) fn without_code(line: &str) -> String {
         .collect()
 }
 
+/// Does the same as [`without_code`], keeping the position of each byte.
+pub(super) fn without_code_bytes(line: &str) -> String {
+    let blank = |c: char| if c.is_ascii() { c.to_string() } else { "_".repeat(c.len_utf8()) };
+    without_code(&line.chars().map(blank).collect::<String>())
+}
+
 fn anchor(heading: &str) -> String {
     let kept = heading.trim_start_matches('#').trim().to_lowercase();
     let kept = kept.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));

@@ -2,11 +2,15 @@
 
 mod derived;
 mod facade;
+mod guide;
 mod links;
 mod markdown;
 mod readme;
+mod relink;
 mod snippets;
 mod summary;
 mod task;
 
-pub(crate) use task::{check, write};
+pub(crate) use links::join;
+pub(crate) use relink::REPOSITORY;
+pub(crate) use task::{check, for_book, write};

@@ -1,6 +1,7 @@
 //! The table of contents of the book, `docs/SUMMARY.md`.
 
 use super::markdown::Page;
+use super::relink::relinked;
 
 /// Path of the table of contents.
 pub(super) const SUMMARY: &str = "docs/SUMMARY.md";
@@ -48,6 +49,15 @@ pub(super) fn parse(text: &str) -> (Vec<Entry>, Vec<String>) {
     (entries, wrong)
 }
 
+/// Returns the text of the page at `path` with links out of the book as links to the repository. `exists`
+/// returns whether the book has a file.
+pub(super) fn for_book(path: &str, text: &str, exists: impl Fn(&str) -> bool) -> String {
+    relinked(path, text, |target| {
+        let inside = target.path.starts_with(BOOK) && exists(&target.path);
+        (!inside).then(|| target.in_repository())
+    })
+}
+
 fn entry(line: usize, text: &str) -> Option<Entry> {
     let item = text.trim_start();
     let (title, target) = item.strip_prefix("- [")?.strip_suffix(')')?.split_once("](")?;
@@ -89,6 +99,7 @@ fn misplaced(entries: &[Entry]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::relink::REPOSITORY;
     use super::*;
 
     const PAGES: [&str; 3] = ["docs/a.md", "docs/decisions/0001-b.md", "docs/decisions/0002-c.md"];
@@ -115,6 +126,13 @@ mod tests {
         assert_eq!(wrong(swapped), ["docs/SUMMARY.md:3: decisions are in the order of their numbers"]);
         let deep = "- [A](a.md)\n    - [B](decisions/0001-b.md)\n    - [C](decisions/0002-c.md)\n";
         assert_eq!(wrong(deep), ["docs/SUMMARY.md:2: lists are nested by two spaces"]);
+    }
+
+    #[test]
+    fn links_out_of_the_book_lead_to_the_repository() {
+        let text = "[a](b.md#c) [d](../crates/d.rs) [e](decisions/)\n";
+        let expected = format!("[a](b.md#c) [d]({REPOSITORY}crates/d.rs) [e]({REPOSITORY}docs/decisions)\n");
+        assert_eq!(for_book("docs/a.md", text, |path| path == "docs/b.md"), expected);
     }
 
     #[test]
