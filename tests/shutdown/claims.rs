@@ -1,11 +1,11 @@
 //! Claims of a queue that are in progress when their shutdown stage begins.
 
 use docent::recipe::{Stage, stage_reached};
-use docent::{Client, ConnectionState, Mutex, Queue};
+use docent::{Client, ConnectionState, Error, ErrorKind, Instance, Mutex, Queue, Registry};
 use docent_battery::{Armed, Backend, Proxy, Rule, both_backends};
 use docent_proto::OpCode;
 use docent_tests::{PATIENCE, builder, connect, soon};
-use futures_util::FutureExt;
+use futures_util::{FutureExt, StreamExt};
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -30,6 +30,32 @@ fn hold_claim(proxy: &Proxy) -> Armed {
 }
 
 both_backends! {
+    async fn no_item_is_handed_out_from_the_start_of_the_shutdown(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let registry = Registry::builder(&client, "/services").drain(PATIENCE * 100).build().unwrap();
+        let _web = soon(registry.register(Instance::new("web", "h", 1))).await.unwrap();
+        let jobs = jobs(&client);
+        let (mut deliveries, waiting) = (jobs.deliveries(), tokio::spawn(jobs.take()));
+        let ordered = Queue::<String>::builder(&client, "/ordered").ordered().build().unwrap();
+        let waiting_in_order = tokio::spawn(ordered.take());
+        // All items but the first are kept for the next polls.
+        soon(jobs.put_all(&["one", "two", "three"].map(str::to_owned))).await.unwrap();
+        let one = soon(waiting).await.unwrap().unwrap();
+        let two = soon(deliveries.next()).await.unwrap().unwrap();
+        let shutdown = tokio::spawn(client.shutdown(PATIENCE * 200));
+        soon(stage_reached(&client, Stage::Drain)).await;
+        let closed = |taken: Result<_, Error>| assert_eq!(taken.map(drop).unwrap_err().kind(), ErrorKind::Closed);
+        closed(soon(jobs.take()).await);
+        closed(soon(waiting_in_order).await.unwrap());
+        assert!(soon(deliveries.next()).await.is_none());
+        soon(one.ack()).await.unwrap();
+        soon(two.ack()).await.unwrap();
+        assert!(stage_reached(&client, Stage::Deregister).now_or_never().is_none(), "the drain still lasts");
+        soon(client.shutdown(Duration::ZERO)).await;
+        soon(shutdown).await.unwrap();
+    }
+
     async fn a_claim_in_progress_is_waited_for_and_its_hand_out_is_not(backend: Backend) {
         let server = backend.start().await;
         let (other, proxy) = (connect(&server).await, server.proxy().await);

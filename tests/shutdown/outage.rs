@@ -1,11 +1,12 @@
 //! A shutdown while no server is reachable.
 
 use docent::recipe::KeptNode;
-use docent::{Client, ConnectionState, CreateMode, Mutex};
+use docent::{Client, ConnectionState, CreateMode, Instance, Mutex, Queue, Registry};
 use docent_battery::{Backend, Direction, Flow, Rule, both_backends};
 use docent_proto::OpCode;
-use docent_tests::{SHORT_SESSION, builder, connect, own_nodes, soon, until};
+use docent_tests::{PATIENCE, SHORT_SESSION, builder, connect, own_nodes, soon, until};
 use std::time::Duration;
+use tokio::time::Instant;
 
 both_backends! {
     async fn a_shutdown_in_an_outage_ends_by_its_deadline_and_names_all_remaining_nodes(backend: Backend) {
@@ -27,6 +28,31 @@ both_backends! {
         assert!(report.left.iter().all(|node| Some(node.session_id) == client.session_id()));
         let text = report.to_string();
         assert!(text.contains(&path) && text.contains("mutex") && report.session_timeout.is_some(), "{text}");
+    }
+
+    async fn a_shutdown_in_an_outage_waits_for_holders_and_not_for_servers(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let settings = builder(&server, proxy.connect_string()).session_timeout(PATIENCE * 2);
+        let client = settings.connect().await.unwrap();
+        let registry = Registry::builder(&client, "/services").drain(PATIENCE).build().unwrap();
+        let _web = soon(registry.register(Instance::new("web", "h", 1).id("a"))).await.unwrap();
+        let jobs = Queue::<u64>::new(&client, "/jobs").unwrap();
+        soon(jobs.put(&1)).await.unwrap();
+        let (job, guard) = (soon(jobs.take()).await.unwrap(), soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap());
+        proxy.cut().await;
+        client.state().reached(ConnectionState::Suspended).await;
+        let began = Instant::now();
+        let shutdown = tokio::spawn(client.shutdown(PATIENCE * 10));
+        soon(job.revoked()).await;
+        // The job's acknowledgement cannot arrive.
+        let ack = tokio::spawn(job.ack());
+        soon(guard.revoked()).await;
+        drop(guard);
+        let report = soon(shutdown).await.unwrap();
+        assert!(began.elapsed() < Duration::from_secs(4), "{report}");
+        assert!(report.held_on.is_empty() && report.left.len() == 3, "{report}");
+        assert!(soon(ack).await.unwrap().is_err());
     }
 
     async fn nodes_of_a_session_that_was_given_up_are_named(backend: Backend) {
@@ -123,9 +149,9 @@ both_backends! {
         let _alive = soon(server.front().sessions().keep_alive(session, server.address())).await.unwrap();
         soon(client.state().reached(ConnectionState::Lost)).await;
         assert_eq!(client.health().lingering_nodes, ["/mine"]);
-        let shutdown = tokio::spawn(client.shutdown(Duration::from_secs(20)));
         proxy.heal().await.unwrap();
-        let report = soon(shutdown).await.unwrap();
+        soon(client.state().reached(ConnectionState::Connected)).await;
+        let report = soon(client.shutdown(Duration::from_secs(20))).await;
         assert!(report.is_clean(), "{report}");
         other.sync("/").await.unwrap();
         assert_eq!(other.exists("/mine").await.unwrap(), None);

@@ -24,6 +24,7 @@ mod multi_read_support;
 mod operations;
 mod options;
 mod options_env;
+mod outage;
 mod outage_log;
 mod own_session;
 mod parents;

@@ -1,5 +1,6 @@
 //! The orderly end of a client: stage by stage, within one deadline (decision 16).
 
+use super::outage::servers_unreachable;
 use super::{Client, ShutdownReport, Stage};
 use crate::guard::LostReason;
 use crate::operation::Shared;
@@ -20,11 +21,12 @@ impl Client {
     /// 1. *Drain:* kept nodes with final data write that data. For example, the registrations of a registry
     ///    with a drain period are disabled, so that callers stop picking them. The shutdown then waits for
     ///    the drain period. If the servers acknowledged no final data, no caller can have seen any, and there
-    ///    is no wait. This stage takes at most half of the time.
+    ///    is no wait. This stage takes at most half of the time. From its start on, consumers take no more
+    ///    items.
     /// 2. *Deregister:* ephemeral kept nodes (registrations, memberships) are removed.
     /// 3. *Elections:* `Election::run` ends as with `ElectionRun::until`: the work has its grace to stop,
     ///    then `run` resigns and returns `Ok`.
-    /// 4. *Deliveries:* consumers take no more items; items in work are finished or returned.
+    /// 4. *Deliveries:* items in work are finished or returned.
     /// 5. *Locks:* guards of locks, permits and shares are released.
     /// 6. *Close:* as in [`close`](Self::close): pending deletes are sent, lost guards have the lease margin
     ///    to be dropped, and the session is closed, together with earlier sessions whose end is not certain.
@@ -36,9 +38,13 @@ impl Client {
     /// places to other clients, and the report names them. A guard that is never released therefore uses up
     /// its part of the time; drop it before the call.
     ///
-    /// Once the first stage has begun, nothing can be registered. Once the stage of a guard's kind has begun,
+    /// Once the first stage has begun, nothing can be registered, and no item taken from a queue. Once the stage of a guard's kind has begun,
     /// no guard of that kind can be acquired. Such calls end with `Closed`, as everything else does once this
-    /// method has returned. While no server is reachable, the shutdown waits for one until the time is up.
+    /// method has returned.
+    ///
+    /// In an outage, the shutdown waits only for holders that have to stop their work. Nodes and requests that
+    /// need a server are not waited for once the client has had no connection for two seconds; the report
+    /// names the nodes that remain.
     ///
     /// Further calls, also on other clones, wait for the same end; the earliest deadline applies. Persistent
     /// nodes remain, whichever handle keeps them.
@@ -123,7 +129,11 @@ async fn drain(shared: &Shared) {
         return;
     }
     let published = async {
-        let period = shared.kept.final_data_published().await;
+        let period = tokio::select! {
+            biased;
+            period = shared.kept.final_data_published() => period,
+            () = servers_unreachable(shared) => return,
+        };
         tokio::time::sleep(period).await;
     };
     shared.stages.within_part(2, &shared.closing, published).await;
@@ -133,7 +143,14 @@ async fn drain(shared: &Shared) {
 async fn deregister(shared: &Shared) {
     shared.stages.enter(Stage::Deregister);
     let parts = parts(shared, Stage::Deregister);
-    shared.stages.within_part(parts, &shared.closing, shared.kept.ephemeral_removed()).await;
+    let removed = async {
+        tokio::select! {
+            biased;
+            () = shared.kept.ephemeral_removed() => {}
+            () = servers_unreachable(shared) => {}
+        }
+    };
+    shared.stages.within_part(parts, &shared.closing, removed).await;
 }
 
 /// Asks the holders of a stage to release their guards, and marks those lost that are still held when the
@@ -151,7 +168,14 @@ async fn give_up(shared: &Shared, stage: Stage) {
         guards.iter().for_each(|held| held.revoked().cancel());
     }
     drop(guards);
-    let idle = generation.held.wait_idle(stage);
+    let idle = async {
+        tokio::select! {
+            biased;
+            () = generation.held.wait_idle(stage) => {}
+            // The holders still get their time to stop, but no write is waited for.
+            () = servers_unreachable(shared) => generation.held.wait_ended(stage).await,
+        }
+    };
     shared.stages.within_part(parts(shared, stage), &shared.closing, idle).await;
     for held in generation.held.of(stage) {
         held.mark_lost(LostReason::Closed);

@@ -3,7 +3,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// Stage of a client's [shutdown](crate::Client::shutdown), in order. Once a stage is reached, nothing that
-/// the stage ends can be acquired or registered any more.
+/// the stage ends can be acquired or registered any more. Deliveries cannot be taken from the first stage on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Stage {
@@ -15,7 +15,7 @@ pub enum Stage {
     Deregister,
     /// Candidates leave; leaders stop and resign.
     Elections,
-    /// Consumers take no more items, and items in work are finished or returned.
+    /// Items in work are finished or returned. Consumers take no more items since the shutdown began.
     Deliveries,
     /// Locks and permits are released.
     Locks,

@@ -3,8 +3,9 @@
 
 use super::close_on_drop::CloseOnDrop;
 use super::granted_timeout::check_granted;
+use super::outage::servers_unreachable;
 use super::outage_log::{log_connected, log_loss, log_suspended};
-use super::{ConnectionState, RollbackPolicy};
+use super::{ConnectionState, RollbackPolicy, Stage};
 use crate::guard::{SessionGeneration, heartbeat};
 use crate::operation::{SessionTask, Shared};
 use crate::session::{LinkState, SessionEnd};
@@ -130,12 +131,13 @@ async fn time_to_stop(shared: &Shared, generation: &SessionGeneration) {
 type ClosingTimeout = future::Shared<BoxFuture<'static, ()>>;
 
 /// Resolves when the client is closing and has used up the operation timeout, or reached the shutdown's
-/// deadline.
+/// deadline. In an outage, a shutdown ends earlier.
 async fn closing_timed_out(shared: Arc<Shared>) {
     shared.closing.cancelled().await;
     tokio::select! {
         () = tokio::time::sleep(shared.config.operation_timeout) => {}
         () = shared.stages.part_elapsed(1) => {}
+        () = servers_unreachable(&shared), if shared.stages.has_begun(Stage::Close) => {}
     }
 }
 

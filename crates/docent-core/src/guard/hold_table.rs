@@ -96,9 +96,18 @@ impl HoldTable {
     /// Waits until all guards of a stage are lost or released, and no write that begins or ends one is in
     /// flight.
     pub(crate) async fn wait_idle(&self, stage: Stage) {
+        self.wait_until(|| self.is_idle(stage)).await;
+    }
+
+    /// Waits until all guards of a stage are lost or released. Does not wait for writes in flight.
+    pub(crate) async fn wait_ended(&self, stage: Stage) {
+        self.wait_until(|| self.of(stage).is_empty()).await;
+    }
+
+    async fn wait_until(&self, holds: impl Fn() -> bool) {
         loop {
             let changed = self.changed.notified();
-            if self.is_idle(stage) {
+            if holds() {
                 return;
             }
             changed.await;

@@ -129,8 +129,12 @@ impl Shared {
 
     /// Returns true if nothing of `stage` may begin any more, because the client is closed or its shutdown
     /// has reached the stage.
+    ///
+    /// Deliveries are refused from the start of the shutdown: what is taken now would be interrupted soon, and
+    /// another consumer can work on the item meanwhile.
     pub(crate) fn refuses(&self, stage: Stage) -> bool {
-        self.closing.is_cancelled() || self.stages.has_begun(stage)
+        let first = if stage == Stage::Deliveries { Stage::Drain } else { stage };
+        self.closing.is_cancelled() || self.stages.has_begun(first)
     }
 
     /// Returns the reason why a client that has stopped refuses operations.

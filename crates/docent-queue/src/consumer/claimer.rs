@@ -130,7 +130,7 @@ impl Claimer {
 
     /// Returns whether the client is shutting down and no more items may be taken.
     fn is_stopping(&self) -> bool {
-        stage_reached(&self.store.client, Stage::Deliveries).now_or_never().is_some()
+        stage_reached(&self.store.client, Stage::Drain).now_or_never().is_some()
     }
 
     async fn work(&mut self, demand: Demand) {
@@ -222,7 +222,7 @@ impl Claimer {
         tokio::select! {
             sign = sign, if has_sign => return Some(sign),
             () = store.dispatcher.changed() => {}
-            () = stage_reached(&store.client, Stage::Deliveries), if stops => {}
+            () = stage_reached(&store.client, Stage::Drain), if stops => {}
             () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {}
         }
         None

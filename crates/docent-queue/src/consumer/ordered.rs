@@ -117,7 +117,7 @@ async fn first_under(store: &Store, hold: &Hold) -> Result<First, Error> {
                 listing = store.items.listing(listed?, HashSet::new());
             }
             () = sleep_until(next.unwrap_or_else(Instant::now)), if next.is_some() => {}
-            () = stage_reached(&store.client, Stage::Deliveries) => {
+            () = stage_reached(&store.client, Stage::Drain) => {
                 return Err(Error::closed("take", &store.path));
             }
             reason = hold.lost() => {
@@ -145,7 +145,7 @@ async fn until_acceptable(store: &Arc<Store>, mut due: Option<Instant>) -> Resul
             },
             // It is time for this process to try the item again.
             () = sleep_until(retry_at.unwrap_or_else(Instant::now)), if retry_at.is_some() => return Ok(()),
-            () = stage_reached(&store.client, Stage::Deliveries) => {
+            () = stage_reached(&store.client, Stage::Drain) => {
                 return Err(Error::closed("take", &store.path));
             }
         }

@@ -99,6 +99,11 @@ impl LinkStatus {
         self.lock().lost.as_ref().map(|(_, at)| at.elapsed())
     }
 
+    /// Returns when the last attached link was lost, or `None` if no link was lost yet.
+    pub(crate) fn lost_at(&self) -> Option<Instant> {
+        self.lock().lost.as_ref().map(|(_, at)| *at)
+    }
+
     /// Returns the longest delay of the session task since the session was last attached.
     pub(crate) fn longest_stall(&self) -> Option<Duration> {
         self.lock().longest_stall
