@@ -13,12 +13,13 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-/// A folder of configurations: each node below the path is a key with its own value, all of one type. Created
-/// by [`new`](Self::new) or [`ConfigBuilder::build_tree`](crate::ConfigBuilder::build_tree). Cheap to clone.
+/// A folder of configurations: each child of the node at the path is a key with its own value, all of one
+/// type. Created by [`new`](Self::new) or
+/// [`ConfigBuilder::build_tree`](crate::ConfigBuilder::build_tree). Cheap to clone.
 ///
 /// # Guarantees
-/// Each key has the guarantees of [`Config`]. An invalid value does not affect other keys. Nodes deeper than
-/// one level are ignored.
+/// Each key has the guarantees of [`Config`]. An invalid value does not affect other keys. The children of a
+/// key are ignored: a tree has one level.
 ///
 /// # Examples
 /// ```no_run
