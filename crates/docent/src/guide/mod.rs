@@ -24,7 +24,12 @@
 //! - [Kubernetes](kubernetes)
 //! - [Production](production)
 //! - [Cookbook](cookbook)
-//! - [For Curator users](from_curator)
+//! - [From Curator](from_curator)
+//! - [From kazoo](from_kazoo)
+//! - [From etcd](from_etcd)
+//! - [From Consul](from_consul)
+//! - [Comparison with other lock services](comparison)
+//! - [Questions](faq)
 //! - [Settings, features, modules](settings)
 //! - [Guarantees](guarantees)
 //! - [Failure model](failure_model)
@@ -88,6 +93,16 @@ pub mod production {}
 pub mod cookbook {}
 #[doc = include_str!("from_curator.md")]
 pub mod from_curator {}
+#[doc = include_str!("from_kazoo.md")]
+pub mod from_kazoo {}
+#[doc = include_str!("from_etcd.md")]
+pub mod from_etcd {}
+#[doc = include_str!("from_consul.md")]
+pub mod from_consul {}
+#[doc = include_str!("comparison.md")]
+pub mod comparison {}
+#[doc = include_str!("faq.md")]
+pub mod faq {}
 #[doc = include_str!("settings.md")]
 pub mod settings {}
 #[doc = include_str!("guarantees.md")]

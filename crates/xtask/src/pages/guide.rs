@@ -36,7 +36,15 @@ pub(super) fn files(pages: &[Page]) -> Result<Vec<(String, String)>> {
 /// Returns the text of a guide for rustdoc.
 fn text(page: &Page) -> String {
     let note = format!("[The diagram]({REPOSITORY}{}) is on this page in the repository.", page.path);
-    relinked(&page.path, &without_diagrams(&page.text, &note), |target| Some(link(target)))
+    let text = without_shell_marks(&without_diagrams(&page.text, &note));
+    relinked(&page.path, &text, |target| Some(link(target)))
+}
+
+/// Returns `text` without the words after the language of shell code, such as `norun`, of which rustdoc warns.
+fn without_shell_marks(text: &str) -> String {
+    let line =
+        |line: &str| if line.starts_with("```sh ") { "```sh\n".to_owned() } else { format!("{line}\n") };
+    text.lines().map(line).collect()
 }
 
 /// Returns the link that rustdoc resolves to a page of the repository.
@@ -64,7 +72,10 @@ mod tests {
     #[test]
     fn each_guide_is_a_module_in_the_order_of_the_book() {
         let pages = [
-            ("docs/guide/b-c.md", "# B\n\n[a](a.md#x), [g](../g.md), ![p](../p.svg)\n\n```mermaid\nx\n```\n"),
+            (
+                "docs/guide/b-c.md",
+                "# B\n\n[a](a.md#x), [g](../g.md), ![p](../p.svg)\n\n```mermaid\nx\n```\n```sh norun\nx\n```\n",
+            ),
             ("docs/guide/a.md", "# A\n"),
             ("docs/g.md", "# G\n"),
             (SUMMARY, "- [G](g.md)\n- [A](guide/a.md)\n- [Bees](guide/b-c.md)\n"),
@@ -75,6 +86,7 @@ mod tests {
         assert_eq!(names, ["a.md", "b_c.md", "mod.rs"]);
         assert!(files[1].1.starts_with("# B\n\n[a](crate::guide::a#x), [g](https://github.com/"));
         assert!(!files[1].1.contains("mermaid"), "{}", files[1].1);
+        assert!(files[1].1.ends_with("```sh\nx\n```\n"), "{}", files[1].1);
         assert!(files[2].1.contains("//! - [A](a)\n//! - [Bees](b_c)\n"), "{}", files[2].1);
         assert!(files[2].1.contains("#[doc = include_str!(\"b_c.md\")]\npub mod b_c {}\n"));
     }
