@@ -25,7 +25,7 @@ pub(super) fn files(pages: &[Page]) -> Result<Vec<(String, String)>> {
     for entry in summary::parse(&summary.text).0 {
         let Some(page) = pages.iter().find(|page| entry.path.as_ref() == Some(&page.path)) else { continue };
         let Some(name) = module(&page.path) else { continue };
-        writeln!(list, "//! - [{}]({name})", entry.title)?;
+        writeln!(list, "//! - [{}](crate::guide::{name})", entry.title)?;
         writeln!(modules, "#[doc = include_str!(\"{name}.md\")]\npub mod {name} {{}}")?;
         files.push((format!("{MODULE}{name}.md"), text(page)));
     }
@@ -36,15 +36,18 @@ pub(super) fn files(pages: &[Page]) -> Result<Vec<(String, String)>> {
 /// Returns the text of a guide for rustdoc.
 fn text(page: &Page) -> String {
     let note = format!("[The diagram]({REPOSITORY}{}) is on this page in the repository.", page.path);
-    let text = without_shell_marks(&without_diagrams(&page.text, &note));
-    relinked(&page.path, &text, |target| Some(link(target)))
+    let text = without_diagrams(&page.text, &note);
+    relinked(&page.path, &with_plain_fences(&text), |target| Some(link(target)))
 }
 
-/// Returns `text` without the words after the language of shell code, such as `norun`, of which rustdoc warns.
-fn without_shell_marks(text: &str) -> String {
-    let line =
-        |line: &str| if line.starts_with("```sh ") { "```sh\n".to_owned() } else { format!("{line}\n") };
-    text.lines().map(line).collect()
+/// Returns `text` with only the languages of code blocks. Rustdoc refuses other words, which are for scripts
+/// that run the code of a page.
+fn with_plain_fences(text: &str) -> String {
+    let plain = |line: &str| match line.split_once(' ') {
+        Some((language, _)) if line.starts_with("```") => format!("{language}\n"),
+        _ => format!("{line}\n"),
+    };
+    text.lines().map(plain).collect()
 }
 
 /// Returns the link that rustdoc resolves to a page of the repository.
@@ -72,11 +75,8 @@ mod tests {
     #[test]
     fn each_guide_is_a_module_in_the_order_of_the_book() {
         let pages = [
-            (
-                "docs/guide/b-c.md",
-                "# B\n\n[a](a.md#x), [g](../g.md), ![p](../p.svg)\n\n```mermaid\nx\n```\n```sh norun\nx\n```\n",
-            ),
-            ("docs/guide/a.md", "# A\n"),
+            ("docs/guide/b-c.md", "# B\n\n[a](a.md#x), [g](../g.md), ![p](../p.svg)\n\n```mermaid\nx\n```\n"),
+            ("docs/guide/a.md", "# A\n\n```sh endless\nx y\n```\n"),
             ("docs/g.md", "# G\n"),
             (SUMMARY, "- [G](g.md)\n- [A](guide/a.md)\n- [Bees](guide/b-c.md)\n"),
         ];
@@ -84,10 +84,14 @@ mod tests {
         let files = files(&pages).unwrap();
         let names: Vec<&str> = files.iter().map(|(path, _)| path.strip_prefix(MODULE).unwrap()).collect();
         assert_eq!(names, ["a.md", "b_c.md", "mod.rs"]);
+        assert_eq!(files[0].1, "# A\n\n```sh\nx y\n```\n");
         assert!(files[1].1.starts_with("# B\n\n[a](crate::guide::a#x), [g](https://github.com/"));
         assert!(!files[1].1.contains("mermaid"), "{}", files[1].1);
-        assert!(files[1].1.ends_with("```sh\nx\n```\n"), "{}", files[1].1);
-        assert!(files[2].1.contains("//! - [A](a)\n//! - [Bees](b_c)\n"), "{}", files[2].1);
+        assert!(
+            files[2].1.contains("//! - [A](crate::guide::a)\n//! - [Bees](crate::guide::b_c)\n"),
+            "{}",
+            files[2].1
+        );
         assert!(files[2].1.contains("#[doc = include_str!(\"b_c.md\")]\npub mod b_c {}\n"));
     }
 }
