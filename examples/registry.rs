@@ -13,7 +13,7 @@ async fn main() -> anyhow::Result<()> {
     let registration = registry.register(orders).await?;
     println!("registered an instance of orders");
 
-    let service: Service<String> = registry.service("orders").await?;
+    let service: Service<String> = registry.typed_service("orders").await?;
     let picked = service.pick()?;
     println!("picked {} at {}", picked.id, picked.uri()?);
     picked.succeeded();

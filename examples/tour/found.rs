@@ -14,7 +14,7 @@ pub(crate) async fn show(stage: &Stage) -> anyhow::Result<()> {
     let leaves = Registry::new(&one, &base)?.register(at("shop-1", 8081)).await?;
     let second = Registry::new(&other, &base)?.register(at("shop-2", 8082)).await?;
 
-    let shops: Service<String> = Registry::new(&seeker, &base)?.service("shop").await?;
+    let shops: Service<String> = Registry::new(&seeker, &base)?.typed_service("shop").await?;
     for _ in 0..2 {
         let picked = shops.pick()?;
         stage.print("seeker", format_args!("picked {} at {}", picked.id, picked.uri()?));

@@ -117,7 +117,7 @@ both_backends! {
         row!(PublishError::NoSuchRevision, false, false, None, "publish: the history does not contain that revision");
         let exists = NodeError::Exists { path: "/a".to_owned() };
         row!(exists, false, false, Some("/a"), "create \"/a\": the node already exists");
-        row!(SubscribeError::Missing { path: "/c".to_owned() }, true, false, Some("/c"), "subscribe \"/c\": no value is published at the path");
+        row!(SubscribeError::Missing { path: "/c".to_owned() }, true, false, Some("/c"), "config \"/c\": no value is published at the path");
         let none = PickError::NoInstance { service: "orders".to_owned() };
         row!(none, true, false, None, "pick: service \"orders\" has no available instance");
         #[cfg(feature = "tower")]
@@ -153,7 +153,7 @@ both_backends! {
         assert!(matches!(&unreadable, PublishError::Unreadable(fault) if fault.reason() == RejectionReason::Codec));
         assert!(unreadable.to_string().starts_with("publish: cannot read the current value: "), "{unreadable}");
         let refused = soon(config.subscribe()).await.unwrap_err();
-        assert!(refused.to_string().starts_with("subscribe \"/c\": rejected: "), "{refused}");
+        assert!(refused.to_string().starts_with("config \"/c\": the published value was rejected: "), "{refused}");
         assert!(refused.is_retryable() && !refused.may_have_applied() && refused.path() == Some("/c"));
         let strict = Config::<u32>::builder(&client, "/d").validate(|_| Err("never")).build().unwrap();
         let refused = soon(strict.publish(&1)).await.unwrap_err();
@@ -198,7 +198,7 @@ both_backends! {
         assert_eq!(refused.to_string(), "campaign \"/closed\": permission denied: needs CREATE");
         let group = Membership::new(&client, "/closed").unwrap();
         let refused = soon(group.join("a", "data")).await.unwrap_err().to_string();
-        assert_eq!(refused, "create \"/closed/a\": permission denied: needs CREATE on the parent");
+        assert_eq!(refused, "join \"/closed/a\": permission denied: needs CREATE on the parent");
     }
 
     async fn a_barrier_that_times_out_does_not_mention_locks(backend: Backend) {
@@ -222,7 +222,7 @@ both_backends! {
         }
         let registry = Registry::new(&other, "/s").unwrap();
         let (children, node) = (ChildrenCache::new(&other, "/g").unwrap(), NodeCache::new(&other, "/n").unwrap());
-        let view = soon(registry.service::<()>("web")).await.unwrap();
+        let view = soon(registry.service("web")).await.unwrap();
         let members = soon(Membership::new(&other, "/g").unwrap().members()).await.unwrap();
         let config = soon(Config::<u32>::new(&other, "/c").unwrap().subscribe()).await.unwrap();
         let tree = soon(ConfigTree::<u32>::new(&other, "/t").unwrap().subscribe()).await.unwrap();

@@ -125,7 +125,7 @@ both_backends! {
         // Views do not store their client, and guards print their node.
         let kept = KeptNode::new(&client, "/p/kept", "x").unwrap();
         let nodes = (NodeCache::new(&client, "/p/kept").unwrap(), ChildrenCache::new(&client, "/p").unwrap());
-        let view = soon(Registry::new(&client, "/p/r").unwrap().service::<()>("web")).await.unwrap();
+        let view = soon(Registry::new(&client, "/p/r").unwrap().service("web")).await.unwrap();
         let tree = TreeCache::new(&client, "/p").unwrap();
         let guard = soon(mutex.acquire()).await.unwrap();
         for value in [&kept as &dyn Debug, &nodes.0, &nodes.1, &tree, &view, &guard] {

@@ -195,7 +195,7 @@ async fn assert_log(printed: &Printed, client: &Client) {
         .create("/t/services/orders/2", format!("{{\"port\":\"{PAYLOAD}\"}}"), CreateMode::Persistent)
         .await
         .unwrap();
-    let view = soon(registry.service::<String>("orders")).await.unwrap();
+    let view = soon(registry.typed_service::<String>("orders")).await.unwrap();
     assert_eq!(view.instances().unreadable().len(), 1);
     let picked = view.pick().unwrap();
     assert_eq!(picked.payload.as_deref(), Some(PAYLOAD));
@@ -203,7 +203,7 @@ async fn assert_log(printed: &Printed, client: &Client) {
     let mut changes = view.changes();
     let shown = [soon(changes.next()).await, soon(changes.next()).await];
     printed.value(&shown);
-    let numbers = soon(registry.service::<u64>("orders")).await.unwrap();
+    let numbers = soon(registry.typed_service::<u64>("orders")).await.unwrap();
     assert_eq!(numbers.instances().unreadable().len(), 2);
     printed.value(&(numbers.instances(), numbers.pick().map(drop)));
     picked.failed();

@@ -76,7 +76,7 @@ fn cpu_time() -> Duration {
 async fn ends_by_its_deadlines_and_is_idle(builder: ClientBuilder) {
     let builder = builder.operation_timeout(DEADLINE);
     let error = by_deadline(builder.clone().connect()).await;
-    assert!(std::error::Error::source(&error).is_some(), "the error must have a source: {error:?}");
+    assert!(error.to_string().starts_with("connect: no server answered in time: 127.0.0.1:"), "{error}");
 
     let client = builder.build().unwrap();
     let (start, spent) = (Instant::now(), cpu_time());

@@ -130,7 +130,7 @@ both_backends_in_real_time! {
     async fn a_panicking_decoder_affects_only_one_instance(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
-        let open = async { registry(&client).service::<Fragile>("orders").await.unwrap() };
+        let open = async { registry(&client).typed_service::<Fragile>("orders").await.unwrap() };
         check_view_after_a_panic(&other, open, "decoder of payloads").await;
     }
 
@@ -145,7 +145,7 @@ both_backends_in_real_time! {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let _one = announce(&other, "1", "").await;
-        let view = soon(registry(&client).service::<String>("orders")).await.unwrap();
+        let view = soon(registry(&client).typed_service::<String>("orders")).await.unwrap();
         let pick = || view.pick_where(|_| panic!("planted")).map(drop);
         assert!(catch_unwind(AssertUnwindSafe(pick)).is_err());
         assert_eq!(view.pick().unwrap().id, "1");

@@ -61,12 +61,12 @@ both_backends! {
         let consumer = soon(registry(&client).consume(NAME, user)).await.unwrap();
         assert!(consumer.path().starts_with("/dubbo/com.shop.Orders/consumers/consumer%3A%2F%2F10.0.0.9%3A1%2F"), "{}", consumer.path());
         assert_eq!(soon(registry(&other).names()).await.unwrap(), [NAME]);
-        let view = soon(registry(&other).service::<Parameters>(NAME)).await.unwrap();
+        let view = soon(registry(&other).typed_service::<Parameters>(NAME)).await.unwrap();
         let instances = view.instances();
         let one = instances.iter().next().unwrap();
         assert_eq!((one.id.as_str(), one.authority().as_deref(), one.name.as_str()), ("p1", Some("10.0.0.7:20880"), NAME));
         assert_eq!(one.payload.as_ref().unwrap().version, "1.0");
-        let consumers = soon(registry(&other).consumers::<BTreeMap<String, String>>(NAME)).await.unwrap();
+        let consumers = soon(registry(&other).typed_consumers::<BTreeMap<String, String>>(NAME)).await.unwrap();
         assert_eq!(consumers.instances().iter().next().unwrap().id, "c1");
         soon(consumer.deregister()).await.unwrap();
         soon(registration.deregister()).await.unwrap();
@@ -77,7 +77,7 @@ both_backends! {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
         let registration = soon(registry(&client).register(provider())).await.unwrap();
-        let view = soon(registry(&other).service::<Parameters>(NAME)).await.unwrap();
+        let view = soon(registry(&other).typed_service::<Parameters>(NAME)).await.unwrap();
         let mut changes = view.changes();
         assert!(matches!(soon(changes.next()).await, Some(Ok(ServiceChange::Added(_)))));
         soon(registration.update(version("2.0"))).await.unwrap();
@@ -193,7 +193,7 @@ both_backends! {
         for name in [dubbo, "not-a-url", "%zz", "dubbo%3A%2F%2Fh%3A99999%2Fx"] {
             other.create(&format!("{PROVIDERS}/{name}"), "10.0.0.8", CreateMode::Ephemeral).await.unwrap();
         }
-        let view = soon(registry(&client).service::<Parameters>(NAME)).await.unwrap();
+        let view = soon(registry(&client).typed_service::<Parameters>(NAME)).await.unwrap();
         let picked = view.pick().unwrap();
         assert_eq!((picked.authority().as_deref(), picked.weight), (Some("10.0.0.8:20880"), Some(200)));
         assert_eq!((view.instances().len(), view.instances().unreadable().len()), (1, 3));

@@ -36,8 +36,8 @@ both_backends! {
         let checkout = Instance::new("checkout", "10.0.0.9", 9090).id("c1");
         let consumer = soon(registry(&client).consume("orders", checkout)).await.unwrap();
         assert_eq!(consumer.path(), "/services-consumers/orders/c1");
-        let providers = soon(registry(&other).service::<()>("orders")).await.unwrap();
-        let consumers = soon(registry(&other).consumers::<()>("orders")).await.unwrap();
+        let providers = soon(registry(&other).service("orders")).await.unwrap();
+        let consumers = soon(registry(&other).consumers("orders")).await.unwrap();
         assert_eq!(providers.instances().iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), ["1"]);
         let one = consumers.instances().get("c1").cloned().unwrap();
         assert_eq!((one.name.as_str(), one.authority().as_deref()), ("checkout", Some("10.0.0.9:9090")));
@@ -53,7 +53,7 @@ both_backends! {
         let client = connect(&server).await;
         client.create("/services/legacy", "", CreateMode::Persistent).await.unwrap();
         assert_eq!(soon(registry(&client).names()).await.unwrap(), ["legacy"]);
-        let view = soon(registry(&client).service::<()>("legacy")).await.unwrap();
+        let view = soon(registry(&client).service("legacy")).await.unwrap();
         assert!(view.instances().is_empty() && view.pick().is_err());
     }
 }

@@ -15,7 +15,7 @@ both_backends! {
         let held = proxy.add(Rule::on(OpCode::Exists).path(|path| path.ends_with("/orders")).hold());
         let opening = tokio::spawn({
             let registry = registry(&client);
-            async move { registry.service::<String>("orders").await.unwrap() }
+            async move { registry.typed_service::<String>("orders").await.unwrap() }
         });
         soon(held.fired()).await;
         let _one = soon(registry(&other).register(orders("1"))).await.unwrap();

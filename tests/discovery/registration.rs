@@ -265,7 +265,7 @@ both_backends! {
         let _ = soon(registration.deregister()).await;
         assert_eq!(soon(registry.register(orders("2"))).await.unwrap_err().kind(), ErrorKind::Closed);
         assert_eq!(registry.announce(orders("2")).unwrap_err().kind(), ErrorKind::Closed);
-        assert_eq!(soon(registry.service::<()>("orders")).await.unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(soon(registry.service("orders")).await.unwrap_err().kind(), ErrorKind::Closed);
     }
 
     async fn registering_without_permission_fails_and_is_not_retried_forever(backend: Backend) {

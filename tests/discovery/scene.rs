@@ -22,7 +22,7 @@ pub(crate) fn orders(id: &str) -> Instance<String> {
 
 /// Opens a view of the service `orders`.
 pub(crate) async fn view(client: &Client) -> Service<String> {
-    soon(registry(client).service("orders")).await.unwrap()
+    soon(registry(client).typed_service("orders")).await.unwrap()
 }
 
 /// Opens a client with this session timeout behind its own proxy.

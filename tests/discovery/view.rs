@@ -260,11 +260,11 @@ both_backends! {
         let (client, other) = (connect(&server).await, connect(&server).await);
         let _one = soon(registry(&client).register(orders("1"))).await.unwrap();
         let _two = soon(registry(&client).register(Instance::new("orders", "10.0.0.8", 80).id("2"))).await.unwrap();
-        let unseen = soon(registry(&other).service::<()>("orders")).await.unwrap();
+        let unseen = soon(registry(&other).service("orders")).await.unwrap();
         assert_eq!(unseen.instances().len(), 2);
         let texts = view(&other).await;
         assert_eq!(texts.instances().get("2").unwrap().payload, None, "an instance without a payload fits every type");
-        let numbers = soon(registry(&other).service::<u64>("orders")).await.unwrap();
+        let numbers = soon(registry(&other).typed_service::<u64>("orders")).await.unwrap();
         assert_eq!((numbers.instances().len(), numbers.instances().unreadable().len()), (1, 1));
     }
 
@@ -272,7 +272,7 @@ both_backends! {
         let server = backend.start().await;
         let client = connect(&server).await;
         for name in ["", "a/b", "..", "a b"] {
-            let error = soon(registry(&client).service::<()>(name)).await.unwrap_err();
+            let error = soon(registry(&client).service(name)).await.unwrap_err();
             assert!(error.to_string().contains(&format!("{name:?}")), "{error}");
         }
         assert!(Registry::new(&client, BASE).unwrap().names().await.unwrap().is_empty());

@@ -161,7 +161,7 @@ async fn finish(
     let known = [jobs.finish().await, settings.finish().await];
     soon(registration.announced()).await.unwrap();
     soon(clients[1].sync("/")).await.unwrap();
-    let instances = soon(registry(&clients[1]).service::<()>("orders")).await.unwrap().instances();
+    let instances = soon(registry(&clients[1]).service("orders")).await.unwrap().instances();
     assert_eq!(instances.iter().map(|one| &one.id).collect::<Vec<_>>(), ["1"]);
     seen.task.abort();
     for client in clients {
@@ -177,7 +177,7 @@ fn registry(client: &Client) -> Registry {
 impl Seen {
     async fn start(client: &Client) -> Self {
         soon(client.sync("/")).await.unwrap();
-        let service = soon(registry(client).service::<()>("orders")).await.unwrap();
+        let service = soon(registry(client).service("orders")).await.unwrap();
         assert_eq!(service.instances().len(), 1);
         let left = Arc::<Mutex<Vec<String>>>::default();
         let task = tokio::spawn({

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::{Arc, Mutex};
-use tracing::subscriber::DefaultGuard;
+use tracing::subscriber::NoSubscriber;
 
 /// Warnings of this thread, as an operator sees them.
 #[derive(Debug, Clone, Default)]
@@ -10,8 +10,12 @@ pub(crate) struct Warnings(Arc<Mutex<Vec<u8>>>);
 
 impl Warnings {
     /// Captures the warnings until the guard is dropped.
-    pub(crate) fn capture() -> (Self, DefaultGuard) {
+    pub(crate) fn capture() -> (Self, impl Sized) {
         let warnings = Self::default();
+        // With a single subscriber in the process, tracing disables a call site that another test's thread
+        // reaches first. With further subscribers, tracing asks all of them.
+        let _ = tracing::subscriber::set_global_default(NoSubscriber::default());
+        let another = tracing::Dispatch::new(tracing_subscriber::registry());
         let subscriber = tracing_subscriber::fmt()
             .with_max_level(tracing::Level::WARN)
             .with_target(false)
@@ -22,7 +26,7 @@ impl Warnings {
                 move || warnings.clone()
             })
             .finish();
-        (warnings, tracing::subscriber::set_default(subscriber))
+        (warnings, (tracing::subscriber::set_default(subscriber), another))
     }
 
     /// Forgets the warnings so far.
@@ -33,7 +37,8 @@ impl Warnings {
     /// Returns the lines that contain `part`, without quotes.
     pub(crate) fn with(&self, part: &str) -> Vec<String> {
         let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
-        text.lines().filter(|line| line.contains(part)).map(|line| line.trim().replace('"', "")).collect()
+        let lines = text.lines().map(|line| line.trim().replace('"', ""));
+        lines.filter(|line| line.contains(part)).collect()
     }
 }
 

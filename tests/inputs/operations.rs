@@ -79,8 +79,8 @@ async fn errors(client: &Client, base: &str) -> Vec<(&'static str, String)> {
         "registry.register" registry.register(instance());
         "registry.register static" registry.register(fixed());
         "registry.consume" registry.consume("orders", instance());
-        "registry.service" registry.service::<()>("orders");
-        "registry.consumers" registry.consumers::<()>("orders");
+        "registry.service" registry.service("orders");
+        "registry.consumers" registry.consumers("orders");
         "registry.names" registry.names();
         "group.join" group.join("host-7", "10.0.0.7");
         "group.join_by_identity" group.join_by_identity("host-7");
@@ -156,9 +156,38 @@ async fn errors(client: &Client, base: &str) -> Vec<(&'static str, String)> {
     texts
 }
 
+/// Returns the operation that an error of `method` names. Methods that differ only in how long they wait, or in
+/// what they pass, name the same operation.
+fn operation(method: &str) -> &str {
+    let name = method.split(' ').next().and_then(|name| name.split('.').nth(1)).unwrap();
+    match name {
+        "try_acquire" | "acquire_timeout" | "read" | "write" => "acquire",
+        "run" => "campaign",
+        "try_take" | "take_timeout" | "take_batch" => "take",
+        "put_with" | "put_all" | "put_ephemeral" => "put",
+        "publish_new" => "publish",
+        "subscribe_when_published" => "subscribe",
+        "join_by_identity" => "join",
+        name => name,
+    }
+}
+
+/// Checks the errors of all methods, of which at least `least` must fail.
+async fn all_name_their_method(client: &Client, base: &str, least: usize) {
+    let mut failed = 0;
+    for (method, text) in errors(client, base).await {
+        if ["succeeded", "waits"].contains(&&*text) || text.ends_with("no value is published at the path") {
+            continue;
+        }
+        let begin = format!("{} \"{base}", operation(method));
+        assert!(text.starts_with(&begin), "the error of {method} must begin with {begin:?}: {text}");
+        failed += 1;
+    }
+    assert!(failed >= least, "only {failed} calls failed");
+}
+
 #[tokio::test(start_paused = true)]
-#[ignore]
-async fn explore() {
+async fn an_error_names_the_method_that_was_called() {
     let server = Backend::Memory.start().await;
     let admin = builder(&server, server.connect_string()).auth_digest("admin", "word").allow_plaintext_auth();
     let admin = soon(admin.acl([Acl::creator_all()]).connect()).await.unwrap();
@@ -166,17 +195,15 @@ async fn explore() {
         soon(admin.create(path, "1", CreateMode::Persistent)).await.unwrap();
     }
     let client = connect(&server).await;
-    println!("--- denied");
-    for (method, text) in errors(&client, "/denied/x").await {
-        println!("{method:30} {text}");
-    }
-    println!("--- missing below denied");
+    // The nodes may be neither read nor written.
+    all_name_their_method(&client, "/denied/x", 70).await;
+    // The nodes do not exist and cannot be created.
     for (method, text) in errors(&client, "/denied/y").await {
-        println!("{method:30} {text}");
+        let begin = format!("{} \"/denied/y", operation(method));
+        let fine = !text.contains("permission denied") || text.starts_with(&begin);
+        assert!(fine, "the error of {method} must begin with {begin:?}: {text}");
     }
-    let dead = builder(&server, "127.0.0.1:1").operation_timeout(T).build().unwrap();
-    println!("--- unreachable");
-    for (method, text) in errors(&dead, "/x").await {
-        println!("{method:30} {text}");
-    }
+    // No server answers.
+    let unconnected = builder(&server, "127.0.0.1:1").operation_timeout(T).build().unwrap();
+    all_name_their_method(&unconnected, "/x", 70).await;
 }

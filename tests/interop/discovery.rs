@@ -61,7 +61,7 @@ async fn docents_instances_are_found_by_curator_with_all_their_fields() {
 async fn curators_instances_are_found_with_all_their_fields_and_written_like_docents() {
     let server = Backend::Real.start().await;
     let (client, curator) = both(&server).await;
-    let view = soon(Registry::new(&client, BASE).unwrap().service::<Value>("orders")).await.unwrap();
+    let view = soon(Registry::new(&client, BASE).unwrap().typed_service::<Value>("orders")).await.unwrap();
     let peer = curator.make(&format!("discovery {BASE}")).await;
 
     let uri = "{scheme}://{address}:{port}";

@@ -30,7 +30,7 @@ async fn main() -> Result<(), Box<dyn StdError>> {
     let (mut made, mut viewed) = (Vec::new(), None::<Service<String>>);
     match &**thing {
         "client" => made = clients(server, count).await?,
-        "viewed" => viewed = Some(registry.service("orders").await?),
+        "viewed" => viewed = Some(registry.typed_service("orders").await?),
         _ => return Err("unknown thing".into()),
     }
     println!("made");

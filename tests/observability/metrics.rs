@@ -264,7 +264,7 @@ fn queues_configurations_and_services_export_gauges_under_their_names() {
                 let instance = Instance::new("web", "10.0.0.1", port);
                 registrations.push(soon(registry.register(instance)).await.unwrap());
             }
-            let view = soon(registry.service::<()>("web")).await.unwrap();
+            let view = soon(registry.service("web")).await.unwrap();
             soon(async {
                 while view.instances().iter().count() < 2 {
                     docent_tests::pause().await;

@@ -157,7 +157,7 @@ both_backends_in_real_time! {
         let server = backend.start().await;
         let copy = named(&server, "copy").await;
         let caller = labelled(&server, "caller").inline_hooks().connect().await.unwrap();
-        let view = soon(Registry::new(&caller, "/services").unwrap().service::<()>("web")).await.unwrap();
+        let view = soon(Registry::new(&caller, "/services").unwrap().service("web")).await.unwrap();
         let instance = Instance::new("web", "10.0.0.1", 80).id("a");
         let registered = Registry::new(&copy, "/services").unwrap();
         let registered = soon(registered.register(instance)).await.unwrap();
@@ -181,7 +181,7 @@ both_backends_in_real_time! {
         let (log, _logging) = Log::from_here_on();
         let server = backend.start().await;
         let caller = labelled(&server, "caller").inline_hooks().connect().await.unwrap();
-        let view = soon(Registry::new(&caller, "/services").unwrap().service::<()>("api")).await.unwrap();
+        let view = soon(Registry::new(&caller, "/services").unwrap().service("api")).await.unwrap();
         let test = format!("{backend:?}::an_instance_that_is_killed_and_started_again").to_lowercase();
         let mut child = ready_child(&test, &server).await;
         until(async || view.instances().iter().count() == 1).await;

@@ -130,7 +130,7 @@ async fn register(client: &Client, home: &str) -> Done {
     let registry = Registry::new(client, &format!("{home}/services"))?;
     let registration = registry.register(Instance::new("orders", "10.0.0.7", 8080).id("1")).await?;
     assert_eq!(registry.names().await?, ["orders"]);
-    let view = registry.service::<String>("orders").await?;
+    let view = registry.typed_service::<String>("orders").await?;
     assert_eq!(view.instances().len(), 1);
     registration.update(Instance::new("orders", "10.0.0.8", 8080).id("1")).await?;
     registration.deregister().await?;

@@ -1,5 +1,6 @@
 use crate::Rejection;
 use docent_core::Error;
+use docent_core::recipe::InOperation;
 
 /// Error of publishing a value.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -21,6 +22,15 @@ pub enum PublishError {
     /// The servers could not be reached, or refused the request.
     #[error(transparent)]
     Core(#[from] Error),
+}
+
+impl InOperation for PublishError {
+    fn in_operation(self, operation: &'static str) -> Self {
+        match self {
+            Self::Core(error) => Self::Core(error.in_operation(operation)),
+            other => other,
+        }
+    }
 }
 
 impl PublishError {
@@ -48,13 +58,13 @@ impl PublishError {
 #[non_exhaustive]
 pub enum SubscribeError {
     /// No value was published yet, or it was deleted.
-    #[error("subscribe {path:?}: no value is published at the path")]
+    #[error("config {path:?}: no value is published at the path")]
     Missing {
         /// Path as given.
         path: String,
     },
     /// The published value was rejected, and there was no value before it.
-    #[error("subscribe {path:?}: rejected: {rejection}")]
+    #[error("config {path:?}: the published value was rejected: {rejection}")]
     Refused {
         /// Path as given.
         path: String,
@@ -64,6 +74,15 @@ pub enum SubscribeError {
     /// The servers could not be reached, or refused the request.
     #[error(transparent)]
     Core(#[from] Error),
+}
+
+impl InOperation for SubscribeError {
+    fn in_operation(self, operation: &'static str) -> Self {
+        match self {
+            Self::Core(error) => Self::Core(error.in_operation(operation)),
+            other => other,
+        }
+    }
 }
 
 impl SubscribeError {

@@ -265,6 +265,14 @@ impl Error {
         self.edit(|inner| inner.source = Some(source))
     }
 
+    /// Returns the same error, of the method `operation`.
+    pub(crate) fn of_operation(self, operation: &'static str) -> Self {
+        match self.0.operation == operation {
+            true => self,
+            false => self.edit(|inner| inner.operation = operation),
+        }
+    }
+
     /// Returns the same error for `operation`, which failed before it began because the client could not
     /// create one of its own nodes.
     pub(crate) fn of_own_node(self, operation: &'static str) -> Self {
@@ -290,7 +298,7 @@ impl Error {
         self.0.path.as_deref()
     }
 
-    /// Returns the operation that failed, for example `create`.
+    /// Returns the method that failed, for example `create` of a client or `acquire` of a lock.
     pub fn operation(&self) -> &'static str {
         self.0.operation
     }
@@ -377,7 +385,7 @@ fn needed(operation: &str) -> Option<&'static str> {
     Some(match operation {
         "create" => "CREATE on the parent",
         "delete" | "ensure_absent" => "DELETE on the parent",
-        "get" | "children" | "watch" | "participants" => "READ",
+        "get" | "children" | "watch" | "watch_data" | "watch_children" | "participants" => "READ",
         "set" => "WRITE",
         "acl" => "READ or ADMIN",
         "set_acl" => "ADMIN",

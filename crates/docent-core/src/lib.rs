@@ -11,6 +11,7 @@ mod client;
 mod error;
 mod guard;
 mod hold;
+mod in_operation;
 mod kept;
 mod line;
 mod node;
@@ -63,6 +64,7 @@ pub mod recipe {
         is_own_session, server_time, spawn, stage_reached, time_of_day,
     };
     pub use crate::hold::{Hold, HoldSet};
+    pub use crate::in_operation::InOperation;
     pub use crate::kept::{KeptNode, KeptNodeBuilder, KeptStatus};
     pub use crate::line::{
         Ahead, ContenderName, Line, LineKey, OwnHold, Ticket, TicketBatch, WaitError, refuse_contenders,

@@ -3,7 +3,7 @@ use crate::layout::{Placement, RegistryLayout, ServiceSide};
 use crate::names::{self, ServiceNames};
 use crate::registration::Registration;
 use crate::service::{Service, ServiceBuilder};
-use docent_core::recipe::{NodePath, debug_handle};
+use docent_core::recipe::{InOperation, NodePath, debug_handle};
 use docent_core::{Client, Error, ErrorKind};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -72,7 +72,7 @@ impl RegistryBuilder {
     /// `InvalidInput` if the path breaks a rule.
     pub fn build(self) -> Result<Registry, Error> {
         let Self { client, base, layout, drain } = self;
-        let base = NodePath::new("registry", base)?.into();
+        let base = NodePath::of_recipe(&client, "registry", base)?.into();
         Ok(Registry(Arc::new(Inner { client, placement: Placement { base, layout }, drain })))
     }
 }
@@ -129,7 +129,7 @@ impl Registry {
         instance: Instance<P>,
     ) -> impl Future<Output = Result<Registration, Error>> + Send + use<P> {
         let name = instance.name.clone();
-        self.make(Ok(name), ServiceSide::Provider, instance)
+        self.make("register", Ok(name), ServiceSide::Provider, instance)
     }
 
     /// Announces a dynamic `instance` without waiting, as soon as the servers can be reached: for a process
@@ -143,21 +143,16 @@ impl Registry {
     /// this client has an instance with this id, `Closed`.
     pub fn announce<P: Serialize>(&self, instance: Instance<P>) -> Result<Registration, Error> {
         let Inner { client, placement, drain } = &*self.0;
-        instance.check()?;
+        instance.check().in_operation("announce")?;
         if !instance.service_type.is_dynamic() {
             let detail =
                 format!("instance {:?} must be dynamic to be announced without waiting", instance.id);
             return Err(Error::invalid_input("announce", detail));
         }
         let name = instance.name.clone();
-        Registration::start(
-            client,
-            placement,
-            &name,
-            ServiceSide::Provider,
-            instance::encoded(client, instance)?,
-            *drain,
-        )
+        let encoded = instance::encoded(client, instance).in_operation("announce")?;
+        Registration::start(client, placement, &name, ServiceSide::Provider, encoded, *drain)
+            .in_operation("announce")
     }
 
     /// Announces `instance`, which may belong to any service, as a consumer of `service`. Works like
@@ -174,11 +169,12 @@ impl Registry {
         instance: Instance<P>,
     ) -> impl Future<Output = Result<Registration, Error>> + Send + use<P> {
         let checked = instance::check_segment("service name", service);
-        self.make(checked.map(|()| service.to_owned()), ServiceSide::Consumer, instance)
+        self.make("consume", checked.map(|()| service.to_owned()), ServiceSide::Consumer, instance)
     }
 
     fn make<P: Serialize>(
         &self,
+        operation: &'static str,
         service: Result<String, Error>,
         side: ServiceSide,
         instance: Instance<P>,
@@ -187,27 +183,46 @@ impl Registry {
         // Encode here, so that the future need not be able to send the payload between threads.
         let encoded = instance.check().and_then(|()| instance::encoded(&registry.client, instance));
         async move {
-            let (service, Inner { client, placement, drain }) = (service?, &*registry);
-            Box::pin(Registration::make(client, placement, &service, side, encoded?, *drain)).await
+            let Inner { client, placement, drain } = &*registry;
+            let (service, encoded) = (service.in_operation(operation)?, encoded.in_operation(operation)?);
+            let made = Box::pin(Registration::make(client, placement, &service, side, encoded, *drain)).await;
+            made.in_operation(operation)
         }
     }
 
     /// Opens a live view of a service, waiting until its instances were read once, for at most the operation
-    /// timeout. `P` is the type of their payloads; with `()` payloads are not read.
+    /// timeout. Payloads are not read, so instances with any payload are shown;
+    /// [`typed_service`](Self::typed_service) reads them.
     ///
     /// # Errors
     /// Same as [`ServiceBuilder::open`].
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub fn service<P>(&self, name: &str) -> impl Future<Output = Result<Service<P>, Error>> + Send + use<P>
+    pub fn service(&self, name: &str) -> impl Future<Output = Result<Service, Error>> + Send + use<> {
+        self.typed_service(name)
+    }
+
+    /// Opens a live view of a service like [`service`](Self::service), and reads the payloads of its instances
+    /// as `P`. An instance with another payload is [unreadable](crate::Instances::unreadable).
+    ///
+    /// # Errors
+    /// Same as [`ServiceBuilder::open`].
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub fn typed_service<P>(
+        &self,
+        name: &str,
+    ) -> impl Future<Output = Result<Service<P>, Error>> + Send + use<P>
     where
         P: DeserializeOwned + Send + Sync + 'static,
     {
         self.service_builder(name).open()
     }
 
-    /// Returns a builder for a view with its own settings.
+    /// Returns a builder for a view with its own settings. `P` is the type of the payloads; with `()` they are
+    /// not read.
     pub fn service_builder<P>(&self, name: &str) -> ServiceBuilder<P>
     where
         P: DeserializeOwned + Send + Sync + 'static,
@@ -216,14 +231,29 @@ impl Registry {
     }
 
     /// Opens a live view of the consumers that [use](Self::consume) a service. Works like
-    /// [`service`](Self::service).
+    /// [`service`](Self::service): payloads are not read.
     ///
     /// # Errors
     /// Same as [`ServiceBuilder::open`].
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub fn consumers<P>(&self, name: &str) -> impl Future<Output = Result<Service<P>, Error>> + Send + use<P>
+    pub fn consumers(&self, name: &str) -> impl Future<Output = Result<Service, Error>> + Send + use<> {
+        self.typed_consumers(name)
+    }
+
+    /// Opens a live view of the consumers of a service like [`consumers`](Self::consumers), and reads their
+    /// payloads as `P`.
+    ///
+    /// # Errors
+    /// Same as [`ServiceBuilder::open`].
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub fn typed_consumers<P>(
+        &self,
+        name: &str,
+    ) -> impl Future<Output = Result<Service<P>, Error>> + Send + use<P>
     where
         P: DeserializeOwned + Send + Sync + 'static,
     {
@@ -240,7 +270,7 @@ impl Registry {
     /// This method is cancel safe.
     pub fn names(&self) -> impl Future<Output = Result<Vec<String>, Error>> + Send + use<> {
         let registry = self.clone();
-        async move { registry.list().await }
+        async move { registry.list().await.in_operation("names") }
     }
 
     async fn list(&self) -> Result<Vec<String>, Error> {

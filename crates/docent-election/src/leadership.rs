@@ -1,5 +1,6 @@
 use crate::term::{Share, Term};
 use bytes::Bytes;
+use docent_core::recipe::InOperation;
 use docent_core::{Error, Fence, Guard, Held, Released};
 use std::future::Future;
 use std::ops::Deref;
@@ -89,7 +90,7 @@ impl Leadership {
     ) -> impl Future<Output = Result<(), Error>> + Send + use<D> {
         let (hold, data) = (&self.share.hold, data.into());
         let transaction = hold.transaction().set(&hold.path(), data, None);
-        async move { transaction.commit_exactly().await.map(drop) }
+        async move { transaction.commit_exactly().await.map(drop).in_operation("proclaim") }
     }
 
     /// Gives up the leadership and waits until the leader's node is deleted, so that the next candidate

@@ -7,7 +7,7 @@ use crate::owner::{Access, OtherSide};
 use crate::progress::{Progress, Target, window};
 use crate::shared_mutex::Cohort;
 use crate::{AcquireError, NotAcquired, Owner};
-use docent_core::recipe::{self, Hold, Line};
+use docent_core::recipe::{self, Hold, InOperation, Line};
 use docent_core::{Error, Lost, Released, planted};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -91,7 +91,7 @@ pub(crate) fn in_time<'a, T: 'a>(
             (Err(AcquireError::Core(_)), Some(not_acquired)) => {
                 Err(AcquireError::Busy(Box::new(not_acquired)))
             }
-            (done, _) => done,
+            (done, _) => done.in_operation("acquire"),
         }
     }
 }

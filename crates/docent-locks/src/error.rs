@@ -1,5 +1,5 @@
 use crate::NotAcquired;
-use docent_core::recipe::WaitError;
+use docent_core::recipe::{InOperation, WaitError};
 use docent_core::{Error, Lost};
 
 /// Error of acquiring a lock. After an error, the attempt leaves nothing at the servers, or what it left is
@@ -70,6 +70,15 @@ impl AcquireError {
     /// Creates `Busy` for `path`, without further details.
     pub(crate) fn busy(path: &str) -> Self {
         Self::Busy(Box::new(NotAcquired::at(path)))
+    }
+}
+
+impl InOperation for AcquireError {
+    fn in_operation(self, operation: &'static str) -> Self {
+        match self {
+            Self::Core(error) => Self::Core(error.in_operation(operation)),
+            other => other,
+        }
     }
 }
 

@@ -1,4 +1,5 @@
 use docent_codec::CodecError;
+use docent_core::recipe::InOperation;
 use docent_core::{Error, ErrorKind, Lost};
 
 /// Error of putting items. Nothing was put, unless [`may_have_applied`](Self::may_have_applied) returns true.
@@ -28,6 +29,15 @@ pub enum PutError {
     /// [`may_have_applied`](Error::may_have_applied) returns whether the items may be in the queue.
     #[error(transparent)]
     Core(#[from] Error),
+}
+
+impl InOperation for PutError {
+    fn in_operation(self, operation: &'static str) -> Self {
+        match self {
+            Self::Core(error) => Self::Core(error.in_operation(operation)),
+            other => other,
+        }
+    }
 }
 
 impl PutError {
@@ -70,6 +80,15 @@ pub enum AckError {
     /// been applied; if it was not, the item is back in the queue.
     #[error(transparent)]
     Core(Error),
+}
+
+impl InOperation for AckError {
+    fn in_operation(self, operation: &'static str) -> Self {
+        match self {
+            Self::Core(error) => Self::Core(error.in_operation(operation)),
+            other => other,
+        }
+    }
 }
 
 impl AckError {
@@ -123,6 +142,15 @@ pub enum PeekError {
     /// Another error.
     #[error(transparent)]
     Core(#[from] Error),
+}
+
+impl InOperation for PeekError {
+    fn in_operation(self, operation: &'static str) -> Self {
+        match self {
+            Self::Core(error) => Self::Core(error.in_operation(operation)),
+            other => other,
+        }
+    }
 }
 
 impl PeekError {

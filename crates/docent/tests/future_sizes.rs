@@ -164,7 +164,7 @@ async fn futures_of_discovery_and_configuration_are_small() -> Result<(), Error>
     let sizes = sizes![
         registry.register(instance()),
         registry.consume("web", instance()),
-        registry.service::<()>("web"),
+        registry.service("web"),
         registry.names(),
         service.ready(),
         group.join("one", ""),

@@ -4,7 +4,7 @@ use crate::subscription::Fallback;
 use crate::telemetry::Counts;
 use crate::value::{Validate, ValueFormat};
 use crate::{Codec, Snapshot};
-use docent_core::recipe::VersionedNode;
+use docent_core::recipe::{InOperation, VersionedNode};
 use docent_core::{Client, Error};
 use std::error::Error as StdError;
 use std::fmt;
@@ -86,7 +86,8 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
     }
 
     /// Sets the value to use while there is no other: none is published, every published value was invalid,
-    /// or no server answers.
+    /// or no server answers. The value must satisfy the rule of [`validate`](Self::validate), which
+    /// [`build`](Self::build) checks.
     pub fn default_value(mut self, value: T) -> Self {
         self.default = Some(Arc::new(Snapshot::default_value(value)));
         self
@@ -134,8 +135,8 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
     /// Creates the configuration.
     ///
     /// # Errors
-    /// `InvalidInput` if the path breaks a rule or is the root, if the history is longer than 1,000 values,
-    /// or if the file has no name.
+    /// `InvalidInput` if the path breaks a rule, is the root or is reserved, if the history is longer than
+    /// 1,000 values, if the default is rejected by the validation, or if the file has no name.
     pub fn build(self) -> Result<Config<T>, Error> {
         let versioned = self.versioned()?;
         if let Some(file) = self.file.as_ref().filter(|file| file.file_name().is_none()) {
@@ -143,6 +144,10 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
             return Err(Error::invalid_input("config", detail));
         }
         let format = self.format();
+        if let Some(rejection) = self.default.as_ref().and_then(|default| format.check(default).err()) {
+            let detail = format!("default value of {:?}: {}", self.path, rejection.summary());
+            return Err(Error::invalid_input("config", detail));
+        }
         let file = self.file.as_ref().map(|file| LocalFile::new(file, versioned.path_at_servers()));
         let fallback = Fallback { default: self.default, file, after: self.fallback_after };
         // Registers the metric series.
@@ -170,7 +175,7 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
             let detail = format!("a history of {history} values must be at most {LONGEST_HISTORY}");
             return Err(Error::invalid_input("config", detail));
         }
-        VersionedNode::new(&self.client, &self.path)
+        VersionedNode::new(&self.client, &self.path).in_operation("config")
     }
 
     fn format(&self) -> ValueFormat<T> {

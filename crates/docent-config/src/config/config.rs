@@ -4,7 +4,7 @@ use crate::history::History;
 use crate::subscription::{Fallback, SharedFeed};
 use crate::value::ValueFormat;
 use crate::{Codec, Json, Snapshot, SubscribeError, Subscription};
-use docent_core::recipe::{VersionedNode, debug_handle};
+use docent_core::recipe::{InOperation, VersionedNode, debug_handle};
 use docent_core::{Client, Error};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -112,7 +112,7 @@ impl<T: Send + Sync + 'static> Config<T> {
     /// This method is cancel safe.
     pub fn get(&self) -> impl Future<Output = Result<Option<Snapshot<T>>, SubscribeError>> + Send + use<T> {
         let config = self.clone();
-        async move { config.read().await }
+        async move { config.read().await.in_operation("get") }
     }
 
     async fn read(&self) -> Result<Option<Snapshot<T>>, SubscribeError> {
@@ -143,7 +143,7 @@ impl<T: Send + Sync + 'static> Config<T> {
         let config = self.clone();
         async move {
             let (feed, was_running) = config.feed()?;
-            feed.ready(was_running, config.inner.fallback.after).await?;
+            feed.ready(was_running, config.inner.fallback.after).await.in_operation("subscribe")?;
             Ok(Subscription::new(feed))
         }
     }
@@ -162,7 +162,7 @@ impl<T: Send + Sync + 'static> Config<T> {
         let config = self.clone();
         async move {
             let (feed, was_running) = config.feed()?;
-            feed.published(was_running, config.inner.fallback.after).await?;
+            feed.published(was_running, config.inner.fallback.after).await.in_operation("subscribe")?;
             Ok(Subscription::new(feed))
         }
     }
@@ -174,7 +174,7 @@ impl<T: Send + Sync + 'static> Config<T> {
             return Ok((feed, true));
         }
         let Inner { versioned, format, fallback, .. } = &*self.inner;
-        let feed = Arc::new(SharedFeed::start(versioned, format, fallback)?);
+        let feed = Arc::new(SharedFeed::start(versioned, format, fallback).in_operation("subscribe")?);
         *running = Arc::downgrade(&feed);
         Ok((feed, false))
     }

@@ -4,7 +4,7 @@ use crate::subscription::Fallback;
 use crate::tree::SharedTreeFeed;
 use crate::value::ValueFormat;
 use crate::{SubscribeError, TreeSubscription};
-use docent_core::recipe::{VersionedNode, debug_handle};
+use docent_core::recipe::{InOperation, VersionedNode, debug_handle};
 use docent_core::{Client, Error};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -80,7 +80,7 @@ impl<T: Send + Sync + 'static> ConfigTree<T> {
         }
         let Inner { versioned, format, history, .. } = &*self.inner;
         let path = format!("{}/{key}", self.path());
-        let versioned = VersionedNode::new(versioned.client(), &path)?;
+        let versioned = VersionedNode::new(versioned.client(), &path).in_operation("config")?;
         let fallback = Fallback { default: None, file: None, after: Duration::ZERO };
         Ok(Config::from_parts(versioned, format.at(&path), *history, fallback))
     }
@@ -99,7 +99,7 @@ impl<T: Send + Sync + 'static> ConfigTree<T> {
         let tree = self.clone();
         async move {
             let feed = tree.feed()?;
-            feed.ready().await?;
+            feed.ready().await.in_operation("subscribe")?;
             Ok(TreeSubscription::new(feed))
         }
     }

@@ -4,6 +4,7 @@ use crate::history::Obstacles;
 use crate::telemetry::publish_span;
 use crate::{Origin, PublishError, Revision, Snapshot};
 use bytes::Bytes;
+use docent_core::recipe::InOperation;
 use docent_core::{Node, Stat};
 use futures_util::future::try_join;
 use std::future::Future;
@@ -27,7 +28,8 @@ impl<T: Send + Sync + 'static> Config<T> {
         let (config, written) = (self.clone(), self.inner.format.write(value));
         async move {
             let (data, value) = written?;
-            let written = Box::pin(config.replace(Replaces::Any, |_| Ok(Some(data.clone())))).await?;
+            let written = Box::pin(config.replace(Replaces::Any, |_| Ok(Some(data.clone())))).await;
+            let written = written.in_operation("publish")?;
             Ok(published(value, written))
         }
     }
@@ -76,7 +78,7 @@ impl<T: Send + Sync + 'static> Config<T> {
         let (config, written) = (self.clone(), self.inner.format.write(value));
         async move {
             let (data, value) = written?;
-            let written = Box::pin(config.replace_seen(&data, seen)).await?;
+            let written = Box::pin(config.replace_seen(&data, seen)).await.in_operation("publish")?;
             Ok(published(value, written))
         }
     }
@@ -119,7 +121,7 @@ impl<T: Send + Sync + 'static> Config<T> {
         F: FnMut(Option<T>) -> Option<T> + Send,
     {
         let config = self.clone();
-        async move { Box::pin(config.change(change)).await }
+        async move { Box::pin(config.change(change)).await.in_operation("update") }
     }
 
     async fn change(
@@ -153,7 +155,7 @@ impl<T: Send + Sync + 'static> Config<T> {
     /// This method is *not* cancel safe: the value may have been deleted.
     pub fn delete(&self) -> impl Future<Output = Result<bool, PublishError>> + Send + use<T> {
         let config = self.clone();
-        async move { Box::pin(config.remove()).await }
+        async move { Box::pin(config.remove()).await.in_operation("delete") }
     }
 
     async fn remove(&self) -> Result<bool, PublishError> {

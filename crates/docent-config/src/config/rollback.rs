@@ -2,6 +2,7 @@ use super::Config;
 use super::publish::{Replaces, data_if_seen, published};
 use crate::history::HistoryEntry;
 use crate::{PublishError, Revision, Snapshot};
+use docent_core::recipe::InOperation;
 use docent_core::{Error, Node};
 use std::future::Future;
 
@@ -15,7 +16,7 @@ impl<T: Send + Sync + 'static> Config<T> {
     /// This method is cancel safe.
     pub fn history(&self) -> impl Future<Output = Result<Vec<HistoryEntry<T>>, Error>> + Send + use<T> {
         let config = self.clone();
-        async move { config.list_history().await }
+        async move { config.list_history().await.in_operation("history") }
     }
 
     async fn list_history(&self) -> Result<Vec<HistoryEntry<T>>, Error> {
@@ -43,7 +44,7 @@ impl<T: Send + Sync + 'static> Config<T> {
         to: &Revision,
     ) -> impl Future<Output = Result<Snapshot<T>, PublishError>> + Send + use<T> {
         let (config, to) = (self.clone(), *to);
-        async move { Box::pin(config.roll_back(&to, None)).await }
+        async move { Box::pin(config.roll_back(&to, None)).await.in_operation("rollback") }
     }
 
     /// Like [`rollback`](Self::rollback), but only if the current value is still the one that the caller saw,
@@ -63,7 +64,7 @@ impl<T: Send + Sync + 'static> Config<T> {
         seen: &Revision,
     ) -> impl Future<Output = Result<Snapshot<T>, PublishError>> + Send + use<T> {
         let (config, to, seen) = (self.clone(), *to, *seen);
-        async move { Box::pin(config.roll_back(&to, Some(seen))).await }
+        async move { Box::pin(config.roll_back(&to, Some(seen))).await.in_operation("rollback") }
     }
 
     async fn roll_back(&self, to: &Revision, seen: Option<Revision>) -> Result<Snapshot<T>, PublishError> {

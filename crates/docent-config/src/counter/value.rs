@@ -1,6 +1,7 @@
 use super::Integer;
-use docent_core::recipe::{VersionedNode, debug_handle};
+use docent_core::recipe::{InOperation, VersionedNode, debug_handle};
 use docent_core::{Client, Error, Node};
+use futures_util::FutureExt;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -78,7 +79,7 @@ impl<N: Integer> Counter<N> {
     /// # Errors
     /// `InvalidInput` if the path breaks a rule or is the root.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
-        Ok(Self { versioned: VersionedNode::new(client, path)?, number: PhantomData })
+        Ok(Self { versioned: VersionedNode::new(client, path).in_operation("counter")?, number: PhantomData })
     }
 
     /// Returns the path as given.
@@ -96,7 +97,7 @@ impl<N: Integer> Counter<N> {
     /// This method is cancel safe.
     pub fn get(&self) -> impl Future<Output = Result<N, CounterError>> + Send + use<N> {
         let counter = self.clone();
-        async move { counter.number(counter.versioned.read().await?.as_ref()) }
+        async move { counter.number(counter.versioned.read().await.in_operation("get")?.as_ref()) }
     }
 
     /// Adds 1.
@@ -107,7 +108,7 @@ impl<N: Integer> Counter<N> {
     /// # Cancel safety
     /// This method is *not* cancel safe: the number may have been changed.
     pub fn increment(&self) -> impl Future<Output = Result<Counted<N>, CounterError>> + Send + use<N> {
-        self.add(N::ONE)
+        self.add(N::ONE).map(|added| added.in_operation("increment"))
     }
 
     /// Subtracts 1.
@@ -118,7 +119,7 @@ impl<N: Integer> Counter<N> {
     /// # Cancel safety
     /// This method is *not* cancel safe: the number may have been changed.
     pub fn decrement(&self) -> impl Future<Output = Result<Counted<N>, CounterError>> + Send + use<N> {
-        self.subtract(N::ONE)
+        self.subtract(N::ONE).map(|subtracted| subtracted.in_operation("decrement"))
     }
 
     /// Adds `delta`.
@@ -132,7 +133,7 @@ impl<N: Integer> Counter<N> {
     /// This method is *not* cancel safe: the number may have been changed.
     pub fn add(&self, delta: N) -> impl Future<Output = Result<Counted<N>, CounterError>> + Send + use<N> {
         let counter = self.clone();
-        async move { counter.change(|before| before.plus(delta)).await }
+        async move { counter.change(|before| before.plus(delta)).await.in_operation("add") }
     }
 
     /// Subtracts `delta`.
@@ -147,7 +148,7 @@ impl<N: Integer> Counter<N> {
         delta: N,
     ) -> impl Future<Output = Result<Counted<N>, CounterError>> + Send + use<N> {
         let counter = self.clone();
-        async move { counter.change(|before| before.minus(delta)).await }
+        async move { counter.change(|before| before.minus(delta)).await.in_operation("subtract") }
     }
 
     /// Sets the number, even if the data was corrupted. Corresponds to Curator's `forceSet`.
@@ -159,7 +160,7 @@ impl<N: Integer> Counter<N> {
     /// This method is *not* cancel safe: the number may have been set.
     pub fn set(&self, number: N) -> impl Future<Output = Result<(), CounterError>> + Send + use<N> {
         let counter = self.clone();
-        async move { Ok(counter.versioned.set(number.encode()).await?) }
+        async move { Ok(counter.versioned.set(number.encode()).await.in_operation("set")?) }
     }
 
     /// Sets the number if it is `expected`. Returns false if it is another number, or was never set.
@@ -175,7 +176,7 @@ impl<N: Integer> Counter<N> {
         number: N,
     ) -> impl Future<Output = Result<bool, CounterError>> + Send + use<N> {
         let counter = self.clone();
-        async move { counter.replace(expected, number).await }
+        async move { counter.replace(expected, number).await.in_operation("compare_and_set") }
     }
 
     async fn replace(&self, expected: N, number: N) -> Result<bool, CounterError> {
@@ -206,8 +207,8 @@ impl<N: Integer> Counter<N> {
     pub fn initialize(&self, number: N) -> impl Future<Output = Result<bool, CounterError>> + Send + use<N> {
         let counter = self.clone();
         async move {
-            let written = counter.versioned.write(None, &number.encode(), |transaction| transaction).await?;
-            Ok(written.is_some())
+            let written = counter.versioned.write(None, &number.encode(), |transaction| transaction).await;
+            Ok(written.in_operation("initialize")?.is_some())
         }
     }
 
@@ -245,6 +246,15 @@ impl<N: Integer> Counter<N> {
             wanted: N::BYTES,
         };
         N::decode(&node.data).ok_or_else(corrupted)
+    }
+}
+
+impl InOperation for CounterError {
+    fn in_operation(self, operation: &'static str) -> Self {
+        match self {
+            Self::Core(error) => Self::Core(error.in_operation(operation)),
+            other => other,
+        }
     }
 }
 

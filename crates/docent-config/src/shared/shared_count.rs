@@ -2,8 +2,9 @@ use super::with_initial::WithInitial;
 use crate::{Codec, CodecError, PublishError, Snapshot, SubscribeError, Subscription};
 use bytes::Bytes;
 use docent_core::recipe::curator::decode_count;
-use docent_core::recipe::debug_handle;
+use docent_core::recipe::{InOperation, debug_handle};
 use docent_core::{Client, Error};
+use futures_util::FutureExt;
 use std::fmt;
 use std::future::Future;
 
@@ -47,7 +48,7 @@ impl SharedCount {
     /// # Errors
     /// `InvalidInput` if the path breaks a rule or is the root.
     pub fn new(client: &Client, path: &str, seed: i32) -> Result<Self, Error> {
-        WithInitial::new(client, path, seed, Count).map(Self)
+        WithInitial::new(client, path, seed, Count).map(Self).in_operation("shared_count")
     }
 
     /// Returns the path as given.
@@ -66,7 +67,7 @@ impl SharedCount {
     /// This method is *not* cancel safe: the seed may have been written.
     pub fn get(&self) -> impl Future<Output = Result<Snapshot<i32>, PublishError>> + Send + use<> {
         let value = self.0.clone();
-        async move { value.get().await }
+        async move { value.get().await.in_operation("get") }
     }
 
     /// Sets the value unconditionally.
@@ -80,7 +81,7 @@ impl SharedCount {
         &self,
         value: i32,
     ) -> impl Future<Output = Result<Snapshot<i32>, PublishError>> + Send + use<> {
-        self.0.config.publish(&value)
+        self.0.config.publish(&value).map(|set| set.in_operation("set"))
     }
 
     /// Sets the value if it is still `seen`: the same value of the same node. Corresponds to Curator's
@@ -97,7 +98,7 @@ impl SharedCount {
         seen: &Snapshot<i32>,
         value: i32,
     ) -> impl Future<Output = Result<Snapshot<i32>, PublishError>> + Send + use<> {
-        self.0.config.publish_if(&value, seen)
+        self.0.config.publish_if(&value, seen).map(|set| set.in_operation("compare_and_set"))
     }
 
     /// Follows the value. If the node is deleted, the last value stays until it is set again.
@@ -111,7 +112,7 @@ impl SharedCount {
         &self,
     ) -> impl Future<Output = Result<Subscription<i32>, SubscribeError>> + Send + use<> {
         let value = self.0.clone();
-        async move { value.subscribe().await }
+        async move { value.subscribe().await.in_operation("subscribe") }
     }
 }
 

@@ -1,8 +1,9 @@
 use super::with_initial::WithInitial;
 use crate::{PublishError, Raw, Snapshot, SubscribeError, Subscription};
 use bytes::Bytes;
-use docent_core::recipe::debug_handle;
+use docent_core::recipe::{InOperation, debug_handle};
 use docent_core::{Client, Error};
+use futures_util::FutureExt;
 use std::fmt;
 use std::future::Future;
 
@@ -31,7 +32,7 @@ impl SharedValue {
     /// # Errors
     /// `InvalidInput` if the path breaks a rule or is the root.
     pub fn new(client: &Client, path: &str, seed: impl Into<Bytes>) -> Result<Self, Error> {
-        WithInitial::new(client, path, seed.into(), Raw).map(Self)
+        WithInitial::new(client, path, seed.into(), Raw).map(Self).in_operation("shared_value")
     }
 
     /// Returns the path as given.
@@ -50,7 +51,7 @@ impl SharedValue {
     /// This method is *not* cancel safe: the seed may have been written.
     pub fn get(&self) -> impl Future<Output = Result<Snapshot<Bytes>, PublishError>> + Send + use<> {
         let value = self.0.clone();
-        async move { value.get().await }
+        async move { value.get().await.in_operation("get") }
     }
 
     /// Sets the value unconditionally.
@@ -64,7 +65,7 @@ impl SharedValue {
         &self,
         value: V,
     ) -> impl Future<Output = Result<Snapshot<Bytes>, PublishError>> + Send + use<V> {
-        self.0.config.publish(&value.into())
+        self.0.config.publish(&value.into()).map(|set| set.in_operation("set"))
     }
 
     /// Sets the value if it is still `seen`: the same value of the same node. Corresponds to Curator's
@@ -81,7 +82,7 @@ impl SharedValue {
         seen: &Snapshot<Bytes>,
         value: V,
     ) -> impl Future<Output = Result<Snapshot<Bytes>, PublishError>> + Send + use<V> {
-        self.0.config.publish_if(&value.into(), seen)
+        self.0.config.publish_if(&value.into(), seen).map(|set| set.in_operation("compare_and_set"))
     }
 
     /// Follows the value. If the node is deleted, the last value stays until it is set again.
@@ -95,7 +96,7 @@ impl SharedValue {
         &self,
     ) -> impl Future<Output = Result<Subscription<Bytes>, SubscribeError>> + Send + use<> {
         let value = self.0.clone();
-        async move { value.subscribe().await }
+        async move { value.subscribe().await.in_operation("subscribe") }
     }
 }
 

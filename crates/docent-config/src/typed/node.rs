@@ -2,7 +2,7 @@ use super::{NodeError, TypedNodeChanges};
 use crate::subscription::Fallback;
 use crate::value::ValueFormat;
 use crate::{Codec, Config, Json, Snapshot};
-use docent_core::recipe::{VersionedNode, debug_handle};
+use docent_core::recipe::{InOperation, VersionedNode, debug_handle};
 use docent_core::{Client, Error};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -51,7 +51,12 @@ impl<T: Send + Sync + 'static> TypedNode<T> {
         let format =
             ValueFormat { path: path.into(), codec, validate: None, metrics_name: None, shows_detail: false };
         let fallback = Fallback { default: None, file: None, after: Duration::ZERO };
-        let config = Config::from_parts(VersionedNode::new(client, path)?, format.clone(), 0, fallback);
+        let config = Config::from_parts(
+            VersionedNode::new(client, path).in_operation("typed_node")?,
+            format.clone(),
+            0,
+            fallback,
+        );
         Ok(Self { config, format })
     }
 
@@ -84,7 +89,9 @@ impl<T: Send + Sync + 'static> TypedNode<T> {
     /// This method is *not* cancel safe: the node may have been created.
     pub fn create(&self, value: &T) -> impl Future<Output = Result<Snapshot<T>, NodeError>> + Send + use<T> {
         let (node, created) = (self.clone(), self.config.publish_new(value));
-        async move { created.await.map_err(|error| NodeError::of_write(error, node.path())) }
+        async move {
+            created.await.in_operation("create").map_err(|error| NodeError::of_write(error, node.path()))
+        }
     }
 
     /// Sets the value unconditionally. If there is no node, creates it with the value, and missing parents
@@ -98,7 +105,7 @@ impl<T: Send + Sync + 'static> TypedNode<T> {
     /// This method is *not* cancel safe: the value may have been set.
     pub fn set(&self, value: &T) -> impl Future<Output = Result<Snapshot<T>, NodeError>> + Send + use<T> {
         let (node, set) = (self.clone(), self.config.publish(value));
-        async move { set.await.map_err(|error| NodeError::of_write(error, node.path())) }
+        async move { set.await.in_operation("set").map_err(|error| NodeError::of_write(error, node.path())) }
     }
 
     /// Computes a new value from the current one (`None` if there is no node) and sets it. If another client

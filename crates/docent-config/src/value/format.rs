@@ -31,10 +31,20 @@ impl<T: 'static> ValueFormat<T> {
     fn decode(&self, data: &Bytes) -> Result<T, Rejection> {
         let value = self.hook("codec", || self.codec.decode(data))?;
         let value = value.map_err(|error| Rejection::codec(&error))?;
-        if let Some(validate) = &self.validate {
-            self.hook("validation", || validate(&value))?.map_err(Rejection::validation)?;
-        }
+        self.validate(&value)?;
         Ok(value)
+    }
+
+    /// Checks a value that was not decoded.
+    pub(crate) fn check(&self, value: &T) -> Result<(), Rejection> {
+        self.validate(value).map_err(|refusal| self.shown(refusal))
+    }
+
+    fn validate(&self, value: &T) -> Result<(), Rejection> {
+        match &self.validate {
+            Some(validate) => self.hook("validation", || validate(value))?.map_err(Rejection::validation),
+            None => Ok(()),
+        }
     }
 
     /// Returns the data for a value, and the value as readers will decode it. A value that they would reject

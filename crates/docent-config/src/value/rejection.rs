@@ -62,6 +62,11 @@ impl Rejection {
         }
     }
 
+    /// Returns the printed text without the revision.
+    pub(crate) fn summary(&self) -> &str {
+        &self.summary
+    }
+
     /// Returns the step that rejected the value.
     pub fn reason(&self) -> RejectionReason {
         self.reason

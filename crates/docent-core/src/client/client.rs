@@ -9,7 +9,7 @@ use super::{ClientBuilder, Health, StateWatcher};
 use crate::error::Error;
 use crate::guard::SessionGeneration;
 use crate::operation::{Attempts, ClientKey, Idempotency, RequestFn, Shared};
-use crate::session::connect_string::ConnectString;
+use crate::session::connect_string::{ConnectString, ServerAddress};
 use crate::telemetry;
 use crate::telemetry::Started;
 use crate::time::deadline;
@@ -207,6 +207,11 @@ impl Client {
     /// This method is cancel safe.
     pub async fn who_am_i(&self) -> Result<Vec<ProvedIdentity>, Error> {
         proved_identity::who_am_i(self).await
+    }
+
+    /// Returns the servers that the client connects to, in the order of the connect string.
+    pub fn servers(&self) -> Vec<ServerAddress> {
+        self.shared().ensemble.servers.get()
     }
 
     /// Replaces the list of servers with that of `connect_string`, whose chroot must be empty or that of this

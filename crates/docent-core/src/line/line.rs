@@ -73,7 +73,7 @@ impl Inner {
         recipe: &'static RecipeKind,
         marker: &'static str,
     ) -> Result<Self, Error> {
-        let path = NodePath::new(recipe.label(), path)?;
+        let path = NodePath::of_recipe(client, recipe.label(), path)?;
         let shared = client.shared();
         let full = shared.namespace.join(path.as_str());
         Ok(Self {
@@ -119,7 +119,7 @@ impl Line {
     /// `lock-`).
     ///
     /// # Errors
-    /// `InvalidInput` if the path breaks a rule or is the root.
+    /// `InvalidInput` if the path breaks a rule, is the root or is [reserved](NodePath::of_recipe).
     pub fn new(
         client: &Client,
         path: &str,

@@ -1,7 +1,8 @@
 use super::{CommitOutcome, VersionedNode};
 use crate::client::{Client, PARENT_ROUNDS, TransactionResult};
 use crate::error::{Error, ErrorKind};
-use crate::node::{CreateMode, Stat};
+use crate::in_operation::InOperation;
+use crate::node::{CreateMode, NodePath, Stat};
 use bytes::Bytes;
 
 /// Result of [`Client::create_or_set`].
@@ -42,14 +43,14 @@ impl Client {
         data: impl Into<Bytes>,
         mode: CreateMode,
     ) -> Result<CreatedOrSet, Error> {
-        let node = VersionedNode::new(self, path)?;
+        let node = VersionedNode::at(self, NodePath::new("create_or_set", path)?);
         let wire = mode.to_proto().0;
         if wire.is_ephemeral() || wire.is_sequential() {
             let detail = format!("mode {mode:?} must be persistent and not sequential");
-            return Err(Error::invalid_input("write", detail).at(path));
+            return Err(Error::invalid_input("create_or_set", detail).at(path));
         }
         // Boxed because it holds the futures of several transactions.
-        Box::pin(create_or_set(&node, data.into(), mode)).await
+        Box::pin(create_or_set(&node, data.into(), mode)).await.in_operation("create_or_set")
     }
 }
 

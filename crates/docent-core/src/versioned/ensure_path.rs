@@ -1,6 +1,8 @@
 use super::VersionedNode;
 use crate::client::Client;
 use crate::error::Error;
+use crate::in_operation::InOperation;
+use crate::node::NodePath;
 use bytes::Bytes;
 
 impl Client {
@@ -20,11 +22,12 @@ impl Client {
     /// This method is cancel safe: the node may have been created, and repeating the call does no harm.
     pub async fn ensure_path(&self, path: &str) -> Result<(), Error> {
         // `exists` needs no permission, and the root always exists.
-        if self.exists(path).await?.is_some() {
+        if self.exists(path).await.in_operation("ensure_path")?.is_some() {
             return Ok(());
         }
-        let node = VersionedNode::new(self, path)?;
+        let node = VersionedNode::at(self, NodePath::new("ensure_path", path)?);
         // If another client was faster, the node exists as well.
-        Box::pin(node.write(None, &Bytes::new(), |transaction| transaction)).await.map(drop)
+        let written = Box::pin(node.write(None, &Bytes::new(), |transaction| transaction)).await;
+        written.in_operation("ensure_path").map(drop)
     }
 }

@@ -47,9 +47,14 @@ impl VersionedNode {
     /// Creates a handle for the node at `path`. Does no I/O.
     ///
     /// # Errors
-    /// `InvalidInput` if the path breaks a rule or is the root.
+    /// `InvalidInput` if the path breaks a rule, is the root or is [reserved](NodePath::of_recipe).
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
-        Ok(Self { client: client.clone(), path: NodePath::new("write", path)? })
+        Ok(Self::at(client, NodePath::of_recipe(client, "write", path)?))
+    }
+
+    /// Creates a handle for any node.
+    pub(super) fn at(client: &Client, path: NodePath) -> Self {
+        Self { client: client.clone(), path }
     }
 
     /// The client of this handle.

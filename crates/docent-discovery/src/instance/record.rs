@@ -33,7 +33,9 @@ pub struct Instance<P = ()> {
     /// Id that distinguishes the instances of a service, by the same rules as the name. A UUID by default. A
     /// restarted process with the same id replaces its predecessor.
     pub id: String,
-    /// Host name or IP address, by the same rules as the name.
+    /// Host name or IP address at which callers reach the instance, by the same rules as the name and without
+    /// a port. The unspecified addresses `0.0.0.0` and `::` are refused. A loopback address such as
+    /// `localhost` is accepted, and logged as a warning unless the client's servers are at one, too.
     pub address: Option<String>,
     /// Port, from 1 to 65,535.
     pub port: Option<u16>,

@@ -1,6 +1,6 @@
 use super::{Member, Members};
 use bytes::Bytes;
-use docent_core::recipe::{NodePath, debug_handle};
+use docent_core::recipe::{InOperation, NodePath, debug_handle};
 use docent_core::{ChildrenCache, Client, Error};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -96,7 +96,7 @@ impl Membership {
     /// # Errors
     /// `InvalidInput` if the path breaks a rule or is the root.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
-        let path = NodePath::new("join", path)?.into();
+        let path = NodePath::of_recipe(client, "membership", path)?.into();
         let (own, departures, cache) = (Mutex::default(), watch::Sender::new(0), Mutex::default());
         let group = Group { client: client.clone(), path, own, departures, cache };
         Ok(Self { group: Arc::new(group) })
@@ -124,7 +124,7 @@ impl Membership {
         data: D,
     ) -> impl Future<Output = Result<Member, Error>> + Send + use<D> {
         let (group, id, data) = (Arc::clone(&self.group), id.to_owned(), data.into());
-        async move { Member::join(&group, &id, data).await }
+        async move { Member::join(&group, &id, data).await.in_operation("join") }
     }
 
     /// Like [`join`](Self::join), with the same data as Curator's members: the identity that the client was
@@ -151,8 +151,8 @@ impl Membership {
     pub fn members(&self) -> impl Future<Output = Result<Members, Error>> + Send + use<> {
         let group = Arc::clone(&self.group);
         async move {
-            let cache = group.cache()?;
-            cache.ready().await?;
+            let cache = group.cache().in_operation("members")?;
+            cache.ready().await.in_operation("members")?;
             Ok(Members::new(group, cache))
         }
     }

@@ -1,7 +1,7 @@
 use super::group::Group;
 use crate::kept;
 use bytes::Bytes;
-use docent_core::recipe::{KeptNode, KeptStatus};
+use docent_core::recipe::{InOperation, KeptNode, KeptStatus};
 use docent_core::{Error, ErrorKind, Released};
 use std::fmt;
 use std::sync::Arc;
@@ -127,7 +127,7 @@ impl Member {
         // Leave the local list first, because other clients may report the departure before this group would.
         self.group.leave(&self.id);
         match self.node.take() {
-            Some(node) => node.remove().await,
+            Some(node) => node.remove().await.in_operation("leave"),
             None => Ok(Released::Done),
         }
     }

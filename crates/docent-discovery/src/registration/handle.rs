@@ -1,9 +1,10 @@
+use super::loopback::warn_of_loopback;
 use super::{InstanceNode, RegistrationStatus};
 use crate::instance::{self, EncodedInstance, Instance};
 use crate::layout::{Placement, ServiceSide};
 use crate::telemetry::Announced;
 use bytes::Bytes;
-use docent_core::recipe::in_time;
+use docent_core::recipe::{InOperation, in_time};
 use docent_core::{Client, ConnectionState, Error, ErrorKind, Released};
 use futures_util::future::join_all;
 use serde::Serialize;
@@ -69,6 +70,7 @@ impl Registration {
         let (path, data) = checked(client, placement, service, side, &encoded)?;
         // Event: The client starts to announce an instance of a service.
         tracing::info!(client = client.label(), service, id = encoded.id, path, "registering an instance");
+        warn_of_loopback(client, service, &encoded);
         InstanceNode::keep_on(client, &path, data)
             .map(|node| Self::new(client, placement, service, side, encoded, node, drain))
     }
@@ -85,6 +87,7 @@ impl Registration {
         let (path, data) = checked(client, placement, service, side, &encoded)?;
         // Event: The client starts to announce an instance of a service.
         tracing::info!(client = client.label(), service, id = encoded.id, path, "registering an instance");
+        warn_of_loopback(client, service, &encoded);
         let node = if encoded.service_type.is_dynamic() {
             InstanceNode::keep_when_vacant(client, &path, data).await?
         } else {
@@ -180,7 +183,7 @@ impl Registration {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn announced(&self) -> Result<(), Error> {
-        self.settle().await
+        self.settle().await.in_operation("announced")
     }
 
     /// Changes the announced instance, and waits until the servers have it, like
@@ -201,9 +204,9 @@ impl Registration {
     /// This method is cancel safe for a dynamic instance: the update continues. For others it is *not* cancel
     /// safe: the update may have been applied.
     pub async fn update<P: Serialize>(&self, instance: Instance<P>) -> Result<(), Error> {
-        instance.check()?;
-        let next = instance::encoded(&self.client, instance)?;
-        self.put(move |now| {
+        instance.check().in_operation("update")?;
+        let next = instance::encoded(&self.client, instance).in_operation("update")?;
+        let updated = self.put(move |now| {
             let same = (&now.name, &now.id) == (&next.name, &next.id)
                 && now.service_type.is_dynamic() == next.service_type.is_dynamic();
             if same {
@@ -214,8 +217,8 @@ impl Registration {
                 now.id, now.name, next.id, next.name
             );
             Err(Error::invalid_input("update", detail))
-        })
-        .await
+        });
+        updated.await.in_operation("update")
     }
 
     /// Sets whether the instance may be given work: a disabled instance is announced but not picked. Works
@@ -227,7 +230,7 @@ impl Registration {
     /// # Cancel safety
     /// Same as [`update`](Self::update).
     pub async fn set_enabled(&self, enabled: bool) -> Result<(), Error> {
-        self.put(move |now| Ok(now.clone().enabled(enabled))).await
+        self.put(move |now| Ok(now.clone().enabled(enabled))).await.in_operation("set_enabled")
     }
 
     /// Takes the instance out of service gracefully: disables it, so that it is not picked any more, and
@@ -270,7 +273,7 @@ impl Registration {
                 }
             }
         }
-        self.deregister().await
+        self.deregister().await.in_operation("drain")
     }
 
     /// Deregisters the instance, waiting until its node is deleted, for at most the operation timeout. Returns
@@ -297,7 +300,7 @@ impl Registration {
         node.release();
         // Attempt each removal, even if others fail.
         let removed = join_all(replaced.iter().chain([&node]).map(|node| node.deregister())).await;
-        removed.into_iter().collect()
+        removed.into_iter().collect::<Result<Released, _>>().in_operation("deregister")
     }
 }
 

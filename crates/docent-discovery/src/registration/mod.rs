@@ -2,6 +2,7 @@
 
 mod handle;
 mod instance_node;
+mod loopback;
 mod persistent;
 mod status;
 mod update;

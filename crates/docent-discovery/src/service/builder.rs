@@ -6,7 +6,7 @@ use crate::balance::{OutlierPolicy, PickPolicy};
 use crate::layout::{Placement, ServiceSide};
 use crate::telemetry::ServiceGauges;
 use crate::{Instance, instance};
-use docent_core::recipe::{self, Hooks};
+use docent_core::recipe::{self, Hooks, InOperation};
 use docent_core::{ChildrenCache, Client, Error};
 use serde::de::DeserializeOwned;
 use std::fmt;
@@ -83,8 +83,9 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ServiceBuilder<P> {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn open(self) -> Result<Service<P>, Error> {
+        let operation = self.operation();
         let service = self.start()?;
-        service.ready().await?;
+        service.ready().await.in_operation(operation)?;
         Ok(service)
     }
 
@@ -94,6 +95,19 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ServiceBuilder<P> {
     /// # Errors
     /// `InvalidInput` if the name breaks a rule, `Closed`.
     pub fn start(self) -> Result<Service<P>, Error> {
+        let operation = self.operation();
+        self.start_following().in_operation(operation)
+    }
+
+    /// Returns the method of the registry, for errors.
+    fn operation(&self) -> &'static str {
+        match self.side {
+            ServiceSide::Provider => "service",
+            ServiceSide::Consumer => "consumers",
+        }
+    }
+
+    fn start_following(self) -> Result<Service<P>, Error> {
         let Self { client, placement, service, side, filter, removal_grace, policy, outlier_policy } = self;
         instance::check_segment("service name", &service)?;
         let cache = ChildrenCache::new(&client, &placement.folder(&service, side))?;

@@ -43,7 +43,7 @@ use tokio_util::sync::DropGuard;
 /// When the last clone and stream are dropped, the watches are removed. A view does not keep the client open.
 ///
 /// Cheap to clone; all clones share one view with one task.
-pub struct Service<P>(Arc<Inner<P>>);
+pub struct Service<P = ()>(Arc<Inner<P>>);
 
 struct Inner<P> {
     followed: FollowedService<P>,

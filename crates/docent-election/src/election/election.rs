@@ -5,7 +5,7 @@ use crate::takeover;
 use crate::telemetry;
 use crate::term::Term;
 use bytes::Bytes;
-use docent_core::recipe::{Hold, Line, Series, debug_handle};
+use docent_core::recipe::{Hold, InOperation, Line, Series, debug_handle};
 use docent_core::{Client, Error, Fence};
 use std::fmt;
 use std::future::Future;
@@ -181,8 +181,8 @@ impl Election {
     pub fn reset(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         let line = self.0.line.clone();
         async move {
-            takeover::remove_keeper(&line).await?;
-            line.reset().await
+            takeover::remove_keeper(&line).await.in_operation("reset")?;
+            line.reset().await.in_operation("reset")
         }
     }
 

@@ -1,6 +1,7 @@
 use super::Election;
 use crate::Leader;
 use crate::leaders::{self, Leaders};
+use docent_core::recipe::InOperation;
 use docent_core::{Error, Participant};
 use futures_util::StreamExt;
 use std::future::Future;
@@ -24,7 +25,7 @@ impl Election {
     /// This method is cancel safe.
     pub fn leader(&self) -> impl Future<Output = Result<Option<Leader>, Error>> + Send + use<> {
         let line = self.0.line.clone();
-        async move { Ok(line.first().await?.map(Leader::from)) }
+        async move { Ok(line.first().await.in_operation("leader")?.map(Leader::from)) }
     }
 
     /// Waits until there is a leader and returns it; returns immediately if there already is one. An outage
@@ -39,12 +40,13 @@ impl Election {
         let (election, mut leaders) = (self.clone(), self.observe());
         async move {
             while let Some(seen) = leaders.next().await {
-                if let Some(leader) = seen? {
+                if let Some(leader) = seen.in_operation("wait_for_leader")? {
                     return Ok(leader);
                 }
             }
             // A direct read returns the error that ended the stream.
-            election.leader().await?.ok_or_else(|| Error::closed("observe", election.path()))
+            let leader = election.leader().await.in_operation("wait_for_leader")?;
+            leader.ok_or_else(|| Error::closed("wait_for_leader", election.path()))
         }
     }
 
@@ -74,6 +76,6 @@ impl Election {
     /// This method is cancel safe.
     pub fn candidates(&self) -> impl Future<Output = Result<Vec<Participant>, Error>> + Send + use<> {
         let line = self.0.line.clone();
-        async move { line.participants().await }
+        async move { line.participants().await.in_operation("candidates") }
     }
 }

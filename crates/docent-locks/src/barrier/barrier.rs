@@ -1,5 +1,5 @@
 use super::error::{BarrierError, within};
-use docent_core::recipe::{NodePath, debug_handle};
+use docent_core::recipe::{InOperation, NodePath, debug_handle};
 use docent_core::{Client, CreateMode, Error, ErrorKind, planted};
 use futures_util::StreamExt;
 use std::fmt;
@@ -35,7 +35,7 @@ impl Barrier {
     /// # Errors
     /// `InvalidInput` if the path breaks a rule.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
-        Ok(Self { client: client.clone(), path: NodePath::new("barrier", path)? })
+        Ok(Self { client: client.clone(), path: NodePath::of_recipe(client, "barrier", path)? })
     }
 
     /// Returns the path that was passed to the constructor.
@@ -53,7 +53,7 @@ impl Barrier {
     /// This method is *not* cancel safe: the barrier may have been set.
     pub fn set(&self) -> impl Future<Output = Result<bool, Error>> + Send + use<> {
         let barrier = self.clone();
-        async move { Box::pin(barrier.create()).await }
+        async move { Box::pin(barrier.create()).await.in_operation("set") }
     }
 
     async fn create(&self) -> Result<bool, Error> {
@@ -82,7 +82,10 @@ impl Barrier {
     /// This method is cancel safe.
     pub fn is_set(&self) -> impl Future<Output = Result<bool, Error>> + Send + use<> {
         let barrier = self.clone();
-        async move { Ok(barrier.client.exists(&barrier.path).await?.is_some()) }
+        async move {
+            let stat = barrier.client.exists(&barrier.path).await.in_operation("is_set")?;
+            Ok(stat.is_some())
+        }
     }
 
     /// Removes the barrier if it is set, so that all waiters continue.
@@ -96,7 +99,7 @@ impl Barrier {
         let barrier = self.clone();
         // An exact write: a plain delete that is applied late would remove a barrier that was set again since
         // (decision 11).
-        async move { barrier.client.ensure_absent(&barrier.path).await }
+        async move { barrier.client.ensure_absent(&barrier.path).await.in_operation("remove") }
     }
 
     /// Waits until the barrier is not set; returns immediately if it is not set.
@@ -108,7 +111,7 @@ impl Barrier {
     /// This method is cancel safe.
     pub fn wait(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         let barrier = self.clone();
-        async move { barrier.until_removed().await }
+        async move { barrier.until_removed().await.in_operation("wait") }
     }
 
     async fn until_removed(&self) -> Result<(), Error> {

@@ -1,7 +1,7 @@
 use super::Entered;
 use super::error::{BarrierError, within};
 use super::ready::Ready;
-use docent_core::recipe::{KeptNode, NodePath, debug_handle};
+use docent_core::recipe::{InOperation, KeptNode, NodePath, debug_handle};
 use docent_core::{Client, CreateMode, Error, ErrorKind, Node, Stat, planted};
 use futures_util::StreamExt;
 use futures_util::future::try_join_all;
@@ -68,7 +68,7 @@ impl DoubleBarrier {
     /// # Errors
     /// `InvalidInput` if the path breaks a rule, or if `members` is 0.
     pub fn new(client: &Client, path: &str, members: u32) -> Result<Self, Error> {
-        let path = NodePath::new("double_barrier", path)?.into();
+        let path = NodePath::of_recipe(client, "double_barrier", path)?.into();
         if members == 0 {
             return Err(Error::invalid_input("double_barrier", "members 0 must be at least 1"));
         }
@@ -89,7 +89,7 @@ impl DoubleBarrier {
     /// This method is cancel safe: the member's node is removed in the background.
     pub fn enter(&self) -> impl Future<Output = Result<Entered, Error>> + Send + use<> {
         let barrier = self.clone();
-        async move { Box::pin(barrier.join()).await }
+        async move { Box::pin(barrier.join()).await.in_operation("enter") }
     }
 
     async fn join(&self) -> Result<Entered, Error> {

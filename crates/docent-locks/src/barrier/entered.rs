@@ -1,5 +1,5 @@
 use super::DoubleBarrier;
-use docent_core::recipe::{KeptNode, debug_handle};
+use docent_core::recipe::{InOperation, KeptNode, debug_handle};
 use docent_core::{Error, planted};
 use std::collections::HashSet;
 use std::fmt;
@@ -34,6 +34,10 @@ impl Entered {
     /// # Cancel safety
     /// This method is cancel safe: the member leaves in the background, without waiting for the others.
     pub async fn leave(self) -> Result<(), Error> {
+        self.wait_for_others().await.in_operation("leave")
+    }
+
+    async fn wait_for_others(self) -> Result<(), Error> {
         let Self { barrier, member, name } = self;
         let round: HashSet<String> = barrier.names().await?.into_iter().collect();
         let mut member = Some(member);

@@ -2,7 +2,7 @@ use super::MutexBuilder;
 use crate::acquire::{enter, try_enter, with_timeout};
 use crate::progress::Progress;
 use crate::{AcquireError, MutexGuard, Owner};
-use docent_core::recipe::{Line, debug_handle};
+use docent_core::recipe::{InOperation, Line, debug_handle};
 use docent_core::{Client, Error, Participant};
 use std::fmt;
 use std::future::Future;
@@ -183,7 +183,7 @@ impl Mutex {
         participant: &Participant,
     ) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         let (line, participant) = (self.line.clone(), participant.clone());
-        async move { line.revoke(&participant).await }
+        async move { line.revoke(&participant).await.in_operation("revoke") }
     }
 
     /// Resets the sequence numbers of the line. This is necessary when acquires fail with
@@ -196,7 +196,7 @@ impl Mutex {
     /// This method is cancel safe. The reset can be repeated without harm.
     pub fn reset(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         let line = self.line.clone();
-        async move { line.reset().await }
+        async move { line.reset().await.in_operation("reset") }
     }
 }
 

@@ -1,6 +1,6 @@
 use super::Partitioner;
 use super::layout::member_name;
-use docent_core::recipe::{KeptNode, NodePath, debug_handle};
+use docent_core::recipe::{InOperation, KeptNode, NodePath, debug_handle};
 use docent_core::{ChildrenCache, Client, Error};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -43,7 +43,7 @@ impl PartitionerBuilder {
     /// `InvalidInput` if the path, the identity or an item breaks a rule; `Closed`.
     pub fn join(self) -> Result<Partitioner, Error> {
         let Self { client, path, items, identity, settle } = self;
-        let path = NodePath::new("partition", path)?;
+        let path = NodePath::of_recipe(&client, "partition", path)?;
         for item in &items {
             lock_path(&path, item)?;
         }
@@ -52,8 +52,10 @@ impl PartitionerBuilder {
         let party = format!("{path}/party");
         let member = segment(&party, &own, "identity", &identity)?;
         Ok(Partitioner {
-            party: ChildrenCache::new(&client, &party)?,
-            member: KeptNode::new(&client, &member, identity)?.labelled("partition"),
+            party: ChildrenCache::new(&client, &party).in_operation("partition")?,
+            member: KeptNode::new(&client, &member, identity)
+                .in_operation("partition")?
+                .labelled("partition"),
             items: items.into_iter().collect(),
             client,
             path,

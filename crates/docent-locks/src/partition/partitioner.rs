@@ -3,7 +3,7 @@ use super::builder::lock_path;
 use super::layout::{members, share_of};
 use super::share::Share;
 use crate::{AcquireError, MultiGuard, MultiLock, Mutex, Owner};
-use docent_core::recipe::{KeptNode, Line, NodePath, RecipeKind, debug_handle};
+use docent_core::recipe::{InOperation, KeptNode, Line, NodePath, RecipeKind, debug_handle};
 use docent_core::{ChildrenCache, ChildrenEvents, Client, Error, Released};
 use futures_util::StreamExt;
 use std::fmt;
@@ -197,9 +197,9 @@ impl Partitioner {
             biased;
             event = events.next() => match event {
                 Some(_) => Ok(()),
-                None => Err(Error::closed("partition", &self.path).into()),
+                None => Err(Error::closed("acquire", &self.path).into()),
             },
-            error = refused => Err(error.into()),
+            error = refused => Err(error.in_operation("acquire").into()),
         }
     }
 
@@ -216,7 +216,7 @@ impl Partitioner {
     /// # Cancel safety
     /// This method is cancel safe: leaving continues in the background.
     pub async fn leave(self) -> Result<Released, Error> {
-        self.member.remove().await
+        self.member.remove().await.in_operation("leave")
     }
 }
 

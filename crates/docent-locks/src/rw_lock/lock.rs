@@ -2,7 +2,7 @@ use super::{ReadGuard, RwLockBuilder, WriteGuard};
 use crate::acquire::{LockSide, enter, try_enter, with_timeout};
 use crate::progress::Progress;
 use crate::{AcquireError, Owner};
-use docent_core::recipe::{Line, debug_handle};
+use docent_core::recipe::{InOperation, Line, debug_handle};
 use docent_core::{Client, Error, Participant};
 use std::fmt;
 use std::future::Future;
@@ -234,7 +234,7 @@ impl RwLock {
         participant: &Participant,
     ) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         let (line, participant) = (self.writers.clone(), participant.clone());
-        async move { line.revoke(&participant).await }
+        async move { line.revoke(&participant).await.in_operation("revoke") }
     }
 
     /// Resets the sequence numbers of the line. This is necessary when acquires fail with
@@ -247,7 +247,7 @@ impl RwLock {
     /// This method is cancel safe. The reset can be repeated without harm.
     pub fn reset(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         let line = self.writers.clone();
-        async move { line.reset().await }
+        async move { line.reset().await.in_operation("reset") }
     }
 
     fn enter_to_read(

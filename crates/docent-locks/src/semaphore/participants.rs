@@ -2,6 +2,7 @@
 
 use super::Semaphore;
 use super::semaphore::LEASE;
+use docent_core::recipe::InOperation;
 use docent_core::{Error, Participant, Role};
 use std::future::Future;
 
@@ -16,7 +17,7 @@ impl Semaphore {
     /// This method is cancel safe.
     pub fn participants(&self) -> impl Future<Output = Result<Vec<Participant>, Error>> + Send + use<> {
         let semaphore = self.clone();
-        async move { semaphore.all_participants().await }
+        async move { semaphore.all_participants().await.in_operation("participants") }
     }
 
     async fn all_participants(&self) -> Result<Vec<Participant>, Error> {
@@ -55,7 +56,7 @@ impl Semaphore {
         participant: &Participant,
     ) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         let (semaphore, participant) = (self.clone(), participant.clone());
-        async move { semaphore.request_release(&participant).await }
+        async move { semaphore.request_release(&participant).await.in_operation("revoke") }
     }
 
     async fn request_release(&self, participant: &Participant) -> Result<(), Error> {
@@ -78,10 +79,12 @@ impl Semaphore {
     /// This method is cancel safe. The reset can be repeated without harm.
     pub fn reset(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         let semaphore = self.clone();
-        async move {
-            semaphore.permits.line().reset().await?;
-            semaphore.turns.reset().await?;
-            semaphore.turns.client().ensure_absent(semaphore.path()).await
-        }
+        async move { semaphore.delete_nodes().await.in_operation("reset") }
+    }
+
+    async fn delete_nodes(&self) -> Result<(), Error> {
+        self.permits.line().reset().await?;
+        self.turns.reset().await?;
+        self.turns.client().ensure_absent(self.path()).await
     }
 }

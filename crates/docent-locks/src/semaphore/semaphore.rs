@@ -5,7 +5,7 @@ use super::{SemaphoreBuilder, SharedLimit};
 use crate::acquire::{in_time, try_line, wait_in, wait_out, with_timeout};
 use crate::progress::{Progress, Target};
 use crate::{AcquireError, NotAcquired, Permit};
-use docent_core::recipe::{Hold, HoldSet, Line, NodePath, RecipeKind, debug_handle};
+use docent_core::recipe::{Hold, HoldSet, InOperation, Line, NodePath, RecipeKind, debug_handle};
 use docent_core::{Client, Error};
 use std::fmt;
 use std::future::Future;
@@ -89,7 +89,7 @@ impl Semaphore {
 
     pub(super) fn with(client: &Client, path: &str, limit: Limit, checks: bool) -> Result<Self, Error> {
         // Validates the path first, so that an error names the path as it was passed.
-        let path = NodePath::new("semaphore", path)?;
+        let path = NodePath::of_recipe(client, "semaphore", path)?;
         let fixed = if let Limit::Fixed(permits) = limit { Some(permits) } else { None };
         let node = SemaphoreNode::new(client, &path, fixed, checks);
         let leases = Line::new(client, &format!("{path}/leases"), &KIND, LEASE)?;
@@ -148,7 +148,7 @@ impl Semaphore {
         progress: Progress,
     ) -> impl Future<Output = Result<Permit, AcquireError>> + Send + use<> {
         let semaphore = self.clone();
-        async move { Box::pin(semaphore.wait_for(permits, progress)).await }
+        async move { Box::pin(semaphore.wait_for(permits, progress)).await.in_operation("acquire") }
     }
 
     async fn wait_for(&self, permits: u32, progress: Progress) -> Result<Permit, AcquireError> {

@@ -1,5 +1,5 @@
 use docent_core::recipe::curator::decode_count;
-use docent_core::recipe::{VersionedNode, debug_handle};
+use docent_core::recipe::{InOperation, VersionedNode, debug_handle};
 use docent_core::{Client, Error, Node};
 use futures_util::stream::{self, BoxStream, StreamExt};
 use std::fmt;
@@ -24,7 +24,7 @@ impl SharedLimit {
     /// `InvalidInput` if the path breaks a rule, or if the number is above 2^31 − 1.
     pub fn new(client: &Client, path: &str, default: u32) -> Result<Self, Error> {
         encode(default)?;
-        Ok(Self { versioned: VersionedNode::new(client, path)?, default })
+        Ok(Self { versioned: VersionedNode::new(client, path).in_operation("limit")?, default })
     }
 
     /// Returns the path that was passed to the constructor.
@@ -56,7 +56,7 @@ impl SharedLimit {
     /// This method is *not* cancel safe: the limit may have been set.
     pub fn set(&self, permits: u32) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         let versioned = self.versioned.clone();
-        async move { versioned.set(encode(permits)?.to_vec()).await }
+        async move { versioned.set(encode(permits)?.to_vec()).await.in_operation("set") }
     }
 
     /// Returns a stream of the current limit and each later one. Ends when the client is closed.

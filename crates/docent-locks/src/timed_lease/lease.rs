@@ -1,7 +1,7 @@
 use super::Obtained;
 use super::holder::Holder;
 use crate::{AcquireError, Mutex, MutexGuard, Owner};
-use docent_core::recipe::{self, Line, NodePath, RecipeKind, debug_handle};
+use docent_core::recipe::{self, InOperation, Line, NodePath, RecipeKind, debug_handle};
 use docent_core::{Client, CreateMode, Error, ErrorKind, Node, planted};
 use std::fmt;
 use std::future::Future;
@@ -56,7 +56,7 @@ impl TimedLease {
     /// # Errors
     /// `InvalidInput` if the path breaks a rule, or if the duration is not from 1 s to 100 years.
     pub fn new(client: &Client, path: &str, duration: Duration) -> Result<Self, Error> {
-        let path = NodePath::new("lease", path)?;
+        let path = NodePath::of_recipe(client, "lease", path)?;
         if !(SHORTEST..=LONGEST).contains(&duration) {
             let detail = format!("duration {duration:?} must be from 1 s to 100 years");
             return Err(Error::invalid_input("lease", detail));
@@ -97,7 +97,7 @@ impl TimedLease {
     /// This method is *not* cancel safe: the lease may have been obtained.
     pub fn try_obtain(&self) -> impl Future<Output = Result<Option<Obtained>, AcquireError>> + Send + use<> {
         let lease = self.clone();
-        async move { Box::pin(lease.try_slots()).await }
+        async move { Box::pin(lease.try_slots()).await.in_operation("try_obtain") }
     }
 
     async fn try_slots(&self) -> Result<Option<Obtained>, AcquireError> {
@@ -131,7 +131,7 @@ impl TimedLease {
     /// This method is *not* cancel safe: the lease may have been given back.
     pub fn give_back(&self) -> impl Future<Output = Result<bool, AcquireError>> + Send + use<> {
         let lease = self.clone();
-        async move { Box::pin(lease.delete_own()).await }
+        async move { Box::pin(lease.delete_own()).await.in_operation("give_back") }
     }
 
     async fn delete_own(&self) -> Result<bool, AcquireError> {

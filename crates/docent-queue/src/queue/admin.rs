@@ -5,7 +5,7 @@ use crate::error::PeekError;
 use crate::layout::{ItemName, QueueLayout};
 use crate::store::{Backlog, ClaimedItem, Listing, SkippedItems, Store, ensure_known_folder};
 use crate::telemetry::KIND;
-use docent_core::recipe::{ClaimResult, Line, claim_all, hand_out};
+use docent_core::recipe::{ClaimResult, InOperation, Line, claim_all, hand_out};
 use docent_core::{CreateMode, Error, ErrorKind};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use std::future::Future;
@@ -43,7 +43,7 @@ impl<T: 'static> Queue<T> {
     /// This method is cancel safe.
     pub fn len(&self) -> impl Future<Output = Result<usize, Error>> + Send + use<T> {
         let queue = self.clone();
-        async move { queue.store.items.length().await }
+        async move { queue.store.items.length().await.in_operation("len") }
     }
 
     /// Returns whether the queue has no items, as seen by the server to which this client is connected.
@@ -55,7 +55,7 @@ impl<T: 'static> Queue<T> {
     /// This method is cancel safe.
     pub fn is_empty(&self) -> impl Future<Output = Result<bool, Error>> + Send + use<T> {
         let queue = self.clone();
-        async move { Ok(queue.len().await? == 0) }
+        async move { Ok(queue.len().await.in_operation("is_empty")? == 0) }
     }
 
     /// Returns the items, ordered by priority and number, as seen by the server to which this client is
@@ -69,7 +69,7 @@ impl<T: 'static> Queue<T> {
     pub fn list(&self) -> impl Future<Output = Result<Vec<QueuedItem>, Error>> + Send + use<T> {
         let queue = self.clone();
         async move {
-            let Listing { mut items, claimed, .. } = queue.store.items.list().await?;
+            let Listing { mut items, claimed, .. } = queue.store.items.list().await.in_operation("list")?;
             items.sort_unstable_by_key(|item| (item.priority, item.number));
             let item = |item: ItemName| QueuedItem {
                 is_claimed: claimed.contains(&item.text),
@@ -91,7 +91,7 @@ impl<T: 'static> Queue<T> {
     /// This method is cancel safe.
     pub fn peek(&self) -> impl Future<Output = Result<Option<T>, PeekError>> + use<T> {
         let queue = self.clone();
-        async move { Box::pin(queue.peek_first()).await }
+        async move { Box::pin(queue.peek_first()).await.in_operation("peek") }
     }
 
     async fn peek_first(&self) -> Result<Option<T>, PeekError> {
@@ -146,7 +146,7 @@ impl<T: 'static> Queue<T> {
                 );
             }
             let place = options.place_in(&queue.store)?;
-            ensure_known_folder(client, &paths.claims).await?;
+            ensure_known_folder(client, &paths.claims).await.in_operation("reschedule")?;
             let wanted = [paths.claim_request(&name, false)];
             let ClaimResult::All(claims) = claim_all(client, &wanted, &KIND, "reschedule").await? else {
                 return Ok(false);
@@ -181,9 +181,10 @@ impl<T: 'static> Queue<T> {
         let queue = self.clone();
         async move {
             use ErrorKind::{NoNode, NodeExists, NotEmpty};
-            let items = queue.store.items.list().await?.items;
+            let items = queue.store.items.list().await.in_operation("purge")?.items;
             if !items.is_empty() {
-                ensure_known_folder(&queue.store.client, &queue.store.paths.claims).await?;
+                let claims = &queue.store.paths.claims;
+                ensure_known_folder(&queue.store.client, claims).await.in_operation("purge")?;
             }
             let store = &queue.store;
             let delete = |name: String| async move {
@@ -200,7 +201,7 @@ impl<T: 'static> Queue<T> {
             };
             let names = items.into_iter().map(|item| item.text);
             let deleted = stream::iter(names).map(delete).buffer_unordered(MAX_CONCURRENT);
-            deleted.try_fold(0, |sum, one| async move { Ok(sum + one) }).await
+            deleted.try_fold(0, |sum, one| async move { Ok(sum + one) }).await.in_operation("purge")
         }
     }
 
@@ -217,18 +218,18 @@ impl<T: 'static> Queue<T> {
         let queue = self.clone();
         async move {
             let Store { client, paths, items, idle, lock, .. } = &*queue.store;
-            client.ensure_absent(&paths.items).await?;
+            client.ensure_absent(&paths.items).await.in_operation("reset")?;
             items.numbers_restart();
             // Names of items may be reused from now on.
             queue.store.dispatcher.request_listing();
             for line in [Some(idle), lock.as_ref()].into_iter().flatten() {
-                rotate(line, &paths.items).await?;
+                rotate(line, &paths.items).await.in_operation("reset")?;
             }
             match paths.layout {
                 // An item that was put and claimed meanwhile is not an error.
                 QueueLayout::Native => match client.ensure_absent(&paths.claims).await {
                     Err(error) if error.kind() == ErrorKind::NotEmpty => Ok(()),
-                    result => result,
+                    result => result.in_operation("reset"),
                 },
                 // The claims' folder is the lock path, which may contain nodes of other programs.
                 QueueLayout::Curator { .. } => Ok(()),

@@ -182,16 +182,16 @@ impl<T: 'static> QueueBuilder<T> {
             return invalid("the ordered mode must go with the native layout".to_owned());
         }
         // Validates the paths first, so that errors name them as they were passed.
-        NodePath::new("queue", self.path.as_str())?;
+        NodePath::of_recipe(&self.client, "queue", self.path.as_str())?;
         if let QueueLayout::Curator { lock_path } = &self.layout {
-            NodePath::new("queue", lock_path.as_str())?;
+            NodePath::of_recipe(&self.client, "queue", lock_path.as_str())?;
             if *lock_path == self.path {
                 return invalid(format!("the lock path {lock_path:?} must not be the queue's path"));
             }
         }
         let mut paths = Paths::new(&self.path, self.layout);
         if let Some(dead) = self.dead_letters {
-            paths.dead = NodePath::new("queue", dead)?.into();
+            paths.dead = NodePath::of_recipe(&self.client, "queue", dead)?.into();
         }
         let idle = Line::new(&self.client, &paths.idle, &KIND, IDLE)?;
         let lock = self.ordered.then(|| Line::new(&self.client, &paths.lock, &KIND, "lock-")).transpose()?;

@@ -4,7 +4,7 @@ use crate::error::PutError;
 use crate::layout::{DeadReason, Head, in_order};
 use crate::store::{ItemPlace, Store, ensure_known_folder};
 use bytes::Bytes;
-use docent_core::recipe::debug_handle;
+use docent_core::recipe::{InOperation, debug_handle};
 use docent_core::{CreateMode, Error, ErrorKind};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use std::fmt;
@@ -95,9 +95,9 @@ impl<T: 'static> DeadLetters<T> {
     pub fn list(&self) -> impl Future<Output = Result<Vec<DeadLetter>, Error>> + Send + use<T> {
         let letters = self.clone();
         async move {
-            let names = letters.names().await?;
+            let names = letters.names().await.in_operation("list")?;
             let letters = stream::iter(names).map(|name| letters.read(name)).buffered(MAX_CONCURRENT);
-            letters.try_filter_map(|letter| async { Ok(letter) }).try_collect().await
+            letters.try_filter_map(|letter| async { Ok(letter) }).try_collect().await.in_operation("list")
         }
     }
 
@@ -110,7 +110,7 @@ impl<T: 'static> DeadLetters<T> {
     /// This method is cancel safe.
     pub fn len(&self) -> impl Future<Output = Result<usize, Error>> + Send + use<T> {
         let letters = self.clone();
-        async move { Ok(letters.names().await?.len()) }
+        async move { Ok(letters.names().await.in_operation("len")?.len()) }
     }
 
     /// Returns whether there are no dead letters.
@@ -122,7 +122,7 @@ impl<T: 'static> DeadLetters<T> {
     /// This method is cancel safe.
     pub fn is_empty(&self) -> impl Future<Output = Result<bool, Error>> + Send + use<T> {
         let letters = self.clone();
-        async move { Ok(letters.len().await? == 0) }
+        async move { Ok(letters.len().await.in_operation("is_empty")? == 0) }
     }
 
     /// Puts an item back into the queue, in one step and exactly once. The item goes to the end of the queue
@@ -139,7 +139,8 @@ impl<T: 'static> DeadLetters<T> {
         async move {
             let paths = &letters.store().paths;
             let framed = paths.unframe(&letter.data).ok().and_then(|(_, item)| paths.frame(&item, 0));
-            letters.replace(&letter, framed.unwrap_or_else(|| letter.data.clone())).await
+            let replaced = letters.replace(&letter, framed.unwrap_or_else(|| letter.data.clone())).await;
+            replaced.in_operation("requeue")
         }
     }
 
@@ -157,7 +158,7 @@ impl<T: 'static> DeadLetters<T> {
         item: &T,
     ) -> impl Future<Output = Result<(), PutError>> + Send + use<T> {
         let (letters, letter, node) = (self.clone(), letter.clone(), self.queue.encode(item));
-        async move { Ok(letters.replace(&letter, node?).await?) }
+        async move { Ok(letters.replace(&letter, node?).await.in_operation("requeue")?) }
     }
 
     /// Deletes a letter and puts an item with this data into the queue.
@@ -179,7 +180,10 @@ impl<T: 'static> DeadLetters<T> {
     pub fn delete(&self, letter: &DeadLetter) -> impl Future<Output = Result<(), Error>> + Send + use<T> {
         let letters = self.clone();
         let letter = letter.clone();
-        async move { letters.store().client.ensure_absent(&letters.path(&letter.name)).await }
+        async move {
+            let deleted = letters.store().client.ensure_absent(&letters.path(&letter.name)).await;
+            deleted.in_operation("delete")
+        }
     }
 
     /// Permanently deletes all current dead letters, and returns their number.
@@ -193,13 +197,13 @@ impl<T: 'static> DeadLetters<T> {
     pub fn purge(&self) -> impl Future<Output = Result<usize, Error>> + Send + use<T> {
         let letters = self.clone();
         async move {
-            let names = letters.names().await?;
+            let names = letters.names().await.in_operation("purge")?;
             let count = names.len();
             stream::iter(names)
                 .map(|name| {
                     let path = letters.path(&name);
                     let client = &letters.store().client;
-                    async move { client.ensure_absent(&path).await }
+                    async move { client.ensure_absent(&path).await.in_operation("purge") }
                 })
                 .buffer_unordered(MAX_CONCURRENT)
                 .try_collect::<()>()

@@ -6,7 +6,7 @@ use crate::store::{ItemPlace, ensure_known_folder};
 use crate::telemetry::publish_span;
 use bytes::Bytes;
 use docent_codec::CodecError;
-use docent_core::recipe::call_hook;
+use docent_core::recipe::{InOperation, call_hook};
 use docent_core::{CreateMode, Error, Transaction};
 use futures_util::future::BoxFuture;
 use std::future::Future;
@@ -127,7 +127,7 @@ impl<T: 'static> Queue<T> {
             }
             let place = options.place_in(&store)?;
             let span = publish_span(store.client.label(), &store.path, nodes.len());
-            store.items.put(&nodes, place, mode).instrument(span).await?;
+            store.items.put(&nodes, place, mode).instrument(span).await.in_operation("put")?;
             if place != ItemPlace::default() {
                 // The item may precede the items in the last listing.
                 store.dispatcher.request_listing();

@@ -4,7 +4,7 @@ use super::{Deliveries, Delivery, Queue};
 use crate::consumer::{LATE, Request, is_passing, leave, ordered};
 use crate::layout::DeadReason;
 use crate::store::{ClaimedItem, ItemEnd, MOST, Store};
-use docent_core::recipe::{Line, in_time};
+use docent_core::recipe::{InOperation, Line, in_time};
 use docent_core::{Error, planted};
 use futures_util::future::join_all;
 use std::future::Future;
@@ -121,8 +121,10 @@ impl<T: 'static> Queue<T> {
         loop {
             let batch = match &self.store.lock {
                 // Boxed, because the mode is rare.
-                Some(lock) => Box::pin(self.wait_for_lock(lock)).await?.into_iter().collect(),
-                None => Request::new(&self.store, count, ahead, true).answer().await?,
+                Some(lock) => {
+                    Box::pin(self.wait_for_lock(lock)).await.in_operation("take")?.into_iter().collect()
+                }
+                None => Request::new(&self.store, count, ahead, true).answer().await.in_operation("take")?,
             };
             let batch = self.accept(batch).await;
             if !batch.is_empty() {
@@ -152,9 +154,10 @@ impl<T: 'static> Queue<T> {
         loop {
             let taken = match &self.store.lock {
                 Some(lock) => {
-                    Box::pin(ordered::try_take_locked(&self.store, lock)).await?.into_iter().collect()
+                    let taken = Box::pin(ordered::try_take_locked(&self.store, lock)).await;
+                    taken.in_operation("take")?.into_iter().collect()
                 }
-                None => Request::new(&self.store, 1, 0, false).answer().await?,
+                None => Request::new(&self.store, 1, 0, false).answer().await.in_operation("take")?,
             };
             if taken.is_empty() {
                 return Ok(None);
@@ -168,14 +171,15 @@ impl<T: 'static> Queue<T> {
     async fn take_within(&self, limit: Duration) -> Result<Option<Delivery<T>>, Error> {
         if let Some(lock) = &self.store.lock {
             return match timeout(limit, Box::pin(self.take_one_locked(lock))).await {
-                Ok(taken) => taken.map(Some),
+                Ok(taken) => taken.map(Some).in_operation("take"),
                 Err(_) => Ok(None),
             };
         }
         let began = Instant::now();
         loop {
             let remaining = limit.saturating_sub(began.elapsed());
-            let taken = Request::new(&self.store, 1, 0, true).answer_within(remaining).await?;
+            let taken = Request::new(&self.store, 1, 0, true).answer_within(remaining).await;
+            let taken = taken.in_operation("take")?;
             // Items that are not handed to any call are ended in the background.
             let remaining = limit.saturating_sub(began.elapsed()).saturating_add(LATE);
             let accepted = timeout(remaining, self.accept(taken)).await.unwrap_or_default();

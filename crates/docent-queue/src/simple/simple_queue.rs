@@ -1,7 +1,7 @@
 use super::KnownItems;
 use super::known::Listing;
 use bytes::Bytes;
-use docent_core::recipe::{NodePath, debug_handle};
+use docent_core::recipe::{InOperation, NodePath, debug_handle};
 use docent_core::{Client, CreateMode, Error, ErrorKind, Node, planted};
 use futures_util::future::BoxFuture;
 use std::fmt;
@@ -43,7 +43,11 @@ impl SimpleQueue {
     /// # Errors
     /// `InvalidInput` if the path breaks a rule or is the root.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
-        Ok(Self { client: client.clone(), path: NodePath::new("queue", path)?, known: Arc::default() })
+        Ok(Self {
+            client: client.clone(),
+            path: NodePath::of_recipe(client, "queue", path)?,
+            known: Arc::default(),
+        })
     }
 
     /// Returns the path that was passed to the constructor.
@@ -73,7 +77,7 @@ impl SimpleQueue {
                     queue.client.transaction().create(&path, item.clone(), CreateMode::PersistentSequential);
                 match put.commit_exactly().await {
                     Err(error) if error.kind() == ErrorKind::NoNode => {
-                        queue.client.ensure_parent(&path).await?;
+                        queue.client.ensure_parent(&path).await.in_operation("put")?;
                     }
                     // The counter stays at its maximum: an item with the last number is still in the queue.
                     Err(error)
@@ -82,7 +86,7 @@ impl SimpleQueue {
                         let detail = format!("the servers' counter is at its end, {}", i32::MAX);
                         return Err(Error::sequence_exhausted("put", detail).at(&queue.path));
                     }
-                    result => return result.map(drop),
+                    result => return result.map(drop).in_operation("put"),
                 }
             }
         })
@@ -101,7 +105,7 @@ impl SimpleQueue {
         let queue = self.clone();
         async move {
             loop {
-                if let Some(item) = queue.take_until(None).await? {
+                if let Some(item) = queue.take_until(None).await.in_operation("take")? {
                     return Ok(item);
                 }
             }
@@ -121,7 +125,7 @@ impl SimpleQueue {
         timeout: Duration,
     ) -> impl Future<Output = Result<Option<Bytes>, Error>> + Send + use<> {
         let queue = self.clone();
-        async move { queue.take_until(Instant::now().checked_add(timeout)).await }
+        async move { queue.take_until(Instant::now().checked_add(timeout)).await.in_operation("take") }
     }
 
     /// Takes the first item if there is one.
@@ -133,7 +137,7 @@ impl SimpleQueue {
     /// This method is *not* cancel safe: an item may have been deleted.
     pub fn try_take(&self) -> impl Future<Output = Result<Option<Bytes>, Error>> + Send + use<> {
         let queue = self.clone();
-        async move { queue.take_now().await }
+        async move { queue.take_now().await.in_operation("take") }
     }
 
     /// Returns the first item, without removing it.
@@ -146,8 +150,8 @@ impl SimpleQueue {
     pub fn peek(&self) -> impl Future<Output = Result<Option<Bytes>, Error>> + Send + use<> {
         let queue = self.clone();
         async move {
-            for name in queue.list().await?.names {
-                if let Some(node) = queue.read(&name).await? {
+            for name in queue.list().await.in_operation("peek")?.names {
+                if let Some(node) = queue.read(&name).await.in_operation("peek")? {
                     return Ok(Some(node.data));
                 }
             }
@@ -164,7 +168,7 @@ impl SimpleQueue {
     /// This method is cancel safe.
     pub fn len(&self) -> impl Future<Output = Result<usize, Error>> + Send + use<> {
         let queue = self.clone();
-        async move { Ok(queue.list().await?.names.len()) }
+        async move { Ok(queue.list().await.in_operation("len")?.names.len()) }
     }
 
     /// Returns whether the queue has no items.
@@ -176,7 +180,7 @@ impl SimpleQueue {
     /// This method is cancel safe.
     pub fn is_empty(&self) -> impl Future<Output = Result<bool, Error>> + Send + use<> {
         let queue = self.clone();
-        async move { Ok(queue.len().await? == 0) }
+        async move { Ok(queue.len().await.in_operation("is_empty")? == 0) }
     }
 
     pub(super) fn item(&self, name: &str) -> String {

@@ -130,9 +130,9 @@ fn of_elections(election: &Election) {
 fn of_discovery(registry: &Registry, instance: &Instance<u32>, service: &Service<u32>, group: &Membership) {
     free(registry.register(instance.clone()));
     free(registry.consume("web", instance.clone()));
-    free(registry.service::<u32>("web"));
+    free(registry.typed_service::<u32>("web"));
     free(registry.service_builder::<u32>("web").open());
-    free(registry.consumers::<u32>("web"));
+    free(registry.typed_consumers::<u32>("web"));
     free(registry.names());
     free(service.ready());
     free(group.join("host-7", "10.0.0.7"));

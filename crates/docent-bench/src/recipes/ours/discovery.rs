@@ -16,7 +16,7 @@ pub(super) async fn view(order: &Order) -> Result<Answer> {
         let client = client(order).await?;
         let registry = Registry::new(&client, &order.path)?;
         let called = Instant::now();
-        let service: Service<String> = registry.service(SERVICE).await?;
+        let service: Service<String> = registry.typed_service(SERVICE).await?;
         times.push(called.elapsed());
         let (shown, wanted) = (service.instances().len(), order.count("instances"));
         ensure!(shown == wanted, "the view shows {shown} of {wanted} instances");
@@ -93,7 +93,7 @@ struct Scene(ServiceChanges<String>);
 impl Scene {
     /// Opens a view, and waits until it has reported all existing instances.
     async fn open(viewer: &Client, order: &Order) -> Result<Self> {
-        let service: Service<String> = Registry::new(viewer, &order.path)?.service(SERVICE).await?;
+        let service: Service<String> = Registry::new(viewer, &order.path)?.typed_service(SERVICE).await?;
         let mut scene = Self(service.changes());
         tokio::time::sleep(order.millis("settle")).await;
         for _ in 0..service.instances().len() {

@@ -125,7 +125,7 @@ async fn registrations(client: &Client, order: &Order) -> Result<Answer> {
 async fn viewed(client: &Client, order: &Order) -> Result<Answer> {
     let registry = Registry::new(client, &order.path)?;
     growth(order, order.count("instances"), async {
-        let service: Service<String> = registry.service(SERVICE).await?;
+        let service: Service<String> = registry.typed_service(SERVICE).await?;
         Ok(service)
     })
     .await

@@ -41,7 +41,7 @@ async fn instances(
     arguments: &Arguments,
     signals: &mut Signals,
 ) -> Outcome {
-    let service = signals.or(registry.service::<Value>(name)).await??;
+    let service = signals.or(registry.typed_service::<Value>(name)).await??;
     if arguments.watch || !arguments.exec.is_empty() {
         return follow::run(app, &service, arguments, signals).await;
     }
