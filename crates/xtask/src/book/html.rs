@@ -24,11 +24,14 @@ pub(super) fn check_book(folder: &Path) -> Result<usize> {
     check(folder, &|path| path != "404.html")
 }
 
-/// Does the same for the front page and the guides that rustdoc has rendered.
+/// Does the same for the first pages of all crates and for the guides, which rustdoc has rendered.
 pub(crate) fn check_docs() -> Result<()> {
-    let checked = |path: &str| path == "docent/index.html" || path.starts_with("docent/guide/");
+    let first = |path: &str| {
+        path.starts_with("docent") && path.ends_with("/index.html") && path.matches('/').count() == 1
+    };
+    let checked = |path: &str| first(path) || path.starts_with("docent/guide/");
     let links = check(&target().join("doc"), &checked)?;
-    println!("{links} links of the front page and the guides work");
+    println!("{links} links of the crates' first pages and of the guides work");
     Ok(())
 }
 
@@ -77,9 +80,20 @@ impl<'a> Site<'a> {
         Ok(&self.read[path])
     }
 
+    /// Returns the page of this site that docs.rs shows at `target`. None if it is of no crate of this site.
+    fn own_docs(&self, target: &str) -> Option<String> {
+        let (_, path) = target.strip_prefix("https://docs.rs/")?.split_once("/latest/")?;
+        let name = path.split('/').next()?;
+        let end = if path.ends_with('/') { "index.html" } else { "" };
+        self.folder.join(name).is_dir().then(|| format!("{path}{end}"))
+    }
+
     fn resolves(&mut self, page: &str, target: &str) -> Result<bool> {
         if let Some(path) = target.strip_prefix(REPOSITORY) {
             return Ok(root().join(path.split('#').next().unwrap_or_default()).exists());
+        }
+        if let Some(path) = self.own_docs(target) {
+            return self.resolves("", &path);
         }
         if target.contains("://") || target.starts_with("data:") || target.starts_with("javascript:") {
             return Ok(true);
@@ -139,6 +153,10 @@ mod tests {
         let wrong = "a.html: the link target b/c.html#e does not exist\n\
                      a.html: the link target d.svg does not exist";
         assert_eq!(check_pages(&[("a.html", dead), other]), wrong);
+        let docs =
+            "<a href=\"https://docs.rs/x/latest/b/c.html#e\"> <a href=\"https://docs.rs/x/latest/d/\">";
+        let wrong = "a.html: the link target https://docs.rs/x/latest/b/c.html#e does not exist";
+        assert_eq!(check_pages(&[("a.html", docs), other]), wrong);
         let repository = format!("<a href=\"{REPOSITORY}README.md\"> <a href=\"{REPOSITORY}none.md\">");
         let wrong = format!("a.html: the link target {REPOSITORY}none.md does not exist");
         assert_eq!(check_pages(&[("a.html", &repository)]), wrong);

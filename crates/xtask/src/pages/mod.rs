@@ -6,6 +6,7 @@ mod guide;
 mod links;
 mod markdown;
 mod readme;
+mod registry;
 mod relink;
 mod snippets;
 mod summary;

@@ -1,6 +1,6 @@
 use super::facade::{FACADE, Facade};
 use super::markdown::Page;
-use super::{derived, guide, links, readme, snippets, summary};
+use super::{derived, guide, links, readme, registry, snippets, summary};
 use crate::cargo::root;
 use crate::sources::files;
 use crate::words;
@@ -59,6 +59,9 @@ pub(crate) fn check() -> Result<()> {
     wrong.extend(facade.check());
     wrong.extend(links::check(&pages, |path| root.join(path).exists()));
     wrong.extend(summary::check(&pages));
+    let manifest = |folder: &str| read(&root, &format!("{folder}/Cargo.toml"));
+    let published = |folder: &str| manifest(folder).is_ok_and(|text| !text.contains("publish = false"));
+    wrong.extend(registry::check(&pages, published));
     wrong.extend(outdated(&root)?);
     println!("{} pages, README.md has {} lines", pages.len(), readme.lines().count());
     ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
