@@ -3,7 +3,7 @@
 use docent::client::ParentKind;
 use docent::guard::Guard;
 use docent::locks::{Partitioner, TimedLease};
-use docent::{Barrier, Client, MultiLock, Mutex, RwLock, Semaphore};
+use docent::{Barrier, Client, Counter, Membership, MultiLock, Mutex, RwLock, Semaphore};
 use docent_battery::{Backend, FrameKind, TestServer, Traced, both_backends, round_trips};
 use docent_proto::OpCode;
 use docent_tests::{builder, soon};
@@ -22,6 +22,7 @@ both_backends! {
             sets(&meter).await;
             barriers(&meter).await;
             leases(&meter).await;
+            values(&meter).await;
         }
     }
 }
@@ -79,6 +80,18 @@ async fn leases(meter: &Meter<'_>) {
     let refused = async || assert!(soon(other.try_obtain()).await.unwrap().is_none());
     meter.count("timed lease, held by another identity", 4, refused).await;
     meter.count("timed lease, give back", 6, async || assert!(soon(own.give_back()).await.unwrap())).await;
+}
+
+async fn values(meter: &Meter<'_>) {
+    let counter = Counter::<i64>::new(meter.client, "/counter").unwrap();
+    meter.count("counter, increment", 2, async || assert!(soon(counter.increment()).await.is_ok())).await;
+    let group = Membership::new(meter.client, "/group").unwrap();
+    let mut member = None;
+    meter
+        .count("membership, join", 2, async || member = Some(soon(group.join("a", "")).await.unwrap()))
+        .await;
+    let leave = async || assert!(soon(member.unwrap().leave()).await.is_ok());
+    meter.count("membership, leave", 3, leave).await;
 }
 
 struct Meter<'a> {
