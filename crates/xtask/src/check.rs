@@ -1,13 +1,13 @@
 use crate::book;
-use crate::cargo::{cargo, run as execute, succeeds};
+use crate::cargo::{cargo, run as execute};
 use crate::comment_width;
+use crate::deny;
 use crate::pages;
+use crate::release;
 use crate::rooms;
 use crate::stages::Stages;
 use crate::words;
-use anyhow::{Result, ensure};
-use std::env;
-use std::path::{Path, PathBuf};
+use anyhow::{Result, bail, ensure};
 
 /// Packages that contain planted defects, and the two that choose the defects.
 const PLANTED: [&str; 9] = [
@@ -25,7 +25,7 @@ const PLANTED: [&str; 9] = [
 /// A check and its name.
 type Check = (&'static str, fn() -> Result<()>);
 
-const CHECKS: [Check; 11] = [
+const CHECKS: [Check; 10] = [
     ("format", || execute(&mut cargo("fmt --all --check"))),
     ("width of comments", comment_width::check),
     ("order of folders and crates", rooms::check),
@@ -36,22 +36,32 @@ const CHECKS: [Check; 11] = [
     ("lints of planted defects", planted),
     ("docs", docs),
     ("default features", default_features),
-    ("dependencies", dependencies),
+];
+
+/// Checks that need more time, or install what they need.
+const RELEASE_CHECKS: [Check; 3] = [
+    ("manifests and licence texts", release::manifests),
+    ("oldest Rust", release::oldest_rust),
+    ("dependencies", deny::check),
 ];
 
 /// Runs the checks that every commit must pass besides its tests. All checks run, even after one has failed.
-pub(crate) fn run() -> Result<()> {
+///
+/// # Errors
+///
+/// Fails if a check fails, or if an argument is unknown.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let more = match arguments[..] {
+        [] => &[("dependencies", deny::check_if_installed as fn() -> Result<()>)][..],
+        ["--release"] => &RELEASE_CHECKS,
+        _ => bail!("the only option is --release"),
+    };
     let mut stages = Stages::start();
-    let mut failed = Vec::new();
-    for (name, check) in CHECKS {
-        if let Err(error) = stages.run(name, check) {
-            eprintln!("error: {error:#}");
-            failed.push(name);
-        }
+    for (name, check) in CHECKS.iter().chain(more) {
+        stages.check(name, check);
     }
-    stages.finish(None);
-    ensure!(failed.is_empty(), "failed: {}", failed.join(", "));
-    Ok(())
+    stages.finish_checks()
 }
 
 /// Renders the documentation of all crates, and checks the links of the front page and the guides.
@@ -82,24 +92,4 @@ fn default_features() -> Result<()> {
         ensure!(found.is_none(), "docent depends on {found:?} without its features");
     }
     Ok(())
-}
-
-fn dependencies() -> Result<()> {
-    if !succeeds(&mut cargo("deny --version")) {
-        println!("skipped bans, licences, sources and advisories, because cargo-deny is not installed");
-        return Ok(());
-    }
-    execute(&mut cargo("deny --all-features check bans licenses sources"))?;
-    if advisories().is_some_and(|database| database.is_dir()) {
-        return execute(&mut cargo("deny --all-features check advisories --disable-fetch"));
-    }
-    println!("skipped advisories, because cargo-deny has not fetched its database");
-    Ok(())
-}
-
-/// Returns the folder in which cargo-deny keeps the database after it has fetched it.
-fn advisories() -> Option<PathBuf> {
-    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
-    let home = home.or_else(|| env::var_os("HOME").map(|home| Path::new(&home).join(".cargo")))?;
-    Some(home.join("advisory-dbs"))
 }

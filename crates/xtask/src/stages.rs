@@ -1,4 +1,4 @@
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use std::time::{Duration, Instant};
 
 /// Maximum duration of a task on two cores. A longer duration on a slower machine is not an error.
@@ -16,11 +16,12 @@ pub(crate) struct Target {
 pub(crate) struct Stages {
     started: Instant,
     seconds: Vec<(&'static str, f64)>,
+    failed: Vec<&'static str>,
 }
 
 impl Stages {
     pub(crate) fn start() -> Self {
-        Self { started: Instant::now(), seconds: Vec::new() }
+        Self { started: Instant::now(), seconds: Vec::new(), failed: Vec::new() }
     }
 
     /// Runs one stage.
@@ -30,6 +31,26 @@ impl Stages {
         let done = work();
         self.seconds.push((name, started.elapsed().as_secs_f64()));
         done
+    }
+
+    /// Runs one check. If it fails, prints the error and returns `None`, so that the next check can run.
+    pub(crate) fn check<T>(&mut self, name: &'static str, work: impl FnOnce() -> Result<T>) -> Option<T> {
+        match self.run(name, work) {
+            Ok(done) => Some(done),
+            Err(error) => {
+                eprintln!("error: {error:#}");
+                self.failed.push(name);
+                None
+            }
+        }
+    }
+
+    /// Prints the seconds of each stage, and fails if a check failed.
+    pub(crate) fn finish_checks(self) -> Result<()> {
+        let failed = self.failed.join(", ");
+        self.finish(None);
+        ensure!(failed.is_empty(), "failed: {failed}");
+        Ok(())
     }
 
     /// Prints the seconds of each stage and of all stages, compared with the target.
@@ -60,11 +81,21 @@ impl Stages {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anyhow::bail;
+
+    #[test]
+    fn checks_run_after_a_failure_and_the_failed_ones_are_named() {
+        let mut stages = Stages::start();
+        assert_eq!(stages.check("first", || -> Result<u8> { bail!("wrong") }), None);
+        assert_eq!(stages.check("second", || Ok(2)), Some(2));
+        assert_eq!(stages.check("third", || -> Result<u8> { bail!("wrong") }), None);
+        assert_eq!(stages.finish_checks().unwrap_err().to_string(), "failed: first, third");
+    }
 
     #[test]
     fn the_target_is_printed_beside_the_time_that_counts() {
         let seconds = vec![("packages", 20.0), ("build", 200.0), ("tests", 400.0)];
-        let stages = Stages { started: Instant::now(), seconds };
+        let stages = Stages { started: Instant::now(), seconds, failed: Vec::new() };
         let limit = Duration::from_secs(480);
         let target = Target { limit, without: &["packages", "build"], with: None };
         assert_eq!(

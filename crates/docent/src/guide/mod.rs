@@ -32,6 +32,7 @@
 //! - [Questions](crate::guide::faq)
 //! - [Settings, features, modules](crate::guide::settings)
 //! - [Guarantees](crate::guide::guarantees)
+//! - [What 0.1 promises](crate::guide::stability)
 //! - [Failure model](crate::guide::failure_model)
 //! - [Fencing a database](crate::guide::fencing)
 //! - [How it works](crate::guide::how_it_works)
@@ -107,6 +108,8 @@ pub mod faq {}
 pub mod settings {}
 #[doc = include_str!("guarantees.md")]
 pub mod guarantees {}
+#[doc = include_str!("stability.md")]
+pub mod stability {}
 #[doc = include_str!("failure_model.md")]
 pub mod failure_model {}
 #[doc = include_str!("fencing.md")]
