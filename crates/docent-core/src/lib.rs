@@ -56,27 +56,38 @@ pub use watch::WatchStream;
 
 /// Building blocks for custom recipes: tickets in lines and the holds they become, claims, kept nodes,
 /// versioned nodes, shared caches, calls of user code.
+///
+/// These may change in any version: see [what 0.1
+/// promises](https://github.com/docent-rs/docent/blob/main/docs/guide/stability.md).
 pub mod recipe {
     pub use crate::cache::SharedNode;
     pub use crate::claim::{ClaimRequest, ClaimResult, claim_all, hand_out};
-    pub use crate::client::{
-        Hooks, RecipeKind, Stage, ViewLag, children_of_all, debug_handle, ensure_node, in_time,
-        is_own_session, server_time, spawn, stage_reached, time_of_day,
-    };
+    pub use crate::client::{Hooks, RecipeKind, Stage, ensure_node, in_time, spawn};
     pub use crate::hold::{Hold, HoldSet};
     pub use crate::in_operation::InOperation;
     pub use crate::kept::{KeptNode, KeptNodeBuilder, KeptStatus};
-    pub use crate::line::{
-        Ahead, ContenderName, Line, LineKey, OwnHold, Ticket, TicketBatch, WaitError, refuse_contenders,
-    };
-    pub use crate::node::{NodePath, is_own_name, is_own_path};
-    pub use crate::shared_map::{SharedMap, SharedMapIter};
-    pub use crate::task::{HookPanic, SyncStream, call_hook};
-    pub use crate::telemetry::{Metric, MetricUnit, Series};
-    pub use crate::time::{after, since_1970_ms};
+    pub use crate::line::{Ahead, ContenderName, Line, LineKey, OwnHold, Ticket, TicketBatch, WaitError};
+    pub use crate::node::NodePath;
+    pub use crate::task::{HookPanic, call_hook};
+    pub use crate::time::after;
     pub use crate::versioned::{CasLoop, VersionedNode};
 
+    // What Docent's own recipes share besides.
+    #[doc(hidden)]
+    pub use crate::{
+        client::{
+            ViewLag, children_of_all, debug_handle, is_own_session, server_time, stage_reached, time_of_day,
+        },
+        line::refuse_contenders,
+        node::{is_own_name, is_own_path},
+        shared_map::{SharedMap, SharedMapIter},
+        task::SyncStream,
+        telemetry::{Metric, MetricUnit, Series},
+        time::since_1970_ms,
+    };
+
     /// Curator formats that are not JSON.
+    #[doc(hidden)]
     pub mod curator {
         pub use crate::versioned::{decode_count, is_revocation};
     }
