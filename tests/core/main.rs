@@ -33,6 +33,7 @@ mod oversize;
 mod own_hold;
 mod printed;
 mod read_only;
+mod reminders;
 mod renewed;
 mod retries;
 mod rollback;

@@ -9,6 +9,7 @@ mod leadership;
 mod takeover;
 mod telemetry;
 mod term;
+mod waiting;
 
 pub use election::{Election, ElectionBuilder, ElectionLayout, ElectionRun};
 pub use leader::Leader;

@@ -4,7 +4,7 @@
 use super::close_on_drop::CloseOnDrop;
 use super::granted_timeout::check_granted;
 use super::outage::servers_unreachable;
-use super::outage_log::{log_connected, log_loss, log_suspended};
+use super::outage_log::{log_connected, log_loss, log_suspended, remind};
 use super::{ConnectionState, RollbackPolicy, Stage};
 use crate::guard::{SessionGeneration, heartbeat};
 use crate::operation::{SessionTask, Shared};
@@ -28,7 +28,15 @@ const REFUSED_PAUSE: Duration = Duration::from_secs(30);
 pub(crate) async fn supervise(shared: Arc<Shared>, task: SessionTask) {
     // Guards, pending operations and `close` learn of the end of this task, even if it panics.
     let mut aftermath = CloseOnDrop::new(&shared);
-    let ended = AssertUnwindSafe(supervise_sessions(shared, task)).catch_unwind().await;
+    let mut reminders = PollOnWake::new(remind(&shared));
+    let sessions = async {
+        tokio::select! {
+            biased;
+            () = supervise_sessions(Arc::clone(&shared), task) => {}
+            never = &mut reminders => match never {},
+        }
+    };
+    let ended = AssertUnwindSafe(sessions).catch_unwind().await;
     aftermath.supervisor_ended();
     if let Err(panic) = ended {
         resume_unwind(panic);

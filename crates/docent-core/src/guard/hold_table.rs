@@ -10,6 +10,7 @@ use tokio_util::task::TaskTracker;
 pub(crate) struct HoldTable {
     guards: Mutex<Guards>,
     live: AtomicUsize,
+    lost: AtomicUsize,
     /// Writes in flight that begin or end guards, by the stage of the guards.
     under_way: [AtomicUsize; Stage::OF_GUARDS.len()],
     /// Counts guards until they are dropped.
@@ -62,6 +63,16 @@ impl HoldTable {
     pub(super) fn ended(&self) {
         self.live.fetch_sub(1, Ordering::Relaxed);
         self.changed.notify_waiters();
+    }
+
+    /// Counts a guard that was lost before it was released.
+    pub(super) fn count_loss(&self) {
+        self.lost.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns the number of guards that were lost before they were released.
+    pub(crate) fn lost(&self) -> usize {
+        self.lost.load(Ordering::Relaxed)
     }
 
     /// Returns the guards of a shutdown stage of the client that are neither lost nor released.

@@ -4,6 +4,7 @@ use crate::Leadership;
 use crate::takeover;
 use crate::telemetry;
 use crate::term::Term;
+use crate::waiting::explained;
 use bytes::Bytes;
 use docent_core::recipe::{Hold, InOperation, Line, Series, debug_handle};
 use docent_core::{Client, Error, Fence};
@@ -235,7 +236,7 @@ impl Election {
         if !takeover_delay.is_zero() {
             takeover::prepare(line).await?;
         }
-        let hold = Arc::new(line.acquire(data.clone()).await?);
+        let hold = Arc::new(explained(line, line.acquire(data.clone())).await?);
         // A lease has been granted, so its margin is now known.
         self.check_grace("campaign")?;
         if !takeover_delay.is_zero() {

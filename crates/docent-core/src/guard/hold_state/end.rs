@@ -37,6 +37,7 @@ impl HoldState {
             self.token.cancel();
             self.sets().iter().for_each(|(_, token)| token.cancel());
             if lent.is_none() {
+                self.generation.held.count_loss();
                 self.log_loss(reason);
             }
             self.ended(Some(reason));

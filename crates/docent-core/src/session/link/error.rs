@@ -20,7 +20,7 @@ pub(crate) enum LinkError {
     DialTimeout { server: String, seconds: f64 },
     #[error("the server closed the connection")]
     ClosedByServer,
-    #[error("the server closed the connection without a reply; the server may be behind this client")]
+    #[error("the server closed the connection before it attached the session")]
     Refused,
     #[error(
         "the ensemble was restored from an older snapshot: its newest transaction is {newest:#x}, the client saw {seen:#x}"
