@@ -30,7 +30,7 @@ pub use transport::Tls;
 /// The client, its settings, its state, and the error of its operations.
 ///
 /// Guides: [a service's life](crate::guide::service),
-/// [connection state and retries](crate::guide::retries),
+/// [errors and retries](crate::guide::errors),
 /// [security](crate::guide::security).
 pub mod client {
     pub use docent_core::{

@@ -16,7 +16,7 @@
 //! - [Configuration](crate::guide::config)
 //! - [Shared values and counters](crate::guide::shared_values)
 //! - [Timeouts](crate::guide::timeouts)
-//! - [Connection state and retries](crate::guide::retries)
+//! - [Errors and retries](crate::guide::errors)
 //! - [A service's life](crate::guide::service)
 //! - [Testing your service](crate::guide::testing)
 //! - [Observability](crate::guide::observability)
@@ -76,8 +76,8 @@ pub mod config {}
 pub mod shared_values {}
 #[doc = include_str!("timeouts.md")]
 pub mod timeouts {}
-#[doc = include_str!("retries.md")]
-pub mod retries {}
+#[doc = include_str!("errors.md")]
+pub mod errors {}
 #[doc = include_str!("service.md")]
 pub mod service {}
 #[doc = include_str!("testing.md")]
