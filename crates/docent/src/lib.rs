@@ -42,7 +42,10 @@ pub mod client {
 
 /// Locks: mutexes, read/write locks, semaphores, several locks at a time, and barriers.
 ///
-/// Guide: [locks](crate::guide::locks).
+/// Guides: [locks](crate::guide::locks), [mutex](crate::guide::mutex), [read/write
+/// lock](crate::guide::read_write_lock), [semaphore](crate::guide::semaphore), [several
+/// locks](crate::guide::multi_lock), [barriers](crate::guide::barriers),
+/// [partitioner](crate::guide::partitioner), [timed lease](crate::guide::timed_lease).
 pub mod locks {
     pub use docent_core::{Participant, Role};
     pub use docent_locks::*;
@@ -90,7 +93,7 @@ pub mod discovery {
 
 /// Configuration with live updates, shared values and counters.
 ///
-/// Guide: [configuration](crate::guide::config).
+/// Guides: [configuration](crate::guide::config), [shared values](crate::guide::shared_values).
 pub mod config {
     pub use docent_config::*;
 }

@@ -33,8 +33,9 @@ check   the requirements on every commit besides its tests: format, order of fol
 test    all tests, including those that need a real ZooKeeper or third-party clients, which are installed if missing (Debian, as root):
         [--full]: the larger samples of CI; [--changed]: packages that differ from the merge base, and their dependents;
         [--jobs N]: number of test binaries that run at the same time; [--junit FILE]: a report for CI servers
-fix     apply the suggestions of lints, format, and write the pages that are generated from the README
-pages   write the pages that are generated from the README; --check only checks these pages, links, and the code of guides
+fix     apply the suggestions of lints, format, and write the generated pages
+pages   write the pages that are generated from the README, the guides and log events; --check only checks them, links, the code of guides,
+        and the table of contents of the book
 book    render the pages of docs as a book into the build folder, and check its links: [--open]
 bench   session [--rounds N] [--quick] [--embedded]: Docent's session compared with other clients, on a real ZooKeeper;
         recipes [--quick] [--only W] [--rounds N] [--growth] [--json FILE] [--markdown FILE] [--charts DIR]: Docent's recipes compared

@@ -14,4 +14,4 @@ mod task;
 
 pub(crate) use links::join;
 pub(crate) use relink::REPOSITORY;
-pub(crate) use task::{check, for_book, write};
+pub(crate) use task::{check, for_book, is_generated, write};

@@ -85,11 +85,14 @@ pub(super) fn read(root: &Path, path: &str) -> Result<String> {
     fs::read_to_string(root.join(path)).with_context(|| format!("cannot read {path}"))
 }
 
+/// Returns true for a page that is generated as a whole.
+pub(crate) fn is_generated(path: &str) -> bool {
+    derived::PAGES.contains(&path) || path.starts_with(guide::MODULE)
+}
+
 /// Returns all pages below `root`, except generated ones.
 fn pages(root: &Path) -> Result<Vec<Page>> {
     let paths = files(root, "", ".md")?;
-    let written =
-        |path: &String| !derived::PAGES.contains(&path.as_str()) && !path.starts_with(guide::MODULE);
-    let paths = paths.into_iter().filter(written);
+    let paths = paths.into_iter().filter(|path| !is_generated(path));
     paths.map(|path| Ok(Page::new(path.clone(), read(root, &path)?))).collect()
 }

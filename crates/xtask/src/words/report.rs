@@ -1,6 +1,7 @@
 use super::habits::Habits;
 use super::sentences::sentences;
 use crate::cargo::root;
+use crate::pages::is_generated;
 use crate::sources::files;
 use anyhow::{Context, Result};
 use std::cmp::Reverse;
@@ -35,7 +36,8 @@ pub(crate) fn print() -> Result<()> {
     let (root, habits) = (root(), Habits::new()?);
     let mut all = Count::default();
     let mut counts = Vec::new();
-    for path in [files(&root, "", ".md")?, files(&root, "", ".rs")?].concat() {
+    let pages = [files(&root, "", ".md")?, files(&root, "", ".rs")?].concat();
+    for path in pages.into_iter().filter(|path| !is_generated(path)) {
         let text = fs::read_to_string(root.join(&path)).with_context(|| format!("cannot read {path}"))?;
         let sentences = sentences(&path, &text);
         let found = sentences.iter().map(|sentence| habits.found(sentence).count()).sum();
