@@ -13,7 +13,7 @@ pub(super) fn check(packed: &Packed) -> Result<()> {
     let readme = fs::read_to_string(packed.folder("docent")?.join("README.md"))?;
     fs::write(folder.join("src/main.rs"), program(&readme).context("the README has no Rust program")?)?;
     fs::write(folder.join("Cargo.toml"), manifest(packed))?;
-    // The command is built as `cargo install` would build it.
+    // The command has the dependencies that `cargo install` would choose.
     let command = packed.empty("command")?;
     run(Command::new("cp").arg("-rT").arg(packed.folder("docent-cli")?).arg(&command))?;
     add_patches(&command, packed)?;
@@ -21,7 +21,7 @@ pub(super) fn check(packed: &Packed) -> Result<()> {
     run(packed.oldest.cargo("run --quiet").current_dir(&folder))?;
     run(packed.oldest.cargo("check --quiet").current_dir(&command))?;
     run(cargo("run --quiet").current_dir(&folder))?;
-    run(cargo("build --quiet").current_dir(&command))
+    run(cargo("check --quiet").current_dir(&command))
 }
 
 fn manifest(packed: &Packed) -> String {
