@@ -32,12 +32,12 @@
 //! - [Questions](crate::guide::faq)
 //! - [Settings, features, modules](crate::guide::settings)
 //! - [Guarantees](crate::guide::guarantees)
-//! - [What 0.1 promises](crate::guide::stability)
 //! - [Failure model](crate::guide::failure_model)
 //! - [Fencing a database](crate::guide::fencing)
 //! - [How it works](crate::guide::how_it_works)
 //! - [The command line](crate::guide::command_line)
 //! - [Write a recipe](crate::guide::write_a_recipe)
+//! - [What 0.1 promises](crate::guide::stability)
 
 // Generated from `docs/guide`, in the order of `docs/SUMMARY.md`, by `cargo xtask pages`.
 #[doc = include_str!("start.md")]
@@ -108,8 +108,6 @@ pub mod faq {}
 pub mod settings {}
 #[doc = include_str!("guarantees.md")]
 pub mod guarantees {}
-#[doc = include_str!("stability.md")]
-pub mod stability {}
 #[doc = include_str!("failure_model.md")]
 pub mod failure_model {}
 #[doc = include_str!("fencing.md")]
@@ -120,3 +118,5 @@ pub mod how_it_works {}
 pub mod command_line {}
 #[doc = include_str!("write_a_recipe.md")]
 pub mod write_a_recipe {}
+#[doc = include_str!("stability.md")]
+pub mod stability {}
