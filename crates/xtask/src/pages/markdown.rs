@@ -8,12 +8,12 @@ pub(super) struct Page {
 
 /// A fenced block of code.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Block {
+pub(crate) struct Block {
     /// Line of its fence, counted from 1.
-    pub(super) line: usize,
+    pub(crate) line: usize,
     /// Text behind the fence, such as `rust,no_run`.
-    pub(super) info: String,
-    pub(super) code: String,
+    pub(crate) info: String,
+    pub(crate) code: String,
 }
 
 impl Page {
@@ -53,7 +53,7 @@ impl Block {
 }
 
 /// Returns the code blocks of a page.
-pub(super) fn blocks(text: &str) -> Vec<Block> {
+pub(crate) fn blocks(text: &str) -> Vec<Block> {
     let (mut blocks, mut open) = (Vec::new(), None::<Block>);
     for (index, line) in text.lines().enumerate() {
         match (line.trim_start().strip_prefix("```"), &mut open) {

@@ -4,7 +4,7 @@ mod derived;
 mod facade;
 mod guide;
 mod links;
-mod markdown;
+pub(crate) mod markdown;
 mod readme;
 mod registry;
 mod relink;
