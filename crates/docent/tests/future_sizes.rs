@@ -87,7 +87,7 @@ async fn futures_of_locks_and_elections_are_small() -> Result<(), Error> {
         double.enter_timeout(SECOND),
         election.campaign(),
         election.leader(),
-        election.run(|leadership| async move { leadership.resign().await }),
+        election.run(|leadership| async move { leadership.resign().await.map(drop) }),
     ];
     check(&sizes, RECIPE);
     Ok(())

@@ -123,8 +123,10 @@ fn of_elections(election: &Election) {
     free(election.candidates());
     free(election.wait_for_leader());
     free(election.reset());
-    free(election.run(|leadership| async move { leadership.resign().await }));
-    free(election.run(|leadership| async move { leadership.resign().await }).until(pending::<()>()));
+    free(election.run(|leadership| async move { leadership.resign().await.map(drop) }));
+    free(
+        election.run(|leadership| async move { leadership.resign().await.map(drop) }).until(pending::<()>()),
+    );
 }
 
 fn of_discovery(registry: &Registry, instance: &Instance<u32>, service: &Service<u32>, group: &Membership) {
