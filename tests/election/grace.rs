@@ -113,7 +113,7 @@ both_backends! {
                 resigned.cancel();
                 shutdown.cancelled().await;
                 tokio::time::sleep(GRACE / 6).await;
-                Err(Error::invalid_input("work", "the work reached its end"))
+                Err::<(), _>(Error::invalid_input("work", "the work reached its end"))
             }
         });
         let stop = async {
@@ -152,7 +152,7 @@ both_backends! {
             async move {
                 leads.cancel();
                 leadership.token().cancelled().await;
-                Err(Error::invalid_input("work", "the work could not be stopped"))
+                Err::<(), _>(Error::invalid_input("work", "the work could not be stopped"))
             }
         });
         let run = tokio::spawn(run.until(shutdown.clone().cancelled_owned()));

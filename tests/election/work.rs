@@ -101,6 +101,35 @@ both_backends! {
         assert!(matches!(&error, Failure::Election(error) if error.kind() == ErrorKind::Closed), "{error}");
     }
 
+    async fn work_that_never_ends_or_cannot_fail_needs_no_annotation(backend: Backend) {
+        let server = backend.start().await;
+        let election = election(&connect(&server).await);
+        let (led, mut terms) = mpsc::unbounded_channel();
+        let endless = election.run(|leadership| {
+            let led = led.clone();
+            async move {
+                loop {
+                    led.send(leadership.fence()).unwrap();
+                    docent_tests::pause().await;
+                }
+            }
+        });
+        soon(endless.until(terms.recv())).await.unwrap();
+        while terms.try_recv().is_ok() {}
+        let infallible = election.run(|leadership| {
+            let led = led.clone();
+            async move { led.send(leadership.fence()).unwrap() }
+        });
+        soon(infallible.until(terms.recv())).await.unwrap();
+        // The result of the last call of the work need not be `()`.
+        let resigning = election.run(|leadership| {
+            led.send(leadership.fence()).unwrap();
+            async move { leadership.resign().await }
+        });
+        soon(resigning.until(terms.recv())).await.unwrap();
+        until_candidates(&election, 0).await;
+    }
+
     async fn work_that_panics_resigns_and_the_panic_propagates(backend: Backend) {
         let server = backend.start().await;
         let election = election(&connect(&server).await);

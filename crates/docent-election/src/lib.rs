@@ -11,7 +11,7 @@ mod telemetry;
 mod term;
 mod waiting;
 
-pub use election::{Election, ElectionBuilder, ElectionLayout, ElectionRun};
+pub use election::{Election, ElectionBuilder, ElectionLayout, ElectionRun, WorkResult};
 pub use leader::Leader;
 pub use leaders::Leaders;
 pub use leadership::Leadership;

@@ -1,5 +1,5 @@
-use super::ElectionBuilder;
 use super::run::{ElectionRun, terms};
+use super::{ElectionBuilder, WorkResult};
 use crate::Leadership;
 use crate::takeover;
 use crate::telemetry;
@@ -8,6 +8,7 @@ use crate::waiting::explained;
 use bytes::Bytes;
 use docent_core::recipe::{Hold, InOperation, Line, Series, debug_handle};
 use docent_core::{Client, Error, Fence};
+use futures_util::FutureExt;
 use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -119,12 +120,14 @@ impl Election {
     /// Campaigns, does `work` while leading, resigns when the work completes, and campaigns again. This
     /// continues until the work fails or the returned future is [stopped](ElectionRun::until) or dropped.
     ///
+    /// The work returns a `Result`, `()`, or nothing because it never ends; see [`WorkResult`].
+    ///
     /// The work is bound to the leadership. It is polled inside the returned future, never after the
     /// leadership is lost (except during a [grace](crate::ElectionBuilder::grace)), and is dropped when the
     /// leadership is lost. Tasks that the work spawned are not bound: pass them [`Leadership::token`] or
     /// await them. The term ends with the work, even if the work moved its [`Leadership`] elsewhere.
     ///
-    /// - *The work returns `Ok`:* the candidate resigns and campaigns again at the end of the line. If the
+    /// - *The work returns `Ok` or `()`:* the candidate resigns and campaigns again at the end of the line. If the
     ///   work took less than the [term interval](ElectionBuilder::term_interval), one second by default, the
     ///   candidate first waits for the rest of the interval.
     /// - *The work returns `Err`:* the candidate resigns and the error is returned. If the leadership had
@@ -137,7 +140,8 @@ impl Election {
     ///   shutdown's stage for elections, and `Ok` is returned.
     ///
     /// # Errors
-    /// The error that the work returns, or an error of [`campaign`](Self::campaign), converted to `E`.
+    /// The error that the work returns, or an error of [`campaign`](Self::campaign), converted to the work's
+    /// error type.
     ///
     /// # Cancel safety
     /// This method is cancel safe: dropping the future drops the work first, and then resigns or leaves the
@@ -160,12 +164,15 @@ impl Election {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn run<W, F, E>(&self, work: W) -> ElectionRun<impl Future<Output = Result<(), E>> + use<W, F, E>>
+    pub fn run<W, F>(
+        &self,
+        mut work: W,
+    ) -> ElectionRun<impl Future<Output = Result<(), <F::Output as WorkResult>::Error>> + use<W, F>>
     where
         W: FnMut(Leadership) -> F,
-        F: Future<Output = Result<(), E>>,
-        E: From<Error>,
+        F: Future<Output: WorkResult>,
     {
+        let work = move |leadership| work(leadership).map(WorkResult::into_result);
         ElectionRun::new(|stop| terms(self.clone(), work, stop))
     }
 

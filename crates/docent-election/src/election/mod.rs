@@ -6,8 +6,10 @@ mod election;
 mod layout;
 mod observe;
 mod run;
+mod work_result;
 
 pub use builder::ElectionBuilder;
 pub use election::Election;
 pub use layout::ElectionLayout;
 pub use run::ElectionRun;
+pub use work_result::WorkResult;
