@@ -76,7 +76,7 @@ both_backends_in_real_time! {
         assert_eq!((acquire.fields["docent.recipe"].as_str(), acquire.fields["docent.client"].as_str()), ("mutex", "shop"));
 
         let inner = client.clone();
-        let work = |_| { let inner = inner.clone(); async move { inner.get("/").await.map(drop)?; Err(std::io::Error::other("enough").into()) } };
+        let work = |_| { let inner = inner.clone(); async move { inner.get("/").await.map(drop)?; Err::<(), _>(std::io::Error::other("enough").into()) } };
         let done: Result<(), Box<dyn std::error::Error>> = soon(Election::new(&client, "/leader").unwrap().run(work)).await;
         assert_eq!(done.unwrap_err().to_string(), "enough");
         let term = spans.find("term", |_| true);

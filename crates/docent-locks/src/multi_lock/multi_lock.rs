@@ -37,11 +37,24 @@ pub struct MultiLock {
 }
 
 impl MultiLock {
-    /// Combines `locks`: mutexes, or [sides](crate::RwLock::writing) of read/write locks.
+    /// Combines `locks`: mutexes, or [sides](crate::RwLock::writing) of read/write locks. In a list of both,
+    /// [`AnyLock::from`] turns a mutex into the type of a side.
     ///
     /// # Errors
     /// `InvalidInput` if there are no locks, if a path is given twice, or if the locks belong to different
     /// clients.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # fn example(client: docent_core::Client) -> Result<(), docent_core::Error> {
+    /// use docent_locks::{AnyLock, MultiLock, Mutex, RwLock};
+    ///
+    /// let (a, b) = (Mutex::new(&client, "/locks/a")?, Mutex::new(&client, "/locks/b")?);
+    /// let prices = RwLock::new(&client, "/locks/prices")?;
+    /// let mutexes = MultiLock::new([&a, &b])?;
+    /// let mixed = MultiLock::new([AnyLock::from(&a), AnyLock::from(&b), prices.reading()])?;
+    /// # Ok(()) }
+    /// ```
     pub fn new<L: Into<AnyLock>>(locks: impl IntoIterator<Item = L>) -> Result<Self, Error> {
         let mut locks: Vec<AnyLock> = locks.into_iter().map(Into::into).collect();
         let invalid = |detail: String| Err(Error::invalid_input("multi_lock", detail));
