@@ -40,6 +40,20 @@ both_backends_in_real_time! {
         assert!(instances(&connect).await.is_empty());
     }
 
+    async fn an_address_that_callers_cannot_use_is_refused(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        for (address, rule) in [
+            ("10.0.0.1:80", "must not contain a port, which is a separate argument"),
+            ("0.0.0.0", "must be one that callers can reach"),
+        ] {
+            let refused = run(&connect, ["register", "orders", "--address", address, "--port", "80", "--", "true"]).await;
+            assert_eq!(refused.code, 2, "{refused:?}");
+            assert!(refused.stderr.contains(&format!("address {address:?} {rule}")), "{refused:?}");
+        }
+        assert!(instances(&connect).await.is_empty());
+    }
+
     async fn an_instance_lives_as_long_as_its_command(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
