@@ -38,6 +38,6 @@ pub(crate) async fn await_deletion(
 /// pending deletes.
 async fn lease_lapsed(held: &HoldState) {
     if held.lease_lapsed().await == LostReason::Closed {
-        pending().await;
+        pending::<()>().await;
     }
 }
