@@ -8,6 +8,7 @@ mod bound;
 mod candidate;
 mod cost;
 mod crowd;
+mod failures;
 mod frozen;
 mod grace;
 mod layout;

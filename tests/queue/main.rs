@@ -7,6 +7,7 @@ mod bad_input;
 mod batteries;
 mod bound;
 mod breaks;
+mod consume;
 mod cost;
 mod dead_letters;
 mod delays;

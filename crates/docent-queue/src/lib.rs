@@ -13,5 +13,7 @@ mod telemetry;
 pub use docent_codec::{Codec, CodecError, Json, Raw};
 pub use error::{AckError, PeekError, PutError};
 pub use layout::{DeadReason, QueueLayout};
-pub use queue::{DeadLetter, DeadLetters, Deliveries, Delivery, PutOptions, Queue, QueueBuilder, QueuedItem};
+pub use queue::{
+    Consume, DeadLetter, DeadLetters, Deliveries, Delivery, PutOptions, Queue, QueueBuilder, QueuedItem,
+};
 pub use simple::SimpleQueue;

@@ -7,8 +7,11 @@ use futures_util::FutureExt;
 use std::fmt;
 use std::future::Future;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
-use tokio::time::Instant;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
@@ -20,13 +23,33 @@ use tracing::{Instrument, Span};
 #[must_use = "does nothing unless awaited"]
 pub struct ElectionRun<F> {
     terms: Pin<Box<F>>,
+    control: Arc<RunControl>,
+}
+
+/// Settings of an [`ElectionRun`], which its future reads.
+#[derive(Default)]
+pub(crate) struct RunControl {
     stop: CancellationToken,
+    retries_failures: AtomicBool,
 }
 
 impl<F: Future> ElectionRun<F> {
-    pub(crate) fn new(terms: impl FnOnce(CancellationToken) -> F) -> Self {
-        let stop = CancellationToken::new();
-        Self { terms: Box::pin(terms(stop.clone())), stop }
+    pub(crate) fn new(terms: impl FnOnce(Arc<RunControl>) -> F) -> Self {
+        let control = Arc::new(RunControl::default());
+        Self { terms: Box::pin(terms(Arc::clone(&control))), control }
+    }
+
+    /// Continues after a failure of the work: if the work returns an error, the error is logged, and the
+    /// candidate resigns, waits, and campaigns again. Other candidates can lead meanwhile.
+    ///
+    /// The wait begins with 1 s and doubles with each failure, up to 30 s. It begins with 1 s again after work
+    /// that lasted at least 30 s or returned `Ok`. Work that must not be repeated for certain errors handles
+    /// them before it returns.
+    ///
+    /// The errors of the election itself still end the run, such as `NoAuth` and `Closed`.
+    pub fn retry_failures(self) -> Self {
+        self.control.retries_failures.store(true, Ordering::Relaxed);
+        self
     }
 
     /// Runs until `shutdown` completes. A candidate then leaves the line in the background.
@@ -44,7 +67,7 @@ impl<F: Future> ElectionRun<F> {
     pub async fn until(mut self, shutdown: impl Future) -> F::Output {
         tokio::select! {
             biased;
-            _ = shutdown => self.stop.cancel(),
+            _ = shutdown => self.control.stop.cancel(),
             done = &mut self.terms => return done,
         }
         self.terms.await
@@ -66,20 +89,21 @@ impl<F> fmt::Debug for ElectionRun<F> {
 }
 
 /// Runs term after term. Returns only on `stop`, on the client's shutdown, or with an error.
-pub(crate) async fn terms<W, F, E>(election: Election, mut work: W, stop: CancellationToken) -> Result<(), E>
+pub(crate) async fn terms<W, F, E>(election: Election, mut work: W, control: Arc<RunControl>) -> Result<(), E>
 where
     W: FnMut(Leadership) -> F,
     F: Future<Output = Result<(), E>>,
-    E: From<Error>,
+    E: From<Error> + fmt::Display,
 {
+    let stop = &control.stop;
     if stage_reached(election.client(), Stage::Elections).now_or_never().is_some() {
         return Err(Error::closed("campaign", election.path()).into());
     }
-    let mut has_led = false;
+    let (mut has_led, mut failures) = (false, Failures::default());
     loop {
         let term = tokio::select! {
             biased;
-            () = stopped(&election, &stop) => {
+            () = stopped(&election, stop) => {
                 if !has_led {
                     // Event: The run was asked to stop, or the client is shutting down, before this candidate
                     // ever led. It leaves the election.
@@ -89,13 +113,13 @@ where
             }
             term = election.term() => match term {
                 Ok(term) => term,
-                Err(error) => return not_elected(error, stopped(&election, &stop).now_or_never().is_some()),
+                Err(error) => return not_elected(error, stopped(&election, stop).now_or_never().is_some()),
             },
         };
         has_led = true;
         let (fence, began) = (term.share().hold.fence(), Instant::now());
         let span = term.share().span().clone();
-        let done = lead(&election, &term, &mut work, &stop).instrument(span.clone()).await;
+        let done = lead(&election, &term, &mut work, stop).instrument(span.clone()).await;
         // The work has been dropped by now.
         match (done, term.share().hold.check()) {
             (_, Err(lost)) if lost.reason != LostReason::Released => {
@@ -111,18 +135,51 @@ where
                 tracing::warn!(client = election.label(), path = election.path(), %fence, %lost, "leadership lost; campaigning again");
             }
             (done, _) => {
-                let stop_requested = stopped(&election, &stop).now_or_never().is_some();
-                span.in_scope(|| log_end(&election, fence, stop_requested, done.is_err()));
+                let stop_requested = stopped(&election, stop).now_or_never().is_some();
+                span.in_scope(|| log_end(&election, fence, stop_requested, done.as_ref().err()));
+                let worked = began.elapsed();
                 let resigned = term.resign().await;
-                done?;
+                let pause = match done {
+                    Ok(()) => failures.reset(),
+                    Err(_) if control.retries_failures.load(Ordering::Relaxed) => {
+                        failures.pause_after(worked)
+                    }
+                    Err(error) => return Err(error),
+                };
                 // The run may have been asked to stop while it resigned.
-                check_resignation(resigned, stopped(&election, &stop).now_or_never().is_some())?;
+                check_resignation(resigned, stopped(&election, stop).now_or_never().is_some())?;
+                let pauses = async { tokio::join!(election.wait_term_interval(began), sleep(pause)) };
                 tokio::select! {
-                    () = stopped(&election, &stop) => {}
-                    () = election.wait_term_interval(began) => {}
+                    () = stopped(&election, stop) => {}
+                    _ = pauses => {}
                 }
             }
         }
+    }
+}
+
+/// Pauses after failures of the work.
+#[derive(Default)]
+struct Failures {
+    last_pause: Option<Duration>,
+}
+
+impl Failures {
+    const SHORTEST: Duration = Duration::from_secs(1);
+    const LONGEST: Duration = Duration::from_secs(30);
+
+    /// Forgets earlier failures. Returns no pause.
+    fn reset(&mut self) -> Duration {
+        self.last_pause = None;
+        Duration::ZERO
+    }
+
+    /// Returns the pause after work that failed after this time.
+    fn pause_after(&mut self, worked: Duration) -> Duration {
+        let last = self.last_pause.filter(|_| worked < Self::LONGEST);
+        let pause = last.map_or(Self::SHORTEST, |last| (last * 2).min(Self::LONGEST));
+        self.last_pause = Some(pause);
+        pause
     }
 }
 
@@ -176,7 +233,7 @@ where
     let mut working = pin!(working);
     let until_stopped = async {
         match planted!(TermEndsByItself) {
-            true => tokio::time::sleep(std::time::Duration::from_secs(5)).await,
+            true => sleep(Duration::from_secs(5)).await,
             false => stopped(election, stop).await,
         }
     };
@@ -190,23 +247,23 @@ where
 }
 
 /// Logs how a term ended that was not lost.
-fn log_end(election: &Election, fence: Fence, stopped: bool, failed: bool) {
+fn log_end(election: &Election, fence: Fence, stopped: bool, failure: Option<&impl fmt::Display>) {
     let (client, path, span) = (election.label(), election.path(), Span::current());
-    match (stopped, failed) {
+    match (stopped, failure) {
         (true, _) => {
             span.record("docent.end", "stopped");
             // Event: The run was asked to stop, or the client is shutting down. The leader gives up its
             // leadership.
             tracing::info!(client, path, %fence, "asked to stop; resigning");
         }
-        (false, true) => {
+        (false, Some(error)) => {
             span.record("docent.end", "failed");
-            // Event: The leader's work returned an error. The leader resigns, and the error is returned to
-            // the caller of the run.
-            // Action: Look for the error in the log of the application.
-            tracing::warn!(client, path, %fence, "the leader's work failed; resigning");
+            // Event: The leader's work returned an error. The leader resigns. With `retry_failures` it
+            // campaigns again after a pause; otherwise the error is returned to the caller of the run.
+            // Action: Read the error, which is that of the application.
+            tracing::warn!(client, path, %fence, %error, "the leader's work failed; resigning");
         }
-        (false, false) => {
+        (false, None) => {
             span.record("docent.end", "done");
             // Event: The leader's work completed. The leader resigns and campaigns again after the term
             // interval.
@@ -234,6 +291,17 @@ fn check_resignation(resigned: Result<Released, Error>, stop_requested: bool) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pauses_grow_with_failures_and_start_again_after_good_work() {
+        let (mut failures, short) = (Failures::default(), Duration::from_secs(1));
+        let seconds: Vec<_> = (0..7).map(|_| failures.pause_after(short).as_secs()).collect();
+        assert_eq!(seconds, [1, 2, 4, 8, 16, 30, 30]);
+        assert_eq!(failures.pause_after(Failures::LONGEST), Failures::SHORTEST);
+        assert_eq!(failures.pause_after(short).as_secs(), 2);
+        assert_eq!(failures.reset(), Duration::ZERO);
+        assert_eq!(failures.pause_after(short), Failures::SHORTEST);
+    }
 
     #[test]
     fn a_campaign_that_the_shutdown_ended_is_no_error_of_the_run() {

@@ -1,4 +1,5 @@
 use docent_core::Error;
+use std::fmt;
 
 /// Result of the work of [`Election::run`](crate::Election::run), which may be any of:
 ///
@@ -7,7 +8,7 @@ use docent_core::Error;
 /// - the type of a block that never ends, such as `loop { … }` without `break`.
 pub trait WorkResult {
     /// Error of the work, and of the run: [`Error`] if the work cannot fail.
-    type Error: From<Error>;
+    type Error: From<Error> + fmt::Display;
 
     /// Returns the error, if there is one.
     ///
@@ -16,7 +17,7 @@ pub trait WorkResult {
     fn into_result(self) -> Result<(), Self::Error>;
 }
 
-impl<T, E: From<Error>> WorkResult for Result<T, E> {
+impl<T, E: From<Error> + fmt::Display> WorkResult for Result<T, E> {
     type Error = E;
 
     fn into_result(self) -> Result<(), E> {

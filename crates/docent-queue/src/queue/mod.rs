@@ -2,6 +2,7 @@
 
 mod admin;
 mod builder;
+mod consume;
 mod dead_letters;
 mod deliveries;
 mod delivery;
@@ -13,6 +14,7 @@ mod take;
 
 pub use admin::QueuedItem;
 pub use builder::QueueBuilder;
+pub use consume::Consume;
 pub use dead_letters::{DeadLetter, DeadLetters};
 pub use deliveries::Deliveries;
 pub use delivery::Delivery;

@@ -54,7 +54,6 @@ use std::sync::Arc;
 /// ```no_run
 /// # use docent_core::Client;
 /// # use docent_queue::Queue;
-/// # use futures_util::TryStreamExt;
 /// # use serde::{Deserialize, Serialize};
 /// # #[derive(Serialize, Deserialize)] struct Job { id: u64 }
 /// # async fn work(_: &Job) -> Result<(), std::fmt::Error> { Ok(()) }
@@ -62,14 +61,8 @@ use std::sync::Arc;
 /// let jobs = Queue::<Job>::new(&client, "/queues/jobs")?;
 /// jobs.put(&Job { id: 7 }).await?;
 ///
-/// let mut deliveries = jobs.deliveries();
-/// while let Some(delivery) = deliveries.try_next().await? {
-///     match delivery.run(work(delivery.item())).await {
-///         Ok(Ok(())) => delivery.ack().await?,
-///         Ok(Err(_)) => delivery.nack()?,
-///         Err(lost) => println!("another consumer gets it: {lost}"),
-///     }
-/// }
+/// // Acknowledges an item whose work returns `Ok`, and gives it back otherwise.
+/// jobs.consume(async |job: &Job| work(job).await).await?;
 /// # Ok(()) }
 /// ```
 pub struct Queue<T> {

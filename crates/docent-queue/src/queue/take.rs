@@ -1,12 +1,14 @@
 //! The consumer's side of a queue.
 
-use super::{Deliveries, Delivery, Queue};
+use super::consume::consume;
+use super::{Consume, Deliveries, Delivery, Queue};
 use crate::consumer::{LATE, Request, is_passing, leave, ordered};
 use crate::layout::DeadReason;
 use crate::store::{ClaimedItem, ItemEnd, MOST, Store};
 use docent_core::recipe::{InOperation, Line, in_time};
 use docent_core::{Error, planted};
 use futures_util::future::join_all;
+use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -114,6 +116,62 @@ impl<T: 'static> Queue<T> {
         T: Send + 'static,
     {
         Deliveries::new(self.clone(), self.store.limits.prefetch)
+    }
+
+    /// Takes items and does `work` on each of them, one after the other or
+    /// [concurrently](Consume::concurrency), until it is [stopped](Consume::until). Use it instead of a loop over
+    /// [`deliveries`](Self::deliveries) if each item is either done or to be repeated.
+    ///
+    /// - *The work returns `Ok`:* the item is acknowledged. In an outage this is retried for as long as the
+    ///   claim of the item is held. If the claim is lost first, the item is delivered again, even though its
+    ///   work completed.
+    /// - *The work returns `Err`:* the error is logged, and the item is given back with the delay of
+    ///   [`Delivery::nack`]. It is moved to the [dead letters](Self::dead_letters) when it has used up its
+    ///   [deliveries](crate::QueueBuilder::max_deliveries).
+    /// - *The claim is lost during the work:* the work is dropped, and another consumer gets the item.
+    /// - *The work panics:* all items in work are given back, and the panic propagates to the caller.
+    /// - *No server is reachable:* the consumer waits, for as long as the outage lasts.
+    /// - *The client is [shut down](docent_core::Client::shutdown):* the consumer takes no more items in the
+    ///   shutdown's stage for deliveries. It has the time of the stage to finish and acknowledge the items in
+    ///   work, and then returns `Ok`.
+    ///
+    /// To spawn the consumer as a task, write the work as `async move |item: &Item| …` with clones of what it
+    /// needs: the compiler does not accept borrows of local variables there.
+    ///
+    /// Items are delivered at least once: the work must tolerate an item that it has seen before. An effect in
+    /// ZooKeeper that must happen exactly once needs [`Delivery::ack_with`], and therefore `deliveries`.
+    ///
+    /// # Errors
+    /// Errors that repeating cannot mend, after the items in work are finished: `NoAuth`, `AuthFailed`,
+    /// `ShortLease`, `EnsembleRolledBack`; `SessionChanged` if the client is bound to one session; `Closed` if
+    /// the client was closed, or was already shutting down.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: if the future is dropped, the work is dropped, and the items in work return
+    /// to the queue. An item whose acknowledgement was in progress may have been acknowledged.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use docent_core::{Client, Error};
+    /// # use docent_queue::Queue;
+    /// # use serde::{Deserialize, Serialize};
+    /// # #[derive(Serialize, Deserialize)] struct Job { id: u64 }
+    /// # async fn send(_: &Job) -> Result<(), std::io::Error> { Ok(()) }
+    /// # async fn example(client: Client, stop: tokio_util::sync::CancellationToken) -> Result<(), Error> {
+    /// let jobs = Queue::<Job>::new(&client, "/queues/jobs")?;
+    /// jobs.consume(async |job: &Job| send(job).await)
+    ///     .concurrency(8)
+    ///     .until(stop.cancelled())
+    ///     .await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn consume<W, E>(&self, work: W) -> Consume<impl Future<Output = Result<(), Error>> + use<T, W, E>>
+    where
+        T: Send,
+        W: AsyncFn(&T) -> Result<(), E>,
+        E: fmt::Display,
+    {
+        Consume::new(|control| consume(self.clone(), work, control))
     }
 
     /// Takes free items, and `ahead` more for the next calls. Waits until there is at least one.

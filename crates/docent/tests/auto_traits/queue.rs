@@ -1,8 +1,9 @@
 use crate::{rows, unique};
 use docent::queue::{
-    AckError, DeadLetter, DeadLetters, DeadReason, Deliveries, Delivery, PeekError, PutError, PutOptions,
-    Queue, QueueBuilder, QueueLayout, QueuedItem, SimpleQueue,
+    AckError, Consume, DeadLetter, DeadLetters, DeadReason, Deliveries, Delivery, PeekError, PutError,
+    PutOptions, Queue, QueueBuilder, QueueLayout, QueuedItem, SimpleQueue,
 };
+use std::future::Ready;
 
 rows! { shared: DeadLetter, DeadLetters<u32>, DeadReason, PutOptions, Queue<u32>, QueueBuilder<u32>, QueueLayout, QueuedItem, SimpleQueue }
 
@@ -11,3 +12,6 @@ rows! { error: AckError, PeekError, PutError }
 unique! { Delivery<u32> }
 
 rows! { stream: Deliveries<u32> }
+
+// A consumer contains the user's work, and is shareable if that work is.
+unique! { Consume<Ready<Result<(), docent::Error>>> }

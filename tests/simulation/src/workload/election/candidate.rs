@@ -6,6 +6,7 @@ use docent::{Error, ErrorKind, Leadership};
 use docent_checker::{AttemptId, Candidacy, Ending, EventKind, Role};
 use fastrand::Rng;
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::ops::ControlFlow;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -17,6 +18,12 @@ pub(super) enum Ended {
     Work,
     /// The election failed.
     Election(Error),
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
 }
 
 impl From<Error> for Ended {
