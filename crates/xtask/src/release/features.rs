@@ -10,7 +10,7 @@ pub(super) fn check(published: &Published) -> Result<()> {
         for features in combinations(package) {
             let what = format!("{} {features}", package.name);
             println!("-- {what}");
-            let clippy = format!("clippy --quiet --no-deps --lib --bins --package {what} -- -D warnings");
+            let clippy = format!("clippy --quiet --no-deps --package {what} -- -D warnings");
             if run(&mut cargo(&clippy)).is_err() {
                 failed.push(what);
             }
