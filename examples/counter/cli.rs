@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// of what the processes acknowledged.
 ///
 /// The example starts its own server. DOCENT_CONNECT=host:port makes it use a real ensemble, for which it
-/// assumes a tickTime of 2 s. RUST_LOG=docent_core=debug logs to stderr.
+/// assumes a tickTime of 2 s. RUST_LOG=docent=debug logs to stderr.
 #[derive(Debug, Parser)]
 #[command(name = "counter", override_usage = "counter [OPTIONS]", disable_help_subcommand = true)]
 pub(crate) struct Cli {

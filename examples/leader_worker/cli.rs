@@ -7,7 +7,7 @@ use docent_examples::Servers;
 /// expired. At the end that worker is asked to stop, and resigns.
 ///
 /// The example starts its own server. DOCENT_CONNECT=host:port makes it use a real ensemble, for which it
-/// assumes a tickTime of 2 s. RUST_LOG=docent_election=info logs to stderr.
+/// assumes a tickTime of 2 s. RUST_LOG=docent::election=info logs to stderr.
 #[derive(Debug, Parser)]
 #[command(name = "leader_worker", disable_help_subcommand = true)]
 pub(crate) struct Cli {

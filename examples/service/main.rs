@@ -27,7 +27,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// Three tiny HTTP servers register, and a client balances over them; one is killed, one drains.
 ///
 /// The example starts its own server. DOCENT_CONNECT=host:port makes it use a real ensemble, for which it
-/// assumes a tickTime of 2 s. RUST_LOG=docent_discovery=debug logs to stderr.
+/// assumes a tickTime of 2 s. RUST_LOG=docent::discovery=debug logs to stderr.
 #[derive(Parser)]
 #[command(name = "service", disable_help_subcommand = true)]
 struct Cli {

@@ -3,7 +3,7 @@ use std::io;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-/// Logs to stderr what `RUST_LOG` selects, such as `docent_core=debug`; logs nothing without it.
+/// Logs to stderr what `RUST_LOG` selects, such as `docent=debug`; logs nothing without it.
 ///
 /// # Errors
 /// If the value of `RUST_LOG` is invalid.

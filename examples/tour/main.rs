@@ -5,7 +5,7 @@
 //! cargo run --example tour
 //! ```
 //!
-//! `DOCENT_CONNECT=host:port` runs the example on a real ensemble, and `RUST_LOG=docent_core=debug` shows
+//! `DOCENT_CONNECT=host:port` runs the example on a real ensemble, and `RUST_LOG=docent=debug` shows
 //! internals. It ends with an error if anything that it shows does not hold.
 
 mod cable;

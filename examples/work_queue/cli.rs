@@ -7,7 +7,7 @@ use docent_examples::Servers;
 /// its place, and another consumer gets it. At the end every job was acknowledged exactly once.
 ///
 /// The example starts its own server. DOCENT_CONNECT=host:port makes it use a real ensemble, for which it
-/// assumes a tickTime of 2 s. RUST_LOG=docent_queue=debug logs to stderr.
+/// assumes a tickTime of 2 s. RUST_LOG=docent::queue=debug logs to stderr.
 #[derive(Debug, Parser)]
 #[command(name = "work_queue", disable_help_subcommand = true)]
 pub(crate) struct Cli {

@@ -94,7 +94,8 @@ impl LocalFile {
     pub(crate) fn load(&self) -> Option<Record> {
         if let Err(error) = self.remove_stale_files() {
             // Event: The folder of a snapshot file could not be searched for abandoned temporary files.
-            tracing::debug!(file = %self.file.display(), %error, "cannot clean up the folder of the snapshot file");
+            // Without client: the file belongs to the process.
+            tracing::debug!(target: "docent::config", file = %self.file.display(), %error, "cannot clean up the folder of the snapshot file");
         }
         match self.try_load() {
             Ok(record) => Some(record),
@@ -104,7 +105,8 @@ impl LocalFile {
                 // other users may change it.
                 // Action: Check the owner and the mode of the file and its folder, and that the path belongs
                 // to this configuration. The next valid value replaces the file.
-                tracing::warn!(file = %self.file.display(), %error, "cannot use the snapshot file; continuing without it");
+                // Without client: the file belongs to the process.
+                tracing::warn!(target: "docent::config", file = %self.file.display(), %error, "cannot use the snapshot file; continuing without it");
                 None
             }
         }
@@ -130,7 +132,8 @@ impl LocalFile {
         if let Err(error) = self.try_save(record) {
             // Event: The latest value could not be saved to the snapshot file. The value itself is in use.
             // Action: Check that the folder exists, is writable and has free space.
-            tracing::warn!(file = %self.file.display(), %error, "cannot write the snapshot file; the next start may use an older value");
+            // Without client: the file belongs to the process.
+            tracing::warn!(target: "docent::config", file = %self.file.display(), %error, "cannot write the snapshot file; the next start may use an older value");
         }
     }
 
@@ -181,7 +184,8 @@ impl LocalFile {
                     // Event: A temporary file that another process left behind more than an hour ago could
                     // not be removed.
                     // Action: Remove the file, or correct the permissions of the folder.
-                    tracing::debug!(file = %entry.path().display(), %error, "cannot remove an abandoned temporary file of a snapshot file");
+                    // Without client: the file belongs to the process.
+                    tracing::debug!(target: "docent::config", file = %entry.path().display(), %error, "cannot remove an abandoned temporary file of a snapshot file");
                 }
             }
         }

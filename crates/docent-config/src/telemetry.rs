@@ -74,6 +74,7 @@ impl Counts {
 /// Returns the span of a publish, or a disabled span if no subscriber is interested.
 pub(crate) fn publish_span(client: &str, path: &str) -> Span {
     tracing::info_span!(
+        target: "docent::config",
         "publish",
         otel.kind = "producer",
         messaging.system = "docent",

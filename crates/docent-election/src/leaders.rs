@@ -111,10 +111,14 @@ impl Observer {
             // Event: The client observes an election but cannot read its leader; the field `error` has the
             // reason. It retries until it succeeds, and logs further failures at debug level.
             // Action: Check that the servers are reachable and that the client may read the election's path.
-            None => tracing::warn!(client, path, %error, "cannot determine the leader; retrying"),
+            None => {
+                tracing::warn!(target: "docent::election", %client, %path, %error, "cannot determine the leader; retrying")
+            }
             // Event: The client still cannot read the leader of an election that it observes. It retries with
             // a pause of up to 30 seconds.
-            Some(_) => tracing::debug!(client, path, %error, "still cannot determine the leader; retrying"),
+            Some(_) => {
+                tracing::debug!(target: "docent::election", %client, %path, %error, "still cannot determine the leader; retrying")
+            }
         }
     }
 

@@ -15,6 +15,7 @@ pub(crate) fn leader(client: &Client, name: &str) -> Series {
 /// Returns the span of one term of leadership; a disabled span if no subscriber is interested.
 pub(crate) fn term_span(client: &str, path: &str, fence: Fence) -> Span {
     tracing::info_span!(
+        target: "docent::election",
         "term",
         docent.client = client,
         docent.path = path,

@@ -39,8 +39,9 @@ fn log(line: &Line, first: &Participant) {
         // session, which takes up to one session timeout.
         // Action: End processes in order, with `client.shutdown(…)`, so that the next leader does not wait.
         tracing::warn!(
-            client,
-            path,
+            target: "docent::election",
+            %client,
+            %path,
             node,
             owner,
             session_id,
@@ -53,8 +54,9 @@ fn log(line: &Line, first: &Participant) {
         // Action: If there is no leader, look for the process in `owner`. If it was killed, the election
         // continues when its session expires, which takes up to one session timeout.
         tracing::info!(
-            client,
-            path,
+            target: "docent::election",
+            %client,
+            %path,
             node,
             owner,
             session_id,

@@ -23,8 +23,9 @@ pub(crate) async fn warn(line: &Line) -> Infallible {
             // Action: If one task acquires the lock twice, the wait never ends: use an `Owner`, or pass the
             // guard on. Otherwise find out why the other task holds the lock for so long.
             tracing::warn!(
-                client = line.client().label(),
-                path = line.path(),
+                target: "docent::lock",
+                client = %line.client().label(),
+                path = %line.path(),
                 fence = %own.fence,
                 held_seconds = own.held_for.as_secs(),
                 "waiting for a lock that this client itself holds; a lock acquired twice without an owner waits forever"

@@ -55,6 +55,7 @@ impl QueueGauges {
 /// Returns the span of a put of `items` items; a disabled span if no subscriber is interested.
 pub(crate) fn publish_span(client: &str, path: &str, items: usize) -> Span {
     tracing::info_span!(
+        target: "docent::queue",
         "publish",
         otel.kind = "producer",
         messaging.system = "docent",
@@ -75,6 +76,7 @@ pub(crate) fn delivery_span(
     deliveries: Option<u32>,
 ) -> Span {
     tracing::info_span!(
+        target: "docent::queue",
         "delivery",
         otel.kind = "consumer",
         messaging.system = "docent",

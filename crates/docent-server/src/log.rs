@@ -55,7 +55,9 @@ impl Entry {
                 // suppressed before this one.
                 // Action: If the client's demand is legitimate, raise the limit. Otherwise, find the client
                 // by its address in `peer` and fix it.
+                // Without client: it is about the server.
                 tracing::warn!(
+                    target: "docent::server",
                     rule, value, limit, %peer, session, unsaid,
                     "client exceeded a limit; refusing the request or closing the connection"
                 );
@@ -66,7 +68,9 @@ impl Entry {
                 // memory. The server closes its connection; the session continues until its timeout.
                 // Action: Find out why the client at the address in `peer` is stalled. If many clients need
                 // large replies at the same time, raise `queued_bytes`.
+                // Without client: it is about the server.
                 tracing::warn!(
+                    target: "docent::server",
                     %peer, session, unsaid,
                     "client does not read its replies while others wait for memory; closing its connection"
                 );
@@ -76,20 +80,29 @@ impl Entry {
                 // If the process has too many open files, the server also closes the oldest connection
                 // without a session.
                 // Action: If the error is about open files, raise the limit of the process (`ulimit -n`).
-                tracing::warn!(%error, unsaid, "cannot accept a connection; retrying");
+                // Without client: it is about the server.
+                tracing::warn!(target: "docent::server", %error, unsaid, "cannot accept a connection; retrying");
             }
             // Event: A client sent bytes that are not a valid request, or a request that is too long. The
             // server closed the connection.
-            Self::NoFrame(error) => tracing::debug!(%error, "invalid request received; connection closed"),
+            // Without client: it is about the server.
+            Self::NoFrame(error) => {
+                tracing::debug!(target: "docent::server", %error, "invalid request received; connection closed")
+            }
             // Event: A client asked for a session that this server cannot give it, for the reason in
             // `reason`. The server closed the connection.
-            Self::NoSession(reason) => tracing::debug!(reason, "refused a session; connection closed"),
+            // Without client: it is about the server.
+            Self::NoSession(reason) => {
+                tracing::debug!(target: "docent::server", reason, "refused a session; connection closed")
+            }
             #[cfg(feature = "cli")]
             Self::FewFiles { files, links } => {
                 // Event: The process may open fewer files than the server may have connections. Some clients
                 // may be unable to connect.
                 // Action: Raise the limit of open files (`ulimit -n`), or lower `--connections`.
+                // Without client: it is about the server.
                 tracing::warn!(
+                    target: "docent::server",
                     files,
                     links,
                     "the limit of open files is below the limit of connections; raise it with ulimit -n"
@@ -98,7 +111,10 @@ impl Entry {
             // Event: The server stopped, but could not save its state in its file. Changes since the server
             // started are lost, and so are all sessions.
             // Action: Fix the cause in `error`, such as a full disk, before the server is started again.
-            Self::StateLost(error) => tracing::error!(%error, "cannot save the state; latest changes lost"),
+            // Without client: it is about the server.
+            Self::StateLost(error) => {
+                tracing::error!(target: "docent::server", %error, "cannot save the state; latest changes lost")
+            }
         }
     }
 }

@@ -249,7 +249,7 @@ impl<T: Send + Sync + 'static> Config<T> {
 
     fn log_published(&self, stat: &Stat) {
         // Event: This client published a configuration value.
-        tracing::debug!(path = self.path(), version = stat.version, mzxid = stat.mzxid, "published");
+        tracing::debug!(target: "docent::config", client = %self.client().label(), path = %self.path(), version = stat.version, mzxid = stat.mzxid, "published");
         Span::current().record("docent.version", stat.version);
     }
 }

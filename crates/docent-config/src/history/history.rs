@@ -89,7 +89,7 @@ impl History {
                 // not list the history's folder.
                 // Action: Grant the client READ on the `_history` folder of the value, or configure a history
                 // length of 0.
-                tracing::warn!(folder = self.folder, %error, "may not list the history of a value; publishing without a history");
+                tracing::warn!(target: "docent::config", client = %versioned.client().label(), folder = self.folder, %error, "may not list the history of a value; publishing without a history");
                 Ok(None)
             }
             listed => listed.map(Some),

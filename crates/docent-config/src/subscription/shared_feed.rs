@@ -45,6 +45,7 @@ impl<T: Send + Sync + 'static> SharedFeed<T> {
         let (abandoned, hooks) = (CancellationToken::new(), Hooks::new(versioned.client(), versioned.path()));
         let lag = hooks.lag();
         let task = FeedTask {
+            client: versioned.client().label().to_owned(),
             path: versioned.path().to_owned(),
             changes: node.changes(),
             staleness: node.cache().staleness().fuse(),
@@ -184,6 +185,7 @@ enum Update {
 }
 
 struct FeedTask<T> {
+    client: String,
     path: String,
     changes: SyncStream<Result<Option<Arc<Node>>, Error>>,
     staleness: Fuse<SyncStream<bool>>,
@@ -250,7 +252,7 @@ impl<T: Send + Sync + 'static> FeedTask<T> {
                     self.counts.version(revision.version);
                 }
                 // Event: A subscription received a valid value and now uses it.
-                tracing::debug!(path = self.path, revision = ?snapshot.revision(), "a configuration value arrived");
+                tracing::debug!(target: "docent::config", client = %self.client, path = %self.path, revision = ?snapshot.revision(), "a configuration value arrived");
                 self.current.store(Some(Arc::clone(snapshot)));
                 if let (Some(file), Some(node), Some(revision)) = (&self.file, node, snapshot.revision()) {
                     file.save_soon(Record { revision, data: node.data.clone() });
@@ -261,17 +263,21 @@ impl<T: Send + Sync + 'static> FeedTask<T> {
                 // Event: A published value could not be decoded, or validation rejected it. The last valid
                 // value stays in use.
                 // Action: Correct the published value, or roll it back.
-                tracing::warn!(path = self.path, %refusal, "rejected a configuration value; keeping the last valid one");
+                tracing::warn!(target: "docent::config", client = %self.client, path = %self.path, %refusal, "rejected a configuration value; keeping the last valid one");
             }
             // Event: The node of a followed value does not exist. The last valid value or the default stays
             // in use.
-            Judgement::Missing => tracing::debug!(path = self.path, "no configuration value is published"),
+            Judgement::Missing => {
+                tracing::debug!(target: "docent::config", client = %self.client, path = %self.path, "no configuration value is published")
+            }
             Judgement::Old => {
                 // Event: A server that lags behind delivered an older value than the client has seen. The
                 // newer value stays in use.
                 // Action: If this repeats, check whether a server of the ensemble lags behind its leader.
                 tracing::warn!(
-                    path = self.path,
+                    target: "docent::config",
+                    client = %self.client,
+                    path = %self.path,
                     "ignored a configuration value that is older than the last one"
                 );
             }
@@ -292,7 +298,7 @@ impl<T: Send + Sync + 'static> FeedTask<T> {
             Err(refusal) => {
                 // Event: The value in the snapshot file could not be decoded, or validation rejected it, for
                 // example after an update of the program.
-                tracing::warn!(path = self.path, %refusal, "rejected the value of the snapshot file; continuing without it");
+                tracing::warn!(target: "docent::config", client = %self.client, path = %self.path, %refusal, "rejected the value of the snapshot file; continuing without it");
                 None
             }
         });

@@ -33,6 +33,7 @@ impl<T: Send + Sync + 'static> SharedTreeFeed<T> {
         let (abandoned, hooks) = (CancellationToken::new(), Hooks::new(versioned.client(), versioned.path()));
         let lag = hooks.lag();
         let task = TreeFeedTask {
+            client: versioned.client().label().to_owned(),
             path: versioned.path().to_owned(),
             events: cache.changes(),
             counts: Counts::new(versioned.client(), None),
@@ -63,6 +64,7 @@ impl<T: Send + Sync + 'static> SharedTreeFeed<T> {
 const AT_ONCE: usize = 1_024;
 
 struct TreeFeedTask<T> {
+    client: String,
     path: String,
     events: ChildrenEvents,
     counts: Counts,
@@ -178,7 +180,7 @@ impl<T: Send + Sync + 'static> TreeFeedTask<T> {
         // Event: The value of one key in a configuration folder could not be read, decoded or validated. The
         // last valid value stays in use.
         // Action: Correct the published value, or roll it back.
-        tracing::warn!(path = self.path, key = &*key, %refusal, "rejected a configuration value; keeping the last valid one");
+        tracing::warn!(target: "docent::config", client = %self.client, path = %self.path, key = &*key, %refusal, "rejected a configuration value; keeping the last valid one");
         self.snapshot.refused.insert(key, refusal);
     }
 

@@ -38,7 +38,8 @@ impl TreeOptions {
             std::mem::forget(payload);
             // Event: The closure that selects the nodes of a tree cache panicked. The cache omits the node.
             // Action: Fix the closure passed to the cache's builder.
-            tracing::error!(path, "the cache's node selection panicked; omitting the node");
+            // Without client: a panic is logged where the closure is called.
+            tracing::error!(target: "docent::cache", %path, "the cache's node selection panicked; omitting the node");
             false
         })
     }

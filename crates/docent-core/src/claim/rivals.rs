@@ -195,7 +195,7 @@ impl<'a> Rivals<'a> {
         // Event: An earlier claim's node was deleted by another client or a person while its holder was
         // alive. The client deletes the remaining proof node, which makes every write of that holder fail.
         // Action: Find out who deletes claim nodes by hand.
-        tracing::info!(%path, "another client deleted an earlier claim's node but not its proof; deleting the proof");
+        tracing::info!(target: "docent::lock", client = %self.generation.client, %path, "another client deleted an earlier claim's node but not its proof; deleting the proof");
         // The name is used once: a repeated or late delete does no harm.
         let delete = || Request::Delete { path: path.clone(), version: -1 };
         match self.send(delete).await? {

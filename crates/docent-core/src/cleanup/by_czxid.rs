@@ -38,7 +38,7 @@ pub(super) async fn delete_by_czxid(
                 // Event: The servers refuse to delete an ephemeral node. The node remains until its session
                 // ends.
                 // Action: Give the client DELETE permission on the node's parent.
-                tracing::error!(%path, generation = generation.number, %code, "failed to delete an ephemeral node; the node remains until its session ends");
+                tracing::error!(target: "docent::cleanup", client = %generation.client, %path, generation = generation.number, %code, "failed to delete an ephemeral node; the node remains until its session ends");
                 return;
             }
             WriteOutcome::NotApplied(Cause::LinkLost) | WriteOutcome::NoMarker => {}

@@ -61,7 +61,7 @@ fn refused(client: &Shared, owner: u64, generation: &SessionGeneration, path: &s
     // Event: The servers refuse to delete a node that this client created, such as a lock's. The node remains
     // until its session ends. With `end_session_on_refused_delete` the client ends the session now.
     // Action: Give the client DELETE permission on the node's parent.
-    tracing::error!(%path, generation = generation.number, %code, "failed to delete a node of this client; the node remains until its session ends");
+    tracing::error!(target: "docent::cleanup", client = %client.label, %path, generation = generation.number, %code, "failed to delete a node of this client; the node remains until its session ends");
     // The node is deleted with the session that created it: ending a later session would not help.
     if client.config.end_session_on_refused_delete && generation.number == owner {
         generation.session.abandon();
@@ -220,7 +220,7 @@ async fn stat(generation: &SessionGeneration, path: &str) -> Result<Option<Stat>
                 // Event: A node that may come from a lost create cannot be read. The client leaves the node
                 // alone; if it does belong to this client, it remains until the session ends.
                 // Action: Give the client permission to read the node's path.
-                tracing::error!(%path, %code, "cannot read the owner of a node that a lost create may have left; leaving the node alone");
+                tracing::error!(target: "docent::cleanup", client = %generation.client, %path, %code, "cannot read the owner of a node that a lost create may have left; leaving the node alone");
                 return Ok(None);
             }
             // Any other code says nothing about the node.
@@ -243,13 +243,13 @@ pub(crate) async fn children(generation: &SessionGeneration, folder: &str) -> Re
                 // Event: A folder in which a lost create may have left a node cannot be listed. Such a node
                 // remains until its session ends.
                 // Action: Give the client READ permission on the folder.
-                tracing::error!(%folder, %code, "cannot list a folder in which a lost create may have left a node; such a node remains until its session ends");
+                tracing::error!(target: "docent::cleanup", client = %generation.client, %folder, %code, "cannot list a folder in which a lost create may have left a node; such a node remains until its session ends");
                 return Ok(Vec::new());
             }
             Ok(answer) => {
                 // Event: A folder in which a lost create may have left a node cannot be listed now. The
                 // client retries after a pause.
-                tracing::debug!(%folder, ?answer, "cannot list a folder in which a lost create may have left a node; retrying");
+                tracing::debug!(target: "docent::cleanup", client = %generation.client, %folder, ?answer, "cannot list a folder in which a lost create may have left a node; retrying");
                 tokio::time::sleep(PAUSE).await;
             }
             Err(cause) => before_retry(cause).await?,

@@ -70,7 +70,7 @@ impl LostCreates {
     pub(super) fn add(&self, generation: &Arc<SessionGeneration>, folder: &str, prefix: &str) {
         // Event: The reply to a create was lost, and the node was not found. The client checks again later,
         // because the servers may still apply the create.
-        tracing::debug!(%prefix, generation = generation.number, "the reply to a create was lost; checking later whether the node appears");
+        tracing::debug!(target: "docent::cleanup", client = %generation.client, %prefix, generation = generation.number, "the reply to a create was lost; checking later whether the node appears");
         let mut lost = self.lock();
         let is_new = !lost.folders.contains_key(folder);
         let id = id(prefix.rsplit('/').next().unwrap_or(prefix)).to_owned();
@@ -84,14 +84,14 @@ impl LostCreates {
             tracked.bell.notify_one();
         }
         if lost.order.len() > MAX_TRACKED {
-            self.forget_oldest(&mut lost);
+            self.forget_oldest(generation, &mut lost);
         }
         if is_new {
             generation.cleanup.search_for_lost(generation, folder.to_owned());
         }
     }
 
-    fn forget_oldest(&self, lost: &mut Lost) {
+    fn forget_oldest(&self, generation: &SessionGeneration, lost: &mut Lost) {
         let Some((folder, id)) = lost.order.pop_front() else { return };
         let known = lost.folders.get_mut(&folder).and_then(|folder| folder.prefixes.remove(&id));
         if let Some(prefix) = known {
@@ -99,7 +99,7 @@ impl LostCreates {
             // Event: The client tracks too many creates with lost replies, and stops checking for the oldest
             // one. If the servers apply it late, its node remains until the session ends.
             // Action: Find out why so many replies are lost; check the network and the load of the servers.
-            tracing::warn!(%prefix, "no longer checking for the node of a create whose reply was lost; {MAX_TRACKED} newer ones are tracked");
+            tracing::warn!(target: "docent::cleanup", client = %generation.client, %prefix, "no longer checking for the node of a create whose reply was lost; {MAX_TRACKED} newer ones are tracked");
         }
     }
 
@@ -197,7 +197,7 @@ pub(super) async fn search_for_lost(client: &Shared, generation: Arc<SessionGene
         let deleted: Vec<_> = found.iter().map(|(path, _)| path.clone()).collect();
         for path in &deleted {
             // Event: The servers applied a create after its caller had given up. The client deletes the node.
-            tracing::info!(%path, generation = generation.number, "a create was applied late; deleting its node");
+            tracing::info!(target: "docent::cleanup", client = %generation.client, %path, generation = generation.number, "a create was applied late; deleting its node");
         }
         delete_all_found(client, generation.number, &generation, found).await;
         if lost.remove_deleted(&folder, &deleted) {

@@ -101,7 +101,7 @@ pub(crate) async fn create_own_node(
                 Answer::Refused(code) => {
                     // Event: The folder in which a session keeps its internal nodes was deleted or may no
                     // longer be used. The client searches for another folder.
-                    tracing::debug!(%folder, %code, "cannot create nodes in the session's internal folder; searching for another folder");
+                    tracing::debug!(target: "docent::cleanup", client = %client.label, %folder, %code, "cannot create nodes in the session's internal folder; searching for another folder");
                     generation.own_folder.forget(&folder);
                 }
             }

@@ -137,7 +137,8 @@ fn guarded<'a>(job: impl Future<Output = ()> + Send + 'a) -> BoxFuture<'a, ()> {
                 // Event: A background deletion panicked, which is a defect of this library. The node remains
                 // until its session ends.
                 // Action: Report the panic. Restart the client if the node must disappear now.
-                tracing::error!("a background deletion panicked; its node remains until its session ends");
+                // Without client: the job does not know it.
+                tracing::error!(target: "docent::cleanup", "a background deletion panicked; its node remains until its session ends");
             }
         })
         .boxed()

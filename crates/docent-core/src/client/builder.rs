@@ -347,7 +347,7 @@ impl ClientBuilder {
         let (shared, session) =
             Shared::new(self.config, namespace, default_data, servers, runtime.clone(), cleanup);
         // Event: A client was built and connects to the servers in the field `servers`.
-        tracing::info!(client = %shared.label, servers = named.join(","), "connecting");
+        tracing::info!(target: "docent::client", client = %shared.label, servers = named.join(","), "connecting");
         check_requested(&shared);
         // Only this task renews leases. On a dedicated thread no other task is polled beside it.
         shared.tasks.spawn_on(supervise(Arc::clone(&shared), session), &session_runtime);

@@ -34,6 +34,7 @@ impl CloseOnDrop {
             // lost, and pending operations fail.
             // Action: Look for the panic message earlier in the log, and report it. Build a new client.
             tracing::error!(
+                target: "docent::client",
                 client = %shared.label,
                 generation = generation.number,
                 "the client's session task stopped unexpectedly; closing the client"
@@ -41,16 +42,17 @@ impl CloseOnDrop {
         } else if generation.session.id() == 0 {
             // Event: The tokio runtime was shut down before the client was closed. The client had no session,
             // so no node is left.
-            tracing::debug!(client = %shared.label, "runtime shut down before the client was closed");
+            tracing::debug!(target: "docent::client", client = %shared.label, "runtime shut down before the client was closed");
         } else {
             // Event: The tokio runtime was shut down before the client was closed. The servers keep the
             // client's session, and with it the client's locks and registrations, for up to the session
             // timeout.
             // Action: Call `client.close().await` or `client.shutdown(…).await` before the program ends.
             tracing::warn!(
+                target: "docent::client",
                 client = %shared.label,
                 generation = generation.number,
-                session_timeout = %seconds(generation.lease.timeout()),
+                session_timeout_seconds = seconds(generation.lease.timeout()),
                 "runtime shut down before the client was closed; its locks and nodes remain until the session expires; call close().await first"
             );
         }

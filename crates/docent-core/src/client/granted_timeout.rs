@@ -24,6 +24,7 @@ pub(super) fn check_requested(shared: &Shared) {
     // Action: Raise the session timeout to four times the servers' `tickTime`. If their `tickTime` is below
     // the client's `server_tick`, set `server_tick` to it.
     tracing::warn!(
+        target: "docent::client",
         client = %shared.label,
         requested_seconds = config.session_timeout.as_secs_f64(),
         tick_seconds = config.server_tick.as_secs_f64(),
@@ -46,6 +47,7 @@ pub(super) fn check_granted(shared: &Shared, generation: &SessionGeneration) {
         // Action: Raise the session timeout, and the servers' `maxSessionTimeout` if it is lower. If the
         // servers' `tickTime` is below the client's `server_tick`, set `server_tick` to it.
         tracing::warn!(
+            target: "docent::client",
             %client,
             requested_seconds,
             granted_seconds,
@@ -57,6 +59,7 @@ pub(super) fn check_granted(shared: &Shared, generation: &SessionGeneration) {
         // which is 20 ticks by default. The servers expire the session, with its locks, after that shorter time.
         // Action: Request at most the servers' `maxSessionTimeout`, or raise it on every server.
         tracing::warn!(
+            target: "docent::client",
             %client,
             requested_seconds,
             granted_seconds,
@@ -67,6 +70,7 @@ pub(super) fn check_granted(shared: &Shared, generation: &SessionGeneration) {
         // which is two ticks by default. Other clients wait that long for the locks of a process that died.
         // Action: Request at least the servers' `minSessionTimeout`, or lower it on every server.
         tracing::warn!(
+            target: "docent::client",
             %client,
             requested_seconds,
             granted_seconds,

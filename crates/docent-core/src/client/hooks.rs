@@ -14,6 +14,7 @@ use tokio::time::timeout;
 /// The view's [`ViewLag`] reports from then on that the view has ended.
 #[derive(Debug)]
 pub struct Hooks {
+    client: Arc<str>,
     path: Arc<str>,
     /// `None` if hooks are called in place.
     threads: Option<HookThreads>,
@@ -28,7 +29,12 @@ impl Hooks {
     pub fn new(client: &Client, path: &str) -> Self {
         let shared = client.shared();
         let threads = (!shared.config.inline_hooks).then(|| HookThreads::of(&shared.runtime));
-        Self { path: path.into(), threads, lag: ViewLag::new(&shared.config.clock) }
+        Self {
+            client: Arc::clone(&shared.label),
+            path: path.into(),
+            threads,
+            lag: ViewLag::new(&shared.config.clock),
+        }
     }
 
     /// Returns the lag of the view, for its handles.
@@ -72,7 +78,9 @@ impl Hooks {
                 // Action: Find out why the application's codec, filter or validation for this path is slow or
                 // blocked.
                 tracing::warn!(
-                    path = &*self.path,
+                    target: "docent::client",
+                    client = %self.client,
+                    path = %self.path,
                     "a codec, filter or validation is slow; the view stays stale until the call returns"
                 );
             }

@@ -81,7 +81,10 @@ impl Options {
             // Event: An environment variable begins with `DOCENT_` but is not the name of a setting. It is
             // ignored.
             // Action: Correct the name if it is a typing error. Otherwise the variable can stay.
-            _ => tracing::warn!(variable = format!("{PREFIX}{field}"), "unknown setting; variable ignored"),
+            // Without client: it is not built yet.
+            _ => {
+                tracing::warn!(target: "docent::client", variable = format!("{PREFIX}{field}"), "unknown setting; variable ignored")
+            }
         }
         Ok(())
     }

@@ -14,15 +14,16 @@ use tokio::time::{Instant, timeout};
 pub(super) fn log_connected(shared: &Shared, generation: &SessionGeneration) {
     let status = &shared.ensemble.link_status;
     // Event: The client has a session at a server. The field `generation` counts the client's sessions: the
-    // same number as before means that the session survived and nothing was lost. `down_for` is the time
+    // same number as before means that the session survived and nothing was lost. `down_seconds` is the time
     // without a connection.
     tracing::info!(
+        target: "docent::client",
         client = %shared.label,
         server = status.server(),
         generation = generation.number,
         session_id = %hex(generation),
-        timeout = %seconds(generation.lease.timeout()),
-        down_for = status.down_for().map(seconds),
+        timeout_seconds = seconds(generation.lease.timeout()),
+        down_seconds = status.down_for().map(seconds),
         "connected"
     );
 }
@@ -45,6 +46,7 @@ pub(super) async fn remind(shared: &Shared) -> Infallible {
             // Action: Check that the servers are running and reachable from this host. The field `cause`
             // names the last error.
             tracing::warn!(
+                target: "docent::client",
                 client = %shared.label,
                 cause = cause.map(|cause| cause.chain()),
                 down_seconds = began.elapsed().as_secs(),
@@ -67,16 +69,17 @@ pub(super) fn log_suspended(shared: &Shared, generation: &SessionGeneration) {
     let certain_for = generation.lease.deadline().since(generation.clock.now());
     let guards = generation.held.live();
     // Event: The connection to the server was lost; the field `cause` says why. The session may survive: the
-    // client reconnects, and guards stay certain for the time in `certain_for`.
+    // client reconnects, and guards stay certain for the time in `certain_seconds`.
     // Action: If this happens often, look at the network and at the server named in the message.
     tracing::warn!(
+        target: "docent::client",
         client = %shared.label,
         server = status.server(),
         cause = status.loss_cause(),
         generation = generation.number,
         session_id = %hex(generation),
         guards,
-        certain_for = (guards > 0).then(|| seconds(certain_for)),
+        certain_seconds = (guards > 0).then(|| seconds(certain_for)),
         "connection lost; session suspended"
     );
 }
@@ -87,13 +90,14 @@ pub(super) fn log_loss(shared: &Shared, generation: &SessionGeneration, end: Ses
     // Event: The client's session has ended; the field `cause` says why. Its guards are lost, and the servers
     // delete its ephemeral nodes. The client opens a new session and re-creates kept nodes; if the servers
     // refused its credentials, it tries again after a pause.
-    // Action: With `stood_still`, look for pauses of the process and for blocking code. Otherwise look at the
+    // Action: With `stood_still_seconds`, look for pauses of the process and for blocking code. Otherwise look at the
     // network, the servers' logs and the session timeout.
     tracing::warn!(
+        target: "docent::client",
         client = %shared.label,
         server = status.server(),
         cause = cause_of(end, status.longest_stall().is_some(), last_error.get().as_deref()),
-        stood_still = status.longest_stall().map(seconds),
+        stood_still_seconds = status.longest_stall().map(seconds),
         generation = generation.number,
         session_id = %hex(generation),
         "session is lost; opening a new one"

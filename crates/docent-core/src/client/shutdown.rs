@@ -79,7 +79,7 @@ impl Client {
             let report = ShutdownReport::of(shared, began.elapsed());
             // Event: A client was shut down in order. The field `report` says how long that took, which
             // guards were still held, and which nodes remain until the session ends.
-            tracing::info!(%report, "client shut down");
+            tracing::info!(target: "docent::client", client = %shared.label, %report, "client shut down");
             report
         }
     }

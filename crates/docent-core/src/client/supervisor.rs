@@ -77,7 +77,7 @@ async fn supervise_sessions(shared: Arc<Shared>, mut task: SessionTask) {
         () = closing_timeout => {}
     }
     // Event: A client was closed, and its session was closed at the servers or left to expire.
-    tracing::info!(client = %shared.label, generation = generation.number, "client is closed");
+    tracing::info!(target: "docent::client", client = %shared.label, generation = generation.number, "client is closed");
     shared.instruments.state(ConnectionState::Closed.number());
     shared.connection.send_modify(|connection| connection.state = ConnectionState::Closed);
 }
@@ -157,7 +157,7 @@ fn continues_after_rollback(shared: &Shared) -> bool {
     // continues in a new session, and new fences may be lower than earlier ones.
     // Action: Check the resources that remember fences, because they refuse lower ones. With `stop=true`,
     // restart the process afterwards.
-    tracing::error!(client = %shared.label, ?stop, "the ensemble was restored from an older snapshot (its transaction id went backwards)");
+    tracing::error!(target: "docent::client", client = %shared.label, ?stop, "the ensemble was restored from an older snapshot (its transaction id went backwards)");
     shared.connection.send_modify(|connection| {
         connection.rollbacks += 1;
         if stop {

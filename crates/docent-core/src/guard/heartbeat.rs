@@ -223,7 +223,7 @@ impl Heartbeat<'_> {
                 // Event: The client may not read the node of one of its guards. The guard stays valid; the
                 // client checks the node with exists requests instead of reads. Logged once for each node.
                 // Action: Grant permission READ on the guards' nodes to the client.
-                tracing::error!(client = %self.generation.client, path = %failed.path(), "permission READ on the guard's node is missing; checking only that the node exists");
+                tracing::error!(target: "docent::lock", client = %self.generation.client, path = %failed.path(), "permission READ on the guard's node is missing; checking only that the node exists");
                 self.unreadable = Some(failed);
             }
             _ => {}

@@ -63,14 +63,15 @@ impl StatusLog {
             // Event: The node of another session that occupied this path was deleted, and this client created
             // its own node.
             tracing::info!(
-                client,
-                path,
+                target: "docent::node",
+                %client,
+                %path,
                 generation,
                 "the node of the other session was deleted; node is present"
             );
         } else {
             // Event: A node that this client keeps, such as a service registration, is present.
-            tracing::info!(client, path, generation, "node is present");
+            tracing::info!(target: "docent::node", %client, %path, generation, "node is present");
         }
     }
 
@@ -81,7 +82,7 @@ impl StatusLog {
             // Event: Another client or a person deleted a node that this client keeps. The client creates the
             // node again.
             // Action: Find out which program deletes the node; this client is its owner.
-            tracing::warn!(client, path, "another client deleted the node; creating it again");
+            tracing::warn!(target: "docent::node", %client, %path, "another client deleted the node; creating it again");
         }
     }
 
@@ -90,8 +91,9 @@ impl StatusLog {
         let (client, path) = (&**self.instruments.client(), &self.path);
         // Event: A node from this client's previous session is replaced by one of the current session.
         tracing::info!(
-            client,
-            path,
+            target: "docent::node",
+            %client,
+            %path,
             session_id = format_args!("{owner:#x}"),
             "taking over the node of this client's previous session"
         );
@@ -105,8 +107,9 @@ impl StatusLog {
             // this process. The client waits until the servers delete that node, which usually takes one
             // session timeout.
             tracing::info!(
-                client,
-                path,
+                target: "docent::node",
+                %client,
+                %path,
                 session_id = format_args!("{owner:#x}"),
                 "another session's node is at the path; waiting for its deletion"
             );
@@ -122,8 +125,9 @@ impl StatusLog {
             // Action: Find the process that owns the session, and check whether two processes are configured
             // with the same path.
             tracing::warn!(
-                client,
-                path,
+                target: "docent::node",
+                %client,
+                %path,
                 session_id = format_args!("{owner:#x}"),
                 "another session's node is still at the path; still waiting"
             );
@@ -136,12 +140,12 @@ impl StatusLog {
         if self.last == Last::Refused(error.kind()) {
             // Event: Another attempt to create or write a kept node failed for the same reason. The client
             // retries.
-            tracing::debug!(client, path, %error, "still cannot create or write the node; retrying");
+            tracing::debug!(target: "docent::node", %client, %path, %error, "still cannot create or write the node; retrying");
             return;
         }
         // Event: A kept node cannot be created or written. The client retries until it succeeds.
         // Action: Read the error; a permission or a quota may be missing.
-        tracing::warn!(client, path, %error, "cannot create or write the node; retrying");
+        tracing::warn!(target: "docent::node", %client, %path, %error, "cannot create or write the node; retrying");
         self.last = Last::Refused(error.kind());
     }
 
@@ -149,7 +153,7 @@ impl StatusLog {
     pub(super) fn removed(&mut self) {
         self.last = Last::Absent;
         // Event: The client removed a node that is no longer wanted.
-        tracing::info!(client = &**self.instruments.client(), path = self.path, "node is removed");
+        tracing::info!(target: "docent::node", client = %self.instruments.client(), path = %self.path, "node is removed");
     }
 }
 

@@ -234,8 +234,9 @@ impl Line {
             // The child is ignored; further such children are not reported.
             // Action: Move the child `foreign` elsewhere, or give the recipe another path.
             tracing::warn!(
-                client = self.client().label(),
-                path = self.path(),
+                target: "docent::lock",
+                client = %self.client().label(),
+                path = %self.path(),
                 foreign,
                 "the waiting line's node has children that are not contenders; ignoring them"
             );
@@ -369,8 +370,9 @@ impl Line {
                     // Event: The node of a waiting contender disappeared, because its session expired or
                     // another client deleted the node. The client takes a new place at the end of the queue.
                     tracing::debug!(
-                        client = self.client().label(),
-                        path = self.path(),
+                        target: "docent::lock",
+                        client = %self.client().label(),
+                        path = %self.path(),
                         "lost the place in the queue; taking a new one"
                     );
                 }
@@ -434,21 +436,21 @@ impl Line {
         if self.0.stuck.swap(true, Ordering::Relaxed) {
             // Event: Another attempt to join the line of a lock, semaphore or election failed. The client
             // retries.
-            tracing::debug!(client, path, %error, "still cannot join the waiting line; retrying");
+            tracing::debug!(target: "docent::lock", %client, %path, %error, "still cannot join the waiting line; retrying");
             return;
         }
         let cause = error.source().map(ToString::to_string);
         // Event: The client cannot join the line of a lock, semaphore or election. It retries until it
         // succeeds.
         // Action: Read the error and its cause. If the servers are unreachable, no action is needed here.
-        tracing::warn!(client, path, %error, cause, "cannot join the waiting line; retrying");
+        tracing::warn!(target: "docent::lock", %client, %path, %error, cause, "cannot join the waiting line; retrying");
     }
 
     pub(super) fn log_rejoined(&self) {
         if self.0.stuck.swap(false, Ordering::Relaxed) {
             // Event: The client acquired its turn in the line again, after it had logged that it could not
             // join the line.
-            tracing::info!(client = self.client().label(), path = self.path(), "rejoined the waiting line");
+            tracing::info!(target: "docent::lock", client = %self.client().label(), path = %self.path(), "rejoined the waiting line");
         }
     }
 }

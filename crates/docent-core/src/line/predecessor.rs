@@ -31,7 +31,7 @@ pub(super) async fn wait_for(
     let (own, Some(ahead)) = watches.on(&target) else { return Ok(Step::List) };
     // Event: A ticket waits in the line of a lock, semaphore or election until the node `target` is deleted
     // or changes.
-    tracing::trace!(ticket = %ticket.node.path, %target, "waiting in line");
+    tracing::trace!(target: "docent::lock", client = %ticket.line.client().label(), ticket = %ticket.node.path, %target, "waiting in line");
     // Servers may send no events about a node that this client may not read. A long wait reads the node once
     // to find out.
     let max_silence = ticket.generation.lease.timeout() / 3;

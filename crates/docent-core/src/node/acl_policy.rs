@@ -57,7 +57,8 @@ impl AclPolicy {
             // because the client has no credentials or the list was set so. Logged once per process.
             // Action: On a network that others can reach, give the client credentials or set an access
             // control list.
-            LOGGED.call_once(|| tracing::info!("nodes are created with an open access control list"));
+            // Without client: logged once per process.
+            LOGGED.call_once(|| tracing::info!(target: "docent::node", "nodes are created with an open access control list"));
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind};
 use crate::guard::SessionGeneration;
 use crate::session::lookup::{Resolution, resolve};
 use crate::session::{Cause, Outcome, SessionEnd};
-use crate::time::{Backoff, after};
+use crate::time::{Backoff, after, seconds};
 use docent_proto::{Code, Request, Response};
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -187,8 +187,10 @@ impl<'a> Attempts<'a> {
         let reply = outcome.answer().map_err(|cause| Unanswered { sent, cause })?;
         // Event: A server replied to a request of an operation, also if the reply is a refusal.
         tracing::trace!(
+            target: "docent::request",
+            client = %self.shared.label,
             operation = self.operation,
-            path = self.path,
+            path = %self.path,
             generation = generation.number,
             attempt = self.attempt,
             zxid = reply.zxid,
@@ -241,13 +243,15 @@ impl<'a> Attempts<'a> {
         self.attempt += 1;
         self.shared.instruments.retry(self.operation);
         // Event: An operation got no answer, for the reason in the field `cause`. The client sends it again
-        // after the time in the field `pause`, unless the operation's timeout is reached first.
+        // after the time in `pause_seconds`, unless the operation's timeout is reached first.
         tracing::debug!(
+            target: "docent::request",
+            client = %self.shared.label,
             operation = self.operation,
-            path = self.path,
+            path = %self.path,
             attempt = self.attempt,
             ?cause,
-            ?pause,
+            pause_seconds = seconds(pause),
             "retrying the operation"
         );
         if after(Instant::now(), pause) >= self.deadline {

@@ -30,7 +30,8 @@ pub fn call_hook<R>(hook: &'static str, path: &str, code: impl FnOnce() -> R) ->
         // Event: A codec, filter, validation or other hook of the application panicked; the fields `hook` and
         // `path` name it. The task that called it continues without its result.
         // Action: Fix the panic in the application; the panic message is on standard error.
-        tracing::error!(hook, path, "a hook panicked");
+        // Without client: a hook is code of the application.
+        tracing::error!(target: "docent::client", hook, %path, "a hook panicked");
         HookPanic { hook, message: message(payload) }
     })
 }

@@ -10,6 +10,7 @@ use tracing::{
 /// Creates the span of a request of the client labelled `client`.
 pub(crate) fn request_span(client: &str, operation: &'static str, path: &str) -> Span {
     tracing::debug_span!(
+        target: "docent::request",
         "request",
         otel.kind = "client",
         db.system.name = "zookeeper",
@@ -36,6 +37,7 @@ pub(crate) fn note_outcome<T>(result: &Result<T, Error>) {
 /// Creates the span of the wait for a place in the line at `path`.
 pub(crate) fn acquire_span(client: &str, recipe: &'static str, path: &str) -> Span {
     tracing::info_span!(
+        target: "docent::lock",
         "acquire",
         docent.client = client,
         docent.recipe = recipe,

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-/// Formats a duration for the log, in seconds with milliseconds.
-pub(crate) fn seconds(duration: Duration) -> String {
-    format!("{:.3} s", duration.as_secs_f64())
+/// Returns a duration in seconds for a field of a log event, rounded to milliseconds.
+pub(crate) fn seconds(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1000.0).round() / 1000.0
 }

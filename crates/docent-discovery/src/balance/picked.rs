@@ -58,7 +58,8 @@ impl<P> Picked<P> {
             // Event: An instance failed repeatedly. It is not picked for the period of the outlier policy,
             // and is then tried again.
             // Action: Check the instance and the network to it.
-            tracing::warn!(service = %self.name, instance = %self.id, "an instance keeps failing; setting it aside");
+            // Without client: a balancer counts for all views.
+            tracing::warn!(target: "docent::discovery", service = %self.name, instance = %self.id, "an instance keeps failing; setting it aside");
             self.balance.note_set_aside(&self.candidate.load);
         }
     }

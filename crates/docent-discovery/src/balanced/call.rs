@@ -62,7 +62,9 @@ where
             // Event: A request failed and was not sent to another instance, because the retry budget is used
             // up.
             // Action: If this persists, check why the instances of the service fail.
+            // Without client: the call belongs to the application.
             tracing::debug!(
+                target: "docent::discovery",
                 service = self.service.name(),
                 "retry budget exhausted; returning the error of the last attempt"
             );
@@ -144,7 +146,8 @@ where
             return Attempt::Finished(result, None);
         }
         // Event: A request to an instance failed, or the instance did not answer in time.
-        tracing::debug!(service = %picked.name, instance = %picked.id, ?outcome, "an instance failed a request");
+        // Without client: the call belongs to the application.
+        tracing::debug!(target: "docent::discovery", service = %picked.name, instance = %picked.id, ?outcome, "an instance failed a request");
         picked.failed();
         let again = copy.filter(|copy| outcome == Outcome::Unsent || (self.retry.is_safe)(copy));
         Attempt::Finished(result, again)

@@ -111,7 +111,8 @@ where
             // has no valid URI. It gets no requests until its registration changes.
             // Action: Check the address, port and URI specification of the instance, and the application's
             // endpoint function.
-            tracing::warn!(service = %instance.name, id = %instance.id, "no endpoint for an instance; skipping it until it changes");
+            // Without client: the channel belongs to the application.
+            tracing::warn!(target: "docent::discovery", service = %instance.name, id = %instance.id, "no endpoint for an instance; skipping it until it changes");
         }
         found
     });

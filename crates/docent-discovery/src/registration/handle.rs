@@ -69,7 +69,7 @@ impl Registration {
     ) -> Result<Self, Error> {
         let (path, data) = checked(client, placement, service, side, &encoded)?;
         // Event: The client starts to announce an instance of a service.
-        tracing::info!(client = client.label(), service, id = encoded.id, path, "registering an instance");
+        tracing::info!(target: "docent::discovery", client = %client.label(), service, id = encoded.id, %path, "registering an instance");
         warn_of_loopback(client, service, &encoded);
         InstanceNode::keep_on(client, &path, data)
             .map(|node| Self::new(client, placement, service, side, encoded, node, drain))
@@ -86,7 +86,7 @@ impl Registration {
     ) -> Result<Self, Error> {
         let (path, data) = checked(client, placement, service, side, &encoded)?;
         // Event: The client starts to announce an instance of a service.
-        tracing::info!(client = client.label(), service, id = encoded.id, path, "registering an instance");
+        tracing::info!(target: "docent::discovery", client = %client.label(), service, id = encoded.id, %path, "registering an instance");
         warn_of_loopback(client, service, &encoded);
         let node = if encoded.service_type.is_dynamic() {
             InstanceNode::keep_when_vacant(client, &path, data).await?
@@ -252,10 +252,11 @@ impl Registration {
         // Event: An instance is being taken out of service: it is disabled first, and deregistered after the
         // drain period.
         tracing::info!(
-            client = self.client.label(),
+            target: "docent::discovery",
+            client = %self.client.label(),
             service = self.service,
             id = self.id(),
-            ?period,
+            period_seconds = period.as_secs_f64(),
             "draining an instance"
         );
         let disabled = in_time(&self.client, "drain", &self.path(), self.set_enabled(false)).await;
@@ -266,7 +267,7 @@ impl Registration {
                 // deregistered without the drain period. Callers may still send requests to it for a moment.
                 // Action: Check the connection to the servers, and that the client may write the instance's
                 // node.
-                tracing::warn!(client = self.client.label(), service = self.service, id = self.id(), %error, "failed to disable the instance; deregistering it immediately");
+                tracing::warn!(target: "docent::discovery", client = %self.client.label(), service = self.service, id = self.id(), %error, "failed to disable the instance; deregistering it immediately");
                 if error.kind() == ErrorKind::Timeout && self.state().encoded.service_type.is_dynamic() {
                     // The servers are unreachable: the drop deregisters the instance in the background.
                     return Ok(Released::Pending);
@@ -290,7 +291,8 @@ impl Registration {
     pub async fn deregister(self) -> Result<Released, Error> {
         // Event: An instance is being deregistered.
         tracing::info!(
-            client = self.client.label(),
+            target: "docent::discovery",
+            client = %self.client.label(),
             service = self.service,
             id = self.id(),
             "deregistering an instance"

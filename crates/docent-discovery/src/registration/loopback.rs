@@ -12,7 +12,8 @@ pub(super) fn warn_of_loopback(client: &Client, service: &str, encoded: &Encoded
     // caller on another host that picks this instance connects to its own host instead.
     // Action: Register the host name or the IP address at which callers reach the process.
     tracing::warn!(
-        client = client.label(),
+        target: "docent::discovery",
+        client = %client.label(),
         service,
         id = encoded.id,
         address,

@@ -148,7 +148,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
                     // Event: The servers refuse to list the instances of a followed service. The last known
                     // instances stay in use.
                     // Action: Grant the client READ on the service's node.
-                    tracing::warn!(client = self.client, service = %self.service, %error, "cannot list the instances of a service; retrying");
+                    tracing::warn!(target: "docent::discovery", client = %self.client, service = %self.service, %error, "cannot list the instances of a service; retrying");
                 }
                 self.state.is_stale = true;
                 return;
@@ -230,7 +230,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
             // Event: The node of an instance has invalid data, may not be read, or made a hook of the
             // application panic.
             // Action: Check the program that registered the instance, and the permissions of its node.
-            tracing::warn!(client = self.client, service = %self.service, id = %unreadable.id, reason = %unreadable.reason, "cannot read an instance; ignoring it");
+            tracing::warn!(target: "docent::discovery", client = %self.client, service = %self.service, id = %unreadable.id, reason = %unreadable.reason, "cannot read an instance; ignoring it");
         }
         self.state.unreadable.insert(name, unreadable);
     }
@@ -332,7 +332,7 @@ fn log_changes<P>(client: &str, service: &str, before: &Instances<P>, now: &Inst
     if came.count + gone.count > 0 || available != before.len() {
         let (came, gone) = (came.words(), gone.words());
         // Event: Instances of a followed service were added, removed, enabled or disabled.
-        tracing::info!(client, service, came, gone, available, "instances changed");
+        tracing::info!(target: "docent::discovery", %client, service, came, gone, available, "instances changed");
     }
 }
 

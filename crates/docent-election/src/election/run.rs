@@ -107,7 +107,7 @@ where
                 if !has_led {
                     // Event: The run was asked to stop, or the client is shutting down, before this candidate
                     // ever led. It leaves the election.
-                    tracing::info!(client = election.label(), path = election.path(), "asked to stop; leaving the election");
+                    tracing::info!(target: "docent::election", client = %election.label(), path = %election.path(), "asked to stop; leaving the election");
                 }
                 return Ok(());
             }
@@ -132,7 +132,7 @@ where
                 // the candidate campaigns again at the end of the line.
                 // Action: Check the connection of this client to the servers, and whether its process was
                 // paused, if the event repeats.
-                tracing::warn!(client = election.label(), path = election.path(), %fence, %lost, "leadership lost; campaigning again");
+                tracing::warn!(target: "docent::election", client = %election.label(), path = %election.path(), %fence, %lost, "leadership lost; campaigning again");
             }
             (done, _) => {
                 let stop_requested = stopped(&election, stop).now_or_never().is_some();
@@ -254,20 +254,20 @@ fn log_end(election: &Election, fence: Fence, stopped: bool, failure: Option<&im
             span.record("docent.end", "stopped");
             // Event: The run was asked to stop, or the client is shutting down. The leader gives up its
             // leadership.
-            tracing::info!(client, path, %fence, "asked to stop; resigning");
+            tracing::info!(target: "docent::election", %client, %path, %fence, "asked to stop; resigning");
         }
         (false, Some(error)) => {
             span.record("docent.end", "failed");
             // Event: The leader's work returned an error. The leader resigns. With `retry_failures` it
             // campaigns again after a pause; otherwise the error is returned to the caller of the run.
             // Action: Read the error, which is that of the application.
-            tracing::warn!(client, path, %fence, %error, "the leader's work failed; resigning");
+            tracing::warn!(target: "docent::election", %client, %path, %fence, %error, "the leader's work failed; resigning");
         }
         (false, None) => {
             span.record("docent.end", "done");
             // Event: The leader's work completed. The leader resigns and campaigns again after the term
             // interval.
-            tracing::info!(client, path, %fence, "the leader's work completed; resigning");
+            tracing::info!(target: "docent::election", %client, %path, %fence, "the leader's work completed; resigning");
         }
     }
 }

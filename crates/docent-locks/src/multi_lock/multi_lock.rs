@@ -119,6 +119,8 @@ impl MultiLock {
                         // Event: One lock of a multi-lock was lost while the client waited for the other
                         // locks. It acquires all locks again.
                         tracing::debug!(
+                            target: "docent::lock",
+                            client = %multi.first().client().label(),
                             "lost a lock while waiting for the others; acquiring all locks again"
                         );
                     }

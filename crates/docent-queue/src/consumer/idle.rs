@@ -72,7 +72,7 @@ impl Idle {
                 Stop::PassOn => {
                     // Event: This process leaves the free items of a queue to other consumers, because it
                     // cannot decode them. It moves to the end of the line of waiting consumers.
-                    tracing::debug!(path = %store.path, "leaving free items to other consumers; moving to the end of the line");
+                    tracing::debug!(target: "docent::queue", client = %store.client.label(), path = %store.path, "leaving free items to other consumers; moving to the end of the line");
                 }
             }
             self.place = None;

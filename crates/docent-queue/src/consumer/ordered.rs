@@ -123,7 +123,7 @@ async fn first_under(store: &Store, hold: &Hold) -> Result<First, Error> {
             reason = hold.lost() => {
                 // Event: A consumer lost the lock of an ordered queue while it waited for an item; the field
                 // `reason` says why. It acquires the lock again.
-                tracing::debug!(path = %store.path, %reason, "lost the queue's lock while waiting for an item; acquiring the lock again");
+                tracing::debug!(target: "docent::queue", client = %store.client.label(), path = %store.path, %reason, "lost the queue's lock while waiting for an item; acquiring the lock again");
                 return Ok(First::Lost);
             }
         }

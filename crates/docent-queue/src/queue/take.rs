@@ -199,7 +199,7 @@ impl<T: 'static> Queue<T> {
                 Err(error) if is_passing(&error) => {
                     // Event: A consumer cannot take the next item in order; the field `error` has the reason,
                     // such as an outage. It retries until it succeeds.
-                    tracing::debug!(path = %self.store.path, %error, "cannot take the next item; retrying");
+                    tracing::debug!(target: "docent::queue", client = %self.store.client.label(), path = %self.store.path, %error, "cannot take the next item; retrying");
                     lock.pause(PAUSE).await;
                 }
                 result => return result,
@@ -317,7 +317,7 @@ impl<T: 'static> Queue<T> {
         // configured time.
         // Action: Check whether producers and consumers of the queue use compatible versions of the item's
         // type.
-        tracing::warn!(%path, item = %name, detail, "cannot decode the item; leaving it for other consumers");
+        tracing::warn!(target: "docent::queue", client = %self.store.client.label(), %path, item = %name, detail, "cannot decode the item; leaving it for other consumers");
         false
     }
 }

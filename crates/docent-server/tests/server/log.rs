@@ -32,7 +32,7 @@ impl Subscriber for Curious {
     }
 
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.is_event() && metadata.target().starts_with("docent_server")
+        metadata.is_event() && metadata.target().starts_with("docent::server")
     }
 
     fn event(&self, _: &Event<'_>) {

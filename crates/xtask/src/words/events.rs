@@ -3,13 +3,17 @@
 //! ```text
 //! // Event: <what happened>
 //! // Action: <what an operator does about it>
-//! warn!(path, "…");
+//! warn!(target: "docent::lock", client, path, "…");
 //! ```
+//!
+//! Each event names its target, and the client in the field `client`. If there is no client, a line
+//! `// Without client: <reason>` in the comment says why.
 
 use super::messages::is_product;
 use super::rust::{Event, LEVELS, Texts};
 use crate::sources::rust_files;
 use anyhow::{Context, Result, bail, ensure};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -18,6 +22,12 @@ use std::path::Path;
 pub(crate) const PAGE: &str = "docs/guide/observability.md";
 
 const BEGIN: &str = "<!-- The table below is made from the code by `cargo xtask pages`. -->\n";
+/// Start of all targets.
+const TARGET: &str = "docent::";
+
+/// Mark of an event that has no field `client`.
+const WITHOUT_CLIENT: &str = "Without client:";
+
 const END: &str = "<!-- End of the table. -->\n";
 
 /// An event, and what the comment above it says.
@@ -40,26 +50,24 @@ fn with_table(text: &str, table: &str) -> Result<String> {
 }
 
 fn table(root: &Path) -> Result<String> {
-    let mut packages: Vec<(String, Vec<Described>)> = Vec::new();
+    let mut targets: BTreeMap<String, Vec<Described>> = BTreeMap::new();
     for path in rust_files(root, "crates")?.iter().filter(|path| is_product(path)) {
         let text = fs::read_to_string(root.join(path)).with_context(|| format!("cannot read {path}"))?;
         let described = described(&text).with_context(|| path.clone())?;
-        let package = path.split('/').nth(1).unwrap_or_default();
-        match packages.last_mut().filter(|(last, _)| last == package) {
-            Some((_, events)) => events.extend(described),
-            None => packages.push((package.to_owned(), described)),
+        for described in described {
+            let target = described.event.target.clone().unwrap_or_default();
+            targets.entry(target).or_default().push(described);
         }
     }
-    packages.retain(|(_, events)| !events.is_empty());
     let mut table = String::new();
-    for (package, mut events) in packages {
+    for (target, mut events) in targets {
         let level = |described: &Described| LEVELS.iter().position(|level| *level == described.event.level);
         events.sort_by(|a, b| (level(a), &a.event.message).cmp(&(level(b), &b.event.message)));
         let mut rows: Vec<_> = events.iter().map(row).collect();
         rows.dedup();
         write!(
             table,
-            "\n#### {package}\n\n| level | message | fields | meaning | what to do |\n|---|---|---|---|---|\n"
+            "\n#### `{target}`\n\n| level | message | fields | meaning | what to do |\n|---|---|---|---|---|\n"
         )?;
         table.push_str(&rows.concat());
     }
@@ -86,6 +94,18 @@ fn described(text: &str) -> Result<Vec<Described>> {
             bail!("line {}: no comment \"// Event: …\" above \"{}\"", event.line, event.message)
         };
         let (meaning, action) = comment(&lines[at..line]);
+        if !event.target.as_ref().is_some_and(|target| target.starts_with(TARGET)) {
+            bail!("line {}: \"{}\" needs a target such as \"{TARGET}lock\"", event.line, event.message)
+        }
+        let is_marked = lines[at..line].iter().any(|line| starts(line, WITHOUT_CLIENT).is_some());
+        let has_client = event.fields.iter().any(|field| field == "client");
+        if has_client == is_marked {
+            bail!(
+                "line {}: \"{}\" needs either a field client or a line {WITHOUT_CLIENT}",
+                event.line,
+                event.message
+            )
+        }
         ensure!(meaning.ends_with('.'), "line {}: \"{meaning}\" does not end with a full stop", at + 1);
         from = line + 1;
         described.push(Described { event, meaning, action });
@@ -105,6 +125,9 @@ fn comment(lines: &[&str]) -> (String, Option<String>) {
     let (mut meaning, mut action) = (String::new(), None::<String>);
     for line in lines.iter().map_while(|line| line.trim_start().strip_prefix("// ")) {
         let line = line.trim();
+        if line.starts_with(WITHOUT_CLIENT) {
+            continue;
+        }
         if let Some(text) = line.strip_prefix("Action:") {
             action = Some(text.trim().to_owned());
         } else if let Some(text) = line.strip_prefix("Event:") {
@@ -128,9 +151,10 @@ mod tests {
     // deleted.
     // Action: Find out
     // why.
-    warn!(%path, \"node deleted\");
+    warn!(target: \"docent::node\", %client, %path, \"node deleted\");
     // Event: All is well.
-    once(|| info!(\"well\"));
+    // Without client: a reason.
+    once(|| info!(target: \"docent::node\", \"well\"));
 }
 ";
 
@@ -140,7 +164,7 @@ mod tests {
         assert_eq!(
             rows,
             [
-                "| warn | node deleted | `path` | A node was deleted. | Find out why. |\n",
+                "| warn | node deleted | `client`, `path` | A node was deleted. | Find out why. |\n",
                 "| info | well |  | All is well. | – |\n"
             ]
         );
@@ -150,7 +174,11 @@ mod tests {
     fn an_event_without_a_comment_and_a_comment_without_an_event_are_refused() {
         let error = |code: &str| described(code).unwrap_err().to_string();
         let without = CODE.replace("    // Event: All is well.\n", "");
-        assert_eq!(error(&without), "line 8: no comment \"// Event: …\" above \"well\"");
+        assert_eq!(error(&without), "line 9: no comment \"// Event: …\" above \"well\"");
+        let no_client = CODE.replace("%client, ", "");
+        assert!(error(&no_client).contains("needs either a field client"));
+        let no_target = CODE.replace("target: \"docent::node\", %client", "%client");
+        assert!(error(&no_target).contains("needs a target"));
         let more = format!("{CODE}// Event: Another one.\n");
         assert_eq!(error(&more), "3 comments of events, but 2 events");
     }

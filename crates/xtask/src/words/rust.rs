@@ -20,6 +20,8 @@ pub(super) struct Event {
     pub(super) level: &'static str,
     pub(super) message: String,
     pub(super) fields: Vec<String>,
+    /// Stable target, if the macro names one.
+    pub(super) target: Option<String>,
 }
 
 /// Text that users read.
@@ -150,15 +152,20 @@ fn derives(token: &TokenTree) -> bool {
 }
 
 fn event(line: usize, level: &'static str, arguments: &Group) -> Option<Event> {
-    let mut fields = Vec::new();
+    let (mut fields, mut target) = (Vec::new(), None);
     for argument in arguments_of(arguments.stream()) {
         match &argument[..] {
             [token] if text(token).is_some() => {
                 let message = text(token).map(|message| message.text)?;
-                return Some(Event { line, level, message, fields });
+                return Some(Event { line, level, message, fields, target });
             }
-            [TokenTree::Ident(name), TokenTree::Punct(colon), ..]
-                if colon.as_char() == ':' && (name == "target" || name == "parent") => {}
+            [TokenTree::Ident(name), TokenTree::Punct(colon), value, ..]
+                if colon.as_char() == ':' && (name == "target" || name == "parent") =>
+            {
+                if name == "target" {
+                    target = text(value).map(|target| target.text);
+                }
+            }
             tokens => fields.push(field(tokens)),
         }
     }
@@ -256,11 +263,12 @@ mod tests {
 
     #[test]
     fn an_event_has_its_level_message_and_fields() {
-        let code = "fn a() {\n    tracing::warn!(client = %x.y(), %path, ?cause, n, \"cannot read \\\n    the node\");\n}";
+        let code = "fn a() {\n    tracing::warn!(target: \"docent::lock\", client = %x.y(), %path, ?cause, n, \"cannot read \\\n    the node\");\n}";
         let found = Texts::of(code).unwrap();
         let fields = ["client", "path", "cause", "n"].map(str::to_owned).to_vec();
         let message = "cannot read the node".to_owned();
-        assert_eq!(found.events, [Event { line: 2, level: "warn", message, fields }]);
+        let target = Some("docent::lock".to_owned());
+        assert_eq!(found.events, [Event { line: 2, level: "warn", message, fields, target }]);
     }
 
     #[test]

@@ -94,7 +94,7 @@ impl SessionCloser {
                 };
             // Event: A session that the client no longer uses could not be closed at the servers. The client
             // retries, or leaves the session to its timeout if the servers refuse the client's credentials.
-            tracing::debug!(error = %error, "failed to close a session at the servers");
+            tracing::debug!(target: "docent::session", client = %ensemble.link_status.client(), error = %error, "failed to close a session at the servers");
             match error {
                 CloseError::NotAttached(_) => {
                     // Servers that were restored from an older snapshot may never reach that transaction.

@@ -167,7 +167,7 @@ impl Dialer {
             };
             // Event: The client established a network connection to a server. The session is not attached
             // yet.
-            tracing::debug!(%server, %address, "connection established");
+            tracing::debug!(target: "docent::session", client = %self.ensemble.link_status.client(), %server, %address, "connection established");
             self.current = Some((server, address));
             return io;
         }
@@ -218,23 +218,24 @@ impl Dialer {
             let resolving_name = LinkError::Resolving { host: server.host.clone() };
             self.ensemble.last_error.wait_for_server(server, resolving_name);
             let resolved = resolving.next().await.and_then(Result::ok);
-            let (addresses, known_only) =
-                match resolved.unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into())) {
-                    Ok(addresses) if !addresses.is_empty() => {
-                        known.set(server, &addresses);
-                        (addresses, false)
-                    }
-                    failed => {
-                        let error = failed.err().unwrap_or_else(|| io::Error::other("no address found"));
-                        let error = LinkError::Resolve { host: server.host.clone(), source: Arc::new(error) };
-                        // Event: The host name of a server could not be resolved. The client uses the
-                        // addresses from the last successful lookup, if there are any.
-                        // Action: Check the name service if this persists.
-                        tracing::debug!(%error, "name not resolved; using its last known addresses");
-                        self.ensemble.last_error.set_of(server, error);
-                        (known.get(server), true)
-                    }
-                };
+            let (addresses, known_only) = match resolved
+                .unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into()))
+            {
+                Ok(addresses) if !addresses.is_empty() => {
+                    known.set(server, &addresses);
+                    (addresses, false)
+                }
+                failed => {
+                    let error = failed.err().unwrap_or_else(|| io::Error::other("no address found"));
+                    let error = LinkError::Resolve { host: server.host.clone(), source: Arc::new(error) };
+                    // Event: The host name of a server could not be resolved. The client uses the
+                    // addresses from the last successful lookup, if there are any.
+                    // Action: Check the name service if this persists.
+                    tracing::debug!(target: "docent::session", client = %self.ensemble.link_status.client(), %error, "name not resolved; using its last known addresses");
+                    self.ensemble.last_error.set_of(server, error);
+                    (known.get(server), true)
+                }
+            };
             candidates.extend(
                 addresses
                     .into_iter()

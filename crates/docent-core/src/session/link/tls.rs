@@ -225,7 +225,8 @@ impl TlsTransport {
                     // certificates and key that it loaded last.
                     // Action: Repair the files that the field `error` names, before the certificates in use
                     // expire.
-                    tracing::warn!(%error, "cannot load the TLS files; keeping the certificates and key loaded last");
+                    // Without client: one TLS setting may serve many clients.
+                    tracing::warn!(target: "docent::session", %error, "cannot load the TLS files; keeping the certificates and key loaded last");
                 }
                 // The runtime is shutting down.
                 Err(_) => {}

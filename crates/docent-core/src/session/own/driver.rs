@@ -86,7 +86,7 @@ impl Driver {
             if let Served::Lost(error) = self.serve(io).await {
                 // Event: The connection of a session to its server was lost; the field `error` says why. The
                 // client reconnects.
-                tracing::debug!(client = %self.dialer.link_status().client(), %error, "connection lost; reconnecting");
+                tracing::debug!(target: "docent::session", client = %self.dialer.link_status().client(), %error, "connection lost; reconnecting");
                 // Read before `disconnected`, which removes the unanswered requests.
                 let unanswered = self.shared.lock().has_unanswered_writes();
                 if error.is_hang_up() {
@@ -324,7 +324,7 @@ impl<'a> ServedLink<'a> {
             let (client, server) = (link_status.client(), link_status.server());
             // Event: The server does not support persistent watches, which need ZooKeeper 3.6 or newer.
             // Caches and views use one-shot watches instead, which cost more requests.
-            tracing::info!(%client, server, "the server does not support persistent watches; using one-shot watches");
+            tracing::info!(target: "docent::session", %client, server, "the server does not support persistent watches; using one-shot watches");
         }
     }
 

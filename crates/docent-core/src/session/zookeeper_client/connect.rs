@@ -83,7 +83,7 @@ impl Connect {
         let error = LinkError::ZookeeperClient(reason);
         // Event: The crate `zookeeper-client` is not connected to a server; the field `error` says why. The
         // crate or the client keeps retrying, unless the servers refused the client's credentials.
-        tracing::debug!(%error, "not connected");
+        tracing::debug!(target: "docent::session", client = %self.ensemble.link_status.client(), %error, "not connected");
         self.ensemble.last_error.set(error);
     }
 

@@ -65,7 +65,7 @@ impl LinkStatus {
             // until a server answers; operations wait until their timeout. Logged once per outage.
             // Action: Check that the servers are running and reachable from this host. The field `cause`
             // names the last error.
-            tracing::warn!(client = %self.client(), cause, "cannot reach any server; retrying");
+            tracing::warn!(target: "docent::session", client = %self.client(), cause, "cannot reach any server; retrying");
         }
     }
 
@@ -74,12 +74,13 @@ impl LinkStatus {
         let mut state = self.lock();
         state.longest_stall = state.longest_stall.max(Some(late));
         // Event: The task that keeps the session alive was polled later than it should have been, by the time
-        // in the field `late`. Sessions and locks are lost if such delays exceed the session timeout.
+        // in `late_seconds`. Sessions and locks are lost if such delays exceed the session timeout.
         // Action: Check for pauses of the process or machine, CPU limits, and blocking code in async tasks. A
         // dedicated session thread protects against blocking code.
         tracing::warn!(
+            target: "docent::session",
             client = %self.client(),
-            late = %seconds(late),
+            late_seconds = seconds(late),
             "the session task was polled late; was the process suspended, or is blocking code running on the runtime?"
         );
     }

@@ -100,7 +100,7 @@ impl<'a> Race<'a> {
         };
         // Event: An attempt to connect to one address of a server failed. The client tries the other
         // addresses, then starts another round.
-        tracing::debug!(%error, "connection attempt failed");
+        tracing::debug!(target: "docent::session", client = %self.ensemble.link_status.client(), %error, "connection attempt failed");
         // An address from an earlier lookup: the error of the lookup is more informative than an error from
         // that address.
         if !candidate.known_only {
