@@ -139,7 +139,7 @@ async fn a_client_without_a_certificate_learns_that_one_is_required() {
 async fn a_server_without_tls_is_refused() {
     let keys = Keys::new(Validity::Now);
     let server = Backend::Embedded.start().await;
-    is_refused(&server.connect_string(), keys.tls(), "could not connect").await;
+    is_refused(&server.connect_string(), keys.tls(), "tls handshake eof").await;
 }
 
 #[tokio::test]
