@@ -87,13 +87,13 @@ impl Entry {
             // server closed the connection.
             // Without client: it is about the server.
             Self::NoFrame(error) => {
-                tracing::debug!(target: "docent::server", %error, "invalid request received; connection closed")
+                tracing::debug!(target: "docent::server", %error, "invalid request received; connection closed");
             }
             // Event: A client asked for a session that this server cannot give it, for the reason in
             // `reason`. The server closed the connection.
             // Without client: it is about the server.
             Self::NoSession(reason) => {
-                tracing::debug!(target: "docent::server", reason, "refused a session; connection closed")
+                tracing::debug!(target: "docent::server", reason, "refused a session; connection closed");
             }
             #[cfg(feature = "cli")]
             Self::FewFiles { files, links } => {
@@ -113,7 +113,7 @@ impl Entry {
             // Action: Fix the cause in `error`, such as a full disk, before the server is started again.
             // Without client: it is about the server.
             Self::StateLost(error) => {
-                tracing::error!(target: "docent::server", %error, "cannot save the state; latest changes lost")
+                tracing::error!(target: "docent::server", %error, "cannot save the state; latest changes lost");
             }
         }
     }

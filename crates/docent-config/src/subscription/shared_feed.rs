@@ -268,7 +268,7 @@ impl<T: Send + Sync + 'static> FeedTask<T> {
             // Event: The node of a followed value does not exist. The last valid value or the default stays
             // in use.
             Judgement::Missing => {
-                tracing::debug!(target: "docent::config", client = %self.client, path = %self.path, "no configuration value is published")
+                tracing::debug!(target: "docent::config", client = %self.client, path = %self.path, "no configuration value is published");
             }
             Judgement::Old => {
                 // Event: A server that lags behind delivered an older value than the client has seen. The

@@ -26,6 +26,7 @@ mod options;
 mod options_env;
 mod outage;
 mod outage_log;
+mod outage_reminders;
 mod own_session;
 mod parents;
 mod proved_identity;

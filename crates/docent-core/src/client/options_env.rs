@@ -83,7 +83,7 @@ impl Options {
             // Action: Correct the name if it is a typing error. Otherwise the variable can stay.
             // Without client: it is not built yet.
             _ => {
-                tracing::warn!(target: "docent::client", variable = format!("{PREFIX}{field}"), "unknown setting; variable ignored")
+                tracing::warn!(target: "docent::client", variable = format!("{PREFIX}{field}"), "unknown setting; variable ignored");
             }
         }
         Ok(())

@@ -1,14 +1,9 @@
 //! Log messages that show the course of an outage: each names the client, the server and the cause.
 
-use super::{ConnectionState, ConnectionStatus};
 use crate::guard::SessionGeneration;
 use crate::operation::Shared;
 use crate::session::{LinkError, SessionEnd};
 use crate::time::seconds;
-use std::convert::Infallible;
-use std::future::pending;
-use std::time::Duration;
-use tokio::time::{Instant, timeout};
 
 /// Logs that the session was attached to a server, for the first time or again.
 pub(super) fn log_connected(shared: &Shared, generation: &SessionGeneration) {
@@ -26,41 +21,6 @@ pub(super) fn log_connected(shared: &Shared, generation: &SessionGeneration) {
         down_seconds = status.down_for().map(seconds),
         "connected"
     );
-}
-
-/// Pause between two reminders of the same outage.
-const REMINDER: Duration = Duration::from_secs(60);
-
-/// Logs each minute that the client is still without a connection.
-pub(super) async fn remind(shared: &Shared) -> Infallible {
-    let mut connection = shared.connection.subscribe();
-    loop {
-        let (began, generation) = (Instant::now(), shared.generation());
-        let lost_before = generation.held.lost();
-        let is_connected =
-            |status: &ConnectionStatus| status.state == ConnectionState::Connected || status.is_final();
-        while timeout(REMINDER, connection.wait_for(is_connected)).await.is_err() {
-            let cause = shared.ensemble.last_error.get();
-            // Event: The client has had no connection for one more minute. `guards` counts the guards that it
-            // still holds, and `guards_lost` those that were lost since the connection was lost.
-            // Action: Check that the servers are running and reachable from this host. The field `cause`
-            // names the last error.
-            tracing::warn!(
-                target: "docent::client",
-                client = %shared.label,
-                cause = cause.map(|cause| cause.chain()),
-                down_seconds = began.elapsed().as_secs(),
-                guards = generation.held.live(),
-                guards_lost = generation.held.lost() - lost_before,
-                "still without a connection; retrying"
-            );
-        }
-        // The client's own state has the sender, so the channel is open.
-        let _ = connection.wait_for(|status| status.state != ConnectionState::Connected).await;
-        if connection.borrow().is_final() {
-            pending::<()>().await;
-        }
-    }
 }
 
 /// Logs that a session lost its link.

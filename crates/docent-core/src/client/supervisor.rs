@@ -4,7 +4,8 @@
 use super::close_on_drop::CloseOnDrop;
 use super::granted_timeout::check_granted;
 use super::outage::servers_unreachable;
-use super::outage_log::{log_connected, log_loss, log_suspended, remind};
+use super::outage_log::{log_connected, log_loss, log_suspended};
+use super::outage_reminders::start_reminders;
 use super::{ConnectionState, RollbackPolicy, Stage};
 use crate::guard::{SessionGeneration, heartbeat};
 use crate::operation::{SessionTask, Shared};
@@ -28,15 +29,8 @@ const REFUSED_PAUSE: Duration = Duration::from_secs(30);
 pub(crate) async fn supervise(shared: Arc<Shared>, task: SessionTask) {
     // Guards, pending operations and `close` learn of the end of this task, even if it panics.
     let mut aftermath = CloseOnDrop::new(&shared);
-    let mut reminders = PollOnWake::new(remind(&shared));
-    let sessions = async {
-        tokio::select! {
-            biased;
-            () = supervise_sessions(Arc::clone(&shared), task) => {}
-            never = &mut reminders => match never {},
-        }
-    };
-    let ended = AssertUnwindSafe(sessions).catch_unwind().await;
+    start_reminders(&shared);
+    let ended = AssertUnwindSafe(supervise_sessions(shared, task)).catch_unwind().await;
     aftermath.supervisor_ended();
     if let Err(panic) = ended {
         resume_unwind(panic);
@@ -62,6 +56,7 @@ async fn supervise_sessions(shared: Arc<Shared>, mut task: SessionTask) {
             _ => ConnectionState::Lost,
         };
         publish(&shared, &generation, state, generation.losses());
+        start_reminders(&shared);
         end_at_servers(&shared, &generation, end);
         if end == SessionEnd::AuthFailed && !pause_after_refusal(&shared).await {
             break;
@@ -145,7 +140,8 @@ async fn closing_timed_out(shared: Arc<Shared>) {
     tokio::select! {
         () = tokio::time::sleep(shared.config.operation_timeout) => {}
         () = shared.stages.part_elapsed(1) => {}
-        () = servers_unreachable(&shared), if shared.stages.has_begun(Stage::Close) => {}
+        // On the heap, because only a shutdown needs it.
+        () = Box::pin(servers_unreachable(&shared)), if shared.stages.has_begun(Stage::Close) => {}
     }
 }
 
@@ -201,7 +197,7 @@ async fn run_generation(
 /// Keeps the lease and publishes the link's state beside the session's task. Resolves if the client closes
 /// and `closing_timeout` resolves before the session has ended.
 async fn attend(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     generation: &Arc<SessionGeneration>,
     mut closing_timeout: ClosingTimeout,
 ) -> SessionEnd {
@@ -267,7 +263,7 @@ async fn close_now(shared: &Shared, generation: &SessionGeneration) {
     generation.session.close();
 }
 
-fn publish_link(shared: &Shared, generation: &SessionGeneration, link: LinkState) {
+fn publish_link(shared: &Arc<Shared>, generation: &SessionGeneration, link: LinkState) {
     let state = match link.up {
         true => ConnectionState::Connected,
         false if link.losses > 0 => ConnectionState::Suspended,
@@ -282,6 +278,9 @@ fn publish_link(shared: &Shared, generation: &SessionGeneration, link: LinkState
         shared.instruments.suspended();
     }
     publish(shared, generation, state, link.losses);
+    if state == ConnectionState::Suspended {
+        start_reminders(shared);
+    }
 }
 
 /// Publishes a state of the connection in `generation`, whose link was lost `losses` times so far.

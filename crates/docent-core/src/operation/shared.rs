@@ -18,7 +18,7 @@ use crate::telemetry::Instruments;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -61,6 +61,8 @@ pub(crate) struct Shared {
     pub(crate) common: Common,
     /// The session timeout that the caller last learned of: requested, or granted and logged.
     known_timeout: Mutex<Duration>,
+    /// True while a task logs that the client has no connection.
+    pub(crate) reminding: AtomicBool,
     /// Sessions of earlier generations, with the paths of their witnesses.
     past_sessions: Mutex<Vec<(i64, String)>>,
 }
@@ -117,6 +119,7 @@ impl Shared {
             coalesced_reads: CoalescedReads::default(),
             common: Common::default(),
             known_timeout,
+            reminding: AtomicBool::new(false),
             past_sessions: Mutex::default(),
         };
         (Arc::new(shared), task)
