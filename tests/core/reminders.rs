@@ -51,6 +51,7 @@ async fn a_candidate_that_waits_for_long_names_the_node_and_its_owner() {
         lines.len() == 1 && lines[0].contains(&first.name) && lines[0].contains(&first.owner_text()),
         "{lines:#?}"
     );
+    assert!(lines[0].contains(&format!("path={}/leader", server.root())), "{lines:#?}");
     drop(leads);
     until(async || election.candidates().await.unwrap().is_empty()).await;
 }

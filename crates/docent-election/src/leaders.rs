@@ -106,7 +106,7 @@ impl Observer {
 
     /// Logs a failed read: the first one as a warning, later ones at debug level until a read succeeds.
     fn log_failure(&self, error: &Error) {
-        let (client, path) = (self.line.client().label(), self.line.path());
+        let (client, path) = (self.line.client().label(), self.line.full_path());
         match self.pause {
             // Event: The client observes an election but cannot read its leader; the field `error` has the
             // reason. It retries until it succeeds, and logs further failures at debug level.

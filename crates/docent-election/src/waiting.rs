@@ -30,7 +30,7 @@ pub(crate) async fn explained(
 }
 
 fn log(line: &Line, first: &Participant) {
-    let (client, path, node) = (line.client().label(), line.path(), &first.name);
+    let (client, path, node) = (line.client().label(), line.full_path(), &first.name);
     let (owner, session_id) = (first.owner_text(), format!("{:#x}", first.session_id));
     let held_seconds = first.held_for().map(|held| held.as_secs());
     if is_of_earlier_process(line, first) {

@@ -25,7 +25,7 @@ pub(crate) async fn warn(line: &Line) -> Infallible {
             tracing::warn!(
                 target: "docent::lock",
                 client = %line.client().label(),
-                path = %line.path(),
+                path = %line.full_path(),
                 fence = %own.fence,
                 held_seconds = own.held_for.as_secs(),
                 "waiting for a lock that this client itself holds; a lock acquired twice without an owner waits forever"

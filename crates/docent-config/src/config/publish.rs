@@ -4,7 +4,7 @@ use crate::history::Obstacles;
 use crate::telemetry::publish_span;
 use crate::{Origin, PublishError, Revision, Snapshot};
 use bytes::Bytes;
-use docent_core::recipe::InOperation;
+use docent_core::recipe::{InOperation, full_path};
 use docent_core::{Node, Stat};
 use futures_util::future::try_join;
 use std::future::Future;
@@ -249,7 +249,7 @@ impl<T: Send + Sync + 'static> Config<T> {
 
     fn log_published(&self, stat: &Stat) {
         // Event: This client published a configuration value.
-        tracing::debug!(target: "docent::config", client = %self.client().label(), path = %self.path(), version = stat.version, mzxid = stat.mzxid, "published");
+        tracing::debug!(target: "docent::config", client = %self.client().label(), path = %full_path(self.client(), self.path()), version = stat.version, mzxid = stat.mzxid, "published");
         Span::current().record("docent.version", stat.version);
     }
 }

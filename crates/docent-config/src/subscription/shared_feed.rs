@@ -46,7 +46,7 @@ impl<T: Send + Sync + 'static> SharedFeed<T> {
         let lag = hooks.lag();
         let task = FeedTask {
             client: versioned.client().label().to_owned(),
-            path: versioned.path().to_owned(),
+            path: versioned.path_at_servers(),
             changes: node.changes(),
             staleness: node.cache().staleness().fuse(),
             counts: Counts::new(versioned.client(), format.metrics_name.as_deref()),
@@ -186,6 +186,7 @@ enum Update {
 
 struct FeedTask<T> {
     client: String,
+    /// Path as the servers know it.
     path: String,
     changes: SyncStream<Result<Option<Arc<Node>>, Error>>,
     staleness: Fuse<SyncStream<bool>>,

@@ -35,6 +35,7 @@ impl<T: Send + Sync + 'static> SharedTreeFeed<T> {
         let task = TreeFeedTask {
             client: versioned.client().label().to_owned(),
             path: versioned.path().to_owned(),
+            path_at_servers: versioned.path_at_servers(),
             events: cache.changes(),
             counts: Counts::new(versioned.client(), None),
             connection: versioned.client().state(),
@@ -66,6 +67,7 @@ const AT_ONCE: usize = 1_024;
 struct TreeFeedTask<T> {
     client: String,
     path: String,
+    path_at_servers: String,
     events: ChildrenEvents,
     counts: Counts,
     connection: StateWatcher,
@@ -180,7 +182,7 @@ impl<T: Send + Sync + 'static> TreeFeedTask<T> {
         // Event: The value of one key in a configuration folder could not be read, decoded or validated. The
         // last valid value stays in use.
         // Action: Correct the published value, or roll it back.
-        tracing::warn!(target: "docent::config", client = %self.client, path = %self.path, key = &*key, %refusal, "rejected a configuration value; keeping the last valid one");
+        tracing::warn!(target: "docent::config", client = %self.client, path = %self.path_at_servers, key = &*key, %refusal, "rejected a configuration value; keeping the last valid one");
         self.snapshot.refused.insert(key, refusal);
     }
 

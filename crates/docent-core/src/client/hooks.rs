@@ -31,7 +31,7 @@ impl Hooks {
         let threads = (!shared.config.inline_hooks).then(|| HookThreads::of(&shared.runtime));
         Self {
             client: Arc::clone(&shared.label),
-            path: path.into(),
+            path: shared.namespace.join(path).into(),
             threads,
             lag: ViewLag::new(&shared.config.clock),
         }

@@ -68,7 +68,7 @@ impl Reconciler {
         let TaskChannels { wanted, status, progress } = channels;
         Self {
             successors: shared.kept.successors(),
-            status_log: StatusLog::new(&shared.instruments, &path),
+            status_log: StatusLog::new(&shared.instruments, &full),
             stages: shared.stages.subscribe(),
             stage: Stage::Open,
             shared,

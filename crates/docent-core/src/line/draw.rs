@@ -238,7 +238,7 @@ pub(super) fn ticket(
         // Event: The sequence number of a new node in the line exceeds half of the servers' 32-bit counter.
         // When the counter nears its end, the line refuses new places.
         // Action: Delete the node at `path` while no one uses it, so that the numbers start at 0 again.
-        tracing::warn!(target: "docent::lock", client = %line.client().label(), path = %line.path(), sequence, "less than half of the path's sequence numbers are left");
+        tracing::warn!(target: "docent::lock", client = %line.client().label(), path = %line.full_path(), sequence, "less than half of the path's sequence numbers are left");
     }
     Ok(ticket)
 }

@@ -215,7 +215,7 @@ impl Line {
     }
 
     /// The path as the servers know it, with chroot and namespace.
-    pub(super) fn full_path(&self) -> &str {
+    pub fn full_path(&self) -> &str {
         &self.0.full
     }
 
@@ -236,7 +236,7 @@ impl Line {
             tracing::warn!(
                 target: "docent::lock",
                 client = %self.client().label(),
-                path = %self.path(),
+                path = %self.full_path(),
                 foreign,
                 "the waiting line's node has children that are not contenders; ignoring them"
             );
@@ -372,7 +372,7 @@ impl Line {
                     tracing::debug!(
                         target: "docent::lock",
                         client = %self.client().label(),
-                        path = %self.path(),
+                        path = %self.full_path(),
                         "lost the place in the queue; taking a new one"
                     );
                 }
@@ -432,7 +432,7 @@ impl Line {
 impl Line {
     /// Logs once that the line is stuck, until it [recovers](Self::log_rejoined).
     fn log_stuck(&self, error: &Error) {
-        let (client, path) = (self.client().label(), self.path());
+        let (client, path) = (self.client().label(), self.full_path());
         if self.0.stuck.swap(true, Ordering::Relaxed) {
             // Event: Another attempt to join the line of a lock, semaphore or election failed. The client
             // retries.
@@ -450,7 +450,7 @@ impl Line {
         if self.0.stuck.swap(false, Ordering::Relaxed) {
             // Event: The client acquired its turn in the line again, after it had logged that it could not
             // join the line.
-            tracing::info!(target: "docent::lock", client = %self.client().label(), path = %self.path(), "rejoined the waiting line");
+            tracing::info!(target: "docent::lock", client = %self.client().label(), path = %self.full_path(), "rejoined the waiting line");
         }
     }
 }

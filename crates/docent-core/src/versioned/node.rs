@@ -215,7 +215,7 @@ impl VersionedNode {
                 // Event: Another client deleted and re-created a versioned node between this client's read
                 // and its write. The write was applied to the new node.
                 // Action: Find out which program deletes the node.
-                tracing::warn!(target: "docent::node", client = %self.client().label(), path = %self.path, "the node was deleted and re-created between the read and the write; the write applies to the new node");
+                tracing::warn!(target: "docent::node", client = %self.client().label(), path = %self.path_at_servers(), "the node was deleted and re-created between the read and the write; the write applies to the new node");
             }
             return stat;
         }

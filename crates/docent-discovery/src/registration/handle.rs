@@ -4,7 +4,7 @@ use crate::instance::{self, EncodedInstance, Instance};
 use crate::layout::{Placement, ServiceSide};
 use crate::telemetry::Announced;
 use bytes::Bytes;
-use docent_core::recipe::{InOperation, in_time};
+use docent_core::recipe::{InOperation, full_path, in_time};
 use docent_core::{Client, ConnectionState, Error, ErrorKind, Released};
 use futures_util::future::join_all;
 use serde::Serialize;
@@ -69,7 +69,7 @@ impl Registration {
     ) -> Result<Self, Error> {
         let (path, data) = checked(client, placement, service, side, &encoded)?;
         // Event: The client starts to announce an instance of a service.
-        tracing::info!(target: "docent::discovery", client = %client.label(), service, id = encoded.id, %path, "registering an instance");
+        tracing::info!(target: "docent::discovery", client = %client.label(), service, id = encoded.id, path = %full_path(client, &path), "registering an instance");
         warn_of_loopback(client, service, &encoded);
         InstanceNode::keep_on(client, &path, data)
             .map(|node| Self::new(client, placement, service, side, encoded, node, drain))
@@ -86,7 +86,7 @@ impl Registration {
     ) -> Result<Self, Error> {
         let (path, data) = checked(client, placement, service, side, &encoded)?;
         // Event: The client starts to announce an instance of a service.
-        tracing::info!(target: "docent::discovery", client = %client.label(), service, id = encoded.id, %path, "registering an instance");
+        tracing::info!(target: "docent::discovery", client = %client.label(), service, id = encoded.id, path = %full_path(client, &path), "registering an instance");
         warn_of_loopback(client, service, &encoded);
         let node = if encoded.service_type.is_dynamic() {
             InstanceNode::keep_when_vacant(client, &path, data).await?

@@ -205,6 +205,11 @@ impl Election {
         self.0.line.client().label()
     }
 
+    /// The path as the servers know it, with chroot and namespace.
+    pub(super) fn full_path(&self) -> &str {
+        self.0.line.full_path()
+    }
+
     pub(crate) fn grace(&self) -> Duration {
         self.0.grace
     }
@@ -221,7 +226,7 @@ impl Election {
     /// Campaigns until a term begins. Returns otherwise only with an error that an operator has to fix.
     pub(crate) async fn term(&self) -> Result<Term, Error> {
         // Event: The candidate joins the election and waits until it is elected.
-        tracing::info!(target: "docent::election", client = %self.label(), path = %self.path(), "campaigning");
+        tracing::info!(target: "docent::election", client = %self.label(), path = %self.full_path(), "campaigning");
         let mut logged = None;
         loop {
             match Box::pin(self.campaign_once(&mut logged)).await {
@@ -230,7 +235,7 @@ impl Election {
                     // Event: The candidate was first in line, but lost its lease or its session before its
                     // term began. It takes a new place at the end of the line.
                     // Action: Check the connection of this client to the servers if the event repeats.
-                    tracing::warn!(target: "docent::election", client = %self.label(), path = %self.path(), %error, "lost the place in line before the term began; campaigning again");
+                    tracing::warn!(target: "docent::election", client = %self.label(), path = %self.full_path(), %error, "lost the place in line before the term began; campaigning again");
                 }
                 Err(error) => self.0.line.wait_out(error).await?,
                 Ok(term) => return Ok(term),
@@ -252,7 +257,7 @@ impl Election {
             takeover::begin(line, &hold, *takeover_delay, logged).await?;
         }
         // Event: The candidate was elected, and its term begins. The fence identifies the term.
-        tracing::info!(target: "docent::election", client = %self.label(), path = %self.path(), fence = %hold.fence(), "leading");
+        tracing::info!(target: "docent::election", client = %self.label(), path = %self.full_path(), fence = %hold.fence(), "leading");
         *self.leading() = Arc::downgrade(&hold);
         if let Some(gauge) = &self.0.gauge {
             hold.show_in(gauge.clone());

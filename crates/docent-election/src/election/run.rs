@@ -107,7 +107,7 @@ where
                 if !has_led {
                     // Event: The run was asked to stop, or the client is shutting down, before this candidate
                     // ever led. It leaves the election.
-                    tracing::info!(target: "docent::election", client = %election.label(), path = %election.path(), "asked to stop; leaving the election");
+                    tracing::info!(target: "docent::election", client = %election.label(), path = %election.full_path(), "asked to stop; leaving the election");
                 }
                 return Ok(());
             }
@@ -132,7 +132,7 @@ where
                 // the candidate campaigns again at the end of the line.
                 // Action: Check the connection of this client to the servers, and whether its process was
                 // paused, if the event repeats.
-                tracing::warn!(target: "docent::election", client = %election.label(), path = %election.path(), %fence, %lost, "leadership lost; campaigning again");
+                tracing::warn!(target: "docent::election", client = %election.label(), path = %election.full_path(), %fence, %lost, "leadership lost; campaigning again");
             }
             (done, _) => {
                 let stop_requested = stopped(&election, stop).now_or_never().is_some();
@@ -248,7 +248,7 @@ where
 
 /// Logs how a term ended that was not lost.
 fn log_end(election: &Election, fence: Fence, stopped: bool, failure: Option<&impl fmt::Display>) {
-    let (client, path, span) = (election.label(), election.path(), Span::current());
+    let (client, path, span) = (election.label(), election.full_path(), Span::current());
     match (stopped, failure) {
         (true, _) => {
             span.record("docent.end", "stopped");

@@ -1,6 +1,6 @@
 use crate::store::{Backlog, ClaimedItem, Demand, Listing, Store, ensure_folder};
 use crate::telemetry::KIND;
-use docent_core::recipe::{ClaimResult, Hold, claim_all};
+use docent_core::recipe::{ClaimResult, Hold, claim_all, full_path};
 use docent_core::{Error, ErrorKind, Node};
 use futures_util::future::try_join;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -219,7 +219,7 @@ fn claimed_item(
     // The item was deleted by hand, so its claim is dropped.
     let node = node?;
     // Event: This process claimed an item of a queue.
-    tracing::debug!(target: "docent::queue", client = %store.client.label(), path = %store.path, item = %name, fence = %hold.fence(), "claimed an item");
+    tracing::debug!(target: "docent::queue", client = %store.client.label(), path = %full_path(&store.client, &store.path), item = %name, fence = %hold.fence(), "claimed an item");
     store.report_head(node.stat.created);
     let own = Some(store.own.note(&name));
     Some(ClaimedItem { hold, name, node, handed_out, counted_since: 0, own })

@@ -3,7 +3,7 @@ use super::is_passing;
 use super::wakeups::Wakeups;
 use crate::layout::number_after;
 use crate::store::{Listing, Prospect, Store};
-use docent_core::recipe::Ticket;
+use docent_core::recipe::{Ticket, full_path};
 use docent_core::{Client, Error, ErrorKind, planted};
 use futures_util::StreamExt;
 use futures_util::future::{BoxFuture, select_all};
@@ -72,7 +72,7 @@ impl Idle {
                 Stop::PassOn => {
                     // Event: This process leaves the free items of a queue to other consumers, because it
                     // cannot decode them. It moves to the end of the line of waiting consumers.
-                    tracing::debug!(target: "docent::queue", client = %store.client.label(), path = %store.path, "leaving free items to other consumers; moving to the end of the line");
+                    tracing::debug!(target: "docent::queue", client = %store.client.label(), path = %full_path(&store.client, &store.path), "leaving free items to other consumers; moving to the end of the line");
                 }
             }
             self.place = None;

@@ -5,7 +5,7 @@ use super::idle::Idle;
 use super::start;
 use crate::store::{Backlog, ClaimedItem, Listing, Offer, Prospect, SkippedItems, Store};
 use bytes::Bytes;
-use docent_core::recipe::{Hold, Line, Stage, WaitError, spawn, stage_reached};
+use docent_core::recipe::{Hold, Line, Stage, WaitError, full_path, spawn, stage_reached};
 use docent_core::{Error, ErrorKind, Node, planted};
 use futures_util::StreamExt;
 use std::collections::HashSet;
@@ -123,7 +123,7 @@ async fn first_under(store: &Store, hold: &Hold) -> Result<First, Error> {
             reason = hold.lost() => {
                 // Event: A consumer lost the lock of an ordered queue while it waited for an item; the field
                 // `reason` says why. It acquires the lock again.
-                tracing::debug!(target: "docent::queue", client = %store.client.label(), path = %store.path, %reason, "lost the queue's lock while waiting for an item; acquiring the lock again");
+                tracing::debug!(target: "docent::queue", client = %store.client.label(), path = %full_path(&store.client, &store.path), %reason, "lost the queue's lock while waiting for an item; acquiring the lock again");
                 return Ok(First::Lost);
             }
         }

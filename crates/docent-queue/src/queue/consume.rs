@@ -2,7 +2,7 @@
 
 use super::{Deliveries, Delivery, Queue};
 use crate::error::AckError;
-use docent_core::recipe::{Stage, stage_reached};
+use docent_core::recipe::{Stage, full_path, stage_reached};
 use docent_core::{Client, Error, ErrorKind};
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -153,7 +153,7 @@ async fn next<T: Send + 'static>(
                 // Event: A consumer could not take the next item; the field `error` has the reason. It retries
                 // after a pause of up to 5 s.
                 // Action: Read the error. If the servers are unreachable, no action is needed here.
-                tracing::warn!(target: "docent::queue", %client, path = %queue.path(), %error, "cannot take the next item; retrying");
+                tracing::warn!(target: "docent::queue", %client, path = %full_path(&queue.store.client, queue.path()), %error, "cannot take the next item; retrying");
             }
             Some(Err(error)) => return Err(error),
             None => return Err(Error::closed("take", queue.path())),
@@ -188,7 +188,7 @@ where
                 // work was stopped, and another consumer gets the item.
                 // Action: Check the connection of this client to the servers, and whether its process was
                 // paused, if the event repeats.
-                tracing::warn!(target: "docent::queue", %client, path = %queue.path(), item, %lost, "item lost during the work; it will be delivered again");
+                tracing::warn!(target: "docent::queue", %client, path = %full_path(&queue.store.client, queue.path()), item, %lost, "item lost during the work; it will be delivered again");
                 Ok(())
             }
         }
@@ -211,7 +211,7 @@ async fn acknowledge<T: 'static>(queue: &Queue<T>, delivery: Delivery<T>) -> Res
             // unless the acknowledgement was applied.
             // Action: Check the connection to the servers. The work must tolerate that an item is delivered
             // more than once.
-            tracing::warn!(target: "docent::queue", %client, path = %queue.path(), item, %error, "failed to acknowledge the item; it may be delivered again");
+            tracing::warn!(target: "docent::queue", %client, path = %full_path(&queue.store.client, queue.path()), item, %error, "failed to acknowledge the item; it may be delivered again");
             Ok(())
         }
     }
@@ -227,7 +227,7 @@ fn give_back<T: 'static>(queue: &Queue<T>, delivery: Delivery<T>, error: &impl f
     // Event: The work on an item returned an error. The item is given back and delivered again after a delay,
     // until it has used up its deliveries.
     // Action: Read the error, which is that of the application.
-    tracing::warn!(target: "docent::queue", %client, path = %queue.path(), item, deliveries = delivery.deliveries(), %error, "the work on the item failed; giving it back");
+    tracing::warn!(target: "docent::queue", %client, path = %full_path(&queue.store.client, queue.path()), item, deliveries = delivery.deliveries(), %error, "the work on the item failed; giving it back");
     // A delivery that was lost meanwhile has returned already.
     let _ = delivery.nack();
 }

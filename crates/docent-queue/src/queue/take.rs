@@ -5,7 +5,7 @@ use super::{Consume, Deliveries, Delivery, Queue};
 use crate::consumer::{LATE, Request, is_passing, leave, ordered};
 use crate::layout::DeadReason;
 use crate::store::{ClaimedItem, ItemEnd, MOST, Store};
-use docent_core::recipe::{InOperation, Line, in_time};
+use docent_core::recipe::{InOperation, Line, full_path, in_time};
 use docent_core::{Error, planted};
 use futures_util::future::join_all;
 use std::fmt;
@@ -199,7 +199,7 @@ impl<T: 'static> Queue<T> {
                 Err(error) if is_passing(&error) => {
                     // Event: A consumer cannot take the next item in order; the field `error` has the reason,
                     // such as an outage. It retries until it succeeds.
-                    tracing::debug!(target: "docent::queue", client = %self.store.client.label(), path = %self.store.path, %error, "cannot take the next item; retrying");
+                    tracing::debug!(target: "docent::queue", client = %self.store.client.label(), path = %full_path(&self.store.client, &self.store.path), %error, "cannot take the next item; retrying");
                     lock.pause(PAUSE).await;
                 }
                 result => return result,
@@ -317,7 +317,7 @@ impl<T: 'static> Queue<T> {
         // configured time.
         // Action: Check whether producers and consumers of the queue use compatible versions of the item's
         // type.
-        tracing::warn!(target: "docent::queue", client = %self.store.client.label(), %path, item = %name, detail, "cannot decode the item; leaving it for other consumers");
+        tracing::warn!(target: "docent::queue", client = %self.store.client.label(), path = %full_path(&self.store.client, path), item = %name, detail, "cannot decode the item; leaving it for other consumers");
         false
     }
 }

@@ -3,7 +3,7 @@ use crate::error::PutError;
 use crate::layout::{ItemName, Paths, is_in_danger_zone};
 use bytes::Bytes;
 use docent_core::planted;
-use docent_core::recipe::{Hold, children_of_all};
+use docent_core::recipe::{Hold, children_of_all, full_path};
 use docent_core::{Children, Client, CreateMode, Error, ErrorKind, Stat, Transaction, TransactionResult};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -101,7 +101,7 @@ impl Items {
             // Event: Two queues in Curator's layout use the same lock path. Items with the same number
             // exclude each other, so consumers wait without need.
             // Action: Give each queue its own lock path.
-            tracing::warn!(target: "docent::queue", client = %self.client.label(), %path, %lock_path, %other, "another queue uses the same lock path; items with the same number exclude each other");
+            tracing::warn!(target: "docent::queue", client = %self.client.label(), path = %full_path(&self.client, path), lock_path = %full_path(&self.client, lock_path), %other, "another queue uses the same lock path; items with the same number exclude each other");
         }
     }
 
@@ -132,7 +132,7 @@ impl Items {
             // `foreign` has their number. They are ignored. This is logged once per queue handle.
             // Action: Find out which program writes to the queue's path, or whether consumers use another
             // layout.
-            tracing::warn!(target: "docent::queue", client = %self.client.label(), path = %self.path, foreign, "the queue's folder contains nodes that are not items; ignoring them");
+            tracing::warn!(target: "docent::queue", client = %self.client.label(), path = %full_path(&self.client, &self.path), foreign, "the queue's folder contains nodes that are not items; ignoring them");
         }
         Listing { folder: stat.czxid, items, claimed }
     }
@@ -170,7 +170,7 @@ impl Items {
                         self.note_number(&last.path);
                     }
                     // Event: The client put items into a queue; the field `items` has their number.
-                    tracing::debug!(target: "docent::queue", client = %self.client.label(), path = %self.path, items = nodes.len(), "put items into the queue");
+                    tracing::debug!(target: "docent::queue", client = %self.client.label(), path = %full_path(&self.client, &self.path), items = nodes.len(), "put items into the queue");
                     return Ok(());
                 }
                 Err(error) if error.kind() == ErrorKind::NoNode && round < ROUNDS => {
@@ -286,7 +286,7 @@ impl Items {
             // Event: More than half of the sequence numbers of a queue are used. Once they are nearly used
             // up, puts fail.
             // Action: Plan a `reset` of the queue at a time when it is empty.
-            tracing::warn!(target: "docent::queue", client = %self.client.label(), path = %self.path, number, "more than half of the queue's sequence numbers are used");
+            tracing::warn!(target: "docent::queue", client = %self.client.label(), path = %full_path(&self.client, &self.path), number, "more than half of the queue's sequence numbers are used");
         }
     }
 }
