@@ -39,7 +39,7 @@ pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
         match signals.or(registration.deregister()).await {
             Ok(Ok(Released::Done)) => {}
             Ok(Ok(Released::Pending)) => {
-                app.output.remark("no server answered in time; the instance disappears with the session")
+                app.output.remark("no server answered in time; the instance disappears with the session");
             }
             Ok(Err(error)) => app.output.remark(format!("the instance could not be deregistered: {error}")),
             Err(_) => app.output.remark("a signal ended the wait for the instance to be deregistered"),
