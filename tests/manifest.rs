@@ -1,4 +1,5 @@
-//! The manifest in the guide to Kubernetes: it is well formed, its times fit together, and its settings are valid.
+//! The manifest in the guide to Kubernetes: it is well formed, its times fit together, and its settings are
+//! valid.
 
 use docent::Options;
 use std::collections::BTreeMap;

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 const LINE: &str = "waiting for a lock that this client itself holds";
 
-/// Returns how often the log has the line, after the client has waited for `wait` for a lock held by `holder`.
+/// Returns how often the log has the line, after the client has waited for `wait` for a lock held by
+/// `holder`.
 async fn logged(wait: Duration, holder: impl AsyncFn(&Client, Client) -> Client) -> usize {
     let (printed, _logging) = Printed::from_here_on();
     let server = Backend::Memory.start().await;

@@ -156,8 +156,8 @@ async fn errors(client: &Client, base: &str) -> Vec<(&'static str, String)> {
     texts
 }
 
-/// Returns the operation that an error of `method` names. Methods that differ only in how long they wait, or in
-/// what they pass, name the same operation.
+/// Returns the operation that an error of `method` names. Methods that differ only in how long they wait, or
+/// in what they pass, name the same operation.
 fn operation(method: &str) -> &str {
     let name = method.split(' ').next().and_then(|name| name.split('.').nth(1)).unwrap();
     match name {

@@ -11,7 +11,6 @@ mod client;
 mod error;
 mod guard;
 mod hold;
-mod in_operation;
 mod kept;
 mod line;
 mod node;
@@ -37,8 +36,8 @@ pub use client::{
     TransactionResult,
 };
 pub use error::{Error, ErrorKind};
-pub use guard::{Fence, Lost, LostReason, ParseFenceError, Role};
-pub use hold::{Guard, Held, Released};
+pub use guard::{Fence, Lost, LostReason, ParseFenceError, Released, Role};
+pub use hold::{Guard, Held};
 pub use line::Participant;
 pub use node::{Acl, Children, ClientIdentity, CreateMode, Created, Node, NodeAcl, Permissions, Stat};
 /// Text for passwords that is not printed and is wiped when dropped; `&str` and `String` convert with
@@ -64,10 +63,10 @@ pub mod recipe {
     pub use crate::claim::{ClaimRequest, ClaimResult, claim_all, hand_out};
     pub use crate::client::{Hooks, RecipeKind, Stage, ensure_node, full_path, in_time, spawn};
     pub use crate::hold::{Hold, HoldSet};
-    pub use crate::in_operation::InOperation;
     pub use crate::kept::{KeptNode, KeptNodeBuilder, KeptStatus};
     pub use crate::line::{Ahead, ContenderName, Line, LineKey, OwnHold, Ticket, TicketBatch, WaitError};
     pub use crate::node::NodePath;
+    pub use crate::operation::InOperation;
     pub use crate::task::{HookPanic, call_hook};
     pub use crate::time::after;
     pub use crate::versioned::{CasLoop, VersionedNode};

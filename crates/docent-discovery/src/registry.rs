@@ -203,8 +203,8 @@ impl Registry {
         self.typed_service(name)
     }
 
-    /// Opens a live view of a service like [`service`](Self::service), and reads the payloads of its instances
-    /// as `P`. An instance with another payload is [unreadable](crate::Instances::unreadable).
+    /// Opens a live view of a service like [`service`](Self::service), and reads the payloads of its
+    /// instances as `P`. An instance with another payload is [unreadable](crate::Instances::unreadable).
     ///
     /// # Errors
     /// Same as [`ServiceBuilder::open`].
@@ -221,8 +221,8 @@ impl Registry {
         self.service_builder(name).open()
     }
 
-    /// Returns a builder for a view with its own settings. `P` is the type of the payloads; with `()` they are
-    /// not read.
+    /// Returns a builder for a view with its own settings. `P` is the type of the payloads; with `()` they
+    /// are not read.
     pub fn service_builder<P>(&self, name: &str) -> ServiceBuilder<P>
     where
         P: DeserializeOwned + Send + Sync + 'static,

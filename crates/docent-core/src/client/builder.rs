@@ -52,14 +52,14 @@ impl ClientBuilder {
 
     /// Sets the session timeout to request. Default 20 s, at least 1 ms, at most 2^31 − 1 ms.
     ///
-    /// The servers grant a timeout between their `minSessionTimeout` and their `maxSessionTimeout`, by default
-    /// two and 20 ticks: 4 s and 40 s with the usual tick of 2 s. If they grant another timeout than requested,
-    /// the client logs a warning once, with both. [`Client::session_timeout`] and
+    /// The servers grant a timeout between their `minSessionTimeout` and their `maxSessionTimeout`, by
+    /// default two and 20 ticks: 4 s and 40 s with the usual tick of 2 s. If they grant another timeout than
+    /// requested, the client logs a warning once, with both. [`Client::session_timeout`] and
     /// [`Health`](crate::Health::session_timeout) have the granted one.
     ///
     /// A timeout below four [ticks](Self::server_tick) is too short for a lease: locks, elections and other
-    /// guards then fail with `ShortLease`, unless [accepted](Self::accept_short_lease). The client warns of it
-    /// when it is built.
+    /// guards then fail with `ShortLease`, unless [accepted](Self::accept_short_lease). The client warns of
+    /// it when it is built.
     ///
     /// If the servers receive nothing from the client for this long, they expire the session. Locks are
     /// certain for two thirds of the timeout after the last acknowledged write was sent, or less if the

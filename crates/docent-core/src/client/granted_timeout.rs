@@ -56,7 +56,8 @@ pub(super) fn check_granted(shared: &Shared, generation: &SessionGeneration) {
         );
     } else if granted < requested {
         // Event: The servers granted a shorter session timeout than requested: their `maxSessionTimeout`,
-        // which is 20 ticks by default. The servers expire the session, with its locks, after that shorter time.
+        // which is 20 ticks by default. The servers expire the session, with its locks, after that shorter
+        // time.
         // Action: Request at most the servers' `maxSessionTimeout`, or raise it on every server.
         tracing::warn!(
             target: "docent::client",

@@ -9,8 +9,9 @@ use std::time::Duration;
 /// Health of a client. See [`Client::health`](crate::Client::health).
 ///
 /// Can be serialized for an endpoint such as `/readyz`, with the names of the fields. Only `lease_left` and
-/// `session_timeout` have other names, `lease_left_ms` and `session_timeout_ms`, and are in milliseconds. The value contains no secrets, only paths, and the
-/// names of servers in the last error. `Display` prints one line.
+/// `session_timeout` have other names, `lease_left_ms` and `session_timeout_ms`, and are in milliseconds. The
+/// value contains no secrets, only paths, and the names of servers in the last error. `Display` prints one
+/// line.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Health {

@@ -33,6 +33,7 @@ mod parents;
 mod proved_identity;
 mod recipe;
 mod recipe_kind;
+mod recipe_path;
 mod shutdown;
 mod shutdown_report;
 mod spawn;

@@ -50,8 +50,8 @@ pub(super) fn log_loss(shared: &Shared, generation: &SessionGeneration, end: Ses
     // Event: The client's session has ended; the field `cause` says why. Its guards are lost, and the servers
     // delete its ephemeral nodes. The client opens a new session and re-creates kept nodes; if the servers
     // refused its credentials, it tries again after a pause.
-    // Action: With `stood_still_seconds`, look for pauses of the process and for blocking code. Otherwise look at the
-    // network, the servers' logs and the session timeout.
+    // Action: With `stood_still_seconds`, look for pauses of the process and for blocking code. Otherwise
+    // look at the network, the servers' logs and the session timeout.
     tracing::warn!(
         target: "docent::client",
         client = %shared.label,

@@ -38,13 +38,13 @@ impl Client {
     /// places to other clients, and the report names them. A guard that is never released therefore uses up
     /// its part of the time; drop it before the call.
     ///
-    /// Once the first stage has begun, nothing can be registered, and no item taken from a queue. Once the stage of a guard's kind has begun,
-    /// no guard of that kind can be acquired. Such calls end with `Closed`, as everything else does once this
-    /// method has returned.
+    /// Once the first stage has begun, nothing can be registered, and no item taken from a queue. Once the
+    /// stage of a guard's kind has begun, no guard of that kind can be acquired. Such calls end with
+    /// `Closed`, as everything else does once this method has returned.
     ///
-    /// In an outage, the shutdown waits only for holders that have to stop their work. Nodes and requests that
-    /// need a server are not waited for once the client has had no connection for two seconds; the report
-    /// names the nodes that remain.
+    /// In an outage, the shutdown waits only for holders that have to stop their work. Nodes and requests
+    /// that need a server are not waited for once the client has had no connection for two seconds; the
+    /// report names the nodes that remain.
     ///
     /// Further calls, also on other clones, wait for the same end; the earliest deadline applies. Persistent
     /// nodes remain, whichever handle keeps them.

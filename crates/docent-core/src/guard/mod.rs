@@ -19,6 +19,7 @@ pub(crate) mod heartbeat;
 mod hold_state;
 mod hold_table;
 mod lost;
+mod released;
 mod role;
 
 pub(crate) use beginning::Beginning;
@@ -27,4 +28,5 @@ pub(crate) use generation::SessionGeneration;
 pub(crate) use hold_state::{HoldState, REVOKE};
 pub(crate) use hold_table::{HoldTable, UnderWay};
 pub use lost::{Lost, LostReason};
+pub use released::Released;
 pub use role::Role;

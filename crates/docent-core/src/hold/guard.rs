@@ -1,5 +1,6 @@
-use super::{Held, Released};
+use super::Held;
 use crate::error::Error;
+use crate::guard::Released;
 use std::future::Future;
 use std::ops::Deref;
 

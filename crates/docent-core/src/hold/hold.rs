@@ -1,9 +1,9 @@
 use super::held::Part;
-use super::{Guard, Held, Released, await_deletion};
+use super::{Guard, Held, await_deletion};
 use crate::cleanup::Deletion;
 use crate::client::{Client, Transaction, TransactionResult};
 use crate::error::Error;
-use crate::guard::{Fence, HoldState, Lost, LostReason, Role};
+use crate::guard::{Fence, HoldState, Lost, LostReason, Released, Role};
 use crate::telemetry::Series;
 use crate::time::{Timestamp, sleep_until};
 use std::fmt;

@@ -1,5 +1,6 @@
-use super::{Guard, Held, Hold, Released};
+use super::{Guard, Held, Hold};
 use crate::error::Error;
+use crate::guard::Released;
 use futures_util::future::join_all;
 use std::future::Future;
 use std::ops::Deref;

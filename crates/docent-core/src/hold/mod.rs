@@ -6,7 +6,6 @@ mod held;
 mod hold;
 mod hold_set;
 mod release;
-mod released;
 mod run_while;
 mod verify;
 
@@ -15,6 +14,5 @@ pub use held::Held;
 pub use hold::Hold;
 pub use hold_set::HoldSet;
 pub(crate) use release::await_deletion;
-pub use released::Released;
 use run_while::run_while;
 use verify::verify;

@@ -1,7 +1,6 @@
-use super::Released;
 use crate::cleanup::{DeleteOutcome, Deletion};
 use crate::error::{Error, ErrorKind};
-use crate::guard::{HoldState, LostReason};
+use crate::guard::{HoldState, LostReason, Released};
 use std::future::pending;
 use tokio::time::Instant;
 

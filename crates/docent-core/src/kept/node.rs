@@ -3,7 +3,7 @@ use super::reconcile::Reconciler;
 use super::{Desired, FinalData, KeptNodeBuilder, KeptStatus, TaskChannels};
 use crate::client::{Client, Stage};
 use crate::error::{Error, ErrorKind};
-use crate::hold::Released;
+use crate::guard::Released;
 use crate::node::NodePath;
 use crate::operation::Shared;
 use bytes::Bytes;

@@ -133,8 +133,8 @@ impl Shared {
     /// Returns true if nothing of `stage` may begin any more, because the client is closed or its shutdown
     /// has reached the stage.
     ///
-    /// Deliveries are refused from the start of the shutdown: what is taken now would be interrupted soon, and
-    /// another consumer can work on the item meanwhile.
+    /// Deliveries are refused from the start of the shutdown: what is taken now would be interrupted soon,
+    /// and another consumer can work on the item meanwhile.
     pub(crate) fn refuses(&self, stage: Stage) -> bool {
         let first = if stage == Stage::Deliveries { Stage::Drain } else { stage };
         self.closing.is_cancelled() || self.stages.has_begun(first)

@@ -1,8 +1,8 @@
 use super::{CommitOutcome, VersionedNode};
 use crate::client::{Client, PARENT_ROUNDS, TransactionResult};
 use crate::error::{Error, ErrorKind};
-use crate::in_operation::InOperation;
 use crate::node::{CreateMode, NodePath, Stat};
+use crate::operation::InOperation;
 use bytes::Bytes;
 
 /// Result of [`Client::create_or_set`].

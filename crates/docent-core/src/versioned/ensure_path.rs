@@ -1,8 +1,8 @@
 use super::VersionedNode;
 use crate::client::Client;
 use crate::error::Error;
-use crate::in_operation::InOperation;
 use crate::node::NodePath;
+use crate::operation::InOperation;
 use bytes::Bytes;
 
 impl Client {

@@ -277,9 +277,9 @@ impl Registration {
         self.deregister().await.in_operation("drain")
     }
 
-    /// Deregisters the instance, waiting until its node is deleted, for at most the operation timeout. Returns
-    /// [`Released::Pending`] if that takes longer: a dynamic instance is removed in the background, or with
-    /// its session.
+    /// Deregisters the instance, waiting until its node is deleted, for at most the operation timeout.
+    /// Returns [`Released::Pending`] if that takes longer: a dynamic instance is removed in the background,
+    /// or with its session.
     ///
     /// # Errors
     /// `Closed`: a dynamic instance is removed with its session. `Timeout` if a static or permanent instance

@@ -104,8 +104,8 @@ impl InstanceNode {
         }
     }
 
-    /// Removes the node as [`remove`](Self::remove) does. A kept node that is not deleted in time is deleted in
-    /// the background.
+    /// Removes the node as [`remove`](Self::remove) does. A kept node that is not deleted in time is deleted
+    /// in the background.
     pub(crate) async fn deregister(&self) -> Result<Released, Error> {
         match self.remove().await {
             Ok(()) => Ok(Released::Done),

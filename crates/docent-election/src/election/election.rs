@@ -127,12 +127,12 @@ impl Election {
     /// leadership is lost. Tasks that the work spawned are not bound: pass them [`Leadership::token`] or
     /// await them. The term ends with the work, even if the work moved its [`Leadership`] elsewhere.
     ///
-    /// - *The work returns `Ok` or `()`:* the candidate resigns and campaigns again at the end of the line. If
-    ///   the work took less than the [term interval](ElectionBuilder::term_interval), one second by default,
-    ///   the candidate first waits for the rest of the interval.
+    /// - *The work returns `Ok` or `()`:* the candidate resigns and campaigns again at the end of the line.
+    ///   If the work took less than the [term interval](ElectionBuilder::term_interval), one second by
+    ///   default, the candidate first waits for the rest of the interval.
     /// - *The work returns `Err`:* the candidate resigns and the error is returned, or logged and the work
-    ///   repeated with [`retry_failures`](ElectionRun::retry_failures). An operation of the work may fail with
-    ///   `Timeout` while this candidate still leads, because each operation has its own deadline. If the
+    ///   repeated with [`retry_failures`](ElectionRun::retry_failures). An operation of the work may fail
+    ///   with `Timeout` while this candidate still leads, because each operation has its own deadline. If the
     ///   leadership had already been lost, the error is considered a consequence of the loss, and the
     ///   candidate campaigns again.
     /// - *The work panics:* the candidate resigns, and the panic propagates to the caller that awaits this

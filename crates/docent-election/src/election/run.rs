@@ -42,9 +42,9 @@ impl<F: Future> ElectionRun<F> {
     /// Continues after a failure of the work: if the work returns an error, the error is logged, and the
     /// candidate resigns, waits, and campaigns again. Other candidates can lead meanwhile.
     ///
-    /// The wait begins with 1 s and doubles with each failure, up to 30 s. It begins with 1 s again after work
-    /// that lasted at least 30 s or returned `Ok`. Work that must not be repeated for certain errors handles
-    /// them before it returns.
+    /// The wait begins with 1 s and doubles with each failure, up to 30 s. It begins with 1 s again after
+    /// work that lasted at least 30 s or returned `Ok`. Work that must not be repeated for certain errors
+    /// handles them before it returns.
     ///
     /// The errors of the election itself still end the run, such as `NoAuth` and `Closed`.
     pub fn retry_failures(self) -> Self {

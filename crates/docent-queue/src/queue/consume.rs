@@ -55,8 +55,8 @@ impl<F: Future<Output = Result<(), Error>>> Consume<F> {
     }
 
     /// Consumes until `shutdown` completes. Then takes no more items, finishes and acknowledges the items in
-    /// work, and returns `Ok`. Returns immediately if no item is in work, also in an outage. If the servers are
-    /// unreachable, an acknowledgement is retried until the lease of its item ends.
+    /// work, and returns `Ok`. Returns immediately if no item is in work, also in an outage. If the servers
+    /// are unreachable, an acknowledgement is retried until the lease of its item ends.
     ///
     /// # Errors
     /// As [`Queue::consume`].
@@ -150,8 +150,8 @@ async fn next<T: Send + 'static>(
             Some(Ok(delivery)) => return Ok(delivery),
             Some(Err(error)) if is_transient(&error) => {
                 let client = queue.store.client.label();
-                // Event: A consumer could not take the next item; the field `error` has the reason. It retries
-                // after a pause of up to 5 s.
+                // Event: A consumer could not take the next item; the field `error` has the reason. It
+                // retries after a pause of up to 5 s.
                 // Action: Read the error. If the servers are unreachable, no action is needed here.
                 tracing::warn!(target: "docent::queue", %client, path = %full_path(&queue.store.client, queue.path()), %error, "cannot take the next item; retrying");
             }

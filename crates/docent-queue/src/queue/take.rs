@@ -119,8 +119,8 @@ impl<T: 'static> Queue<T> {
     }
 
     /// Takes items and does `work` on each of them, one after the other or
-    /// [concurrently](Consume::concurrency), until it is [stopped](Consume::until). Use it instead of a loop over
-    /// [`deliveries`](Self::deliveries) if each item is either done or to be repeated.
+    /// [concurrently](Consume::concurrency), until it is [stopped](Consume::until). Use it instead of a loop
+    /// over [`deliveries`](Self::deliveries) if each item is either done or to be repeated.
     ///
     /// - *The work returns `Ok`:* the item is acknowledged. In an outage this is retried for as long as the
     ///   claim of the item is held. If the claim is lost first, the item is delivered again, even though its
@@ -138,17 +138,17 @@ impl<T: 'static> Queue<T> {
     /// To spawn the consumer as a task, write the work as `async move |item: &Item| …` with clones of what it
     /// needs: the compiler does not accept borrows of local variables there.
     ///
-    /// Items are delivered at least once: the work must tolerate an item that it has seen before. An effect in
-    /// ZooKeeper that must happen exactly once needs [`Delivery::ack_with`], and therefore `deliveries`.
+    /// Items are delivered at least once: the work must tolerate an item that it has seen before. An effect
+    /// in ZooKeeper that must happen exactly once needs [`Delivery::ack_with`], and therefore `deliveries`.
     ///
     /// # Errors
     /// Errors that repeating cannot mend, after the items in work are finished: `NoAuth`, `AuthFailed`,
-    /// `ShortLease`, `EnsembleRolledBack`; `SessionChanged` if the client is bound to one session; `Closed` if
-    /// the client was closed, or was already shutting down.
+    /// `ShortLease`, `EnsembleRolledBack`; `SessionChanged` if the client is bound to one session; `Closed`
+    /// if the client was closed, or was already shutting down.
     ///
     /// # Cancel safety
-    /// This method is cancel safe: if the future is dropped, the work is dropped, and the items in work return
-    /// to the queue. An item whose acknowledgement was in progress may have been acknowledged.
+    /// This method is cancel safe: if the future is dropped, the work is dropped, and the items in work
+    /// return to the queue. An item whose acknowledgement was in progress may have been acknowledged.
     ///
     /// # Examples
     /// ```no_run

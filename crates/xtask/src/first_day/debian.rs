@@ -2,7 +2,7 @@
 
 use super::machine::Machine;
 use super::source::{Source, empty};
-use super::{folder, follow};
+use super::task::{folder, follow};
 use crate::cargo::run as run_command;
 use crate::packages::ensure_debootstrap;
 use anyhow::{Context, Result};

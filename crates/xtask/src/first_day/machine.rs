@@ -66,8 +66,8 @@ impl Machine {
         self.root.as_ref().map_or_else(|| PathBuf::from(path.trim()), |root| root.join(relative))
     }
 
-    /// Runs commands in `folder` until they end, and returns what they printed and the folder that they are in
-    /// at the end.
+    /// Runs commands in `folder` until they end, and returns what they printed and the folder that they are
+    /// in at the end.
     pub(super) fn run(&mut self, folder: &Path, code: &str) -> Result<(Printed, PathBuf)> {
         let mut child = self.start(folder, code)?;
         let status = wait(&mut child, LIMIT)?;

@@ -20,7 +20,8 @@ pub(super) enum Kind {
     Endless,
     /// A file to write, with its path.
     File(String),
-    /// Commands that the page marks with `norun`, because they need software that a test machine does not have.
+    /// Commands that the page marks with `norun`, because they need software that a test machine does not
+    /// have.
     NotRun,
 }
 
@@ -74,7 +75,8 @@ fn is_endless(command: &str) -> bool {
     command.starts_with("docent elect ")
 }
 
-/// Returns the file that the paragraph before a block names, as **`src/main.rs`** or "complete `src/main.rs`".
+/// Returns the file that the paragraph before a block names, as **`src/main.rs`** or "complete
+/// `src/main.rs`".
 fn file(before: &[&str]) -> Option<String> {
     let paragraph: Vec<&str> = before
         .iter()

@@ -8,7 +8,8 @@ use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::Path;
 
-/// Writes the table of log events, the pages that are generated from the README, and the guides of the facade.
+/// Writes the table of log events, the pages that are generated from the README, and the guides of the
+/// facade.
 pub(crate) fn write() -> Result<()> {
     let root = root();
     // The guides of the facade contain the table.

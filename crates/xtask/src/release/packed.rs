@@ -67,7 +67,8 @@ pub(super) fn pack(published: &Published) -> Result<()> {
     for package in &published.packages {
         let name = format!("{}-{}", package.name, package.version);
         let archive = target().join("package").join(format!("{name}.crate"));
-        // With the time of now, so that cargo builds changed files. All files of an archive have one old time.
+        // With the time of now, so that cargo builds changed files. All files of an archive have one old
+        // time.
         run(Command::new("tar").arg("-xmf").arg(&archive).arg("-C").arg(&unpacked))?;
         check_licences(&unpacked.join(name))?;
     }

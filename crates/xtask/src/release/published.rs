@@ -41,7 +41,7 @@ impl Published {
         Ok(Self { packages: in_order(packages)? })
     }
 
-    /// Returns the version of the first package. [`manifests`](super::manifests) checks that all are equal.
+    /// Returns the version of the first package. [`manifests`](super::manifests()) checks that all are equal.
     pub(super) fn version(&self) -> String {
         self.packages.first().map(|package| package.version.clone()).unwrap_or_default()
     }

@@ -72,10 +72,10 @@ impl HoldState {
         let late = lease.lapsed_at(self.mark).map(|end| now.since(end));
         let late = late.filter(|late| *late >= lease.timing().pulse()).map(seconds);
         // Event: A guard (lock, permit, leadership or delivery) was lost before it was released. The field
-        // `reason` says why, and `noticed_late_seconds` how long after the end of its lease the loss was noticed;
-        // another client may have held the place in that time.
-        // Action: If `noticed_late_seconds` is present, check what was written under this fence. Otherwise see the
-        // field `reason`.
+        // `reason` says why, and `noticed_late_seconds` how long after the end of its lease the loss was
+        // noticed; another client may have held the place in that time.
+        // Action: If `noticed_late_seconds` is present, check what was written under this fence. Otherwise
+        // see the field `reason`.
         tracing::warn!(
             target: "docent::lock",
             client = %self.generation.client,
