@@ -1,3 +1,4 @@
+use docent_core::ErrorKind;
 use std::fmt;
 
 /// Error of a [`Codec`](crate::Codec) that cannot encode a value or decode data.
@@ -46,3 +47,9 @@ impl fmt::Debug for CodecError {
 }
 
 impl std::error::Error for CodecError {}
+
+impl From<CodecError> for docent_core::Error {
+    fn from(error: CodecError) -> Self {
+        Self::of_recipe(ErrorKind::InvalidData, "codec", error)
+    }
+}

@@ -1,6 +1,6 @@
 use crate::Rejection;
-use docent_core::Error;
 use docent_core::recipe::InOperation;
+use docent_core::{Error, ErrorKind};
 
 /// Error of publishing a value.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -50,6 +50,18 @@ impl PublishError {
             Self::Core(error) => error.path(),
             _ => None,
         }
+    }
+}
+
+impl From<PublishError> for Error {
+    fn from(error: PublishError) -> Self {
+        let kind = match error {
+            PublishError::Conflict => ErrorKind::BadVersion,
+            PublishError::Refused(_) | PublishError::Unreadable(_) => ErrorKind::InvalidData,
+            PublishError::NoSuchRevision => ErrorKind::InvalidInput,
+            PublishError::Core(error) => return error,
+        };
+        Self::of_recipe(kind, "publish", error)
     }
 }
 
@@ -105,6 +117,19 @@ impl SubscribeError {
         match self {
             Self::Missing { path } | Self::Refused { path, .. } => Some(path),
             Self::Core(error) => error.path(),
+        }
+    }
+}
+
+impl From<SubscribeError> for Error {
+    fn from(error: SubscribeError) -> Self {
+        match &error {
+            // A valid value may be published at any time.
+            SubscribeError::Missing { path } | SubscribeError::Refused { path, .. } => {
+                let path = path.clone();
+                Self::of_recipe(ErrorKind::Unavailable, "config", error).at(&path)
+            }
+            SubscribeError::Core(error) => error.clone(),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// An argument breaks a rule; nothing was sent.
+    /// An argument breaks a rule, or the call would wait for its own owner; nothing was sent.
     InvalidInput,
     /// The request is larger than the client sends ([`max_request`](crate::ClientBuilder::max_request)), or
     /// the reply is larger than the client accepts ([`max_reply`](crate::ClientBuilder::max_reply)); nothing
@@ -50,6 +50,13 @@ pub enum ErrorKind {
     Lost(LostReason),
     /// The session's timeout is shorter than four server ticks, so no lease can be trusted.
     ShortLease,
+    /// Another client holds the lock or waits for it, or a barrier did not open within the timeout.
+    NotAcquired,
+    /// What the call needs is missing for now: room in a queue, an instance of a service, a valid value of a
+    /// configuration, a free address.
+    Unavailable,
+    /// Data cannot be decoded, or a value cannot be encoded.
+    InvalidData,
     /// The parent's counter for sequential children is almost exhausted.
     SequenceExhausted,
     /// Contenders of another kind use the path, such as those of a mutex at a read/write lock's path, or of
@@ -64,7 +71,7 @@ pub enum ErrorKind {
     TooManyEphemerals,
     /// The servers were restored from an older snapshot, and the client has stopped.
     EnsembleRolledBack,
-    /// The client was closed.
+    /// The client was closed, or the embedded server was stopped.
     Closed,
     /// Another code of the server.
     Server(i32),
@@ -74,7 +81,12 @@ impl ErrorKind {
     /// Returns true if the same call may succeed later without any change by the caller.
     pub fn is_retryable(self) -> bool {
         match self {
-            Self::Timeout | Self::Overloaded | Self::SessionChanged => true,
+            Self::Timeout
+            | Self::Overloaded
+            | Self::SessionChanged
+            | Self::NotAcquired
+            // Another process makes room, registers or publishes.
+            | Self::Unavailable => true,
             Self::InvalidInput
             | Self::TooLarge
             // Repeating a call whose effect is unknown could double the effect.
@@ -91,6 +103,7 @@ impl ErrorKind {
             | Self::Unsupported
             | Self::Lost(_)
             | Self::ShortLease
+            | Self::InvalidData
             | Self::SequenceExhausted
             // Waiting would not help, because a person has to settle on one of the kinds.
             | Self::MixedKinds
@@ -121,6 +134,9 @@ impl ErrorKind {
             Self::SessionChanged => "the session has ended",
             Self::Lost(_) => "the guard is lost",
             Self::ShortLease => "session timeout is too short for a lease",
+            Self::NotAcquired => "not acquired",
+            Self::Unavailable => "not available now",
+            Self::InvalidData => "invalid data",
             Self::SequenceExhausted => "the sequence numbers of this path are nearly used up",
             Self::MixedKinds => "contenders of another kind use the path",
             Self::AlreadyRegistered => "this client already keeps a node at the path",
@@ -145,7 +161,16 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// An error of Docent's core. Small and cheap to clone.
+/// An error of any operation of Docent. Small and cheap to clone.
+///
+/// Operations of the client return this type. A recipe's method returns an error type of its own, such as
+/// `AcquireError`, with variants that a caller acts on. Each of them converts into `Error`, so `?` works in a
+/// function that returns `Result<_, Error>`.
+///
+/// The converted error keeps the text, the [path](Self::path), the [source](StdError::source), and the
+/// answers of [`is_retryable`](Self::is_retryable) and [`may_have_applied`](Self::may_have_applied).
+/// [`kind`](Self::kind) classifies it. [`downcast_ref`](Self::downcast_ref) returns the recipe's error. A
+/// variant `Core` becomes the `Error` that it contains.
 #[derive(Clone)]
 pub struct Error(Arc<Inner>);
 
@@ -159,6 +184,8 @@ struct Inner {
     is_of_own_node: bool,
     detail: Option<String>,
     source: Option<Arc<dyn StdError + Send + Sync>>,
+    /// The recipe's error that was converted into this one.
+    recipe: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
 impl Error {
@@ -171,7 +198,18 @@ impl Error {
             is_of_own_node: false,
             detail: None,
             source: None,
+            recipe: None,
         }))
+    }
+
+    /// Converts an error type of a recipe, for its `From<RecipeError> for Error`. `operation` is the method
+    /// that failed. The result has the text and the source of `error`, and the answers of `kind`. Add the
+    /// path with [`at`](Self::at).
+    pub fn of_recipe<E>(kind: ErrorKind, operation: &'static str, error: E) -> Self
+    where
+        E: StdError + Send + Sync + 'static,
+    {
+        Self::new(kind, operation).edit(|inner| inner.recipe = Some(Arc::new(error)))
     }
 
     /// Creates an error about an argument of a recipe. `detail` names the value and the rule.
@@ -248,6 +286,15 @@ impl Error {
         self.edit(|inner| inner.path = Some(path))
     }
 
+    /// Returns the same error, about `path` if it is known.
+    #[must_use]
+    pub fn at_path(self, path: Option<&str>) -> Self {
+        match path {
+            Some(path) => self.at(path),
+            None => self,
+        }
+    }
+
     pub(crate) fn because(self, detail: impl Into<String>) -> Self {
         let detail = detail.into();
         self.edit(|inner| inner.detail = Some(detail))
@@ -303,6 +350,23 @@ impl Error {
         self.0.operation
     }
 
+    /// Returns the recipe's error that was converted into this one, if its type is `E`.
+    ///
+    /// # Examples
+    /// ```
+    /// use docent_core::{Error, ErrorKind, Fence, ParseFenceError};
+    ///
+    /// fn parse(text: &str) -> Result<Fence, Error> {
+    ///     Ok(text.parse()?)
+    /// }
+    /// let error = parse("-1").unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    /// assert!(error.downcast_ref::<ParseFenceError>().is_some());
+    /// ```
+    pub fn downcast_ref<E: StdError + 'static>(&self) -> Option<&E> {
+        self.0.recipe.as_deref()?.downcast_ref()
+    }
+
     /// Returns true if the same call may succeed later. See [`ErrorKind::is_retryable`].
     pub fn is_retryable(&self) -> bool {
         self.0.kind.is_retryable()
@@ -344,6 +408,9 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(recipe) = &self.0.recipe {
+            return recipe.fmt(f);
+        }
         f.write_str(self.0.operation)?;
         if let Some(path) = &self.0.path {
             write!(f, " {path:?}")?;
@@ -370,13 +437,18 @@ impl fmt::Debug for Error {
             .field("may_have_applied", &self.0.may_have_applied)
             .field("detail", &self.0.detail)
             .field("source", &self.0.source)
+            .field("recipe", &self.0.recipe)
             .finish()
     }
 }
 
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.0.source.as_ref().map(|source| source.as_ref() as _)
+        match &self.0.recipe {
+            // The recipe's error is this error, as in `std::io::Error`: as a source it would print twice.
+            Some(recipe) => recipe.source(),
+            None => self.0.source.as_ref().map(|source| source.as_ref() as _),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 use crate::NotAcquired;
 use docent_core::recipe::{InOperation, WaitError};
-use docent_core::{Error, Lost};
+use docent_core::{Error, ErrorKind, Lost};
 
 /// Error of acquiring a lock. After an error, the attempt leaves nothing at the servers, or what it left is
 /// being removed.
@@ -70,6 +70,23 @@ impl AcquireError {
     /// Creates `Busy` for `path`, without further details.
     pub(crate) fn busy(path: &str) -> Self {
         Self::Busy(Box::new(NotAcquired::at(path)))
+    }
+}
+
+impl From<AcquireError> for Error {
+    fn from(error: AcquireError) -> Self {
+        let kind = match &error {
+            // Whether another client holds the lock is then unknown.
+            AcquireError::Busy(missed) | AcquireError::TimedOut(missed) if !missed.servers_reachable() => {
+                ErrorKind::Timeout
+            }
+            AcquireError::Busy(_) | AcquireError::TimedOut(_) => ErrorKind::NotAcquired,
+            AcquireError::Lost(lost) => ErrorKind::Lost(lost.reason),
+            AcquireError::WouldDeadlock => ErrorKind::InvalidInput,
+            AcquireError::Core(error) => return error.clone(),
+        };
+        let path = error.path().map(str::to_owned);
+        Self::of_recipe(kind, "acquire", error).at_path(path.as_deref())
     }
 }
 

@@ -65,6 +65,25 @@ impl PutError {
     }
 }
 
+/// Returns the kind of [`Error`] into which an error of a put converts.
+fn kind_of_put(error: &PutError) -> ErrorKind {
+    match error {
+        PutError::Full { .. } => ErrorKind::Unavailable,
+        PutError::Encode(_) | PutError::Unreadable(_) => ErrorKind::InvalidData,
+        PutError::SequenceExhausted => ErrorKind::SequenceExhausted,
+        PutError::Core(error) => error.kind(),
+    }
+}
+
+impl From<PutError> for Error {
+    fn from(error: PutError) -> Self {
+        match error {
+            PutError::Core(error) => error,
+            error => Self::of_recipe(kind_of_put(&error), "put", error),
+        }
+    }
+}
+
 /// Error of ending a delivery: acknowledging it, giving it back or rejecting it. The operation failed, or its
 /// outcome is unknown.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -126,6 +145,18 @@ impl From<Error> for AckError {
     }
 }
 
+impl From<AckError> for Error {
+    fn from(error: AckError) -> Self {
+        let kind = match &error {
+            AckError::Lost(lost) => ErrorKind::Lost(lost.reason),
+            AckError::Put(error) => kind_of_put(error),
+            AckError::Core(error) => return error.clone(),
+        };
+        let path = error.path().map(str::to_owned);
+        Self::of_recipe(kind, "ack", error).at_path(path.as_deref())
+    }
+}
+
 /// Error of reading the next item, which changes nothing.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
@@ -169,6 +200,15 @@ impl PeekError {
         match self {
             Self::Core(error) => error.path(),
             Self::Undecodable { .. } => None,
+        }
+    }
+}
+
+impl From<PeekError> for Error {
+    fn from(error: PeekError) -> Self {
+        match error {
+            PeekError::Core(error) => error,
+            error @ PeekError::Undecodable { .. } => Self::of_recipe(ErrorKind::InvalidData, "peek", error),
         }
     }
 }

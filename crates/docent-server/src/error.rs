@@ -47,3 +47,17 @@ impl StartError {
         None
     }
 }
+
+#[cfg(feature = "client-error")]
+impl From<StartError> for docent_core::Error {
+    fn from(error: StartError) -> Self {
+        use docent_core::ErrorKind;
+        let kind = match &error {
+            StartError::NotLoopback(_) => ErrorKind::InvalidInput,
+            StartError::Bind { .. } => ErrorKind::Unavailable,
+            StartError::Keep(error) => error.kind(),
+            StartError::Stopped => ErrorKind::Closed,
+        };
+        Self::of_recipe(kind, "start", error)
+    }
+}

@@ -12,7 +12,8 @@ impl From<Error> for Failure {
         let text = with_sources(&error);
         match error.kind() {
             ErrorKind::InvalidInput | ErrorKind::ShortLease => Self::usage(text),
-            ErrorKind::TooLarge => Self::bad_data(text),
+            ErrorKind::TooLarge | ErrorKind::InvalidData => Self::bad_data(text),
+            ErrorKind::NotAcquired => Self::not_acquired(text),
             ErrorKind::NoAuth | ErrorKind::AuthFailed => Self::no_permission(text),
             ErrorKind::Lost(_) => Self::lost(text),
             ErrorKind::Timeout | ErrorKind::OutcomeUnknown | ErrorKind::SessionChanged => {

@@ -1,6 +1,6 @@
 use super::Integer;
 use docent_core::recipe::{InOperation, VersionedNode, debug_handle};
-use docent_core::{Client, Error, Node};
+use docent_core::{Client, Error, ErrorKind, Node};
 use futures_util::FutureExt;
 use std::fmt;
 use std::future::Future;
@@ -275,6 +275,18 @@ impl CounterError {
             Self::Corrupted { path, .. } | Self::Overflow { path } => Some(path),
             Self::Core(error) => error.path(),
         }
+    }
+}
+
+impl From<CounterError> for Error {
+    fn from(error: CounterError) -> Self {
+        let kind = match &error {
+            CounterError::Corrupted { .. } => ErrorKind::InvalidData,
+            CounterError::Overflow { .. } => ErrorKind::InvalidInput,
+            CounterError::Core(error) => return error.clone(),
+        };
+        let path = error.path().map(str::to_owned);
+        Self::of_recipe(kind, "count", error).at_path(path.as_deref())
     }
 }
 

@@ -65,7 +65,7 @@ impl History {
     async fn find_occupied(&self, versioned: &VersionedNode, names: &[String]) -> Result<Vec<String>, Error> {
         let check = async |name: &String| {
             let stat = versioned.client().exists(&format!("{}/{name}", self.folder)).await?;
-            Ok(stat.is_some_and(|stat| stat.num_children > 0).then(|| name.clone()))
+            Ok::<_, Error>(stat.is_some_and(|stat| stat.num_children > 0).then(|| name.clone()))
         };
         let found = try_join_all(names.iter().map(check)).await?;
         Ok(found.into_iter().flatten().collect())

@@ -1,5 +1,5 @@
 use crate::{PublishError, Rejection, SubscribeError};
-use docent_core::Error;
+use docent_core::{Error, ErrorKind};
 
 /// Error of a [`TypedNode`](crate::TypedNode), which names the path and the cause.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -73,5 +73,18 @@ impl NodeError {
             }
             Self::Core(error) => error.path(),
         }
+    }
+}
+
+impl From<NodeError> for Error {
+    fn from(error: NodeError) -> Self {
+        let (kind, operation) = match &error {
+            NodeError::Exists { .. } => (ErrorKind::NodeExists, "create"),
+            NodeError::Undecodable { .. } => (ErrorKind::InvalidData, "read"),
+            NodeError::Unencodable { .. } => (ErrorKind::InvalidData, "write"),
+            NodeError::Core(error) => return error.clone(),
+        };
+        let path = error.path().map(str::to_owned);
+        Self::of_recipe(kind, operation, error).at_path(path.as_deref())
     }
 }

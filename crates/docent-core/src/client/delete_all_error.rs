@@ -52,6 +52,16 @@ impl DeleteAllError {
     }
 }
 
+impl From<DeleteAllError> for Error {
+    fn from(error: DeleteAllError) -> Self {
+        let path = error.path().map(str::to_owned);
+        let may_have_applied = error.may_have_applied();
+        Self::of_recipe(error.kind(), "delete_all", error)
+            .at_path(path.as_deref())
+            .maybe_applied(may_have_applied)
+    }
+}
+
 impl fmt::Display for DeleteAllError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { error, deleted, .. } = self;

@@ -1,3 +1,4 @@
+use crate::error::{Error, ErrorKind};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -86,6 +87,12 @@ impl TryFrom<i64> for Fence {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("fence {0:?} must be a decimal number from 0 to 2^63 − 1")]
 pub struct ParseFenceError(String);
+
+impl From<ParseFenceError> for Error {
+    fn from(error: ParseFenceError) -> Self {
+        Self::of_recipe(ErrorKind::InvalidInput, "parse", error)
+    }
+}
 
 impl FromStr for Fence {
     type Err = ParseFenceError;

@@ -1,3 +1,4 @@
+use crate::error::{Error, ErrorKind};
 use std::fmt;
 
 /// Reason why a guard was lost.
@@ -73,5 +74,11 @@ impl Lost {
     /// Returns `None`, because the guard knows its path.
     pub fn path(&self) -> Option<&str> {
         None
+    }
+}
+
+impl From<Lost> for Error {
+    fn from(lost: Lost) -> Self {
+        Self::of_recipe(ErrorKind::Lost(lost.reason), "run", lost)
     }
 }

@@ -53,7 +53,7 @@ async fn find(client: &Client, prefix: &str, czxid: i64) -> Result<Option<String
     let reads = paths.map(|child| async move {
         let path = format!("{parent}/{child}");
         let stat = client.exists(&path).await?;
-        Ok(stat.filter(|stat| stat.czxid == czxid).map(|_| path))
+        Ok::<_, Error>(stat.filter(|stat| stat.czxid == czxid).map(|_| path))
     });
     let mut reads = stream::iter(reads).buffer_unordered(SIDE_BY_SIDE);
     while let Some(found) = reads.next().await {

@@ -159,7 +159,7 @@ impl Line {
         let side = |marker, own| {
             let inner = Inner::new(client, path, recipe, marker)?;
             let contenders = Contenders::of([(exclusive, Role::Exclusive), (shared, Role::Shared)]);
-            Ok(Self(Arc::new(Inner { contenders, side: Some(own), ..inner })))
+            Ok::<_, Error>(Self(Arc::new(Inner { contenders, side: Some(own), ..inner })))
         };
         Ok((side(exclusive, Role::Exclusive)?, side(shared, Role::Shared)?))
     }

@@ -4,7 +4,7 @@ use super::position::Position;
 use super::predecessor;
 use super::watches::LineWatches;
 use crate::cleanup::{Deletion, OwnedNode};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::guard::{Beginning, Fence, SessionGeneration};
 use crate::hold::Hold;
 use crate::session::{Lane, Watch};
@@ -45,6 +45,15 @@ impl WaitError {
         match self {
             Self::Gone => None,
             Self::Core(error) => error.path(),
+        }
+    }
+}
+
+impl From<WaitError> for Error {
+    fn from(error: WaitError) -> Self {
+        match error {
+            WaitError::Core(error) => error,
+            WaitError::Gone => Self::of_recipe(ErrorKind::SessionChanged, "wait", error),
         }
     }
 }

@@ -1,3 +1,5 @@
+use docent_core::ErrorKind;
+
 /// Error of picking an instance.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -24,5 +26,11 @@ impl PickError {
     /// Returns `None`, because the error is about a service rather than a node.
     pub fn path(&self) -> Option<&str> {
         None
+    }
+}
+
+impl From<PickError> for docent_core::Error {
+    fn from(error: PickError) -> Self {
+        Self::of_recipe(ErrorKind::Unavailable, "pick", error)
     }
 }

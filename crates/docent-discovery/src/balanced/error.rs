@@ -1,4 +1,6 @@
+use docent_core::ErrorKind;
 use std::error::Error;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -67,5 +69,15 @@ impl<E> CallError<E> {
     /// Returns `None`, because the error is about a service rather than a node.
     pub fn path(&self) -> Option<&str> {
         None
+    }
+}
+
+impl<E: fmt::Debug + fmt::Display + Send + Sync + 'static> From<CallError<E>> for docent_core::Error {
+    fn from(error: CallError<E>) -> Self {
+        let kind = match error.may_have_applied() {
+            true => ErrorKind::OutcomeUnknown,
+            false => ErrorKind::Unavailable,
+        };
+        Self::of_recipe(kind, "call", error)
     }
 }

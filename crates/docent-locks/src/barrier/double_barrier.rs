@@ -239,7 +239,7 @@ impl DoubleBarrier {
         // Without an older member, `ready` is left over from an earlier round.
         let is_older = async |name: String| {
             let stat = self.client.exists(&self.child(&name)).await?;
-            Ok(stat.is_some_and(|stat| stat.czxid < ready.mzxid))
+            Ok::<_, Error>(stat.is_some_and(|stat| stat.czxid < ready.mzxid))
         };
         // Checks the own node first, because it is usually older.
         if is_older(own.to_owned()).await? {

@@ -1,4 +1,4 @@
-use docent_core::Error;
+use docent_core::{Error, ErrorKind};
 use std::future::Future;
 use std::time::Duration;
 
@@ -40,6 +40,18 @@ impl BarrierError {
         match self {
             Self::TimedOut { path, .. } => Some(path),
             Self::Core(error) => error.path(),
+        }
+    }
+}
+
+impl From<BarrierError> for Error {
+    fn from(error: BarrierError) -> Self {
+        match &error {
+            BarrierError::TimedOut { operation, path } => {
+                let (operation, path) = (*operation, path.clone());
+                Self::of_recipe(ErrorKind::NotAcquired, operation, error).at(&path)
+            }
+            BarrierError::Core(error) => error.clone(),
         }
     }
 }

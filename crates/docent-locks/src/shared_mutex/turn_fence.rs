@@ -1,4 +1,4 @@
-use docent_core::Fence;
+use docent_core::{Error, ErrorKind, Fence};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -71,6 +71,12 @@ impl fmt::Display for TurnFence {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("fence {0:?} must consist of two decimal numbers, the ticket and the turn, separated by a dot")]
 pub struct ParseTurnFenceError(String);
+
+impl From<ParseTurnFenceError> for Error {
+    fn from(error: ParseTurnFenceError) -> Self {
+        Self::of_recipe(ErrorKind::InvalidInput, "parse", error)
+    }
+}
 
 impl FromStr for TurnFence {
     type Err = ParseTurnFenceError;

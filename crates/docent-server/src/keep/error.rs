@@ -76,6 +76,25 @@ impl KeepError {
     }
 }
 
+#[cfg(feature = "client-error")]
+impl KeepError {
+    pub(crate) fn kind(&self) -> docent_core::ErrorKind {
+        use docent_core::ErrorKind;
+        match self.fault {
+            _ if self.is_retryable() => ErrorKind::Unavailable,
+            KeepFault::NotAFile => ErrorKind::InvalidInput,
+            _ => ErrorKind::InvalidData,
+        }
+    }
+}
+
+#[cfg(feature = "client-error")]
+impl From<KeepError> for docent_core::Error {
+    fn from(error: KeepError) -> Self {
+        Self::of_recipe(error.kind(), "keep", error)
+    }
+}
+
 impl fmt::Display for KeepError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "keep {:?}: {}", self.file, self.fault)

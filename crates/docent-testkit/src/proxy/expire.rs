@@ -1,6 +1,7 @@
 use crate::net::Net;
 use crate::raw::{PATIENCE, RawClient, RawError};
 use bytes::Bytes;
+use docent_core::{Error, ErrorKind};
 use docent_proto::{ConnectRequest, ConnectResponse};
 use std::collections::HashMap;
 use std::fmt;
@@ -36,6 +37,16 @@ impl From<RawError> for ExpireError {
             RawError::Io(error) => Self::Link(error),
             other => Self::Link(io::Error::other(other)),
         }
+    }
+}
+
+impl From<ExpireError> for Error {
+    fn from(error: ExpireError) -> Self {
+        let kind = match error {
+            ExpireError::Unknown(_) => ErrorKind::InvalidInput,
+            ExpireError::Link(_) => ErrorKind::Unavailable,
+        };
+        Self::of_recipe(kind, "expire", error)
     }
 }
 

@@ -1,3 +1,4 @@
+use docent_core::{Error, ErrorKind};
 use std::path::PathBuf;
 
 /// Software that is missing to run a real ZooKeeper server.
@@ -54,4 +55,15 @@ pub enum StartError {
         /// The end of its output.
         log: String,
     },
+}
+
+impl From<StartError> for Error {
+    fn from(error: StartError) -> Self {
+        let kind = match error {
+            StartError::Missing(_) => ErrorKind::Unsupported,
+            StartError::Stopped => ErrorKind::Closed,
+            _ => ErrorKind::Unavailable,
+        };
+        Self::of_recipe(kind, "start", error)
+    }
 }
