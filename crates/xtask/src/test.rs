@@ -40,6 +40,8 @@ struct Sample {
     simulation: Duration,
     /// Number of items in long runs of a queue, if it differs from the tests' default.
     queue_items: Option<&'static str>,
+    /// Seconds of the outage that a service survives, if it differs from the test's default.
+    outage: Option<&'static str>,
     target: Target,
 }
 
@@ -48,6 +50,7 @@ const SMALL: Sample = Sample {
     scripts: 500,
     simulation: Duration::from_secs(60),
     queue_items: None,
+    outage: None,
     target: Target { limit: Duration::from_secs(8 * 60), without: SET_UP, with: None },
 };
 
@@ -56,6 +59,7 @@ const FULL: Sample = Sample {
     scripts: 2_000,
     simulation: Duration::from_secs(4 * 60),
     queue_items: Some("20000"),
+    outage: Some("40"),
     target: Target { limit: Duration::from_secs(25 * 60), without: &[], with: Some("`cargo xtask check`") },
 };
 
@@ -173,8 +177,12 @@ fn run_stages(arguments: &Arguments, report: &mut Report) -> Result<()> {
     let Built { mut jobs, shared_server, complete } = stages.run("build", job::build)?;
     let released = stages.run("release build", build_released);
     let server = stages.run("shared server", || share(shared_server.as_deref(), &mut jobs))?;
-    if let Some(items) = sample.queue_items {
-        jobs.iter_mut().for_each(|job| job.set("DOCENT_SOAK_ITEMS", items));
+    for (variable, value) in
+        [("DOCENT_SOAK_ITEMS", sample.queue_items), ("DOCENT_OUTAGE_SECONDS", sample.outage)]
+    {
+        if let Some(value) = value {
+            jobs.iter_mut().for_each(|job| job.set(variable, value));
+        }
     }
     // Watches, and the mechanisms on top of them, whose behaviour differs on servers that report the
     // transaction of an event.
