@@ -1,3 +1,4 @@
+use crate::OUTAGE;
 use docent_battery::TestServer;
 use docent_tests::{PATIENCE, tick, until};
 use std::fs::{self, File};
@@ -27,6 +28,8 @@ impl Process {
         let log = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("first-day-{name}.log"));
         let millis = |time: Duration| format!("{}ms", time.as_millis());
         let mut child = Command::new(env!("CARGO_BIN_EXE_first_day"))
+            // The setting of this test is not one of the service.
+            .env_remove(OUTAGE)
             .env("DOCENT_CONNECT", server.connect_string())
             .env("DOCENT_NAMESPACE", server.root())
             .env("DOCENT_LABEL", "orders")
