@@ -5,7 +5,7 @@ use super::{Client, ShutdownReport, Stage};
 use crate::guard::LostReason;
 use crate::operation::Shared;
 use crate::session::SessionEnd;
-use crate::time::deadline;
+use crate::time::{deadline, seconds};
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,6 +70,14 @@ impl Client {
             // Leaves time for the tasks to end before the deadline.
             let end = deadline - (within / 20).min(WIND_UP);
             if shared.stages.end_by(end) && !shared.closing.is_cancelled() {
+                // Event: A client begins to shut down in order: it deregisters, asks the holders of its guards to
+                // leave, and closes its session. After `deadline_seconds` it ends whatever remains.
+                tracing::info!(
+                    target: "docent::client",
+                    client = %shared.label,
+                    deadline_seconds = seconds(within),
+                    "client is shutting down"
+                );
                 note_kinds(shared);
                 shared.tasks.spawn_on(end_in_order(Arc::clone(shared)), &shared.runtime);
             }
@@ -77,9 +85,17 @@ impl Client {
                 cut_off(shared);
             }
             let report = ShutdownReport::of(shared, began.elapsed());
-            // Event: A client was shut down in order. The field `report` says how long that took, which
-            // guards were still held, and which nodes remain until the session ends.
-            tracing::info!(target: "docent::client", client = %shared.label, %report, "client shut down");
+            // Event: A client was shut down in order. The field `report` names the guards that were still held,
+            // and the nodes that remain until the session ends; `held_on` and `left` count them.
+            tracing::info!(
+                target: "docent::client",
+                client = %shared.label,
+                took_seconds = seconds(report.took),
+                held_on = report.held_on.len(),
+                left = report.left.len(),
+                %report,
+                "client shut down"
+            );
             report
         }
     }
