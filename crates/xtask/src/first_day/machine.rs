@@ -157,6 +157,8 @@ impl Machine {
 
     fn command(&self) -> Command {
         let mut command = Command::new("env");
+        // Ignored signals are inherited, for example from a shell that runs this task in the background.
+        command.arg("--default-signal=INT");
         remove_own_package(&mut command);
         for name in ["CARGO", "CARGO_TARGET_DIR", "RUSTUP_TOOLCHAIN", "RUSTFLAGS", "DOCENT_CONNECT"] {
             command.env_remove(name);

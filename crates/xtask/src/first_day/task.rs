@@ -1,7 +1,7 @@
 use super::debian;
 use super::machine::Machine;
 use super::reader::{Counts, Reader};
-use super::source::{self, Source};
+use super::source::Source;
 use super::steps::{self, Step};
 use crate::cargo::{root, target};
 use anyhow::{Context, Result, bail};
@@ -36,13 +36,12 @@ fn here() -> Result<()> {
     let path = std::env::var("PATH").unwrap_or_default();
     let mut variables = source.variables(&cargo_home);
     variables.push(("PATH".to_owned(), format!("{}:{path}", cargo_home.join("bin").display())));
-    let home = source::empty(&folder.join("home"))?;
-    let mut machine = Machine::new(None, home.clone(), variables);
+    // Not below the checkout: `cargo new` would make the reader's project a member of this workspace.
+    let home = tempfile::tempdir().context("cannot create the reader's folder")?;
+    let mut machine = Machine::new(None, home.path().to_owned(), variables);
     // For the commands in the checkout.
     machine.set("CARGO_TARGET_DIR", target().display().to_string());
-    let followed = follow(machine, &folder.join("build"), &root());
-    fs::remove_dir_all(&home)?;
-    followed
+    follow(machine, &folder.join("build"), &root())
 }
 
 /// Follows the pages of this checkout on a machine, where the reader's checkout is in `checkout`.
