@@ -132,5 +132,7 @@ fn awaited(trace: &[Traced]) -> Vec<Traced> {
     let is_ticket = |path: &String| ["lock-", "lease-", "__"].iter().any(|marker| path.contains(marker));
     let is_watch =
         |frame: &Traced| frame.op == Some(OpCode::GetData) && frame.path.as_ref().is_some_and(is_ticket);
-    trace.iter().filter(|frame| !is_watch(frame)).cloned().collect()
+    // Recipes stop the watches of earlier operations in the background.
+    let is_late = |frame: &Traced| frame.op == Some(OpCode::RemoveWatches);
+    trace.iter().filter(|frame| !is_watch(frame) && !is_late(frame)).cloned().collect()
 }

@@ -286,7 +286,8 @@ impl KeptNode {
     /// operation timeout.
     ///
     /// # Errors
-    /// `Timeout` if the node was not deleted in time: the removal continues in the background. Otherwise the
+    /// The last refusal if the servers refused the removal until the timeout, such as `NoAuth`. `Timeout` if
+    /// the node was not deleted in time. In both cases the removal continues in the background. Otherwise the
     /// same as [`remove`](Self::remove).
     ///
     /// # Cancel safety
@@ -304,7 +305,11 @@ impl KeptNode {
                 _ => Ok(()),
             },
             Ok(Err(_)) => Err(error(ErrorKind::Closed)),
-            Err(_) => Err(error(ErrorKind::Timeout)),
+            // After a refusal, waiting would not help.
+            Err(_) => match self.status() {
+                KeptStatus::Failing(refusal) if !refusal.is_retryable() => Err(refusal),
+                _ => Err(error(ErrorKind::Timeout)),
+            },
         }
     }
 }

@@ -98,7 +98,7 @@ where
     // Owned by each future, which could otherwise not be sent to another thread: `Send` would have to hold
     // for every lifetime of a borrow.
     let (client, work) = (queue.store.client.clone(), Arc::new(work));
-    if stage_reached(&client, Stage::Deliveries).now_or_never().is_some() {
+    if stage_reached(&client, Stage::Drain).now_or_never().is_some() {
         return Err(Error::closed("take", queue.path()));
     }
     let concurrency = control.concurrency.load(Ordering::Relaxed);
@@ -132,7 +132,7 @@ where
 async fn stopped(client: &Client, stop: &CancellationToken) {
     tokio::select! {
         () = stop.cancelled() => {}
-        () = stage_reached(client, Stage::Deliveries) => {}
+        () = stage_reached(client, Stage::Drain) => {}
     }
 }
 

@@ -131,9 +131,9 @@ impl<T: 'static> Queue<T> {
     /// - *The claim is lost during the work:* the work is dropped, and another consumer gets the item.
     /// - *The work panics:* all items in work are given back, and the panic propagates to the caller.
     /// - *No server is reachable:* the consumer waits, for as long as the outage lasts.
-    /// - *The client is [shut down](docent_core::Client::shutdown):* the consumer takes no more items in the
-    ///   shutdown's stage for deliveries. It has the time of the stage to finish and acknowledge the items in
-    ///   work, and then returns `Ok`.
+    /// - *The client is [shut down](docent_core::Client::shutdown):* the consumer takes no more items. It
+    ///   finishes and acknowledges the items in work, as far as the time of the shutdown allows, and then
+    ///   returns `Ok`.
     ///
     /// To spawn the consumer as a task, write the work as `async move |item: &Item| …` with clones of what it
     /// needs: the compiler does not accept borrows of local variables there.
