@@ -70,8 +70,8 @@ impl Client {
             // Leaves time for the tasks to end before the deadline.
             let end = deadline - (within / 20).min(WIND_UP);
             if shared.stages.end_by(end) && !shared.closing.is_cancelled() {
-                // Event: A client begins to shut down in order: it deregisters, asks the holders of its guards to
-                // leave, and closes its session. After `deadline_seconds` it ends whatever remains.
+                // Event: A client begins to shut down in order: it deregisters, asks the holders of its
+                // guards to leave, and closes its session. After `deadline_seconds` it ends whatever remains.
                 tracing::info!(
                     target: "docent::client",
                     client = %shared.label,
@@ -85,8 +85,8 @@ impl Client {
                 cut_off(shared);
             }
             let report = ShutdownReport::of(shared, began.elapsed());
-            // Event: A client was shut down in order. The field `report` names the guards that were still held,
-            // and the nodes that remain until the session ends; `held_on` and `left` count them.
+            // Event: A client was shut down in order. The field `report` names the guards that were still
+            // held, and the nodes that remain until the session ends; `held_on` and `left` count them.
             tracing::info!(
                 target: "docent::client",
                 client = %shared.label,
