@@ -1,6 +1,6 @@
 //! `Queue::consume`: the loop of a consumer.
 
-use crate::jobs::{QUEUE, queue};
+use crate::jobs::{QUEUE, queue, until_idle};
 use docent::node::{Acl, Permissions};
 use docent::{Client, ConnectionState, ErrorKind, Queue};
 use docent_battery::{Backend, Proxy, Rule, TestServer, both_backends};
@@ -176,6 +176,23 @@ both_backends! {
         let consume = jobs.consume(async |_: &u64| -> Result<(), Failed> { panic!("the work panics") });
         assert!(soon(AssertUnwindSafe(consume).catch_unwind()).await.is_err());
         soon(queue(&other).take()).await.unwrap().ack().await.unwrap();
+    }
+
+    async fn a_stopped_consumer_withdraws_the_take_that_waits(backend: Backend) {
+        let server = backend.start().await;
+        let (client, watcher) = (connect(&server).await, connect(&server).await);
+        let jobs = queue(&client);
+        jobs.put(&1).await.unwrap();
+        let proceed = CancellationToken::new();
+        let consumer = Consumer::start(&jobs, 2, &proceed);
+        consumer.until_began(1).await;
+        until_idle(&watcher, 1).await;
+        consumer.stop.cancel();
+        let idle = format!("{QUEUE}/idle");
+        until(async || watcher.children(&idle).await.map_or(true, |line| line.names.is_empty())).await;
+        assert!(!consumer.task.is_finished());
+        proceed.cancel();
+        consumer.stop().await;
     }
 
     async fn an_item_lost_to_an_expiry_is_consumed_again(backend: Backend) {

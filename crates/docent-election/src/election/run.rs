@@ -250,8 +250,14 @@ where
 fn log_end(election: &Election, fence: Fence, stopped: bool, failure: Option<&impl fmt::Display>) {
     let (client, path, span) = (election.label(), election.full_path(), Span::current());
     match (stopped, failure) {
-        (true, _) => {
+        (true, failure) => {
             span.record("docent.end", "stopped");
+            if let Some(error) = failure {
+                // Event: The leader's work was asked to stop and returned an error. With `retry_failures` the
+                // run ends with `Ok` all the same; otherwise the error is returned.
+                // Action: Read the error, which is that of the application.
+                tracing::warn!(target: "docent::election", %client, %path, %fence, %error, "the leader's work failed while it stopped");
+            }
             // Event: The run was asked to stop, or the client is shutting down. The leader gives up its
             // leadership.
             tracing::info!(target: "docent::election", %client, %path, %fence, "asked to stop; resigning");

@@ -102,7 +102,7 @@ where
         return Err(Error::closed("take", queue.path()));
     }
     let concurrency = control.concurrency.load(Ordering::Relaxed);
-    let mut deliveries = queue.deliveries();
+    let mut deliveries = Some(queue.deliveries());
     let mut in_work = FuturesUnordered::new();
     let mut end = None;
     while end.is_none() || !in_work.is_empty() {
@@ -115,10 +115,14 @@ where
                     end = Some(Err(error));
                 }
             }
-            next = next(&queue, &mut deliveries), if end.is_none() && in_work.len() < concurrency => match next {
+            next = next(&queue, &mut deliveries), if deliveries.is_some() && in_work.len() < concurrency => match next {
                 Ok(delivery) => in_work.push(process(queue.clone(), delivery, Arc::clone(&work))),
                 Err(error) => end = Some(Err(error)),
             },
+        }
+        if end.is_some() {
+            // Withdraws the take that waits, so that no item is offered to this consumer any more.
+            deliveries = None;
         }
     }
     match end {
@@ -143,8 +147,9 @@ fn is_stopped(client: &Client, stop: &CancellationToken) -> bool {
 /// Waits for the next item. Transient errors are waited out. Cancel safe.
 async fn next<T: Send + 'static>(
     queue: &Queue<T>,
-    deliveries: &mut Deliveries<T>,
+    deliveries: &mut Option<Deliveries<T>>,
 ) -> Result<Delivery<T>, Error> {
+    let Some(deliveries) = deliveries else { return Err(Error::closed("take", queue.path())) };
     loop {
         match deliveries.next().await {
             Some(Ok(delivery)) => return Ok(delivery),
