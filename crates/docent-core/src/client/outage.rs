@@ -13,12 +13,22 @@ pub(super) async fn servers_unreachable(shared: &Shared) {
     let mut connection = shared.connection.subscribe();
     loop {
         let is_connected = connection.borrow_and_update().state == ConnectionState::Connected;
-        let end =
-            shared.ensemble.link_status.lost_at().map_or_else(Instant::now, |lost| lost + SERVERS_RETURN);
+        let link = &shared.ensemble.link_status;
+        // A client with a new link is connected once it has restored its watches and nodes.
+        let is_attached = link.is_attached();
+        let end = match link.lost_at() {
+            _ if is_attached => Instant::now() + SERVERS_RETURN,
+            Some(lost) => lost + SERVERS_RETURN,
+            None => Instant::now(),
+        };
         tokio::select! {
             // The client's own state has the sender, so the channel is open.
             _ = connection.changed() => {}
-            () = sleep_until(end), if !is_connected => return,
+            () = sleep_until(end), if !is_connected => {
+                if !is_attached {
+                    return;
+                }
+            }
         }
     }
 }

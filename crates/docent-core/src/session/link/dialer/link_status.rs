@@ -17,6 +17,8 @@ pub(crate) struct LinkStatus {
 struct State {
     /// Server of the last attached link.
     server: Option<String>,
+    /// True while a link is attached.
+    is_attached: bool,
     /// Reason why the last attached link was lost, and the time of the loss.
     lost: Option<(LinkError, Instant)>,
     /// Longest delay of the session task since the last attached link.
@@ -49,12 +51,14 @@ impl LinkStatus {
     /// Records that the session was attached at `server`.
     pub(crate) fn attached(&self, server: String) {
         let mut state = self.lock();
-        (state.server, state.unreachable, state.longest_stall) = (Some(server), false, None);
+        (state.server, state.is_attached) = (Some(server), true);
+        (state.unreachable, state.longest_stall) = (false, None);
     }
 
     /// Records that an attached link was lost.
     pub(crate) fn lost(&self, error: LinkError) {
-        self.lock().lost = Some((error, Instant::now()));
+        let mut state = self.lock();
+        (state.lost, state.is_attached) = (Some((error, Instant::now())), false);
     }
 
     /// Records that a round through all servers produced no link. Logged once, until there is a link.
@@ -103,6 +107,11 @@ impl LinkStatus {
     /// Returns when the last attached link was lost, or `None` if no link was lost yet.
     pub(crate) fn lost_at(&self) -> Option<Instant> {
         self.lock().lost.as_ref().map(|(_, at)| *at)
+    }
+
+    /// Returns whether a link is attached.
+    pub(crate) fn is_attached(&self) -> bool {
+        self.lock().is_attached
     }
 
     /// Returns the longest delay of the session task since the session was last attached.
