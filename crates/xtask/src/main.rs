@@ -15,6 +15,7 @@ mod newer;
 mod packages;
 mod pages;
 mod planted_tests;
+mod pypi;
 mod release;
 mod rooms;
 mod simulate;

@@ -24,7 +24,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         [option] if option == "--open" => true,
         _ => bail!("usage: cargo xtask book [--open]"),
     };
-    let (mdbook, source, book) = (tools::mdbook()?, target().join("book-source"), target().join("book"));
+    let (mdbook, source, book) =
+        (tools::MDBOOK.ensure()?, target().join("book-source"), target().join("book"));
     let script = tools::mermaid()?;
     stage(&source, script.as_deref())?;
     let mut command = Command::new(mdbook);
