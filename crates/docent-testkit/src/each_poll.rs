@@ -53,10 +53,11 @@ pub async fn abandon_at<F: Future>(polls: usize, future: F) -> Option<F::Output>
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use docent::testkit::{abandon_at, drop_at_each_poll, in_line};
-/// use docent::{Client, Error, Mutex, server::Server};
-/// use std::time::Duration;
-///
+/// # use docent_core::{Client, Error};
+/// # use docent_locks::Mutex;
+/// # use docent_server::Server;
+/// # use docent_testkit::{abandon_at, drop_at_each_poll, in_line};
+/// # use std::time::Duration;
 /// let server = Server::start().await?;
 /// let client = Client::connect(server.connect_string()).await?;
 /// let mutex = Mutex::new(&client, "/locks/report")?;

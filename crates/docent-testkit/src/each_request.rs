@@ -130,9 +130,11 @@ pub struct FailedRun {
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use docent::testkit::{FaultRun, break_each_request};
-/// use docent::{Client, Config, server::Server};
-/// use std::error::Error;
+/// # use docent_config::Config;
+/// # use docent_core::Client;
+/// # use docent_server::Server;
+/// # use docent_testkit::{FaultRun, break_each_request};
+/// # use std::error::Error;
 ///
 /// async fn publish(run: &FaultRun) -> Result<(), Box<dyn Error + Send + Sync>> {
 ///     let client = Client::connect(run.connect_string()).await?;

@@ -55,7 +55,7 @@ impl NotMet {
 ///
 /// # Examples
 /// ```
-/// use docent::testkit::eventually;
+/// use docent_testkit::eventually;
 /// use std::time::Duration;
 ///
 /// # #[tokio::main(flavor = "current_thread")]

@@ -24,9 +24,10 @@ use tokio::net::{ToSocketAddrs, lookup_host};
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use docent::{Client, Mutex, server::Server};
-/// use docent::testkit::{FaultProxy, Operation};
-///
+/// # use docent_core::Client;
+/// # use docent_locks::Mutex;
+/// # use docent_server::Server;
+/// # use docent_testkit::{FaultProxy, Operation};
 /// let server = Server::start().await?;
 /// let link = FaultProxy::start(server.connect_string()).await?;
 /// let client = Client::connect(link.connect_string()).await?;

@@ -21,9 +21,11 @@ const DIGITS: usize = 10;
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use docent::{Client, Mutex, server::Server, testkit::in_line};
-/// use std::time::Duration;
-///
+/// # use docent_core::Client;
+/// # use docent_locks::Mutex;
+/// # use docent_server::Server;
+/// # use docent_testkit::in_line;
+/// # use std::time::Duration;
 /// let server = Server::start().await?;
 /// let client = Client::connect(server.connect_string()).await?;
 /// let mutex = Mutex::new(&client, "/locks/report")?;

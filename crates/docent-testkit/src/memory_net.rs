@@ -30,8 +30,9 @@ const FIRST_PORT: u16 = 2181;
 /// ```
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use docent::{Mutex, server::Server, testkit::MemoryNet};
-///
+/// # use docent_locks::Mutex;
+/// # use docent_server::Server;
+/// # use docent_testkit::MemoryNet;
 /// let net = MemoryNet::new();
 /// let server = Server::builder().start_on(net.clone()).await?;
 /// let follower = server.follower().start_on(net.clone()).await?;

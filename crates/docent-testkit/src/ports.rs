@@ -32,8 +32,8 @@ const ATTEMPTS: usize = 200;
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use docent::{Client, testkit::Port};
-///
+/// # use docent_core::Client;
+/// # use docent_testkit::Port;
 /// let port = Port::claim()?;
 /// let client = Client::builder(port.connect_string()).build()?;
 /// let server = port.start_server().await?;

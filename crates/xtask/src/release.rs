@@ -13,6 +13,7 @@ mod registry;
 mod rust;
 mod semver;
 mod state;
+mod unpacked;
 
 use crate::cargo::cargo;
 use crate::deny;
@@ -21,13 +22,14 @@ use anyhow::{Context, Result, bail};
 use published::Published;
 
 /// Names of the stages, in order.
-const STAGES: [&str; 11] = [
+const STAGES: [&str; 12] = [
     "commit and tag",
     "changelog",
     "manifests and licence texts",
     "dependencies",
     "semver",
     "packages",
+    "tests",
     "fresh project",
     "lowest versions",
     "oldest Rust",
@@ -75,6 +77,7 @@ fn verify(published: &Published, dry_run: bool, chosen: &[&str]) -> Result<()> {
             "dependencies" => deny::check(),
             "semver" => semver::check(published),
             "packages" => packed::pack(published),
+            "tests" => unpacked::test(published),
             "fresh project" => fresh::check(&packed::Packed::of(published)?),
             "lowest versions" => minimal::check(&packed::Packed::of(published)?),
             "oldest Rust" => oldest_rust(),

@@ -36,8 +36,8 @@ static SHARED: OnceCell<RealServer> = OnceCell::const_new();
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use docent::{Client, testkit::RealServer};
-///
+/// # use docent_core::Client;
+/// # use docent_testkit::RealServer;
 /// if let Err(missing) = RealServer::available() {
 ///     eprintln!("skipped: {missing}");
 ///     return Ok(());

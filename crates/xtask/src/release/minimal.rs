@@ -8,17 +8,12 @@ use std::process::Command;
 /// and with the oldest Rust.
 pub(super) fn check(packed: &Packed) -> Result<()> {
     let folder = packed.empty("lowest")?;
-    for (name, package) in &packed.folders {
-        let copy = folder.join(name);
-        run(Command::new("cp").arg("-r").arg(package).arg(&copy))?;
-        let manifest = fs::read_to_string(copy.join("Cargo.toml"))?;
-        fs::write(copy.join("Cargo.toml"), without_dev_dependencies(&manifest))?;
+    for (_, package) in &packed.folders {
+        run(Command::new("cp").arg("-r").arg(package).arg(&folder))?;
+        let manifest = folder.join(package.file_name().unwrap_or_default()).join("Cargo.toml");
+        fs::write(&manifest, without_dev_dependencies(&fs::read_to_string(&manifest)?))?;
     }
-    let names: Vec<&str> = packed.folders.iter().map(|(name, _)| name.as_str()).collect();
-    let patches: String = names.iter().map(|name| format!("{name} = {{ path = {name:?} }}\n")).collect();
-    let workspace =
-        format!("[workspace]\nresolver = \"3\"\nmembers = {names:?}\n\n[patch.crates-io]\n{patches}");
-    fs::write(folder.join("Cargo.toml"), workspace)?;
+    fs::write(folder.join("Cargo.toml"), packed.workspace())?;
     let mut lock = cargo("-Zdirect-minimal-versions generate-lockfile");
     // Cargo has the option on nightly only.
     run(lock.env("RUSTC_BOOTSTRAP", "1").current_dir(&folder))

@@ -3,6 +3,7 @@ use super::rust;
 use crate::cargo::{cargo, run, target};
 use crate::toolchain::Toolchain;
 use anyhow::{Context, Result, ensure};
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -49,6 +50,18 @@ impl Packed {
         let patch = |(name, folder): &(String, PathBuf)| format!("{name} = {{ path = {folder:?} }}\n");
         let patches: String = self.folders.iter().map(patch).collect();
         format!("[patch.crates-io]\n{patches}")
+    }
+
+    /// Returns the manifest of a workspace of all packages, in which they replace the packages of crates.io.
+    /// It belongs into a folder that contains them under their names in [`folders`](Self::folders).
+    pub(super) fn workspace(&self) -> String {
+        let member = |(_, folder): &(String, PathBuf)| folder.file_name().map(OsStr::to_os_string);
+        let members: Vec<OsString> = self.folders.iter().filter_map(member).collect();
+        let patch = |((name, _), member): (&(String, PathBuf), &OsString)| {
+            format!("{name} = {{ path = {member:?} }}\n")
+        };
+        let patches: String = self.folders.iter().zip(&members).map(patch).collect();
+        format!("[workspace]\nresolver = \"3\"\nmembers = {members:?}\n\n[patch.crates-io]\n{patches}")
     }
 
     pub(super) fn folder(&self, name: &str) -> Result<&Path> {
