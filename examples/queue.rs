@@ -2,6 +2,7 @@
 
 use docent::server::Server;
 use docent::{Client, Queue};
+use tokio::sync::Notify;
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
@@ -11,10 +12,14 @@ async fn main() -> anyhow::Result<()> {
 
     jobs.put(&"resize a picture".to_owned()).await?;
     println!("{} job in the queue", jobs.len().await?);
-    let delivery = jobs.take().await?;
-    // The work stops as soon as another consumer may have the job.
-    delivery.run(async { println!("working on: {}", delivery.item()) }).await?;
-    delivery.ack().await?;
+    let done = Notify::new();
+    // The job is acknowledged if the work returns `Ok`, and repeated if it returns an error.
+    let work = async |job: &String| {
+        println!("working on: {job}");
+        done.notify_one();
+        Ok::<_, std::io::Error>(())
+    };
+    jobs.consume(work).until(done.notified()).await?;
     println!("{} jobs left", jobs.len().await?);
 
     client.close().await;

@@ -10,7 +10,7 @@ pub(crate) async fn run(seat: &Seat, name: &str) -> anyhow::Result<()> {
     let client = seat.servers.client().identity(name).connect().await?;
     let election = Election::builder(&client, &seat.election).id(name).build()?;
     let work = |leadership| do_the_job(seat, name, leadership);
-    election.run(work).until(until_input_ends()).await?;
+    election.run(work).retry_failures().until(until_input_ends()).await?;
     client.close().await;
     Ok(())
 }
@@ -32,6 +32,7 @@ async fn do_the_job(seat: &Seat, name: &str, leadership: Leadership) -> anyhow::
             }
             // The write may have been applied. The next iteration reads the number again.
             Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {}
+            // The worker resigns, and campaigns again after a pause.
             Err(error) => return Err(error.into()),
         }
         sleep(Duration::from_millis(100)).await;

@@ -4,7 +4,7 @@ use docent_examples::Servers;
 /// Two producers put jobs into a queue, and three consumers process them, each in its own process.
 ///
 /// One consumer is killed (SIGKILL) while it works on a job. When its session has expired, the job is back in
-/// its place, and another consumer gets it. At the end every job was acknowledged exactly once.
+/// its place, and another consumer gets it. At the end every job was done exactly once.
 ///
 /// The example starts its own server. DOCENT_CONNECT=host:port makes it use a real ensemble, for which it
 /// assumes a tickTime of 2 s. RUST_LOG=docent::queue=debug logs to stderr.

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! `DOCENT_CONNECT=host:port` runs the example on a real ensemble. It ends with an error if a job is lost, or
-//! acknowledged twice.
+//! done twice.
 
 mod cli;
 mod job;

@@ -64,7 +64,7 @@ async fn show(client: &Client, seat: &Seat) -> anyhow::Result<()> {
     let mut done = HashSet::new();
     let mut killed: Option<(Job, Instant)> = None;
     while done.len() < total {
-        let Report { name, what, job, deliveries } = next(&mut reports).await?;
+        let Report { name, what, job } = next(&mut reports).await?;
         match what {
             What::Took if name == CONSUMERS[0].0 => {
                 let victim = victim.take().context("the slow consumer took two jobs")?;
@@ -75,10 +75,9 @@ async fn show(client: &Client, seat: &Seat) -> anyhow::Result<()> {
             What::Took => {}
             What::Did => {
                 if let Some((lost, at)) = killed.as_ref().filter(|(lost, _)| *lost == job) {
-                    ensure!(deliveries == 2, "{lost} was delivered {deliveries} times");
                     println!("{name} completed {lost}, {:.1} s after the kill", at.elapsed().as_secs_f64());
                 }
-                ensure!(done.insert(job.clone()), "{job} was acknowledged twice");
+                ensure!(done.insert(job.clone()), "{job} was done twice");
             }
         }
     }
@@ -88,7 +87,7 @@ async fn show(client: &Client, seat: &Seat) -> anyhow::Result<()> {
     }
     ensure!(queue.is_empty().await?, "the queue is not empty");
     ensure!(queue.dead_letters().is_empty().await?, "there are dead letters");
-    println!("all {total} jobs were acknowledged exactly once");
+    println!("all {total} jobs were done exactly once, and acknowledged");
     Ok(())
 }
 

@@ -1,5 +1,4 @@
 use crate::job::Job;
-use docent::Delivery;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
@@ -9,22 +8,19 @@ pub(crate) struct Report {
     pub(crate) name: String,
     pub(crate) what: What,
     pub(crate) job: Job,
-    /// Number of deliveries of the job.
-    pub(crate) deliveries: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum What {
     /// The consumer has taken a job.
     Took,
-    /// The consumer has acknowledged the job.
+    /// The consumer has done the job, and acknowledges it.
     Did,
 }
 
 impl Report {
-    pub(crate) fn new(name: &str, what: What, delivery: &Delivery<Job>) -> Self {
-        let deliveries = delivery.deliveries().unwrap_or_default();
-        Self { name: name.to_owned(), what, job: delivery.item().clone(), deliveries }
+    pub(crate) fn new(name: &str, what: What, job: &Job) -> Self {
+        Self { name: name.to_owned(), what, job: job.clone() }
     }
 
     pub(crate) fn print(&self) -> anyhow::Result<()> {

@@ -31,8 +31,10 @@ use std::time::Duration;
 /// let mut subscription = flags.subscribe().await?;
 /// if subscription.current().get("dark-mode").is_some_and(|flag| *flag.value()) {}
 /// while let Some(change) = subscription.changed().await {
-///     if let TreeChange::Value(key, flag) = change? {
-///         println!("{key}: {}", **flag);
+///     match change {
+///         Ok(TreeChange::Value(key, flag)) => println!("{key}: {}", **flag),
+///         Ok(_) => {}
+///         Err(error) => eprintln!("{error}"), // the client retries
 ///     }
 /// }
 /// # Ok(()) }

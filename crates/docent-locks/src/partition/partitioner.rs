@@ -57,10 +57,10 @@ const MARKER: &str = "__lock__";
 /// loop {
 ///     let share = partitioner.acquire().await?;
 ///     tokio::select! {
-///         stopped = share.run(work(share.items())) => stopped?,
+///         _ = share.run(work(share.items())) => {} // also returns when the share is lost
 ///         _ = share.changed() => {}
 ///     }
-///     share.release().await?;
+///     drop(share); // gives the items up in the background
 /// }
 /// # }
 /// ```
