@@ -17,7 +17,8 @@ fn a_text_and_variables_give_the_same_settings() {
         "connect": "zk1:2181,zk2/shop", "namespace": "/eu", "label": "tills", "identity": "till-7", "session_timeout": "30s",
         "operation_timeout": 5, "server_tick": "1500ms", "credentials_file": "/run/zk",
         "allow_plaintext_auth": true, "tls_ca_file": "ca.pem", "tls_cert_file": "c.pem",
-        "tls_key_file": "c.key", "tls_server_name": "zk.example.org", "dedicated_thread": true
+        "tls_key_file": "c.key", "tls_server_name": "zk.example.org", "dedicated_thread": true,
+        "parents": "persistent"
     }"#;
     let read: Options = serde_json::from_str(json).unwrap();
     assert_eq!(read.label.as_deref(), Some("tills"));
@@ -40,6 +41,7 @@ fn a_text_and_variables_give_the_same_settings() {
         ("DOCENT_TLS_KEY_FILE", "c.key"),
         ("DOCENT_TLS_SERVER_NAME", "zk.example.org"),
         ("DOCENT_DEDICATED_THREAD", "true"),
+        ("DOCENT_PARENTS", "persistent"),
     ];
     assert_eq!(from_vars(&vars).unwrap(), read);
     // Unknown variables, set by Kubernetes or misspelled, are logged.
@@ -83,6 +85,10 @@ fn what_is_refused_is_named_with_its_value_and_the_rule() {
         (
             vec![connect, ("DOCENT_SESSION_TIMEOUT", "30x")],
             format!("options: DOCENT_SESSION_TIMEOUT \"30x\" {duration}"),
+        ),
+        (
+            vec![connect, ("DOCENT_PARENTS", "Container")],
+            "options: DOCENT_PARENTS \"Container\" must be \"container\" or \"persistent\"".to_owned(),
         ),
         (
             vec![connect, ("DOCENT_DEDICATED_THREAD", "yes")],

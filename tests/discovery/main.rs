@@ -14,6 +14,7 @@ mod layout;
 mod membership;
 mod names;
 mod opening;
+mod parents;
 mod persistent;
 mod properties;
 mod registration;

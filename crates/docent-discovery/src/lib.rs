@@ -25,7 +25,9 @@ pub use balanced::BalancedChannel;
 pub use balanced::{AttemptPolicy, Balanced, CallError, Outcome, RetryBudget};
 pub use instance::{Instance, ServiceType, UriPart, UriSpec};
 pub use layout::RegistryLayout;
-pub use membership::{Member, MemberChange, MemberChanges, Members, Membership, Peer, Presence};
+pub use membership::{
+    Member, MemberChange, MemberChanges, Members, Membership, MembershipBuilder, Peer, Presence,
+};
 pub use names::ServiceNames;
 pub use registration::{Registration, RegistrationStatus};
 pub use registry::{Registry, RegistryBuilder};

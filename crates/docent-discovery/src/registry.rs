@@ -4,7 +4,7 @@ use crate::names::{self, ServiceNames};
 use crate::registration::Registration;
 use crate::service::{Service, ServiceBuilder};
 use docent_core::recipe::{InOperation, NodePath, debug_handle};
-use docent_core::{Client, Error, ErrorKind};
+use docent_core::{Client, Error, ErrorKind, ParentKind};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt;
@@ -49,6 +49,7 @@ pub struct RegistryBuilder {
     base: String,
     layout: RegistryLayout,
     drain: Duration,
+    parents: ParentKind,
 }
 
 impl RegistryBuilder {
@@ -66,13 +67,22 @@ impl RegistryBuilder {
         Self { drain: period, ..self }
     }
 
+    /// Sets the kind of node that the folders of the registry are created as. Default
+    /// [`ParentKind::Persistent`], so that a watch of another library on the folder of a service stays
+    /// valid while the service has no instances. With [`ParentKind::Container`], the servers delete the
+    /// folder of a service without instances.
+    pub fn parents(self, kind: ParentKind) -> Self {
+        Self { parents: kind, ..self }
+    }
+
     /// Creates the registry.
     ///
     /// # Errors
     /// `InvalidInput` if the path breaks a rule.
     pub fn build(self) -> Result<Registry, Error> {
-        let Self { client, base, layout, drain } = self;
+        let Self { client, base, layout, drain, parents } = self;
         let base = NodePath::of_recipe(&client, "registry", base)?.into();
+        let client = client.with_parents(parents);
         Ok(Registry(Arc::new(Inner { client, placement: Placement { base, layout }, drain })))
     }
 }
@@ -102,6 +112,7 @@ impl Registry {
             base: path.to_owned(),
             layout: RegistryLayout::default(),
             drain: Duration::ZERO,
+            parents: ParentKind::Persistent,
         }
     }
 
@@ -260,8 +271,8 @@ impl Registry {
         ServiceBuilder::new(&self.0.client, &self.0.placement, name, ServiceSide::Consumer).open()
     }
 
-    /// Returns the names of all known services in order: services that have or had an instance. The servers
-    /// delete nodes of services without instances after a while.
+    /// Returns the names of all known services in order: services that have or had an instance. A service
+    /// whose [folder](RegistryBuilder::parents) is a container is removed some time after its last instance.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`.

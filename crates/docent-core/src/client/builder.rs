@@ -162,7 +162,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the kind of node that missing parents are created as. Default: containers.
+    /// Sets the kind of node that missing parents are created as. Default: containers. Registries and
+    /// memberships have their own setting.
     pub fn parents(mut self, kind: ParentKind) -> Self {
         self.config.parents = kind;
         self

@@ -5,7 +5,7 @@
 
 use super::clock_check::{self, ClockCheck};
 use super::proved_identity::{self, ProvedIdentity};
-use super::{ClientBuilder, Health, StateWatcher};
+use super::{ClientBuilder, Health, ParentKind, StateWatcher};
 use crate::error::Error;
 use crate::guard::SessionGeneration;
 use crate::operation::{Attempts, ClientKey, Idempotency, RequestFn, Shared};
@@ -41,6 +41,8 @@ pub struct Client {
     operation_timeout: Duration,
     /// Number of the only generation in which this clone may act; `None` for any.
     bound: Option<u64>,
+    /// Kind of node that missing parents are created as.
+    parents: ParentKind,
 }
 
 /// Shared by all clones; dropped with the last one.
@@ -86,8 +88,8 @@ impl Client {
     }
 
     pub(crate) fn from_shared(shared: Arc<Shared>) -> Self {
-        let operation_timeout = shared.config.operation_timeout;
-        Self { handle: Arc::new(Handle { shared }), operation_timeout, bound: None }
+        let (operation_timeout, parents) = (shared.config.operation_timeout, shared.config.parents);
+        Self { handle: Arc::new(Handle { shared }), operation_timeout, bound: None, parents }
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
@@ -103,6 +105,18 @@ impl Client {
     #[must_use]
     pub fn with_operation_timeout(&self, timeout: Duration) -> Self {
         Self { operation_timeout: timeout, ..self.clone() }
+    }
+
+    pub(crate) fn parents(&self) -> ParentKind {
+        self.parents
+    }
+
+    /// Returns a clone that creates missing parents as `kind`, in place of the kind set by
+    /// [`ClientBuilder::parents`]. Recipes on this clone create their nodes' parents as `kind`, except for
+    /// the folder of a waiting line, such as a lock's.
+    #[must_use]
+    pub fn with_parents(&self, kind: ParentKind) -> Self {
+        Self { parents: kind, ..self.clone() }
     }
 
     /// Returns the key of values shared by clones with the same timeout and, if bound to one, the same

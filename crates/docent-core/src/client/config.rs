@@ -1,3 +1,4 @@
+use crate::error::Error;
 use crate::node::{AclPolicy, CreateMode};
 use crate::session::Credentials;
 use crate::session::ephemerals::MAX_EPHEMERAL_BYTES;
@@ -8,6 +9,7 @@ use crate::time::{BootClock, Clock, RetryPolicy};
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,9 +19,13 @@ use std::time::Duration;
 #[non_exhaustive]
 pub enum ParentKind {
     /// Containers, which the server deletes some time after their last child was deleted.
+    ///
+    /// Nothing is left behind. But a client of another library that watches the folder may never learn of
+    /// later children: the watches of kazoo and of Dubbo end when the folder is deleted.
     #[default]
     Container,
-    /// Persistent nodes, for servers before 3.5.3.
+    /// Persistent nodes, which remain when they are empty. For folders that other libraries watch, and for
+    /// servers before 3.5.3.
     Persistent,
 }
 
@@ -46,6 +52,21 @@ pub enum RollbackPolicy {
     /// [`ConnectionStatus::rollbacks`](crate::ConnectionStatus) counts the restore, and guards report that
     /// their fence may be lower than earlier ones.
     StartAfresh,
+}
+
+impl FromStr for ParentKind {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match text {
+            "container" => Ok(Self::Container),
+            "persistent" => Ok(Self::Persistent),
+            _ => {
+                let detail = format!("parents {text:?} must be \"container\" or \"persistent\"");
+                Err(Error::invalid_input("options", detail))
+            }
+        }
+    }
 }
 
 impl fmt::Display for ParentKind {

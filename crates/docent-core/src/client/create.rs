@@ -40,7 +40,7 @@ pub(crate) async fn create(
     loop {
         let generation = attempts.generation().await?;
         let parents = if missing_parents > 0 {
-            create_parents(client.shared(), &generation, &full())
+            create_parents(client.shared(), &generation, &full(), client.parents())
         } else {
             Vec::new()
         };

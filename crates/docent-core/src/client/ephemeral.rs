@@ -95,7 +95,7 @@ pub(super) async fn create(
         let full = create.path.clone();
         let Some(marker) = attempts.marker(&generation, Near::Path(&full)).await? else { continue };
         let parents = if missing_parents > 0 {
-            create_parents(client.shared(), &generation, &full)
+            create_parents(client.shared(), &generation, &full, client.parents())
         } else {
             Vec::new()
         };

@@ -186,7 +186,7 @@ impl Client {
     }
 
     /// Creates the parent of `path`, and its ancestors, as the kind set by
-    /// [`ClientBuilder::parents`](super::ClientBuilder::parents). Does nothing if the parent exists.
+    /// [`ClientBuilder::parents`](super::ClientBuilder::parents) or [`with_parents`](Self::with_parents). Does nothing if the parent exists.
     ///
     /// [`create`](Self::create) creates missing parents automatically. A transaction does not, so call this
     /// method first.
@@ -197,7 +197,7 @@ impl Client {
     /// # Cancel safety
     /// This method is cancel safe. Parents may have been created.
     pub async fn ensure_parent(&self, path: &NodePath) -> Result<(), Error> {
-        ensure_node(self, path.parent(), self.shared().config.parents.mode()).await
+        ensure_node(self, path.parent(), self.parents().mode()).await
     }
 
     /// Prepares several writes that are applied together or not at all.

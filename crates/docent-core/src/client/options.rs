@@ -1,4 +1,4 @@
-use super::ClientBuilder;
+use super::{ClientBuilder, ParentKind};
 use crate::error::Error;
 use crate::node::namespace;
 use crate::session::connect_string::{ConnectString, without_credentials};
@@ -82,6 +82,9 @@ pub struct Options {
     /// See [`ClientBuilder::persistent_watches`]. Default false.
     #[serde(default)]
     pub persistent_watches: bool,
+    /// See [`ClientBuilder::parents`]: `container` or `persistent`.
+    #[serde(default)]
+    pub parents: Option<ParentKind>,
 }
 
 /// Maximum size of a credentials file in bytes.
@@ -106,6 +109,7 @@ impl Options {
             tls_server_name: None,
             dedicated_thread: false,
             persistent_watches: false,
+            parents: None,
         }
     }
 
@@ -142,6 +146,9 @@ impl Options {
         }
         if self.persistent_watches {
             builder = builder.persistent_watches();
+        }
+        if let Some(kind) = self.parents {
+            builder = builder.parents(kind);
         }
         self.secured(builder)
     }
@@ -293,6 +300,7 @@ impl fmt::Debug for Options {
             .field("tls_server_name", &self.tls_server_name)
             .field("dedicated_thread", &self.dedicated_thread)
             .field("persistent_watches", &self.persistent_watches)
+            .field("parents", &self.parents)
             .finish()
     }
 }

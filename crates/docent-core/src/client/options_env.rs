@@ -1,6 +1,6 @@
 //! Settings of a client from environment variables.
 
-use super::Options;
+use super::{Options, ParentKind};
 use crate::error::Error;
 use crate::time::{DURATION_RULE, parse_duration};
 use std::ffi::{OsStr, OsString};
@@ -77,6 +77,7 @@ impl Options {
             "TLS_KEY_FILE" => self.tls_key_file = Some(value.into()),
             "TLS_SERVER_NAME" => self.tls_server_name = Some(value),
             "PERSISTENT_WATCHES" => self.persistent_watches = switch(field, &value)?,
+            "PARENTS" => self.parents = Some(parents(&value)?),
             "DEDICATED_THREAD" => self.dedicated_thread = switch(field, &value)?,
             // Event: An environment variable begins with `DOCENT_` but is not the name of a setting. It is
             // ignored.
@@ -97,6 +98,11 @@ fn text(field: &str, value: &OsStr) -> Result<String, Error> {
 
 fn duration(field: &str, value: &str) -> Result<Duration, Error> {
     parse_duration(value).ok_or_else(|| invalid(&format!("{field} {value:?} {DURATION_RULE}")))
+}
+
+fn parents(value: &str) -> Result<ParentKind, Error> {
+    let kind = value.parse();
+    kind.map_err(|_| invalid(&format!("PARENTS {value:?} must be \"container\" or \"persistent\"")))
 }
 
 fn switch(field: &str, value: &str) -> Result<bool, Error> {

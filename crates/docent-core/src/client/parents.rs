@@ -11,15 +11,21 @@ use docent_proto::{Code, Create, Request, parent};
 /// empty container right after the client saw that it exists.
 pub(crate) const PARENT_ROUNDS: u32 = 3;
 
-/// Submits creates of all parents of `full`, outermost first. Their replies are not needed: a parent may
+/// Submits creates of all parents of `full` as `kind`, outermost first. Their replies are not needed: a parent may
 /// exist, or be one that this client may not create. The reply to the request submitted after them shows
 /// whether the creates worked. The caller keeps the returned requests until then, because dropping them
 /// withdraws those not yet sent.
-pub(crate) fn create_parents(client: &Shared, session: &SessionContext, full: &str) -> Vec<Pending> {
-    create_parents_in(client, session, full, client.config.parents)
+pub(crate) fn create_parents(
+    client: &Shared,
+    session: &SessionContext,
+    full: &str,
+    kind: ParentKind,
+) -> Vec<Pending> {
+    submit(client, session, full, |_| kind, Lane::Call)
 }
 
-/// Like [`create_parents`], but creates the innermost parent as the kind `last`.
+/// Like [`create_parents`] with the kind set in the client's builder, but creates the innermost parent as the
+/// kind `last`.
 pub(crate) fn create_parents_in(
     client: &Shared,
     session: &SessionContext,
@@ -38,9 +44,19 @@ pub(crate) fn create_parents_by(
     lane: Lane,
 ) -> Vec<Pending> {
     let innermost = parent(full);
+    let kind = |path: &str| if innermost == Some(path) { last } else { client.config.parents };
+    submit(client, session, full, kind, lane)
+}
+
+fn submit(
+    client: &Shared,
+    session: &SessionContext,
+    full: &str,
+    kind: impl Fn(&str) -> ParentKind,
+    lane: Lane,
+) -> Vec<Pending> {
     let creates = parent_paths(full).into_iter().map(|path| {
-        let kind = if innermost == Some(path) { last } else { client.config.parents };
-        let (mode, _) = kind.mode().to_proto();
+        let (mode, _) = kind(path).mode().to_proto();
         let create = Create::new(path.to_owned(), Bytes::new(), client.acl(path), mode, 0);
         session.session.submit(Request::Create(create), lane)
     });

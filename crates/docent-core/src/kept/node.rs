@@ -126,7 +126,9 @@ impl KeptNode {
             (channels.progress.fulfilled.subscribe(), channels.progress.refused.subscribe());
         let status = channels.status.subscribe();
         if let Some(channels) = enter(shared, &full, channels).map_err(|error| error.at(path))? {
-            let task = Reconciler::new(Arc::clone(shared), path.to_owned(), full, lifetime, channels);
+            let parents = client.parents();
+            let task =
+                Reconciler::new(Arc::clone(shared), path.to_owned(), full, lifetime, parents, channels);
             shared.tasks.spawn_on(task.run(), &shared.runtime);
         }
         Ok(Self { client: client.clone(), path: path.to_owned(), wanted, status, fulfilled, refused })

@@ -11,7 +11,7 @@ use super::step_error::StepError;
 use super::table_entry::TableEntry;
 use super::target::Target;
 use super::{Desired, Drained, KeptStatus, Progress, TaskChannels, witness};
-use crate::client::Stage;
+use crate::client::{ParentKind, Stage};
 use crate::error::Error;
 use crate::guard::SessionGeneration;
 use crate::operation::Shared;
@@ -35,6 +35,8 @@ pub(super) struct Reconciler {
     path: String,
     full: String,
     lifetime: Lifetime,
+    /// Kind of node that missing parents are created as.
+    parents: ParentKind,
     wanted: watch::Receiver<Desired>,
     status: watch::Sender<KeptStatus>,
     progress: Progress,
@@ -63,6 +65,7 @@ impl Reconciler {
         path: String,
         full: String,
         lifetime: Lifetime,
+        parents: ParentKind,
         channels: TaskChannels,
     ) -> Self {
         let TaskChannels { wanted, status, progress } = channels;
@@ -75,6 +78,7 @@ impl Reconciler {
             path,
             full,
             lifetime,
+            parents,
             wanted,
             status,
             progress,

@@ -1,6 +1,6 @@
-use super::{Member, Members};
+use super::{Member, Members, MembershipBuilder};
 use bytes::Bytes;
-use docent_core::recipe::{InOperation, NodePath, debug_handle};
+use docent_core::recipe::{InOperation, debug_handle};
 use docent_core::{ChildrenCache, Client, Error};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -96,10 +96,17 @@ impl Membership {
     /// # Errors
     /// `InvalidInput` if the path breaks a rule or is the root.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
-        let path = NodePath::of_recipe(client, "membership", path)?.into();
+        Self::builder(client, path).build()
+    }
+
+    /// Returns a builder for a group with its own settings.
+    pub fn builder(client: &Client, path: &str) -> MembershipBuilder {
+        MembershipBuilder::new(client, path)
+    }
+
+    pub(super) fn at(client: Client, path: String) -> Self {
         let (own, departures, cache) = (Mutex::default(), watch::Sender::new(0), Mutex::default());
-        let group = Group { client: client.clone(), path, own, departures, cache };
-        Ok(Self { group: Arc::new(group) })
+        Self { group: Arc::new(Group { client, path, own, departures, cache }) }
     }
 
     /// Returns the path as given.

@@ -1,5 +1,6 @@
 use crate::args::duration;
 use clap::Args;
+use docent::client::ParentKind;
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -37,6 +38,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PATH", default_value = "/services")]
     pub(super) root: String,
 
+    /// Kind of node that missing folders are created as: persistent, or container, which the servers delete
+    /// when it is empty
+    #[arg(long, value_name = "KIND", default_value = "persistent", value_parser = parents)]
+    pub(super) parents: ParentKind,
+
     /// A member of the payload, such as zone=a; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = member)]
     pub(super) meta: Vec<(String, String)>,
@@ -64,6 +70,10 @@ pub(crate) struct Arguments {
     /// Command to run, after `--`
     #[arg(last = true, value_name = "CMD")]
     pub(super) command: Vec<OsString>,
+}
+
+fn parents(text: &str) -> Result<ParentKind, String> {
+    text.parse().map_err(|_| "must be container or persistent".to_owned())
 }
 
 fn program(text: &str) -> Result<String, String> {

@@ -27,7 +27,7 @@ struct Announced<'a> {
 pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
     let instance = instance(arguments)?;
     app.with_signals(async |client, signals| {
-        let registry = Registry::new(client, &arguments.root)?;
+        let registry = Registry::builder(client, &arguments.root).parents(arguments.parents).build()?;
         let registration = registry.announce(instance)?;
         tokio::select! {
             announced = signals.or(registration.announced()) => announced??,

@@ -7,7 +7,7 @@ use super::super::step_error::StepError;
 use super::super::witness;
 use super::Reconciler;
 use crate::cleanup::ExactWrite;
-use crate::client::{create_parents_in, refused_parent};
+use crate::client::{create_parents, refused_parent};
 use crate::error::{Error, ErrorKind};
 use crate::guard::SessionGeneration;
 use crate::session::Lane;
@@ -109,7 +109,7 @@ impl Reconciler {
         &self,
         generation: &Arc<SessionGeneration>,
     ) -> Result<Found, StepError> {
-        let parents = create_parents_in(&self.shared, generation, &self.full, self.shared.config.parents);
+        let parents = create_parents(&self.shared, generation, &self.full, self.parents);
         match refused_parent(&self.shared, "create", &self.full, parents).await {
             Some(error) if error.is_throttled() => Err(StepError::Busy),
             Some(error) => Err(StepError::Refused(error)),
