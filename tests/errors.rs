@@ -69,6 +69,7 @@ fn errors_of_recipes_convert() {
     let path = || "/a".to_owned();
     let full = || PutError::Full { length: 3, capacity: 2 };
     let codec = || CodecError::new("no");
+    let unknown = || Error::of_recipe(ErrorKind::OutcomeUnknown, "put", codec()).at("/q");
     converts! {
         lost => Lost, ErrorKind::Lost(lost.reason);
         AcquireError::Lost(lost) => AcquireError, ErrorKind::Lost(lost.reason);
@@ -87,6 +88,7 @@ fn errors_of_recipes_convert() {
         PutError::SequenceExhausted => PutError, ErrorKind::SequenceExhausted;
         AckError::Lost(lost) => AckError, ErrorKind::Lost(lost.reason);
         AckError::Put(full()) => AckError, ErrorKind::Unavailable;
+        AckError::Put(PutError::Core(unknown())) => AckError, ErrorKind::OutcomeUnknown;
         PeekError::Undecodable { item: "item".to_owned(), detail: "no".to_owned() } => PeekError, ErrorKind::InvalidData;
         StartError::Stopped => StartError, ErrorKind::Closed;
     }
@@ -120,6 +122,21 @@ fn errors_of_calls_convert() {
         failed(true) => CallError<&str>, ErrorKind::Unavailable;
         failed(false) => CallError<&str>, ErrorKind::OutcomeUnknown;
     }
+}
+
+/// An error whose source is the reason why no server can be reached.
+async fn unreachable() -> Error {
+    let client = Client::builder("127.0.0.1:1").operation_timeout(Duration::from_secs(1)).build().unwrap();
+    client.get("/q").await.unwrap_err()
+}
+
+#[tokio::test]
+async fn the_cause_of_a_wrapped_error_stays_in_the_chain() {
+    let core = unreachable().await;
+    let cause = std::error::Error::source(&core).expect("a source").to_string();
+    let error = converted(AckError::Put(PutError::Core(core)));
+    assert_eq!(std::error::Error::source(&error).expect("a source").to_string(), cause);
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Timeout, Some("/q")));
 }
 
 #[tokio::test]

@@ -204,7 +204,8 @@ impl Error {
 
     /// Converts an error type of a recipe, for its `From<RecipeError> for Error`. `operation` is the method
     /// that failed. The result has the text and the source of `error`, and the answers of `kind`. Add the
-    /// path with [`at`](Self::at).
+    /// path with [`at`](Self::at). If `error` answers `may_have_applied` differently, add its answer with
+    /// [`maybe_applied`](Self::maybe_applied).
     pub fn of_recipe<E>(kind: ErrorKind, operation: &'static str, error: E) -> Self
     where
         E: StdError + Send + Sync + 'static,
@@ -331,7 +332,9 @@ impl Error {
         self.0.is_of_own_node
     }
 
-    pub(crate) fn maybe_applied(self, may_have_applied: bool) -> Self {
+    /// Returns the same error, with this answer of [`may_have_applied`](Self::may_have_applied).
+    #[must_use]
+    pub fn maybe_applied(self, may_have_applied: bool) -> Self {
         self.edit(|inner| inner.may_have_applied = may_have_applied)
     }
 
@@ -461,7 +464,6 @@ fn needed(operation: &str) -> Option<&'static str> {
         "set" => "WRITE",
         "acl" => "READ or ADMIN",
         "set_acl" => "ADMIN",
-        "release" => "DELETE",
         _ => return None,
     })
 }

@@ -1,6 +1,8 @@
 use docent_codec::CodecError;
 use docent_core::recipe::InOperation;
 use docent_core::{Error, ErrorKind, Lost};
+use std::error::Error as StdError;
+use std::fmt;
 
 /// Error of putting items. Nothing was put, unless [`may_have_applied`](Self::may_have_applied) returns true.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -86,19 +88,43 @@ impl From<PutError> for Error {
 
 /// Error of ending a delivery: acknowledging it, giving it back or rejecting it. The operation failed, or its
 /// outcome is unknown.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum AckError {
     /// The delivery was lost before anything was written: another consumer has the item, or will get it.
-    #[error("ack: {0}")]
-    Lost(#[from] Lost),
+    Lost(Lost),
     /// The item could not be put into the other queue, and nothing was written.
-    #[error("ack: cannot put the item into the other queue: {0}")]
     Put(PutError),
     /// Another error. [`may_have_applied`](Error::may_have_applied) returns whether the operation may have
     /// been applied; if it was not, the item is back in the queue.
-    #[error(transparent)]
     Core(Error),
+}
+
+// Written by hand, because the source of a put's error is that of this error, whose text contains the put's.
+impl fmt::Display for AckError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lost(lost) => write!(f, "ack: {lost}"),
+            Self::Put(error) => write!(f, "ack: cannot put the item into the other queue: {error}"),
+            Self::Core(error) => error.fmt(f),
+        }
+    }
+}
+
+impl StdError for AckError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        match self {
+            Self::Lost(lost) => Some(lost),
+            Self::Put(error) => error.source(),
+            Self::Core(error) => error.source(),
+        }
+    }
+}
+
+impl From<Lost> for AckError {
+    fn from(lost: Lost) -> Self {
+        Self::Lost(lost)
+    }
 }
 
 impl InOperation for AckError {
@@ -152,8 +178,8 @@ impl From<AckError> for Error {
             AckError::Put(error) => kind_of_put(error),
             AckError::Core(error) => return error.clone(),
         };
-        let path = error.path().map(str::to_owned);
-        Self::of_recipe(kind, "ack", error).at_path(path.as_deref())
+        let (path, may_have_applied) = (error.path().map(str::to_owned), error.may_have_applied());
+        Self::of_recipe(kind, "ack", error).at_path(path.as_deref()).maybe_applied(may_have_applied)
     }
 }
 

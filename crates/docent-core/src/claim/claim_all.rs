@@ -267,11 +267,10 @@ fn refused(
         Code::NO_NODE => Ok(ClaimResult::NoNode(index)),
         code => {
             let request = &wanted[index];
-            Err(Error::from_code(code, operation).at(if creates_claim {
-                &request.claim
-            } else {
-                &request.node
-            }))
+            Err(match creates_claim {
+                true => Error::from_code(code, operation).at(&request.claim).needing("CREATE on the parent"),
+                false => Error::from_code(code, operation).at(&request.node),
+            })
         }
     }
 }

@@ -25,7 +25,9 @@ pub(crate) async fn await_deletion(
         biased;
         outcome = deletion.by(deadline) => match outcome {
             DeleteOutcome::Deleted => Ok(Released::Done),
-            DeleteOutcome::Refused(code) => Err(Error::from_code(code, operation).at(path)),
+            DeleteOutcome::Refused(code) => {
+                Err(Error::from_code(code, operation).at(path).needing("DELETE"))
+            }
             DeleteOutcome::Closed => Err(error(ErrorKind::Closed)),
             DeleteOutcome::Timeout => Ok(Released::Pending),
         },
