@@ -8,6 +8,7 @@ use docent::locks::{
     Barrier, DoubleBarrier, Mutex, Partitioner, RwLock, Semaphore, SharedLimit, SharedMutex, TimedLease,
 };
 use docent::queue::{Queue, SimpleQueue};
+use docent::recipe::KeptNode;
 use docent::{Client, CreateMode, Error, ErrorKind};
 use docent_battery::Backend;
 use docent_tests::{builder, connect, soon};
@@ -130,6 +131,38 @@ async fn paths_of_recipes() {
     soon(unplaced.get("/zookeeper/config")).await.unwrap();
     soon(unplaced.create_or_set("/zookeeper/quota/x", "", CreateMode::Persistent)).await.unwrap();
     soon(unplaced.ensure_path("/_docent/x")).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn paths_of_kept_nodes() {
+    let server = Backend::Memory.start().await;
+    let client = soon(server.client_builder(server.connect_string()).connect()).await.unwrap();
+    let servers = r#"must not be "/zookeeper" or below it: these nodes belong to the servers"#;
+    let clients = r#"must not be a folder "_docent" or below one: these nodes belong to Docent's clients"#;
+    for (path, rule) in [("/zookeeper/x", servers), ("/_docent/x", clients), ("/a/_docent-1f/x-", clients)] {
+        let refused = format!("create: path {path:?} {rule}");
+        assert_eq!(text(KeptNode::new(&client, path, "")), refused);
+        assert_eq!(text(KeptNode::take_over(&client, path, "")), refused);
+        for mode in
+            [CreateMode::Persistent, CreateMode::EphemeralSequential, CreateMode::PersistentSequential]
+        {
+            assert_eq!(text(soon(KeptNode::builder(&client, path).mode(mode).keep()).await), refused);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn namespaces() {
+    let server = Backend::Memory.start().await;
+    let build = |namespace: &str| server.client_builder(server.connect_string()).namespace(namespace).build();
+    let rule = r#"must not be a folder "_docent" or below one: these nodes belong to Docent's clients"#;
+    for namespace in ["/_docent", "/_docent-shop", "/_docent-shop/a", "/shop/_docent/a"] {
+        assert_eq!(text(build(namespace)), format!("connect: namespace {namespace:?} {rule}"));
+    }
+    assert_eq!(text(build("shop")), r#"connect: path "shop" must start with '/'"#);
+    for namespace in ["", "/", "/_docents", "/shop"] {
+        assert!(build(namespace).is_ok(), "{namespace}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

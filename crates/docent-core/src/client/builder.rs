@@ -44,7 +44,7 @@ impl ClientBuilder {
     }
 
     /// Places all paths of this client below `path`, which is created on demand. The namespace is below the
-    /// chroot of the connect string, if there is one.
+    /// chroot of the connect string, if there is one. Folders named `_docent` or `_docent-…` are reserved.
     pub fn namespace(mut self, path: impl Into<String>) -> Self {
         self.config.namespace = path.into();
         self

@@ -68,6 +68,7 @@ pub(crate) use parents::{
 pub use proved_identity::ProvedIdentity;
 pub(crate) use recipe::Recipe;
 pub use recipe_kind::RecipeKind;
+pub(crate) use recipe_path::refuse_reserved;
 pub use shutdown_report::{ShutdownNode, ShutdownReport};
 pub use spawn::spawn;
 pub use stage::Stage;

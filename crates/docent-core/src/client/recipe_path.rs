@@ -1,6 +1,6 @@
 use crate::client::Client;
 use crate::error::Error;
-use crate::node::{NodePath, is_own_path};
+use crate::node::{NOT_OWN, NodePath, is_own_path};
 
 impl NodePath {
     /// Validates the path of a recipe of `client`, like [`new`](Self::new). Also refuses paths that are
@@ -15,11 +15,17 @@ impl NodePath {
         path: impl Into<String>,
     ) -> Result<Self, Error> {
         let path = Self::new(operation, path)?;
-        let full = client.shared().namespace.join(&path);
-        match reserved(&full) {
-            Some(rule) => Err(Error::invalid_input(operation, refusal(&path, &full, rule))),
-            None => Ok(path),
-        }
+        refuse_reserved(client, operation, &path)?;
+        Ok(path)
+    }
+}
+
+/// Refuses a path, which may be the prefix of a sequential node, if it is reserved.
+pub(crate) fn refuse_reserved(client: &Client, operation: &'static str, path: &str) -> Result<(), Error> {
+    let full = client.shared().namespace.join_sequential(path);
+    match reserved(&full) {
+        Some(rule) => Err(Error::invalid_input(operation, refusal(path, &full, rule))),
+        None => Ok(()),
     }
 }
 
@@ -28,8 +34,7 @@ fn reserved(full: &str) -> Option<&'static str> {
     if full.split('/').nth(1) == Some("zookeeper") {
         return Some("must not be \"/zookeeper\" or below it: these nodes belong to the servers");
     }
-    is_own_path(full)
-        .then_some("must not be a folder \"_docent\" or below one: these nodes belong to Docent's clients")
+    is_own_path(full).then_some(NOT_OWN)
 }
 
 fn refusal(path: &str, full: &str, rule: &str) -> String {
@@ -46,7 +51,7 @@ mod tests {
     #[tokio::test]
     async fn recipes_have_no_reserved_paths_at_the_servers() {
         let plain = Client::builder("127.0.0.1:1").build().unwrap();
-        let within = Client::builder("127.0.0.1:1/a").namespace("/_docent").build().unwrap();
+        let within = Client::builder("127.0.0.1:1/a/_docent").build().unwrap();
         let system = Client::builder("127.0.0.1:1/zookeeper").build().unwrap();
         let refused = |client, path| NodePath::of_recipe(client, "test", path).unwrap_err().to_string();
         let servers = "must not be \"/zookeeper\" or below it: these nodes belong to the servers";

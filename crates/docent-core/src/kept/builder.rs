@@ -1,6 +1,6 @@
 use super::lifetime::Lifetime;
 use super::{KeptNode, sequential};
-use crate::client::Client;
+use crate::client::{Client, refuse_reserved};
 use crate::error::Error;
 use crate::node::CreateMode;
 use bytes::Bytes;
@@ -42,8 +42,9 @@ impl KeptNodeBuilder {
     /// the background, and [`present`](KeptNode::present) waits for it.
     ///
     /// # Errors
-    /// `InvalidInput` if the path or the time to live breaks a rule, `AlreadyRegistered` if this client
-    /// already keeps a node at the path, `Closed`. For a sequential node also the errors of
+    /// `InvalidInput` if the path or the time to live breaks a rule or the path is
+    /// [reserved](crate::recipe::NodePath::of_recipe), `AlreadyRegistered` if this client already keeps a
+    /// node at the path, `Closed`. For a sequential node also the errors of
     /// [`create`](Client::create). For a sequential node that belongs to no session, `OutcomeUnknown` means
     /// that the node may have been created.
     ///
@@ -59,6 +60,8 @@ impl KeptNodeBuilder {
             let detail = format!("time to live {ttl:?} must be from 1 s to 2^40 ms");
             return Err(Error::invalid_input("create", detail).at(&path));
         }
+        // Before a sequential node is created.
+        refuse_reserved(&client, "create", &path)?;
         let path = match mode {
             CreateMode::EphemeralSequential => client.create(&path, data.clone(), mode).await?.path,
             _ if mode.to_proto().0.is_sequential() => {

@@ -78,8 +78,8 @@ impl KeptNode {
     /// Starts keeping an ephemeral node at `path` with `data`. Parents are created on demand.
     ///
     /// # Errors
-    /// `InvalidInput` if the path breaks a rule, `AlreadyRegistered` if this client already keeps a node at
-    /// the path, `Closed`.
+    /// `InvalidInput` if the path breaks a rule or is [reserved](NodePath::of_recipe), `AlreadyRegistered` if
+    /// this client already keeps a node at the path, `Closed`.
     pub fn new(client: &Client, path: &str, data: impl Into<Bytes>) -> Result<Self, Error> {
         Self::keep(client, path, data.into(), Lifetime::EPHEMERAL)
     }
@@ -116,7 +116,7 @@ impl KeptNode {
         enter: impl FnOnce(&Shared, &str, TaskChannels) -> Result<Option<TaskChannels>, Error>,
     ) -> Result<Self, Error> {
         let shared = client.shared();
-        let full = shared.namespace.join(NodePath::new("create", path)?.as_str());
+        let full = shared.namespace.join(NodePath::of_recipe(client, "create", path)?.as_str());
         if shared.refuses(Stage::Drain) {
             return Err(Error::new(ErrorKind::Closed, "create").at(path));
         }

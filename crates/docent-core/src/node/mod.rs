@@ -11,7 +11,7 @@ mod stat;
 pub use acl::{Acl, Permissions};
 pub(crate) use acl_policy::{AclPolicy, shared_list};
 pub use identity::ClientIdentity;
-pub(crate) use own::{OWN, PROOF, is_proof};
+pub(crate) use own::{NOT_OWN, OWN, PROOF, is_proof};
 pub use own::{is_own_name, is_own_path};
 pub use path::NodePath;
 pub use stat::{Children, CreateMode, Created, Node, NodeAcl, Stat};

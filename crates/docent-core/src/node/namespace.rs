@@ -1,3 +1,4 @@
+use super::own::{NOT_OWN, is_own_path};
 use crate::error::Error;
 use docent_proto::validate_path;
 
@@ -9,11 +10,16 @@ pub(crate) struct Namespace {
 }
 
 impl Namespace {
+    /// Creates the prefix. The namespace must not be reserved. A chroot may be, for tools that read these
+    /// nodes.
     pub(crate) fn new(chroot: &str, namespace: &str) -> Result<Self, Error> {
         for part in [chroot, namespace] {
             if !part.is_empty() {
                 check("connect", part)?;
             }
+        }
+        if is_own_path(namespace) {
+            return Err(Error::invalid_input("connect", format!("namespace {namespace:?} {NOT_OWN}")));
         }
         let part = |part: &str| if part == "/" { String::new() } else { part.to_owned() };
         Ok(Self { prefix: part(chroot) + &part(namespace) })

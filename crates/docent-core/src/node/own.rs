@@ -6,6 +6,10 @@ use uuid::Uuid;
 /// Name of the folder shared by all clients that may create nodes beside it.
 pub(crate) const OWN: &str = "_docent";
 
+/// The rule that reserves these folders, as errors state it after a path.
+pub(crate) const NOT_OWN: &str =
+    "must not be a folder \"_docent\" or below one: these nodes belong to Docent's clients";
+
 /// Suffix after the id in the name of a proof. The name does not end with digits, so that it is not mistaken
 /// for that of a sequential node.
 pub(crate) const PROOF: &str = "-claim";
