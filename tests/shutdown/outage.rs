@@ -166,12 +166,35 @@ both_backends! {
         proxy.cut().await;
         let _alive = soon(server.front().sessions().keep_alive(session, server.address())).await.unwrap();
         soon(client.state().reached(ConnectionState::Lost)).await;
-        let closing = client.clone();
-        let close = tokio::spawn(async move { closing.close().await });
         proxy.heal().await.unwrap();
-        soon(close).await.unwrap();
+        soon(client.state().reached(ConnectionState::Connected)).await;
+        soon(client.close()).await;
         other.sync("/").await.unwrap();
         assert_eq!((other.exists("/mine").await.unwrap(), client.health().lingering_nodes.len()), (None, 0));
+    }
+
+    async fn a_close_in_an_outage_does_not_wait_for_servers(backend: Backend) {
+        let server = backend.start().await;
+        let proxy = server.proxy().await;
+        let settings = builder(&server, proxy.connect_string()).session_timeout(PATIENCE * 2);
+        let client = settings.operation_timeout(PATIENCE).connect().await.unwrap();
+        let (held, dropped) = (Mutex::new(&client, "/held").unwrap(), Mutex::new(&client, "/gone").unwrap());
+        let (guard, dropped) = (soon(held.acquire()).await.unwrap(), soon(dropped.acquire()).await.unwrap());
+        proxy.cut().await;
+        client.state().reached(ConnectionState::Suspended).await;
+        drop(dropped);
+        let began = Instant::now();
+        soon(client.close()).await;
+        assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+        assert!(guard.check().is_err());
+    }
+
+    async fn a_client_that_never_connected_closes_immediately(_backend: Backend) {
+        let client = Client::builder("127.0.0.1:1").build().unwrap();
+        let _waiting = tokio::spawn(Mutex::new(&client, "/lock").unwrap().acquire());
+        let began = Instant::now();
+        soon(client.close()).await;
+        assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
     }
 
     async fn a_client_that_never_connected_leaves_nothing(_backend: Backend) {

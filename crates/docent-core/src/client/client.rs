@@ -250,7 +250,8 @@ impl Client {
     ///
     /// Takes at most the operation timeout. If the link breaks before the servers confirm the close, the
     /// session is closed again at the next server. The call also waits for earlier sessions whose end is not
-    /// certain. A session that could not be closed in time expires at the servers.
+    /// certain. In an outage, the call waits for the servers only until the client has had no connection for
+    /// two seconds. A session that could not be closed in time expires at the servers.
     ///
     /// The work of lost guards gets time to stop: the session is closed as soon as these guards are dropped.
     /// This wait takes at most the lease margin or a quarter of the operation timeout, whichever is shorter.

@@ -6,7 +6,7 @@ use super::granted_timeout::check_granted;
 use super::outage::servers_unreachable;
 use super::outage_log::{log_connected, log_loss, log_suspended};
 use super::outage_reminders::start_reminders;
-use super::{ConnectionState, RollbackPolicy, Stage};
+use super::{ConnectionState, RollbackPolicy};
 use crate::guard::{SessionGeneration, heartbeat};
 use crate::operation::{SessionTask, Shared};
 use crate::session::{LinkState, SessionEnd};
@@ -134,14 +134,13 @@ async fn time_to_stop(shared: &Shared, generation: &SessionGeneration) {
 type ClosingTimeout = future::Shared<BoxFuture<'static, ()>>;
 
 /// Resolves when the client is closing and has used up the operation timeout, or reached the shutdown's
-/// deadline. In an outage, a shutdown ends earlier.
+/// deadline; earlier if the servers are unreachable.
 async fn closing_timed_out(shared: Arc<Shared>) {
     shared.closing.cancelled().await;
     tokio::select! {
         () = tokio::time::sleep(shared.config.operation_timeout) => {}
         () = shared.stages.part_elapsed(1) => {}
-        // On the heap, because only a shutdown needs it.
-        () = Box::pin(servers_unreachable(&shared)), if shared.stages.has_begun(Stage::Close) => {}
+        () = servers_unreachable(&shared) => {}
     }
 }
 
