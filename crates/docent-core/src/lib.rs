@@ -64,7 +64,7 @@ pub mod recipe {
     pub use crate::client::{Hooks, RecipeKind, Stage, ensure_node, full_path, in_time, spawn};
     pub use crate::hold::{Hold, HoldSet};
     pub use crate::kept::{KeptNode, KeptNodeBuilder, KeptStatus};
-    pub use crate::line::{Ahead, ContenderName, Line, LineKey, OwnHold, Ticket, TicketBatch, WaitError};
+    pub use crate::line::{Ahead, ContenderName, Line, LineKey, OwnHolds, Ticket, TicketBatch, WaitError};
     pub use crate::node::NodePath;
     pub use crate::operation::InOperation;
     pub use crate::task::{HookPanic, call_hook};

@@ -241,12 +241,7 @@ async fn with_lookup<T>(
 /// Takes a ticket of a lock and waits for its turn. Takes another ticket if the ticket is deleted while
 /// waiting. Logs a wait for a lock that this client itself holds.
 pub(crate) async fn wait(line: Line, progress: Progress) -> Result<Hold, AcquireError> {
-    let wait = wait_in(&line, &progress);
-    tokio::select! {
-        biased;
-        done = wait => done,
-        never = own_hold::warn(&line) => match never {},
-    }
+    own_hold::logged(&line, None, wait_in(&line, &progress)).await
 }
 
 /// Waits as [`wait`] does, without a log message.

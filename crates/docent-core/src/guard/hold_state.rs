@@ -128,6 +128,12 @@ impl HoldState {
         self.lent.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Returns when the current use of the hold began: that of the hold that was lent last, if there was one.
+    /// Returns `None` between two lent holds.
+    pub(crate) fn in_use_since(&self) -> Option<Timestamp> {
+        self.lent().map_or(Some(self.since), |lent| Some(lent.upgrade()?.since))
+    }
+
     /// Returns true for the state of a lent hold.
     pub(crate) fn is_lent(&self) -> bool {
         self.lender.is_some()

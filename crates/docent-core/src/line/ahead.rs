@@ -34,26 +34,31 @@ impl Ahead {
     }
 }
 
-/// A hold of this client for which its own tickets wait.
+/// Holds of this client for which its own tickets wait.
 #[derive(Debug, Clone, Copy)]
-pub struct OwnHold {
-    /// Fence of the hold.
+pub struct OwnHolds {
+    /// Number of these holds: one for a mutex, one for each permit of a semaphore.
+    pub count: usize,
+    /// Fence of the hold that began last.
     pub fence: Fence,
-    /// Time since the hold began.
+    /// Time since that hold began, or since its [lent](crate::recipe::Hold::lend) hold began.
     pub held_for: Duration,
 }
 
 impl Line {
-    /// Returns a hold of this client in this line, if new tickets of this line wait for it. Sends no request.
-    pub fn own_hold(&self) -> Option<OwnHold> {
+    /// Returns the holds of this client in this line, if there are any for which new tickets of this line
+    /// wait. Sends no request.
+    pub fn own_holds(&self) -> Option<OwnHolds> {
         let generation = self.client().shared().generation();
         let blocks = |held: &&Arc<HoldState>| {
             let (folder, name) = held.path().rsplit_once('/').unwrap_or_default();
             folder == self.full_path() && self.contender(name).is_some_and(|(_, role)| self.waits_for(role))
         };
         let held = generation.held.all();
-        let held = held.iter().find(blocks)?;
-        Some(OwnHold { fence: held.fence, held_for: generation.clock.now().since(held.since()) })
+        let own = held.iter().filter(blocks).filter_map(|held| Some((held.in_use_since()?, held.fence)));
+        let own: Vec<_> = own.collect();
+        let (since, fence) = own.iter().copied().max_by_key(|(since, _)| *since)?;
+        Some(OwnHolds { count: own.len(), fence, held_for: generation.clock.now().since(since) })
     }
 
     /// Lists the contenders ahead of the ticket with this name, or of a ticket that would be taken now, as

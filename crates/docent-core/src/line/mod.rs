@@ -21,7 +21,7 @@ mod sides;
 mod ticket;
 mod watches;
 
-pub use ahead::{Ahead, OwnHold};
+pub use ahead::{Ahead, OwnHolds};
 pub use batch::TicketBatch;
 pub use kind::{ContenderName, refuse_contenders};
 pub use line::{Line, LineKey};

@@ -12,4 +12,5 @@ mod shared_limit;
 pub use builder::SemaphoreBuilder;
 pub use permit::Permit;
 pub use semaphore::Semaphore;
+pub(crate) use shared_limit::Limit;
 pub use shared_limit::SharedLimit;

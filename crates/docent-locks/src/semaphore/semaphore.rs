@@ -3,6 +3,7 @@ use super::permits::{Permits, PermitsTaken};
 use super::shared_limit::Limit;
 use super::{SemaphoreBuilder, SharedLimit};
 use crate::acquire::{in_time, try_line, wait_in, wait_out, with_timeout};
+use crate::own_hold::{self, Wanted};
 use crate::progress::{Progress, Target};
 use crate::{AcquireError, NotAcquired, Permit};
 use docent_core::recipe::{Hold, HoldSet, InOperation, Line, NodePath, RecipeKind, debug_handle};
@@ -154,8 +155,15 @@ impl Semaphore {
     async fn wait_for(&self, permits: u32, progress: Progress) -> Result<Permit, AcquireError> {
         self.check(permits)?;
         self.check_before_entering(permits).await?;
+        let wanted = Wanted { path: &self.path, permits, limit: self.permits.limit() };
+        let turn = Box::pin(self.wait_for_turn(permits, &progress));
+        own_hold::logged(self.permits.line(), Some(wanted), turn).await
+    }
+
+    /// Waits for the turn and takes the permits, again and again if the turn or the permits are lost.
+    async fn wait_for_turn(&self, permits: u32, progress: &Progress) -> Result<Permit, AcquireError> {
         loop {
-            let turn = wait_in(&self.turns, &progress).await?;
+            let turn = wait_in(&self.turns, progress).await?;
             // If the turn is lost, two clients might wait for each other's tickets, so both start again.
             if let Ok(taken) = turn.run(self.take(permits, &turn)).await
                 && let Some(holds) = taken?

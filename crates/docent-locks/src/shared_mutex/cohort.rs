@@ -4,6 +4,7 @@ use super::turn::{Ticket, Turn};
 use super::waiting::{Draw, Waiting};
 use crate::acquire::in_time;
 use crate::lock_hold::LockHold;
+use crate::own_hold;
 use crate::progress::Progress;
 use crate::{AcquireError, NotAcquired};
 use docent_core::planted;
@@ -48,7 +49,8 @@ impl Cohort {
             progress.entered(&line);
             let since = Instant::now();
             let id = self.lock().arrive(since);
-            Ok(Waiting::new(self, line, id, since, progress, false).await?.into())
+            let waiting = Waiting::new(self, line.clone(), id, since, progress, false);
+            Ok(own_hold::logged(&line, None, waiting).await?.into())
         }
         .instrument(span)
         .await

@@ -2,7 +2,7 @@ use super::cohort::{Cohort, wake};
 use super::local_line::{Departure, Step};
 use super::turn::Turn;
 use crate::AcquireError;
-use crate::acquire::{try_line, wait};
+use crate::acquire::{try_line, wait_in};
 use crate::progress::Progress;
 use docent_core::planted;
 use docent_core::recipe::{Hold, Line};
@@ -61,7 +61,11 @@ impl Waiting {
         let (line, progress) = (self.line.clone(), Progress::recorded());
         let acquiring = match self.tries {
             true => try_line(line, progress.clone()).boxed(),
-            false => wait(line, progress.clone()).boxed(),
+            // Each waiting task logs for itself.
+            false => {
+                let progress = progress.clone();
+                async move { wait_in(&line, &progress).await }.boxed()
+            }
         };
         Draw { acquiring, runtime: runtime_id(), progress }
     }
