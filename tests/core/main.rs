@@ -40,6 +40,7 @@ mod rollback;
 mod runtime_ended;
 mod secrets;
 mod session;
+mod stopped_work;
 mod tls;
 mod tree_cache;
 mod unreachable;
