@@ -2,7 +2,7 @@
 
 use crate::secrets::Printed;
 use crate::{builder, connect};
-use docent::locks::TimedLease;
+use docent::locks::{DoubleBarrier, TimedLease};
 use docent::{CreateMode, Mutex};
 use docent_battery::{Backend, both_backends};
 use docent_tests::soon;
@@ -40,6 +40,20 @@ both_backends! {
         }
         let lines = printed.lines_with("not contenders");
         assert!(lines.is_empty(), "{lines:#?}");
+    }
+
+    async fn rounds_of_a_double_barrier_are_logged_at_debug_level(backend: Backend) {
+        let (printed, _logging) = Printed::from_here_on();
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let barrier = DoubleBarrier::new(&client, "/barrier", 1).unwrap();
+        for _ in 0..2 {
+            soon(soon(barrier.enter()).await.unwrap().leave()).await.unwrap();
+        }
+        for text in ["node is present", "node is removed"] {
+            let lines = printed.lines_with(text);
+            assert!(lines.len() == 2 && lines.iter().all(|line| line.contains(" DEBUG ")), "{lines:#?}");
+        }
     }
 
     async fn a_lost_guard_is_reported_once_however_often_it_is_checked(backend: Backend) {

@@ -203,8 +203,10 @@ async fn attend(
     let mut heartbeat = pin!(heartbeat::keep(generation));
     let mut close = pin!(close(shared, generation));
     let mut link = generation.session.link();
-    // The state `Connected` is published after one attempt for each kept node.
+    // The state `Connected` is published after one attempt for each kept node, but logged before other tasks
+    // can log what they do in the new session.
     let mut restored = Some(Box::pin(restored(shared, generation)));
+    let mut is_logged = false;
     loop {
         let is_up = link.borrow().up;
         tokio::select! {
@@ -212,6 +214,10 @@ async fn attend(
             biased;
             Ok(()) = link.changed() => {
                 let state = *link.borrow_and_update();
+                is_logged = state.up;
+                if state.up {
+                    log_connected(shared, generation);
+                }
                 if restored.is_none() || !state.up {
                     publish_link(shared, generation, state);
                 }
@@ -220,6 +226,9 @@ async fn attend(
             Some(()) = OptionFuture::from(restored.as_mut()), if is_up => {
                 restored = None;
                 let state = *link.borrow();
+                if !is_logged {
+                    log_connected(shared, generation);
+                }
                 publish_link(shared, generation, state);
             }
             never = &mut close => match never {},
@@ -269,7 +278,6 @@ fn publish_link(shared: &Arc<Shared>, generation: &SessionGeneration, link: Link
         false => return,
     };
     if state == ConnectionState::Connected {
-        log_connected(shared, generation);
         shared.instruments.connected();
         check_granted(shared, generation);
     } else {

@@ -17,6 +17,8 @@ pub(crate) struct Desired {
     pub(crate) number: u64,
     /// Label of the node's purpose, for reports.
     pub(crate) kind: &'static str,
+    /// Whether the node exists only for one step of a recipe.
+    pub(crate) brief: bool,
     pub(crate) final_data: Option<FinalData>,
 }
 
@@ -30,7 +32,8 @@ pub(crate) struct FinalData {
 
 impl Desired {
     pub(crate) fn new(data: Bytes, mode: CreateMode) -> Self {
-        Self { data: Some(data), mode, recreate: true, number: 1, kind: "kept_node", final_data: None }
+        let (kind, final_data) = ("kept_node", None);
+        Self { data: Some(data), mode, recreate: true, number: 1, kind, brief: false, final_data }
     }
 }
 

@@ -183,6 +183,15 @@ impl KeptNode {
         self
     }
 
+    /// Marks a node that exists only for one step of a recipe. Its normal changes are logged at debug level.
+    pub fn brief(self) -> Self {
+        self.wanted.send_if_modified(|desired| {
+            desired.brief = true;
+            false
+        });
+        self
+    }
+
     /// Sets or clears the final data of an ephemeral node, and the period for which that data is shown. The
     /// client's [shutdown](Client::shutdown) writes the data into the node, and removes the node after the
     /// period, if the shutdown's time limit permits.

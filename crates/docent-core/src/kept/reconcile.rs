@@ -120,7 +120,7 @@ impl Reconciler {
                 Ok(true) => match entered.leave() {
                     Some(successor) => self.hand_over_to(successor),
                     None => {
-                        self.status_log.removed();
+                        self.status_log.removed(self.wanted.borrow().brief);
                         self.set_status(KeptStatus::Removed);
                         return;
                     }
@@ -225,7 +225,7 @@ impl Reconciler {
                 }
                 self.touch_if_due(generation).await?;
                 self.progress.present.send_replace(generation.number);
-                self.status_log.present(generation.number);
+                self.status_log.present(generation.number, self.wanted.borrow().brief);
                 self.set_status(KeptStatus::Present { generation: generation.number });
                 number.map(|number| self.progress.fulfilled.send_replace(number));
                 self.drained(Drained::Published);

@@ -52,8 +52,9 @@ impl StatusLog {
         is_new
     }
 
-    /// Reports that the node is present in the session of this generation.
-    pub(super) fn present(&mut self, generation: u64) {
+    /// Reports that the node is present in the session of this generation. The changes of a `brief` node are
+    /// logged at debug level.
+    pub(super) fn present(&mut self, generation: u64, brief: bool) {
         let waited = matches!(self.last, Last::Waiting(_) | Last::Occupied(_));
         if !self.is_new(Last::Present(generation)) {
             return;
@@ -69,6 +70,10 @@ impl StatusLog {
                 generation,
                 "the node of the other session was deleted; node is present"
             );
+        } else if brief {
+            // Event: A node that this client keeps for one step of a recipe, such as a round of a double
+            // barrier, is present.
+            tracing::debug!(target: "docent::node", %client, %path, generation, "node is present");
         } else {
             // Event: A node that this client keeps, such as a service registration, is present.
             tracing::info!(target: "docent::node", %client, %path, generation, "node is present");
@@ -150,10 +155,16 @@ impl StatusLog {
     }
 
     /// Reports that the node is deleted, as wanted.
-    pub(super) fn removed(&mut self) {
+    pub(super) fn removed(&mut self, brief: bool) {
         self.last = Last::Absent;
-        // Event: The client removed a node that is no longer wanted.
-        tracing::info!(target: "docent::node", client = %self.instruments.client(), path = %self.path, "node is removed");
+        let (client, path) = (&**self.instruments.client(), &self.path);
+        if brief {
+            // Event: The client removed a node that it kept for one step of a recipe.
+            tracing::debug!(target: "docent::node", %client, %path, "node is removed");
+        } else {
+            // Event: The client removed a node that is no longer wanted.
+            tracing::info!(target: "docent::node", %client, %path, "node is removed");
+        }
     }
 }
 

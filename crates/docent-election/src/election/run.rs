@@ -128,11 +128,9 @@ where
                     return Ok(());
                 }
                 span.record("docent.end", tracing::field::display(lost.reason));
-                // Event: The leadership was lost; the field `lost` has the reason. The work was stopped, and
-                // the candidate campaigns again at the end of the line.
-                // Action: Check the connection of this client to the servers, and whether its process was
-                // paused, if the event repeats.
-                tracing::warn!(target: "docent::election", client = %election.label(), path = %election.full_path(), %fence, %lost, "leadership lost; campaigning again");
+                // Event: The leadership was lost; the field `lost` has the reason, as has the warning about the
+                // lost guard. The work was stopped, and the candidate campaigns again at the end of the line.
+                tracing::info!(target: "docent::election", client = %election.label(), path = %election.full_path(), %fence, %lost, "leadership lost; campaigning again");
             }
             (done, _) => {
                 let stop_requested = stopped(&election, stop).now_or_never().is_some();

@@ -95,7 +95,7 @@ impl DoubleBarrier {
     async fn join(&self) -> Result<Entered, Error> {
         let name = Uuid::new_v4().to_string();
         let member = KeptNode::new(&self.client, &self.child(&name), self.identity())?;
-        let mut member = member.labelled("double_barrier");
+        let mut member = member.labelled("double_barrier").brief();
         member.present().await?;
         let mut changes = self.client.watch_data(&self.ready())?;
         let mut ready = Ready::Unread;
