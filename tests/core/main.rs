@@ -23,6 +23,7 @@ mod kept_modes;
 mod kept_writes;
 mod links;
 mod logged_once;
+mod logged_paths;
 mod many_watches;
 mod markers;
 mod node_cache;

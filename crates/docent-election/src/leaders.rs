@@ -1,5 +1,5 @@
 use crate::Leader;
-use docent_core::recipe::{Line, SyncStream};
+use docent_core::recipe::{Line, SyncStream, full_error};
 use docent_core::{Children, Error, ErrorKind, Node, Participant, WatchStream, planted};
 use futures_core::Stream;
 use futures_util::stream::{self, StreamExt};
@@ -112,12 +112,12 @@ impl Observer {
             // reason. It retries until it succeeds, and logs further failures at debug level.
             // Action: Check that the servers are reachable and that the client may read the election's path.
             None => {
-                tracing::warn!(target: "docent::election", %client, %path, %error, "cannot determine the leader; retrying");
+                tracing::warn!(target: "docent::election", %client, %path, error = %full_error(self.line.client(), error), "cannot determine the leader; retrying");
             }
             // Event: The client still cannot read the leader of an election that it observes. It retries with
             // a pause of up to 30 seconds.
             Some(_) => {
-                tracing::debug!(target: "docent::election", %client, %path, %error, "still cannot determine the leader; retrying");
+                tracing::debug!(target: "docent::election", %client, %path, error = %full_error(self.line.client(), error), "still cannot determine the leader; retrying");
             }
         }
     }

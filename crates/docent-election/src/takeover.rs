@@ -2,7 +2,7 @@
 //! leader's term from the beginning of the term until the leader resigns. The next leader's read of that node
 //! is recent enough, because its server has already seen the predecessor leave.
 
-use docent_core::recipe::{Hold, Line, full_path};
+use docent_core::recipe::{Hold, Line, full_error, full_path};
 use docent_core::{CreateMode, Error, ErrorKind, Fence, planted};
 use std::time::Duration;
 
@@ -95,7 +95,7 @@ pub(crate) async fn clear(hold: &Hold) {
     if let Err(error) = hold.transaction().set(election, none, None).commit().await {
         // Event: The leader could not remove its term from the election's node when it resigned. The next
         // leader waits for the takeover delay, although that is not necessary.
-        tracing::info!(target: "docent::election", client = %hold.client().label(), path = %full_path(hold.client(), election), %error, "could not record the resignation; the next leader will wait for the takeover delay");
+        tracing::info!(target: "docent::election", client = %hold.client().label(), path = %full_path(hold.client(), election), error = %full_error(hold.client(), &error), "could not record the resignation; the next leader will wait for the takeover delay");
     }
 }
 

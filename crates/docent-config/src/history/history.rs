@@ -1,7 +1,7 @@
 use super::Obstacles;
 use crate::Revision;
 use bytes::Bytes;
-use docent_core::recipe::{VersionedNode, full_path};
+use docent_core::recipe::{VersionedNode, full_error, full_path};
 use docent_core::{CreateMode, Error, ErrorKind, Node, Transaction};
 use futures_util::future::try_join_all;
 use std::time::{Duration, SystemTime};
@@ -89,7 +89,7 @@ impl History {
                 // not list the history's folder.
                 // Action: Grant the client READ on the `_history` folder of the value, or configure a history
                 // length of 0.
-                tracing::warn!(target: "docent::config", client = %versioned.client().label(), folder = %full_path(versioned.client(), &self.folder), %error, "may not list the history of a value; publishing without a history");
+                tracing::warn!(target: "docent::config", client = %versioned.client().label(), folder = %full_path(versioned.client(), &self.folder), error = %full_error(versioned.client(), &error), "may not list the history of a value; publishing without a history");
                 Ok(None)
             }
             listed => listed.map(Some),

@@ -1,5 +1,5 @@
 use super::{History, Plan};
-use docent_core::recipe::{VersionedNode, full_path};
+use docent_core::recipe::{VersionedNode, full_error, full_path};
 use docent_core::{Error, ErrorKind};
 use futures_util::future::try_join_all;
 use std::collections::BTreeSet;
@@ -57,7 +57,7 @@ impl History {
         // nodes below it. The value is published without that change.
         // Action: Grant the client CREATE on the value's node, and CREATE and DELETE on its `_history`
         // folder. Remove foreign nodes below the earlier values in that folder.
-        tracing::warn!(target: "docent::config", client = %versioned.client().label(), path = %full_path(versioned.client(), path), %error, "cannot update a part of the history; publishing without this part");
+        tracing::warn!(target: "docent::config", client = %versioned.client().label(), path = %full_path(versioned.client(), path), error = %full_error(versioned.client(), &error), "cannot update a part of the history; publishing without this part");
         Ok(())
     }
 

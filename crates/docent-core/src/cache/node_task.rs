@@ -249,7 +249,7 @@ impl NodeTask {
     fn failed(&mut self, error: Error) {
         let error = error.at(&self.path);
         // Event: A cache or watch of one node cannot read its node. It retries after a pause.
-        tracing::debug!(target: "docent::cache", client = %self.shared.label, path = %self.shared.namespace.join(&self.path), %error, "cannot read the watched node; retrying");
+        tracing::debug!(target: "docent::cache", client = %self.shared.label, path = %self.shared.namespace.join(&self.path), error = %self.shared.namespace.located(&error), "cannot read the watched node; retrying");
         let now = self.shared.config.clock.now();
         for join in self.waiting.extract_if(.., |join| join.wants_errors) {
             let _ = join.reply.send(Err(error.clone()));

@@ -54,7 +54,7 @@ pub(crate) use config::Config;
 pub use config::{ParentKind, RollbackPolicy};
 pub use delete_all_error::DeleteAllError;
 pub use ensure_node::ensure_node;
-pub use full_path::full_path;
+pub use full_path::{full_error, full_path};
 pub use handle_debug::debug_handle;
 pub use health::Health;
 pub use hooks::Hooks;

@@ -291,7 +291,7 @@ impl Reconciler {
 
     async fn refused(&mut self, generation: &SessionGeneration, error: Error, number: Option<u64>) {
         let error = if error.is_of_own_node() { error } else { error.at(&self.path) };
-        self.status_log.refused(&error);
+        self.status_log.refused(&self.shared.namespace.located(&error));
         self.not_fulfilled(number);
         self.set_status(KeptStatus::Failing(error));
         self.progress.attempted.send_replace(generation.number);

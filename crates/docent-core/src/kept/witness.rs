@@ -58,7 +58,7 @@ async fn create(shared: &Shared, generation: &Arc<SessionGeneration>, near: &str
                 // instead of replacing them.
                 // Action: Allow the client to create nodes in `_docent` below its namespace if restarts must
                 // be fast.
-                tracing::debug!(target: "docent::node", client = %shared.label, %error, "cannot create the session's witness node; later sessions will wait for this session's nodes to expire");
+                tracing::debug!(target: "docent::node", client = %shared.label, error = %shared.namespace.located(&error), "cannot create the session's witness node; later sessions will wait for this session's nodes to expire");
                 return None;
             }
         }

@@ -2,7 +2,7 @@ use super::name::Contenders;
 use super::position::Position;
 use super::sides::Sides;
 use super::{Ticket, WaitError, draw};
-use crate::client::{Client, ParentKind, Recipe, RecipeKind, debug_handle};
+use crate::client::{Client, ParentKind, Recipe, RecipeKind, debug_handle, full_error};
 use crate::error::{Error, ErrorKind};
 use crate::guard::Role;
 use crate::hold::Hold;
@@ -436,14 +436,14 @@ impl Line {
         if self.0.stuck.swap(true, Ordering::Relaxed) {
             // Event: Another attempt to join the line of a lock, semaphore or election failed. The client
             // retries.
-            tracing::debug!(target: "docent::lock", %client, %path, %error, "still cannot join the waiting line; retrying");
+            tracing::debug!(target: "docent::lock", %client, %path, error = %full_error(self.client(), error), "still cannot join the waiting line; retrying");
             return;
         }
         let cause = error.source().map(ToString::to_string);
         // Event: The client cannot join the line of a lock, semaphore or election. It retries until it
         // succeeds.
         // Action: Read the error and its cause. If the servers are unreachable, no action is needed here.
-        tracing::warn!(target: "docent::lock", %client, %path, %error, cause, "cannot join the waiting line; retrying");
+        tracing::warn!(target: "docent::lock", %client, %path, error = %full_error(self.client(), error), cause, "cannot join the waiting line; retrying");
     }
 
     pub(super) fn log_rejoined(&self) {

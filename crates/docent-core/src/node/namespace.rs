@@ -67,6 +67,14 @@ impl Namespace {
         full.strip_prefix(&self.prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
+    /// Returns the error with its path as the server knows it, for a log message.
+    pub(crate) fn located(&self, error: &Error) -> Error {
+        match error.path() {
+            Some(path) => error.clone().at(&self.join(path)),
+            None => error.clone(),
+        }
+    }
+
     /// Returns the path as the user knows it.
     pub(crate) fn relative(&self, full: impl AsRef<str> + Into<String>) -> String {
         if self.prefix.is_empty() {

@@ -1,5 +1,5 @@
 use super::{CommitOutcome, VersionedNode};
-use crate::client::{Client, PARENT_ROUNDS, TransactionResult};
+use crate::client::{Client, PARENT_ROUNDS, TransactionResult, full_error};
 use crate::error::{Error, ErrorKind};
 use crate::node::{CreateMode, NodePath, Stat};
 use crate::operation::InOperation;
@@ -103,7 +103,7 @@ async fn stat_of(node: &VersionedNode, mzxid: i64) -> Option<Stat> {
         Err(error) => {
             // Event: A node was written, but the client could not read its metadata afterwards. The write
             // counts as successful.
-            tracing::debug!(target: "docent::node", client = %client.label(), path = %node.path_at_servers(), %error, "cannot read the metadata of a written node");
+            tracing::debug!(target: "docent::node", client = %client.label(), path = %node.path_at_servers(), error = %full_error(client, &error), "cannot read the metadata of a written node");
             None
         }
     }

@@ -6,7 +6,7 @@ use crate::telemetry;
 use crate::term::Term;
 use crate::waiting::explained;
 use bytes::Bytes;
-use docent_core::recipe::{Hold, InOperation, Line, Series, debug_handle};
+use docent_core::recipe::{Hold, InOperation, Line, Series, debug_handle, full_error};
 use docent_core::{Client, Error, Fence};
 use futures_util::FutureExt;
 use std::fmt;
@@ -235,7 +235,7 @@ impl Election {
                     // Event: The candidate was first in line, but lost its lease or its session before its
                     // term began. It takes a new place at the end of the line.
                     // Action: Check the connection of this client to the servers if the event repeats.
-                    tracing::warn!(target: "docent::election", client = %self.label(), path = %self.full_path(), %error, "lost the place in line before the term began; campaigning again");
+                    tracing::warn!(target: "docent::election", client = %self.label(), path = %self.full_path(), error = %full_error(self.client(), &error), "lost the place in line before the term began; campaigning again");
                 }
                 Err(error) => self.0.line.wait_out(error).await?,
                 Ok(term) => return Ok(term),

@@ -5,7 +5,7 @@ use super::endings;
 use super::free_items::FreeItems;
 use super::idle::Idle;
 use crate::store::{ClaimedItem, Demand, ItemEnd, Leftover, PendingTake, Store};
-use docent_core::recipe::{Stage, full_path, hand_out, spawn, stage_reached};
+use docent_core::recipe::{Stage, full_error, full_path, hand_out, spawn, stage_reached};
 use docent_core::{Error, ErrorKind};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -124,7 +124,7 @@ impl Claimer {
             // If the error persists, the next call returns it.
             // Event: A consumer could not list the items of a queue in advance; the field `error` has the
             // reason. The next take lists them again.
-            tracing::debug!(target: "docent::queue", client = %self.store.client.label(), path = %full_path(&self.store.client, &self.store.path), %error, "could not list the items in advance; the next take lists them again");
+            tracing::debug!(target: "docent::queue", client = %self.store.client.label(), path = %full_path(&self.store.client, &self.store.path), error = %full_error(&self.store.client, &error), "could not list the items in advance; the next take lists them again");
         }
     }
 
@@ -237,7 +237,7 @@ impl Claimer {
         if passes {
             // Event: A consumer cannot claim items of a queue; the field `error` has the reason, such as an
             // outage. It retries until it succeeds, and waiting calls keep waiting.
-            tracing::debug!(target: "docent::queue", client = %self.store.client.label(), path = %full_path(&self.store.client, &self.store.path), %error, "cannot claim items; retrying");
+            tracing::debug!(target: "docent::queue", client = %self.store.client.label(), path = %full_path(&self.store.client, &self.store.path), error = %full_error(&self.store.client, &error), "cannot claim items; retrying");
             self.store.idle.pause(PAUSE).await;
         }
     }
@@ -281,7 +281,7 @@ async fn hand_out_all(store: &Store, served: &mut [(PendingTake, Vec<ClaimedItem
         Err(error) => {
             // Event: A consumer could not hand claimed items out; the field `error` has the reason. It gives
             // the items back, and they are claimed again.
-            tracing::debug!(target: "docent::queue", client = %client.label(), path = %full_path(client, path), items = items.len(), %error, "failed to hand items out; giving them back");
+            tracing::debug!(target: "docent::queue", client = %client.label(), path = %full_path(client, path), items = items.len(), error = %full_error(client, &error), "failed to hand items out; giving them back");
             let items = items.len();
             served.iter_mut().for_each(|(_, items)| items.retain(|item| item.handed_out));
             ahead.clear();

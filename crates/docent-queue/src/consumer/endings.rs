@@ -3,7 +3,7 @@
 use crate::layout::Head;
 use crate::store::{ClaimedItem, ItemEnd, Leftover, Store, ensure_folder};
 use bytes::Bytes;
-use docent_core::recipe::{Hold, full_path};
+use docent_core::recipe::{Hold, full_error, full_path};
 use docent_core::{CreateMode, Error, ErrorKind, Stat};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -49,7 +49,7 @@ async fn delay(store: &Store, item: ClaimedItem, until: u64, deliveries: Option<
         // The drop of the hold ends the claim.
         // Event: The client could not write the delay of an item that was given back; the field `error` has
         // the reason. The item is available again without a delay.
-        tracing::debug!(target: "docent::queue", client = %store.client.label(), path = %full_path(&store.client, &store.path), item = %name, %error, "failed to delay an item; giving it back without a delay");
+        tracing::debug!(target: "docent::queue", client = %store.client.label(), path = %full_path(&store.client, &store.path), item = %name, error = %full_error(&store.client, &error), "failed to delay an item; giving it back without a delay");
     }
 }
 
@@ -72,7 +72,7 @@ async fn give_back(store: &Store, item: ClaimedItem) {
         // The drop of the hold ends the claim.
         // Event: A consumer could not give back an item that no call took; the field `error` has the reason.
         // Its claim is released in the background, and the delivery may stay counted.
-        tracing::debug!(target: "docent::queue", client = %store.client.label(), path = %full_path(&store.client, &store.path), item = %name, %error, "failed to give back an item; releasing its claim in the background");
+        tracing::debug!(target: "docent::queue", client = %store.client.label(), path = %full_path(&store.client, &store.path), item = %name, error = %full_error(&store.client, &error), "failed to give back an item; releasing its claim in the background");
     }
 }
 
@@ -122,7 +122,7 @@ fn bury_failed(store: &Store, item: &str, stat: &Stat, error: &Error) {
     // seconds.
     // Action: Fix the cause in the field `error`, usually missing permissions on the folder of the dead
     // letters.
-    tracing::error!(target: "docent::queue", client = %store.client.label(), path = %full_path(&store.client, &store.path), item, %error, "cannot move the item to the dead letters; leaving it in the queue");
+    tracing::error!(target: "docent::queue", client = %store.client.label(), path = %full_path(&store.client, &store.path), item, error = %full_error(&store.client, error), "cannot move the item to the dead letters; leaving it in the queue");
     match store.lock {
         Some(_) => store.skipped.skip_for(item, stat, IN_THE_WAY),
         None => store.skipped.skip_for_good(item, stat),

@@ -2,7 +2,7 @@
 
 use super::{Deliveries, Delivery, Queue};
 use crate::error::AckError;
-use docent_core::recipe::{Stage, full_path, stage_reached};
+use docent_core::recipe::{Stage, full_error, full_path, stage_reached};
 use docent_core::{Client, Error, ErrorKind};
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -158,7 +158,7 @@ async fn next<T: Send + 'static>(
                 // Event: A consumer could not take the next item; the field `error` has the reason. It
                 // retries after a pause of up to 5 s.
                 // Action: Read the error. If the servers are unreachable, no action is needed here.
-                tracing::warn!(target: "docent::queue", %client, path = %full_path(&queue.store.client, queue.path()), %error, "cannot take the next item; retrying");
+                tracing::warn!(target: "docent::queue", %client, path = %full_path(&queue.store.client, queue.path()), error = %full_error(&queue.store.client, &error), "cannot take the next item; retrying");
             }
             Some(Err(error)) => return Err(error),
             None => return Err(Error::closed("take", queue.path())),
@@ -216,7 +216,7 @@ async fn acknowledge<T: 'static>(queue: &Queue<T>, delivery: Delivery<T>) -> Res
             // unless the acknowledgement was applied.
             // Action: Check the connection to the servers. The work must tolerate that an item is delivered
             // more than once.
-            tracing::warn!(target: "docent::queue", %client, path = %full_path(&queue.store.client, queue.path()), item, %error, "failed to acknowledge the item; it may be delivered again");
+            tracing::warn!(target: "docent::queue", %client, path = %full_path(&queue.store.client, queue.path()), item, error = %full_error(&queue.store.client, &error.into()), "failed to acknowledge the item; it may be delivered again");
             Ok(())
         }
     }

@@ -5,7 +5,7 @@ use super::{Consume, Deliveries, Delivery, Queue};
 use crate::consumer::{LATE, Request, is_passing, leave, ordered};
 use crate::layout::DeadReason;
 use crate::store::{ClaimedItem, ItemEnd, MOST, Store};
-use docent_core::recipe::{InOperation, Line, full_path, in_time};
+use docent_core::recipe::{InOperation, Line, full_error, full_path, in_time};
 use docent_core::{Error, planted};
 use futures_util::future::join_all;
 use std::fmt;
@@ -199,7 +199,7 @@ impl<T: 'static> Queue<T> {
                 Err(error) if is_passing(&error) => {
                     // Event: A consumer cannot take the next item in order; the field `error` has the reason,
                     // such as an outage. It retries until it succeeds.
-                    tracing::debug!(target: "docent::queue", client = %self.store.client.label(), path = %full_path(&self.store.client, &self.store.path), %error, "cannot take the next item; retrying");
+                    tracing::debug!(target: "docent::queue", client = %self.store.client.label(), path = %full_path(&self.store.client, &self.store.path), error = %full_error(&self.store.client, &error), "cannot take the next item; retrying");
                     lock.pause(PAUSE).await;
                 }
                 result => return result,

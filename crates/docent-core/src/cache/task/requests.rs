@@ -268,7 +268,7 @@ impl CacheTask {
         };
         let is_own_child = !(is_root && keys.are_names());
         // Event: A cache cannot read one of its nodes. It retries after a pause.
-        tracing::debug!(target: "docent::cache", client = %self.shared.label, path = %self.shared.namespace.join(&self.path), %error, "cannot read a cached node; retrying");
+        tracing::debug!(target: "docent::cache", client = %self.shared.label, path = %self.shared.namespace.join(&self.path), error = %self.shared.namespace.located(&error), "cannot read a cached node; retrying");
         if self.nodes.refused(key, kind) {
             // Start with short pauses again, because a new node is refused.
             self.read_backoff = retry_backoff();
