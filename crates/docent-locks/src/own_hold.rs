@@ -23,7 +23,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 /// Runs `acquire`, and logs from time to time that the client itself holds what `acquire` waits for: the lock
-/// of `line`, or so many permits of `line` that the wanted ones do not fit into the limit.
+/// of `line`, or permits of `line` that exceed the limit together with the wanted ones.
 pub(crate) async fn logged<T>(
     line: &Line,
     wanted: Option<Wanted<'_>>,
