@@ -39,6 +39,7 @@ mod renewed;
 mod retries;
 mod rollback;
 mod runtime_ended;
+mod sasl;
 mod secrets;
 mod session;
 mod stopped_work;

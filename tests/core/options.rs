@@ -15,7 +15,7 @@ fn from_vars(vars: &[(&str, &str)]) -> Result<Options, Error> {
 fn a_text_and_variables_give_the_same_settings() {
     let json = r#"{
         "connect": "zk1:2181,zk2/shop", "namespace": "/eu", "label": "tills", "identity": "till-7", "session_timeout": "30s",
-        "operation_timeout": 5, "server_tick": "1500ms", "credentials_file": "/run/zk",
+        "operation_timeout": 5, "server_tick": "1500ms", "credentials_file": "/run/zk", "sasl_credentials_file": "/run/sasl",
         "allow_plaintext_auth": true, "tls_ca_file": "ca.pem", "tls_cert_file": "c.pem",
         "tls_key_file": "c.key", "tls_server_name": "zk.example.org", "dedicated_thread": true,
         "parents": "persistent"
@@ -35,6 +35,7 @@ fn a_text_and_variables_give_the_same_settings() {
         ("DOCENT_OPERATION_TIMEOUT", "5"),
         ("DOCENT_SERVER_TICK", "1.5s"),
         ("DOCENT_CREDENTIALS_FILE", "/run/zk"),
+        ("DOCENT_SASL_CREDENTIALS_FILE", "/run/sasl"),
         ("DOCENT_ALLOW_PLAINTEXT_AUTH", "true"),
         ("DOCENT_TLS_CA_FILE", "ca.pem"),
         ("DOCENT_TLS_CERT_FILE", "c.pem"),

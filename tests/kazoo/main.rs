@@ -10,6 +10,7 @@ mod inspect;
 mod lock;
 mod party;
 mod rw_lock;
+mod sasl;
 mod semaphore;
 
 /// Runs each test on both backends, as `embedded::name` and `real::name`. Both are ignored unless requested,

@@ -5,7 +5,6 @@ use docent::client::{Client, ClientBuilder};
 use docent_battery::{RealServer, ServerOptions};
 use docent_tests::{PATIENCE, SESSION, soon, tick};
 use futures_util::future::join_all;
-use std::time::Duration;
 
 /// Returns the settings of a client of `server`.
 fn builder(server: &RealServer) -> ClientBuilder {
@@ -48,7 +47,6 @@ async fn tenants_share_a_tree_on_servers_that_require_authentication() {
 }
 
 /// Gives each tenant a separate folder with all permissions, and closes the root.
-#[cfg(feature = "zookeeper-client")]
 async fn close_root(server: &RealServer) {
     use docent::CreateMode;
     use docent::node::{Acl, Permissions};
@@ -69,29 +67,15 @@ async fn close_root(server: &RealServer) {
     soon(admin.close()).await;
 }
 
-#[cfg(feature = "zookeeper-client")]
 #[tokio::test]
 #[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
 async fn tenants_with_sasl_share_a_tree_with_other_tenants_in_any_order() {
-    use docent::zookeeper_client::{Sasl, ZookeeperClient};
+    use docent::client::Sasl;
     use docent::{CreateMode, ErrorKind};
-    const USERS: &str = r#"Server { org.apache.zookeeper.server.auth.DigestLoginModule required user_me="right" user_you="right"; };"#;
-    let folder = tempfile::tempdir().unwrap();
-    let users = folder.path().join("users");
-    std::fs::write(&users, USERS).unwrap();
     for (sasl_first, closed) in [(true, false), (false, false), (true, true), (false, true)] {
-        let options = ServerOptions::default()
-            .property("java.security.auth.login.config", users.display().to_string())
-            .property(
-                "zookeeper.authProvider.sasl",
-                "org.apache.zookeeper.server.auth.SASLAuthenticationProvider",
-            );
+        let options = ServerOptions::default().sasl_user("me", "right").sasl_user("you", "right");
         let server = RealServer::start_with(options).await.unwrap();
-        let sasl = |name: &str| {
-            let sasl = Sasl::digest_md5(name, "right");
-            let options = ZookeeperClient::new().sasl(sasl).least_timeout(Duration::from_secs(60));
-            builder(&server).zookeeper_client(options)
-        };
+        let sasl = |name: &str| builder(&server).sasl(Sasl::digest_md5(name, "right"));
         let mut tenants = vec![
             (sasl("me"), "/svc-me"),
             (sasl("you"), "/svc-you"),

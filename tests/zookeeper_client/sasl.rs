@@ -1,38 +1,20 @@
-//! Servers that authenticate clients with SASL.
+//! Credentials and SASL.
 
+use docent::CreateMode;
+use docent::ErrorKind;
+use docent::client::Sasl;
 use docent::node::{Acl, Permissions};
-use docent::zookeeper_client::{Sasl, ZookeeperClient};
-use docent::{CreateMode, ErrorKind};
-use docent_battery::{Backend, ServerOptions};
+use docent::zookeeper_client::ZookeeperClient;
+use docent_battery::Backend;
 use docent_tests::soon;
 
-const USERS: &str =
-    r#"Server { org.apache.zookeeper.server.auth.DigestLoginModule required user_me="right"; };"#;
-
 #[tokio::test]
-#[ignore = "needs a real ZooKeeper: run `cargo xtask test`"]
-async fn a_password_authenticates_and_a_wrong_one_is_refused_immediately() {
-    let folder = tempfile::tempdir().unwrap();
-    let users = folder.path().join("users");
-    std::fs::write(&users, USERS).unwrap();
-    let options = ServerOptions::default()
-        .property("java.security.auth.login.config", users.display().to_string())
-        .property(
-            "zookeeper.authProvider.sasl",
-            "org.apache.zookeeper.server.auth.SASLAuthenticationProvider",
-        );
-    let server = Backend::Real.start_own_with(options).await;
-    let builder = |password: &str| {
-        docent_tests::builder(&server, server.connect_string())
-            .zookeeper_client(ZookeeperClient::new().sasl(Sasl::digest_md5("me", password)))
-    };
-    let client = soon(builder("right").connect()).await.unwrap();
-    client.create("/a", "", CreateMode::Persistent).await.unwrap();
-    assert_eq!(client.acl("/a").await.unwrap().entries, [Acl::new(Permissions::ALL, "sasl", "me")]);
-
-    let error = soon(builder("wrong").connect()).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::AuthFailed);
-    assert!(!format!("{error:?}").contains("wrong"), "{error:?}");
+async fn sasl_of_the_builder_is_refused() {
+    let server = Backend::Embedded.start().await;
+    let builder = docent_tests::builder(&server, server.connect_string());
+    let sasl = builder.zookeeper_client(ZookeeperClient::new()).sasl(Sasl::digest_md5("me", "right"));
+    let error = sasl.build().unwrap_err();
+    assert!(error.to_string().contains("sasl must not be set"), "{error}");
 }
 
 #[tokio::test]

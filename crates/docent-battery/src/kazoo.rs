@@ -1,4 +1,4 @@
-//! A Python environment with kazoo from PyPI.
+//! A Python environment with kazoo from PyPI, and pure-sasl for its SASL.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,6 +9,9 @@ use tokio::sync::OnceCell;
 
 const VERSION: &str = "2.11.0";
 
+/// Version of pure-sasl, with which kazoo authenticates.
+const SASL_VERSION: &str = "0.6.2";
+
 /// Hint for a machine without Python, or with a Python that cannot create environments.
 pub const MISSING: &str = "install python3 and python3-venv; pip installs kazoo from PyPI";
 
@@ -17,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Returns a command that runs `program` with a Python that has kazoo, and that writes nothing beside the
 /// sources. The environment is created below `folder` if it does not exist: once for each version of Python
-/// and of kazoo.
+/// and of the packages.
 ///
 /// # Errors
 ///
@@ -32,7 +35,7 @@ pub async fn python(folder: &Path, program: &str) -> io::Result<Command> {
 async fn installed_python(folder: &Path) -> io::Result<PathBuf> {
     let version = "import sys; print('%d.%d.%d' % sys.version_info[:3])";
     let version = output_of(Command::new("python3").args(["-c", version])).await?;
-    let venv = folder.join(format!("kazoo-{VERSION}-python-{}", version.trim()));
+    let venv = folder.join(format!("kazoo-{VERSION}-sasl-{SASL_VERSION}-python-{}", version.trim()));
     if !venv.exists() {
         create_venv(&venv).await?;
     }
@@ -44,8 +47,9 @@ async fn installed_python(folder: &Path) -> io::Result<PathBuf> {
 async fn create_venv(venv: &Path) -> io::Result<()> {
     let new = venv.with_file_name(format!("kazoo-{VERSION}.{}.new", std::process::id()));
     output_of(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&new)).await?;
+    let packages = [format!("kazoo=={VERSION}"), format!("pure-sasl=={SASL_VERSION}")];
     let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-    output_of(Command::new(new.join("bin/python")).args(install).arg(format!("kazoo=={VERSION}"))).await?;
+    output_of(Command::new(new.join("bin/python")).args(install).args(packages)).await?;
     match std::fs::rename(&new, venv) {
         // Another process was faster.
         Err(_) if venv.exists() => std::fs::remove_dir_all(&new),

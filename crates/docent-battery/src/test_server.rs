@@ -53,6 +53,9 @@ impl TestServer {
             .container_check(options.container_check_interval)
             .zxid_in_events(options.zxid_in_events)
             .ttl_nodes(options.extended_types);
+        let users = options.sasl_users.iter();
+        let builder = users.fold(builder, |builder, (user, password)| builder.sasl_user(user, password));
+        let builder = if options.require_sasl { builder.require_sasl() } else { builder };
         let (builder, port) = match &net {
             Net::Loopback => {
                 let port = Port::claim().expect("a port is free on loopback");
@@ -62,7 +65,7 @@ impl TestServer {
         };
         let server = builder.start_on(net.clone()).await;
         let server = Box::new(server.expect("the embedded server starts on a free port"));
-        Self::new(Server::Embedded { server, _port: port }, own, net).await
+        Self::new(Server::Embedded { server, _port: port }, own, net, !options.require_sasl).await
     }
 
     pub(crate) async fn shared() -> Self {
@@ -72,23 +75,28 @@ impl TestServer {
             }),
             Err(_) => started(RealServer::shared().await).address(),
         };
-        Self::new(Server::Shared(address), false, Net::Loopback).await
+        Self::new(Server::Shared(address), false, Net::Loopback, true).await
     }
 
     pub(crate) async fn real(options: ServerOptions) -> Self {
         let permit = OWN_REAL_SERVER.acquire().await.expect("the semaphore is never closed");
+        let is_open = !options.require_sasl;
         let real = started(RealServer::start_with(options).await);
-        Self::new(Server::Own { real, _permit: permit }, true, Net::Loopback).await
+        Self::new(Server::Own { real, _permit: permit }, true, Net::Loopback, is_open).await
     }
 
-    async fn new(server: Server, own: bool, net: Net) -> Self {
+    /// `is_open` is false if the server accepts no client without authentication. The test's own path then
+    /// does not exist.
+    async fn new(server: Server, own: bool, net: Net, is_open: bool) -> Self {
         let front = Proxy::start_with(server.address(), Sessions::on(net.clone()))
             .await
             .expect("a port is free on loopback");
         // Other processes may use the server as well.
         let root = format!("/test-{}{:06}", process::id(), ROOTS.fetch_add(1, Ordering::Relaxed));
         let server = Self { front, server, net, own, root };
-        server.make_root().await;
+        if is_open {
+            server.make_root().await;
+        }
         server
     }
 

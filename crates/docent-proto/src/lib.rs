@@ -3,6 +3,7 @@
 mod acl;
 mod code;
 mod connect;
+pub mod digest_md5;
 mod error;
 mod event;
 mod frame;

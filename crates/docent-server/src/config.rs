@@ -1,7 +1,8 @@
 use crate::Limits;
 use crate::keep::Keep;
 use crate::time::{Clock, millis, timeouts_ms};
-use std::collections::BTreeSet;
+use docent_proto::Code;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Settings of a server. See [`Builder`](crate::Builder) for the meaning of the fields.
@@ -15,6 +16,8 @@ pub(crate) struct Config {
     pub(crate) zxid_in_events: bool,
     pub(crate) ttl_nodes: bool,
     pub(crate) super_user: Option<SuperUser>,
+    pub(crate) sasl_users: SaslUsers,
+    pub(crate) require_sasl: bool,
     pub(crate) seed: Option<u64>,
     pub(crate) clock: Option<Clock>,
     pub(crate) keep: Option<Keep>,
@@ -56,6 +59,27 @@ impl std::fmt::Debug for SuperUser {
     }
 }
 
+/// Names and passwords of the users that SASL accepts.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(crate) struct SaslUsers(pub(crate) BTreeMap<String, String>);
+
+impl SaslUsers {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn password(&self, user: &str) -> Option<&str> {
+        self.0.get(user).map(String::as_str)
+    }
+}
+
+// Passwords are never printed.
+impl std::fmt::Debug for SaslUsers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -67,6 +91,8 @@ impl Default for Config {
             zxid_in_events: false,
             ttl_nodes: false,
             super_user: None,
+            sasl_users: SaslUsers::default(),
+            require_sasl: false,
             seed: None,
             clock: None,
             keep: None,
@@ -79,6 +105,11 @@ impl Config {
     /// Returns the tick in milliseconds, at least 1, because expiry is counted in whole ticks.
     pub(crate) fn tick_ms(&self) -> i64 {
         millis(self.tick).max(1)
+    }
+
+    /// Returns the code by which the server refuses an authentication with SASL.
+    pub(crate) fn refusal(&self, code: Code) -> Code {
+        if self.require_sasl { Code::SESSION_CLOSED_REQUIRE_SASL_AUTH } else { code }
     }
 
     /// Returns the initial minimum and maximum session timeout, in milliseconds.

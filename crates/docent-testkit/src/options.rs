@@ -5,6 +5,9 @@ use std::time::Duration;
 /// System property with the digest of the super user.
 const SUPER_DIGEST: &str = "zookeeper.DigestAuthenticationProvider.superDigest";
 
+/// Class by which a server knows the scheme `sasl` in access control lists.
+const SASL_PROVIDER: &str = "org.apache.zookeeper.server.auth.SASLAuthenticationProvider";
+
 /// Settings of a server, either a [`RealServer`](crate::RealServer) or an embedded one.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -20,6 +23,11 @@ pub struct ServerOptions {
     /// Digest of the super user, who passes all access checks: `user:` and the SHA-1 of `user:password` in
     /// Base64. Default: none.
     pub super_digest: Option<String>,
+    /// Users and passwords that SASL with DIGEST-MD5 accepts. Default: none, and the server offers no SASL.
+    pub sasl_users: Vec<(String, String)>,
+    /// Whether the server refuses every request on a link that has not authenticated with SASL. Default:
+    /// `false`.
+    pub require_sasl: bool,
     /// Interval at which the server deletes empty containers and nodes whose time to live has passed.
     /// Default: 200 ms.
     pub container_check_interval: Duration,
@@ -50,6 +58,8 @@ impl Default for ServerOptions {
             max_session_timeout: Duration::from_secs(60),
             extended_types: false,
             super_digest: None,
+            sasl_users: Vec::new(),
+            require_sasl: false,
             container_check_interval: Duration::from_millis(200),
             secure_port: false,
             sync_limit: 10,
@@ -87,6 +97,20 @@ impl ServerOptions {
     #[must_use]
     pub fn super_digest(mut self, digest: impl Into<String>) -> Self {
         self.super_digest = Some(digest.into());
+        self
+    }
+
+    /// Adds one of [`sasl_users`](Self::sasl_users).
+    #[must_use]
+    pub fn sasl_user(mut self, user: impl Into<String>, password: impl Into<String>) -> Self {
+        self.sasl_users.push((user.into(), password.into()));
+        self
+    }
+
+    /// Sets [`require_sasl`](Self::require_sasl).
+    #[must_use]
+    pub fn require_sasl(mut self, required: bool) -> Self {
+        self.require_sasl = required;
         self
     }
 
@@ -164,8 +188,16 @@ impl ServerOptions {
         }
     }
 
-    /// Returns the arguments of the Java process before the class name.
-    pub(crate) fn java_arguments(&self) -> Vec<String> {
+    /// Returns the contents of the file that names the users of SASL.
+    pub(crate) fn jaas(&self) -> String {
+        let users = self.sasl_users.iter().map(|(user, password)| format!(" user_{user}=\"{password}\""));
+        let users: String = users.collect();
+        format!("Server {{ org.apache.zookeeper.server.auth.DigestLoginModule required{users}; }};\n")
+    }
+
+    /// Returns the arguments of the Java process before the class name. `jaas` is the file with the users of
+    /// SASL.
+    pub(crate) fn java_arguments(&self, jaas: &Path) -> Vec<String> {
         // Settings for a short run: a small heap, a quick start, and no files outside the server's folder.
         let short = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"];
         let settings: &[&str] = if self.long_lived { &["-Xmx1g", "-XX:-UsePerfData"] } else { &short };
@@ -182,6 +214,15 @@ impl ServerOptions {
         arguments.extend(fixed.map(|(name, value)| format!("-D{name}={value}")));
         let super_digest = self.super_digest.iter();
         arguments.extend(super_digest.map(|digest| format!("-D{SUPER_DIGEST}={digest}")));
+        if !self.sasl_users.is_empty() {
+            let required = self.require_sasl.to_string();
+            let sasl = [
+                ("java.security.auth.login.config", jaas.display().to_string()),
+                ("zookeeper.authProvider.sasl", SASL_PROVIDER.to_owned()),
+                ("zookeeper.sessionRequireClientSASLAuth", required),
+            ];
+            arguments.extend(sasl.map(|(name, value)| format!("-D{name}={value}")));
+        }
         arguments.extend(self.properties.iter().map(|(name, value)| format!("-D{name}={value}")));
         arguments
     }

@@ -35,7 +35,7 @@ pub use transport::Tls;
 pub mod client {
     pub use docent_core::{
         Client, ClientBuilder, ClientIdentity, ConnectionState, ConnectionStatus, Error, ErrorKind, Health,
-        Options, ParentKind, ProvedIdentity, RetryPolicy, RollbackPolicy, SecretString, ShutdownNode,
+        Options, ParentKind, ProvedIdentity, RetryPolicy, RollbackPolicy, Sasl, SecretString, ShutdownNode,
         ShutdownReport, StateWatcher,
     };
 }

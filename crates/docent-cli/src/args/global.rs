@@ -10,9 +10,9 @@ pub(crate) struct Global {
     /// Servers and chroot, such as `zk1:2181,zk2:2181/shop` [env: DOCENT_CONNECT]
     ///
     /// Other variables set the options below: DOCENT_SESSION_TIMEOUT, DOCENT_OPERATION_TIMEOUT,
-    /// DOCENT_CREDENTIALS_FILE, DOCENT_TLS_CA_FILE and those listed in the library's guide. An option
-    /// overrides a variable, and a variable overrides the current context of the file of contexts. With
-    /// --context, variables are ignored, so that none of them redirects a command.
+    /// DOCENT_CREDENTIALS_FILE, DOCENT_SASL_CREDENTIALS_FILE, DOCENT_TLS_CA_FILE and those listed in the
+    /// library's guide. An option overrides a variable, and a variable overrides the current context of the
+    /// file of contexts. With --context, variables are ignored, so that none of them redirects a command.
     #[arg(long, global = true, value_name = "SERVERS")]
     pub(crate) connect: Option<String>,
 
@@ -43,6 +43,10 @@ pub(crate) struct Global {
     /// File with `user:password` on its first line
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) auth_file: Option<PathBuf>,
+
+    /// File with `user:password` on its first line, for SASL with DIGEST-MD5
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) sasl_file: Option<PathBuf>,
 
     /// Send the password of --auth-file even without TLS, where others on the network may read it
     #[arg(long, global = true)]

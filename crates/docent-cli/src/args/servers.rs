@@ -54,6 +54,7 @@ impl Global {
         set(&mut options.operation_timeout, &self.timeout);
         set(&mut options.server_tick, &self.server_tick);
         set(&mut options.credentials_file, &self.auth_file);
+        set(&mut options.sasl_credentials_file, &self.sasl_file);
         set(&mut options.tls_ca_file, &self.tls_ca);
         set(&mut options.tls_cert_file, &self.tls_cert);
         set(&mut options.tls_key_file, &self.tls_key);

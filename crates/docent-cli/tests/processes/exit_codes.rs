@@ -3,7 +3,7 @@
 use crate::run::{Run, command, run, servers};
 use docent::Client;
 use docent::node::{Acl, CreateMode};
-use docent_battery::{Backend, Port, both_backends_in_real_time};
+use docent_battery::{Backend, Port, ServerOptions, both_backends_in_real_time};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -79,6 +79,24 @@ both_backends_in_real_time! {
         let lock = ["lock", "/private/a", "--", "echo", "held"];
         let held = run(&servers(&server), allowed.iter().chain(&lock)).await;
         assert_eq!((held.code, held.stdout), (0, vec!["held".to_owned()]), "{}", held.stderr);
+    }
+
+    async fn a_user_of_sasl_works_where_the_servers_require_one(backend: Backend) {
+        let options = ServerOptions::default().sasl_user("me", "right").require_sasl(true);
+        let server = backend.start_own_with(options).await;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("sasl");
+        let lock = async |password: &str| {
+            std::fs::write(&file, format!("me:{password}\n")).unwrap();
+            let given = ["--sasl-file", file.to_str().unwrap(), "lock", "/a", "--", "echo", "held"];
+            run(&server.address().to_string(), given).await
+        };
+        let held = lock("right").await;
+        assert_eq!((held.code, held.stdout), (0, vec!["held".to_owned()]), "{}", held.stderr);
+        let refused = lock("wrong-secret").await;
+        assert_eq!((refused.code, refused.stdout.len()), (77, 0), "{refused:?}");
+        let text = &refused.stderr;
+        assert!(text.contains("wrong user or password") && !text.contains("secret"), "{text}");
     }
 }
 

@@ -8,13 +8,13 @@ use crate::node::Acl;
 use crate::node::identity::broken_rule;
 use crate::node::namespace::Namespace;
 use crate::operation::Shared;
-use crate::session::Credentials;
 use crate::session::connect_string::{ConnectString, ServerAddress, without_credentials};
 #[cfg(feature = "tls")]
 use crate::session::link::tls::Tls;
 use crate::session::link::transport::Transport;
 #[cfg(feature = "zookeeper-client")]
 use crate::session::zookeeper_client::ZookeeperClient;
+use crate::session::{Credentials, Sasl};
 use crate::time::{Clock, RetryPolicy};
 use secrecy::{SecretSlice, SecretString};
 use std::fmt;
@@ -264,6 +264,20 @@ impl ClientBuilder {
         self
     }
 
+    /// Proves an identity with SASL on every link, before anything else is sent. In access control lists the
+    /// identity has the scheme `sasl`.
+    ///
+    /// If the servers refuse the user or the password, or offer no SASL, the client is in the state
+    /// [`AuthFailed`](ConnectionState::AuthFailed), and tries again every half minute. With SASL, only the
+    /// creator of a node may access it by default; see [`acl`](Self::acl). Sessions of the crate
+    /// `zookeeper-client` do not support it.
+    ///
+    /// The client keeps the password for its lifetime. After a change of the password, build a new client.
+    pub fn sasl(mut self, sasl: Sasl) -> Self {
+        self.config.sasl = Some(sasl);
+        self
+    }
+
     /// Allows credentials to be sent without TLS. Anyone with access to the network can then read them.
     pub fn allow_plaintext_auth(mut self) -> Self {
         self.config.allow_plaintext_auth = true;
@@ -312,7 +326,11 @@ impl ClientBuilder {
         let client = self.build()?;
         match tokio::time::timeout_at(client.deadline(), settled(client.state())).await {
             Ok(ConnectionState::Connected) => Ok(client),
-            Ok(ConnectionState::AuthFailed) => Err(Error::new(ErrorKind::AuthFailed, "connect")),
+            Ok(ConnectionState::AuthFailed) => {
+                let reason = client.shared().ensemble.last_error.get();
+                let error = Error::new(ErrorKind::AuthFailed, "connect");
+                Err(reason.iter().fold(error, |error, reason| error.because(reason.chain())))
+            }
             Ok(_) => Err(Error::new(client.shared().closed(), "connect")),
             Err(_) => {
                 let (error, ensemble) =
@@ -391,7 +409,7 @@ impl ClientBuilder {
         if let Some(tls) = &config.tls {
             config.transport = Arc::new(tls.around(Arc::clone(&config.transport))?);
         }
-        config.acl.resolve(has_identity || !config.credentials.is_empty())
+        config.acl.resolve(has_identity || config.sasl.is_some() || !config.credentials.is_empty())
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -428,8 +446,14 @@ impl ClientBuilder {
         if let Some(rule) = config.label.as_deref().and_then(broken_rule) {
             return invalid(rule);
         }
+        if let Some(rule) = config.sasl.as_ref().and_then(Sasl::broken_rule) {
+            return invalid(rule.to_owned());
+        }
         #[cfg(feature = "zookeeper-client")]
         if let Some(options) = &config.zookeeper_client {
+            if config.sasl.is_some() {
+                return invalid("sasl must not be set for sessions of zookeeper-client".to_owned());
+            }
             if options.least_timeout.is_some_and(|least| least.is_zero()) {
                 return invalid("minimum session timeout 0 must be longer than zero".to_owned());
             }

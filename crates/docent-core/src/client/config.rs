@@ -1,10 +1,10 @@
 use crate::error::Error;
 use crate::node::{AclPolicy, CreateMode};
-use crate::session::Credentials;
 use crate::session::ephemerals::MAX_EPHEMERAL_BYTES;
 use crate::session::link::transport::{TcpTransport, Transport};
 #[cfg(feature = "zookeeper-client")]
 use crate::session::zookeeper_client::ZookeeperClient;
+use crate::session::{Credentials, Sasl};
 use crate::time::{BootClock, Clock, RetryPolicy};
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
@@ -104,6 +104,7 @@ pub(crate) struct Config {
     /// Users and passwords, until they are validated and turned into credentials.
     pub(crate) digests: Vec<(String, SecretString)>,
     pub(crate) credentials: Vec<Credentials>,
+    pub(crate) sasl: Option<Sasl>,
     pub(crate) allow_plaintext_auth: bool,
     pub(crate) acl: AclPolicy,
     #[cfg(feature = "tls")]
@@ -138,6 +139,7 @@ impl Default for Config {
             label: None,
             digests: Vec::new(),
             credentials: Vec::new(),
+            sasl: None,
             allow_plaintext_auth: false,
             acl: AclPolicy::default(),
             #[cfg(feature = "tls")]

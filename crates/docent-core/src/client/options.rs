@@ -1,6 +1,7 @@
 use super::{ClientBuilder, ParentKind};
 use crate::error::Error;
 use crate::node::namespace;
+use crate::session::Sasl;
 use crate::session::connect_string::{ConnectString, without_credentials};
 #[cfg(feature = "tls")]
 use crate::session::link::tls::Tls;
@@ -60,6 +61,10 @@ pub struct Options {
     /// nothing else and have at most 64 KiB.
     #[serde(default)]
     pub credentials_file: Option<PathBuf>,
+    /// File with `user:password` on its first line, for [`ClientBuilder::sasl`] with the mechanism DIGEST-MD5.
+    /// The file must contain nothing else and have at most 64 KiB.
+    #[serde(default)]
+    pub sasl_credentials_file: Option<PathBuf>,
     /// See [`ClientBuilder::allow_plaintext_auth`]. Default false.
     #[serde(default)]
     pub allow_plaintext_auth: bool,
@@ -102,6 +107,7 @@ impl Options {
             operation_timeout: None,
             server_tick: None,
             credentials_file: None,
+            sasl_credentials_file: None,
             allow_plaintext_auth: false,
             tls_ca_file: None,
             tls_cert_file: None,
@@ -138,6 +144,9 @@ impl Options {
         if let Some((user, password)) = self.credentials()? {
             builder = builder.auth_digest(user, password);
         }
+        if let Some((user, password)) = self.sasl_credentials()? {
+            builder = builder.sasl(Sasl::digest_md5(user, password));
+        }
         if self.allow_plaintext_auth {
             builder = builder.allow_plaintext_auth();
         }
@@ -159,7 +168,16 @@ impl Options {
     /// # Errors
     /// `InvalidInput` if the file is unreadable or malformed, without its content.
     pub fn credentials(&self) -> Result<Option<(String, SecretString)>, Error> {
-        self.credentials_file.as_deref().map(read_credentials).transpose()
+        self.credentials_file.as_deref().map(|file| read_credentials("credentials_file", file)).transpose()
+    }
+
+    /// Like [`credentials`](Self::credentials), for the file with the user and password of SASL.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the file is unreadable or malformed, without its content.
+    pub fn sasl_credentials(&self) -> Result<Option<(String, SecretString)>, Error> {
+        let read = |file| read_credentials("sasl_credentials_file", file);
+        self.sasl_credentials_file.as_deref().map(read).transpose()
     }
 
     fn timed(&self, mut builder: ClientBuilder) -> ClientBuilder {
@@ -244,9 +262,9 @@ fn check_namespace(path: &str) -> Result<(), Error> {
     })
 }
 
-/// Reads user and password from a file. Errors repeat nothing of its content.
-fn read_credentials(file: &Path) -> Result<(String, SecretString), Error> {
-    let refused = |rule: String| invalid(format!("credentials_file {file:?} {rule}"));
+/// Reads user and password from the file of the field `field`. Errors repeat nothing of its content.
+fn read_credentials(field: &str, file: &Path) -> Result<(String, SecretString), Error> {
+    let refused = |rule: String| invalid(format!("{field} {file:?} {rule}"));
     let unreadable = |error: std::io::Error| refused(format!("must be readable: {error}"));
     let length = fs::metadata(file).map_err(unreadable)?.len();
     if length > LARGEST_FILE {
@@ -293,6 +311,7 @@ impl fmt::Debug for Options {
             .field("operation_timeout", &self.operation_timeout)
             .field("server_tick", &self.server_tick)
             .field("credentials_file", &self.credentials_file)
+            .field("sasl_credentials_file", &self.sasl_credentials_file)
             .field("allow_plaintext_auth", &self.allow_plaintext_auth)
             .field("tls_ca_file", &self.tls_ca_file)
             .field("tls_cert_file", &self.tls_cert_file)

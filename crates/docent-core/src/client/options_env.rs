@@ -71,6 +71,7 @@ impl Options {
             "OPERATION_TIMEOUT" => self.operation_timeout = Some(duration(field, &value)?),
             "SERVER_TICK" => self.server_tick = Some(duration(field, &value)?),
             "CREDENTIALS_FILE" => self.credentials_file = Some(value.into()),
+            "SASL_CREDENTIALS_FILE" => self.sasl_credentials_file = Some(value.into()),
             "ALLOW_PLAINTEXT_AUTH" => self.allow_plaintext_auth = switch(field, &value)?,
             "TLS_CA_FILE" => self.tls_ca_file = Some(value.into()),
             "TLS_CERT_FILE" => self.tls_cert_file = Some(value.into()),

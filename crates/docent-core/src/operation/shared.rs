@@ -248,6 +248,7 @@ fn open(
         outbound_limit: config.max_request,
         ephemeral_limit: config.max_ephemeral_bytes,
         credentials: config.credentials.clone(),
+        sasl: config.sasl.clone(),
     };
     let lease = Arc::new(Lease::new(config.server_tick));
     let (session, task) = open_session(config, ensemble, settings, &lease, start);

@@ -1,4 +1,4 @@
-use super::{Credentials, PersistentWatch, SessionCloser, Watch, WatchKind};
+use super::{Credentials, PersistentWatch, Sasl, SessionCloser, Watch, WatchKind};
 use docent_proto::{Code, MultiResult, Request, Response};
 use std::fmt;
 use std::future::Future;
@@ -144,6 +144,8 @@ pub(crate) struct SessionSettings {
     pub(crate) ephemeral_limit: usize,
     /// Sent on every new link before anything else.
     pub(crate) credentials: Vec<Credentials>,
+    /// Proved on every new link before anything else.
+    pub(crate) sasl: Option<Sasl>,
 }
 
 /// Queue and limits that apply to a request.

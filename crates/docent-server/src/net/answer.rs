@@ -122,10 +122,14 @@ impl Ensemble {
         let (number, op) = (frame.get_i32(), frame.get_i32());
         let link = self.links.get(id)?;
         let (member, timeout_ms, seen, held) = (link.member, link.timeout_ms, link.seen, link.held);
+        let world = self.members.world(member);
         if !is_login(op) {
+            if let Some(refusal) = self.state_of(world).requires_sasl(session) {
+                self.reply(id, number, &refusal, None);
+                return None;
+            }
             self.note_contact(member, session, timeout_ms, now);
         }
-        let world = self.members.world(member);
         let waits = |op| needs_leader(op) || (held && !jumps_the_line(op));
         if world != LEADER && OpCode::from_number(op).is_ok_and(waits) {
             self.hold_request(id, member, session, op, &frame);

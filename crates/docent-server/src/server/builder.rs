@@ -65,6 +65,21 @@ impl Builder {
         self
     }
 
+    /// Adds a user that clients can authenticate as with SASL, mechanism DIGEST-MD5, as in the JAAS file of a
+    /// ZooKeeper server; default none. Without users, the server answers like one that does not offer SASL.
+    /// Access control lists may then name the scheme `sasl`, with the user as the id.
+    pub fn sasl_user(mut self, user: impl Into<String>, password: impl Into<String>) -> Self {
+        self.config.sasl_users.0.insert(user.into(), password.into());
+        self
+    }
+
+    /// Refuses every request on links that have not authenticated with SASL, and closes such links, as
+    /// ZooKeeper's `sessionRequireClientSASLAuth` does; default off.
+    pub fn require_sasl(mut self) -> Self {
+        self.config.require_sasl = true;
+        self
+    }
+
     /// Sets the port on 127.0.0.1 to listen on; default 0, which means any free port.
     pub fn port(mut self, port: u16) -> Self {
         self.address.set_port(port);

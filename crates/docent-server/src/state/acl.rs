@@ -14,6 +14,9 @@ pub(crate) struct Identity {
 /// Scheme of the super user's identity, which passes every check. No access control list names it.
 pub(super) const SUPER: &str = "super";
 
+/// Scheme of identities that were proved with SASL.
+pub(super) const SASL: &str = "sasl";
+
 impl Identity {
     /// Returns the identity without secrets, for display.
     pub(crate) fn client(&self) -> ClientInfo {
@@ -59,8 +62,8 @@ pub(crate) fn read_only() -> Arc<[Acl]> {
 ///
 /// # Errors
 /// [`Code::INVALID_ACL`] if the list is empty, names an unknown scheme, or contains `auth` although the
-/// client has not authenticated.
-pub(crate) fn fix(acl: &[Acl], identities: &[Identity]) -> Result<Arc<[Acl]>, Code> {
+/// client has not authenticated. `has_sasl` is true if the server offers SASL.
+pub(crate) fn fix(acl: &[Acl], identities: &[Identity], has_sasl: bool) -> Result<Arc<[Acl]>, Code> {
     let mut fixed: Vec<Acl> = Vec::new();
     for (index, entry) in acl.iter().enumerate() {
         if acl[..index].contains(entry) {
@@ -71,6 +74,7 @@ pub(crate) fn fix(acl: &[Acl], identities: &[Identity]) -> Result<Arc<[Acl]>, Co
             "auth" => fixed.extend(authenticated(entry, identities)?),
             "digest" if is_digest(&entry.id) => fixed.push(entry.clone()),
             "ip" if is_ip(&entry.id) => fixed.push(entry.clone()),
+            SASL if has_sasl && !entry.id.is_empty() => fixed.push(entry.clone()),
             _ => return Err(Code::INVALID_ACL),
         }
     }
@@ -191,7 +195,7 @@ mod tests {
             let fixed = |id: &&str| {
                 let entry =
                     Acl { permissions: Permissions::ALL, scheme: scheme.into(), id: (*id).to_owned().into() };
-                fix(&[entry], &[]).is_ok()
+                fix(&[entry], &[], false).is_ok()
             };
             assert!(taken.iter().all(fixed), "{scheme}: {taken:?}");
             assert!(!refused.iter().any(fixed), "{scheme}: {refused:?}");

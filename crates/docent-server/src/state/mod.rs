@@ -26,6 +26,7 @@ mod reader;
 mod recursive;
 mod refusal;
 mod reply;
+mod sasl;
 mod session;
 mod sessions;
 mod stale;

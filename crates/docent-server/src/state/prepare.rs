@@ -67,6 +67,7 @@ pub(crate) struct Preparation<'a> {
     tree: &'a Tree,
     limits: &'a Limits,
     ttl_nodes: bool,
+    has_sasl: bool,
     session: i64,
     identities: &'a [Identity],
     /// Nodes that earlier operations of the transaction change; `None` for nodes that they delete.
@@ -84,6 +85,7 @@ impl<'a> Preparation<'a> {
             tree,
             limits,
             ttl_nodes: *ttl_nodes,
+            has_sasl: !sessions.sasl_users.is_empty(),
             session,
             identities: sessions.identities(session),
             pending: HashMap::new(),
@@ -211,7 +213,7 @@ impl<'a> Preparation<'a> {
     /// Converts a list that the client sent into the list to store. Both must be within the size limit.
     fn fix(&mut self, list: &[Acl]) -> Result<Arc<[Acl]>, Code> {
         self.notes.admit("acl_bytes", acl::weight(list), self.limits.acl_bytes)?;
-        let fixed = acl::fix(list, self.identities)?;
+        let fixed = acl::fix(list, self.identities, self.has_sasl)?;
         self.notes.admit("acl_bytes", acl::weight(&fixed), self.limits.acl_bytes)?;
         Ok(fixed)
     }

@@ -1,5 +1,6 @@
 use super::acl::{self, Identity};
 use super::refusal::Notes;
+use super::sasl::Sasl;
 use docent_proto::Code;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,6 +17,8 @@ pub(crate) struct Session {
     pub(super) expires_at: i64,
     /// Identities of the client on its current link.
     pub(crate) identities: Vec<Identity>,
+    /// Authentication with SASL on the current link.
+    pub(super) sasl: Sasl,
     pub(crate) ephemerals: BTreeSet<String>,
     pub(crate) attached: bool,
     /// The member that last attached the session, as far as the leader knows.
@@ -34,6 +37,7 @@ impl Session {
             is_local: false,
             expires_at: 0,
             identities: Vec::new(),
+            sasl: Sasl::default(),
             ephemerals: BTreeSet::new(),
             attached: false,
             owner: 0,

@@ -1,9 +1,11 @@
-use super::acl::Identity;
+use super::acl::{Identity, SASL};
 use super::auth;
 use super::event::Event;
 use super::refusal::Notes;
+use super::sasl::{Answer, Sasl};
 use super::session::Session;
-use crate::config::{Config, SuperUser};
+use crate::config::{Config, SaslUsers, SuperUser};
+use bytes::Bytes;
 use docent_proto::{Code, ConnectRequest};
 use std::collections::BTreeMap;
 
@@ -16,6 +18,7 @@ pub(crate) struct Sessions {
     /// Source of passwords.
     random: fastrand::Rng,
     super_user: Option<SuperUser>,
+    pub(super) sasl_users: SaslUsers,
 }
 
 impl Sessions {
@@ -26,6 +29,7 @@ impl Sessions {
             last_id: 0,
             random: config.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed),
             super_user: config.super_user.clone(),
+            sasl_users: config.sasl_users.clone(),
         }
     }
 
@@ -91,6 +95,7 @@ impl Sessions {
         if let Some(session) = self.get_mut(id) {
             session.attached = false;
             session.identities.clear();
+            session.sasl = Sasl::default();
         }
     }
 
@@ -108,6 +113,30 @@ impl Sessions {
         let identities = auth::identities(scheme, credentials, self.super_user.as_ref())?;
         let session = self.get_mut(id).ok_or(Code::AUTH_FAILED)?;
         identities.into_iter().try_for_each(|identity| session.add_identity(identity, most_bytes, notes))
+    }
+
+    /// Answers a token of SASL, and adds the identity that the client has proved. Returns the server's token;
+    /// `None` if the server does not offer SASL.
+    pub(crate) fn sasl_step(
+        &mut self,
+        id: i64,
+        token: &[u8],
+        most_bytes: usize,
+        notes: &mut Notes,
+    ) -> Result<Option<Bytes>, Code> {
+        if self.sasl_users.is_empty() {
+            return Ok(None);
+        }
+        let session = self.sessions.get_mut(&id).ok_or(Code::AUTH_FAILED)?;
+        let nonce = || format!("{:032x}", self.random.u128(..));
+        match session.sasl.step(&self.sasl_users, token, nonce)? {
+            Answer::Challenge(token) => Ok(Some(token)),
+            Answer::Accepted { user, token } => {
+                let identity = Identity { scheme: SASL.into(), id: user };
+                session.add_identity(identity, most_bytes, notes)?;
+                Ok(Some(token))
+            }
+        }
     }
 
     /// Makes `member` the owner of a session, so that requests through other members are refused.

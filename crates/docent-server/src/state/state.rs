@@ -1,4 +1,4 @@
-use super::acl::{Identity, host};
+use super::acl::{Identity, SASL, host};
 use super::database::Database;
 use super::effects::Effects;
 use super::event::{Event, NO_ZXID};
@@ -8,6 +8,7 @@ use super::origin::Origin;
 use super::reader::Reader;
 use super::refusal::{Notes, Refusal};
 use super::reply::Reply;
+use super::sasl::Sasl;
 use super::writer::Writer;
 use crate::config::Config;
 use crate::{EndCause, Limits};
@@ -77,6 +78,7 @@ impl State {
         };
         session.attached = true;
         session.identities = vec![Identity { scheme: "ip".into(), id: host(peer) }];
+        session.sasl = Sasl::default();
         Handshake::Attached(ConnectResponse {
             timeout_ms,
             session_id: id,
@@ -126,8 +128,12 @@ impl State {
                 let proof = (scheme.as_str(), &credentials[..]);
                 database.sessions.authenticate(session, proof, most, &mut notes).map(|()| Response::Empty)
             }
-            // There is no SASL mechanism: a real server answers as if the authentication had succeeded.
-            Request::Sasl { .. } => Ok(Response::Sasl { token: None }),
+            // Without users, a real server answers as if the authentication had succeeded.
+            Request::Sasl { token } => {
+                let (token, most) = (token.as_deref().unwrap_or_default(), limits.auth_bytes_per_connection);
+                let answer = database.sessions.sasl_step(session, token, most, &mut notes);
+                answer.map(|token| Response::Sasl { token }).map_err(|code| self.config.refusal(code))
+            }
             Request::Ping => Ok(Response::Empty),
             Request::Sync { path } => Ok(Response::Synced { path: path.clone() }),
             read => {
@@ -143,6 +149,14 @@ impl State {
         let closes = matches!(request, Request::CloseSession) || (is_auth && result.is_err());
         // ZooKeeper answers credentials in a component that does not know the transactions.
         Reply { zxid: if is_auth { 0 } else { database.zxid }, result, closes }
+    }
+
+    /// Returns the reply to a request on a link that has not authenticated although it must, if so.
+    pub(crate) fn requires_sasl(&self, session: i64) -> Option<Reply> {
+        let is_proved = || self.database.sessions.identities(session).iter().any(|one| one.scheme == SASL);
+        let is_missing = self.config.require_sasl && !is_proved();
+        let result = Err(Code::SESSION_CLOSED_REQUIRE_SASL_AUTH);
+        is_missing.then_some(Reply { zxid: 0, result, closes: true })
     }
 
     /// Returns the reply to an `op` whose body could not be decoded. It uses up a transaction number if `op`

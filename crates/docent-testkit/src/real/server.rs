@@ -272,6 +272,7 @@ impl Inner {
             fs::write(data.join("myid"), membership.id.to_string())?;
             config.push_str(&membership.members);
         }
+        fs::write(self.jaas_file(), self.options.jaas())?;
         fs::write(self.config_file(), config)
     }
 
@@ -283,13 +284,17 @@ impl Inner {
         self.folder.join("data")
     }
 
+    fn jaas_file(&self) -> PathBuf {
+        self.folder.join("jaas.conf")
+    }
+
     fn config_file(&self) -> PathBuf {
         self.folder.join("zoo.cfg")
     }
 
     fn launch(&self) -> Result<(), StartError> {
         let mut arguments: Vec<OsString> =
-            self.options.java_arguments().into_iter().map(OsString::from).collect();
+            self.options.java_arguments(&self.jaas_file()).into_iter().map(OsString::from).collect();
         let main_class = if self.membership.is_some() { MEMBER } else { STANDALONE };
         arguments.extend(["-cp".into(), self.java.class_path.clone(), main_class.into()]);
         arguments.push(self.config_file().into());

@@ -45,7 +45,6 @@ rows! { shared:
     ServerAddress, TcpTransport,
     #[cfg(feature = "tls")] Tls,
     #[cfg(feature = "zookeeper-client")] ZookeeperClient,
-    #[cfg(feature = "zookeeper-client-digest-md5")] zookeeper_client::Sasl,
     #[cfg(feature = "zookeeper-client-tls")] zookeeper_client::Tls,
 }
 

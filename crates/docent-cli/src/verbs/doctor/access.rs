@@ -51,15 +51,19 @@ fn failed(path: &str, error: &Error, options: &Options, identity: &Identity) -> 
     let seen = identity
         .seen()
         .map_or_else(String::new, |seen| format!("; the servers identify this client as {seen}"));
-    let (text, remedy) = match &options.credentials_file {
-        Some(file) => (
+    let (text, remedy) = match (&options.credentials_file, &options.sasl_credentials_file) {
+        (Some(file), _) => (
             format!("permission denied at {path} with the credentials in {}{seen}", file.display()),
             "compare user and password with the node's access control list: servers accept any password at login, \
              so a wrong one shows only here",
         ),
-        None => (
+        (None, Some(file)) => (
+            format!("permission denied at {path} with the SASL user in {}{seen}", file.display()),
+            "give the user an entry of the scheme sasl in the node's access control list",
+        ),
+        (None, None) => (
             format!("permission denied at {path}, without credentials{seen}"),
-            "give --auth-file with a user and password that the node's access control list names",
+            "give --auth-file or --sasl-file with a user and password that the node's access control list names",
         ),
     };
     Finding::failure(CHECK, Cause::Permission, text, remedy)

@@ -1,10 +1,10 @@
 //! Closes a session that the client gave up, that a server refused to attach, or whose close request got no
 //! reply. Otherwise the nodes of the session would exist for as long as the servers keep the session.
 
-use crate::session::Credentials;
 use crate::session::link::dialer::{Dialer, Ensemble, Start};
 use crate::session::link::side_link::SideLink;
 use crate::session::link::transport::Io;
+use crate::session::{Credentials, Sasl};
 use bytes::Bytes;
 use docent_proto::{Code, ConnectRequest, ConnectResponse, ReplyHeader, Request, xid};
 use secrecy::{ExposeSecret, SecretSlice};
@@ -30,6 +30,11 @@ pub(crate) struct SessionCloser {
     /// Credentials to present. Servers may reject every request without them, including the close. Empty once
     /// they were refused.
     pub(in crate::session) credentials: Vec<Credentials>,
+    /// Identity for servers that reject the close without SASL. `None` once it was refused.
+    pub(in crate::session) sasl: Option<Sasl>,
+    /// True once a server has rejected the close without SASL. SASL takes several round trips, so a link that
+    /// delivers nothing back would attach the session without closing it.
+    pub(in crate::session) with_sasl: bool,
 }
 
 /// Reason why a link did not settle whether the session has ended.
@@ -103,6 +108,8 @@ impl SessionCloser {
                     }
                     continue;
                 }
+                CloseError::Refused(_) if self.sasl.is_some() && !self.with_sasl => self.with_sasl = true,
+                CloseError::Refused(_) if self.with_sasl => (self.sasl, self.with_sasl) = (None, false),
                 CloseError::Refused(_) if self.credentials.is_empty() => return false,
                 // Most servers let any client that knows the session's password close it.
                 CloseError::Refused(_) => self.credentials.clear(),
@@ -127,7 +134,7 @@ impl SessionCloser {
             password: Bytes::copy_from_slice(self.password.expose_secret()),
             read_only: Some(false),
         };
-        let (response, mut side_link) = self.attach(io, &connect).await.map_err(CloseError::NotAttached)?;
+        let (response, mut side_link) = self.attach(io, &connect).await?;
         if response.timeout_ms <= 0 || response.session_id != self.session_id {
             return Ok(Answer::Unknown);
         }
@@ -144,7 +151,7 @@ impl SessionCloser {
         let io = dialer.next(self.timeout).await;
         let write = async {
             let connect = ConnectRequest::new_session(self.timeout_ms());
-            let (_, mut side_link) = self.attach(io, &connect).await.map_err(CloseError::NotAttached)?;
+            let (_, mut side_link) = self.attach(io, &connect).await?;
             closed(&mut side_link).await
         };
         let written = timeout(dialer.attempt_timeout(self.timeout), write).await;
@@ -164,11 +171,23 @@ impl SessionCloser {
         &self,
         io: Box<dyn Io>,
         connect: &ConnectRequest,
-    ) -> io::Result<(ConnectResponse, SideLink)> {
+    ) -> Result<(ConnectResponse, SideLink), CloseError> {
         let credentials = self.credentials.iter().map(Credentials::request);
         let mut side_link = SideLink::new(io);
-        let response = side_link.connect_and_send(connect, credentials, &Request::CloseSession).await?;
-        Ok((response, side_link))
+        let attached = match self.sasl.as_ref().filter(|_| self.with_sasl) {
+            Some(sasl) => {
+                let close = &Request::CloseSession;
+                side_link.authenticate_and_send(connect, sasl, credentials, close).await
+            }
+            None => side_link.connect_and_send(connect, credentials, &Request::CloseSession).await,
+        };
+        match attached {
+            Ok(response) => Ok((response, side_link)),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                Err(CloseError::Refused(Code::AUTH_FAILED))
+            }
+            Err(error) => Err(CloseError::NotAttached(error)),
+        }
     }
 
     fn timeout_ms(&self) -> i32 {

@@ -139,16 +139,21 @@ impl Dialer {
         if self.attached_at.is_some() {
             self.ensemble.link_status.lost(error.clone());
         }
-        match &self.current {
-            Some((server, _)) => self.ensemble.last_error.set_of(server, error),
-            None => self.ensemble.last_error.set(error),
-        }
+        self.refused(error);
         if let Some((_, address)) = self.current.as_ref().filter(|_| unanswered) {
             self.ensemble.abandoned.add(*address);
         }
         if self.attached_at.take().is_some_and(|at| at.elapsed() >= LIVED) {
             self.first_round = true;
             self.backoff = pace();
+        }
+    }
+
+    /// Records that the server of the last connection does not accept this client.
+    pub(crate) fn refused(&self, error: LinkError) {
+        match &self.current {
+            Some((server, _)) => self.ensemble.last_error.set_of(server, error),
+            None => self.ensemble.last_error.set(error),
         }
     }
 

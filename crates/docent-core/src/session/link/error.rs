@@ -1,4 +1,5 @@
-use docent_proto::DecodeError;
+use crate::session::sasl::SaslError;
+use docent_proto::{Code, DecodeError};
 use std::io;
 use std::sync::Arc;
 
@@ -36,6 +37,12 @@ pub(crate) enum LinkError {
     Paused,
     #[error("the server did not answer the handshake in time")]
     Handshake,
+    #[error("the server refused the credentials: {0}")]
+    Credentials(Code),
+    #[error(transparent)]
+    Sasl(#[from] SaslError),
+    #[error("the server closed the connection during the SASL authentication")]
+    SaslHangUp,
     #[error("the server violated the protocol: {0}")]
     Protocol(String),
     #[error("cannot decode a message from the server")]

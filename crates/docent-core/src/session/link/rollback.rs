@@ -4,9 +4,9 @@
 //! without a reply. After a restore, all servers do this permanently. A session that claims to have seen
 //! nothing reveals the difference.
 
-use crate::session::Credentials;
 use crate::session::link::side_link::SideLink;
 use crate::session::link::transport::Io;
+use crate::session::{Credentials, SessionSettings};
 use docent_proto::{Code, ConnectRequest, ReplyHeader, Request, xid};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,17 +37,21 @@ impl Refusals {
 }
 
 /// Asks a server for its newest transaction, using a temporary session that is closed again. Without
-/// `credentials` the server may reject every request.
+/// the identities in `settings` the server may reject every request.
 pub(in crate::session) async fn newest_transaction(
     io: Box<dyn Io>,
     timeout: Duration,
-    credentials: &[Credentials],
+    settings: &SessionSettings,
 ) -> io::Result<i64> {
     let mut side_link = SideLink::new(io);
     let connect = ConnectRequest::new_session(i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX));
     // A server that merely lags behind its leader must not be taken for a restored one.
     let sync = Request::Sync { path: "/".to_owned() };
-    side_link.connect_and_send(&connect, credentials.iter().map(Credentials::request), &sync).await?;
+    let credentials = settings.credentials.iter().map(Credentials::request);
+    match &settings.sasl {
+        Some(sasl) => side_link.authenticate_and_send(&connect, sasl, credentials, &sync).await?,
+        None => side_link.connect_and_send(&connect, credentials, &sync).await?,
+    };
     while granted(side_link.reply().await?)?.xid == xid::AUTH {}
     let newest = granted(side_link.call(&Request::Exists { path: "/".to_owned(), watch: false }).await?)?;
     side_link.call(&Request::CloseSession).await?;

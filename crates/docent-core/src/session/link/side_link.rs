@@ -1,8 +1,9 @@
 use crate::session::link::transport::Io;
+use crate::session::sasl::{Sasl, SaslError, SaslExchange, SaslStep};
 use bytes::{Bytes, BytesMut};
 use docent_proto::{
-    ConnectRequest, ConnectResponse, DecodeError, Frames, Reader, Record, ReplyHeader, Request, RequestFrame,
-    write_frame, xid,
+    Code, ConnectRequest, ConnectResponse, DecodeError, Frames, OpCode, Reader, Record, ReplyHeader, Request,
+    RequestFrame, Response, write_frame, xid,
 };
 use std::io;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -31,12 +32,56 @@ impl SideLink {
     ) -> io::Result<ConnectResponse> {
         let mut out = Vec::new();
         write_frame(&mut out, |out| connect.write(out));
-        for credentials in credentials {
-            RequestFrame::encode_parts(xid::AUTH, &credentials, &mut out);
-        }
-        RequestFrame::encode_parts(1, request, &mut out);
+        append(&mut out, credentials, request);
         self.send(&out).await?;
         ConnectResponse::decode(self.frame().await?).map_err(invalid)
+    }
+
+    /// Opens or resumes a session, authenticates the link with `sasl`, and then sends credentials and a request
+    /// in one write; their [replies](Self::reply) follow. Sends nothing more if the session is not attached.
+    ///
+    /// # Errors
+    /// An error of the kind `PermissionDenied` if the server does not accept `sasl`.
+    pub(super) async fn authenticate_and_send(
+        &mut self,
+        connect: &ConnectRequest,
+        sasl: &Sasl,
+        credentials: impl Iterator<Item = Request>,
+        request: &Request,
+    ) -> io::Result<ConnectResponse> {
+        let (mut exchange, token) = SaslExchange::begin();
+        let mut out = Vec::new();
+        write_frame(&mut out, |out| connect.write(out));
+        RequestFrame::encode_parts(1, &Request::Sasl { token: Some(token) }, &mut out);
+        self.send(&out).await?;
+        let response = ConnectResponse::decode(self.frame().await?).map_err(invalid)?;
+        if response.timeout_ms <= 0 {
+            return Ok(response);
+        }
+        while let SaslStep::Send(token) =
+            exchange.step(sasl, self.token().await?.as_deref()).map_err(denied)?
+        {
+            out.clear();
+            RequestFrame::encode_parts(1, &Request::Sasl { token: Some(token) }, &mut out);
+            self.send(&out).await?;
+        }
+        out.clear();
+        append(&mut out, credentials, request);
+        self.send(&out).await?;
+        Ok(response)
+    }
+
+    /// Returns the server's next token of SASL.
+    async fn token(&mut self) -> io::Result<Option<Bytes>> {
+        let mut reader = Reader::new(self.frame().await?);
+        match ReplyHeader::read(&mut reader).map_err(invalid)?.code {
+            Code::OK => {}
+            _ => return Err(denied(SaslError::Refused)),
+        }
+        match Response::decode(OpCode::Sasl, reader.into_rest()).map_err(invalid)? {
+            Response::Sasl { token } => Ok(token),
+            _ => Ok(None),
+        }
     }
 
     pub(super) async fn call(&mut self, request: &Request) -> io::Result<ReplyHeader> {
@@ -67,6 +112,17 @@ impl SideLink {
             }
         }
     }
+}
+
+fn append(out: &mut Vec<u8>, credentials: impl Iterator<Item = Request>, request: &Request) {
+    for credentials in credentials {
+        RequestFrame::encode_parts(xid::AUTH, &credentials, out);
+    }
+    RequestFrame::encode_parts(1, request, out);
+}
+
+fn denied(error: SaslError) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, error)
 }
 
 fn invalid(error: DecodeError) -> io::Error {

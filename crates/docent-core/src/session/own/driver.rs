@@ -109,16 +109,15 @@ impl Driver {
     /// Checks whether the servers are behind the transactions that this client has seen, once servers have
     /// refused the client for long enough.
     async fn is_rolled_back(&mut self) -> bool {
-        let (timeout, seen, credentials) = {
+        let (timeout, seen, settings) = {
             let machine = self.shared.lock();
-            (machine.timeout(), machine.seen_zxid(), machine.credentials().to_vec())
+            (machine.timeout(), machine.seen_zxid(), machine.settings().clone())
         };
         if !self.dialer.suspects_rollback(timeout) {
             return false;
         }
         let limit = self.dialer.attempt_timeout(timeout);
-        let newest =
-            async { newest_transaction(self.dialer.next(timeout).await, timeout, &credentials).await };
+        let newest = async { newest_transaction(self.dialer.next(timeout).await, timeout, &settings).await };
         match tokio::time::timeout(limit, newest).await {
             Ok(Ok(newest)) if newest < seen => {
                 self.dialer.lost(LinkError::RolledBack { newest, seen }, false);
@@ -173,7 +172,15 @@ impl Driver {
             };
             match served {
                 Ok(LinkEvent::Attached) => self.dialer.attached(),
-                Ok(LinkEvent::Ended) => return Served::Ended,
+                Ok(LinkEvent::Ended) => {
+                    if let Some(refusal) = self.shared.lock().refusal() {
+                        self.dialer.refused(refusal);
+                    }
+                    return Served::Ended;
+                }
+                Err(error) if error.is_hang_up() && self.shared.lock().awaits_sasl() => {
+                    return Served::Lost(LinkError::SaslHangUp);
+                }
                 Err(error) => {
                     link.report_stall(&link_status);
                     link.log_refusal(true, &link_status);

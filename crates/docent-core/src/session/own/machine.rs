@@ -3,6 +3,7 @@
 //! Input: the time, link up or down, bytes received, requests submitted and withdrawn. Output: bytes to
 //! write, outcomes, fired watches, the state of the link, and the time of the next call.
 
+mod authentication;
 mod inbound;
 mod outbound;
 mod oversize;
@@ -25,10 +26,10 @@ use crate::session::leader_contact::LeaderContact;
 use crate::session::lease::Lease;
 use crate::session::requests::{Finished, Requests, WatchRequest, check_size};
 use crate::session::{
-    Cause, Credentials, Lane, LinkState, Outcome, SessionCloser, SessionEnd, SessionSettings, Watch,
-    WatchKind,
+    Cause, Lane, LinkError, LinkState, Outcome, SessionCloser, SessionEnd, SessionSettings, Watch, WatchKind,
 };
 use crate::time::Timestamp;
+use authentication::SaslInFlight;
 use docent_proto::{Frames, Request};
 use secrecy::SecretSlice;
 use std::collections::VecDeque;
@@ -64,6 +65,10 @@ pub(in crate::session) struct Machine {
     next_xid: i32,
     /// True if credentials must be sent on a new link, before anything else.
     to_authenticate: bool,
+    /// SASL authentication of the link, until the server has accepted it.
+    sasl: Option<SaslInFlight>,
+    /// Why the servers refused the client.
+    refusal: Option<LinkError>,
     /// Requests that restore watches on a new link; they are sent before others.
     restore: VecDeque<Request>,
     /// Transaction as of which watches were restored, until the server has acknowledged all of them.
@@ -176,6 +181,8 @@ impl Machine {
             settings,
             next_xid: 1,
             to_authenticate: false,
+            sasl: None,
+            refusal: None,
             restore: VecDeque::new(),
             restore_from: None,
             unrestored: 0,
@@ -325,6 +332,7 @@ impl Machine {
         self.persistent_link_lost(now);
         self.link = Link::Down;
         self.to_authenticate = false;
+        self.sasl = None;
         self.to_skip = 0;
         self.restore.clear();
         self.pings.clear();
@@ -391,11 +399,14 @@ impl Machine {
             password: key.password.clone(),
             timeout: self.timeout,
             credentials: if refused { Vec::new() } else { self.settings.credentials.clone() },
+            sasl: self.settings.sasl.clone().filter(|_| !refused),
+            with_sasl: false,
         })
     }
 
-    pub(in crate::session) fn credentials(&self) -> &[Credentials] {
-        &self.settings.credentials
+    /// Returns the settings with which the session was opened.
+    pub(in crate::session) fn settings(&self) -> &SessionSettings {
+        &self.settings
     }
 
     /// Returns the state of the link if it has changed since the last call.

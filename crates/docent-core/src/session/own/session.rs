@@ -226,6 +226,7 @@ mod tests {
             outbound_limit: 1024,
             ephemeral_limit: 64 * 1024,
             credentials: Vec::new(),
+            sasl: None,
         };
         let (lease, clock) = (Arc::new(Lease::new(SECOND)), Arc::new(TokioClock::new()));
         let dialer = Dialer::new(

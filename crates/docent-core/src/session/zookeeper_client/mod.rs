@@ -10,7 +10,7 @@ mod phase;
 mod session;
 mod shared;
 
-#[cfg(any(feature = "zookeeper-client-digest-md5", docent_gssapi))]
+#[cfg(docent_gssapi)]
 pub use options::Sasl;
 #[cfg(feature = "zookeeper-client-tls")]
 pub use options::Tls;

@@ -1,4 +1,4 @@
-#[cfg(any(feature = "zookeeper-client-digest-md5", feature = "zookeeper-client-tls"))]
+#[cfg(feature = "zookeeper-client-tls")]
 use secrecy::{ExposeSecret, SecretString};
 use std::time::Duration;
 use zookeeper_client as zk;
@@ -17,7 +17,7 @@ pub struct ZookeeperClient {
     /// Default: unknown, and acquiring a guard fails with `ShortLease`.
     pub least_timeout: Option<Duration>,
     /// Identity of the client, proved by SASL before anything else is sent. Default: none.
-    #[cfg(any(feature = "zookeeper-client-digest-md5", docent_gssapi))]
+    #[cfg(docent_gssapi)]
     pub sasl: Option<Sasl>,
     /// TLS for every connection. Default: none.
     #[cfg(feature = "zookeeper-client-tls")]
@@ -43,7 +43,7 @@ impl ZookeeperClient {
     }
 
     /// Sets [`sasl`](Self::sasl).
-    #[cfg(any(feature = "zookeeper-client-digest-md5", docent_gssapi))]
+    #[cfg(docent_gssapi)]
     #[must_use]
     pub fn sasl(mut self, sasl: Sasl) -> Self {
         self.sasl = Some(sasl);
@@ -62,7 +62,7 @@ impl ZookeeperClient {
     /// rejects.
     pub(crate) fn connector(&self) -> Result<zk::Connector, zk::Error> {
         let connector = zk::Client::connector();
-        #[cfg(any(feature = "zookeeper-client-digest-md5", docent_gssapi))]
+        #[cfg(docent_gssapi)]
         let connector = match &self.sasl {
             Some(sasl) => connector.with_sasl(sasl.options()),
             None => connector,
@@ -78,7 +78,7 @@ impl ZookeeperClient {
     /// Returns true if these settings identify the client to the servers, in addition to the credentials of
     /// the builder.
     pub(crate) fn has_identity(&self) -> bool {
-        #[cfg(any(feature = "zookeeper-client-digest-md5", docent_gssapi))]
+        #[cfg(docent_gssapi)]
         if self.sasl.is_some() {
             return true;
         }
@@ -97,23 +97,11 @@ impl ZookeeperClient {
 }
 
 /// Method by which a client proves its identity to the servers.
-#[cfg(any(feature = "zookeeper-client-digest-md5", docent_gssapi))]
+#[cfg(docent_gssapi)]
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum Sasl {
-    /// A user name and a password that the servers know.
-    #[cfg(feature = "zookeeper-client-digest-md5")]
-    #[non_exhaustive]
-    DigestMd5 {
-        /// The user name.
-        user: String,
-        /// The password. Never printed, and overwritten when this value is dropped. The crate receives a
-        /// plain copy for each session. It keeps that copy for as long as the session lasts, and does not
-        /// overwrite it.
-        password: SecretString,
-    },
     /// The Kerberos ticket in the cache of the user that runs the process.
-    #[cfg(docent_gssapi)]
     #[non_exhaustive]
     Gssapi {
         /// First part of the servers' principal.
@@ -123,28 +111,16 @@ pub enum Sasl {
     },
 }
 
-#[cfg(any(feature = "zookeeper-client-digest-md5", docent_gssapi))]
+#[cfg(docent_gssapi)]
 impl Sasl {
-    /// Creates the method for a user name and a password.
-    #[cfg(feature = "zookeeper-client-digest-md5")]
-    pub fn digest_md5(user: impl Into<String>, password: impl Into<SecretString>) -> Self {
-        Self::DigestMd5 { user: user.into(), password: password.into() }
-    }
-
     /// Creates the method for Kerberos. The servers' principal consists of `service`, usually `zookeeper`,
     /// and `host`; `None` stands for the host in the connect string.
-    #[cfg(docent_gssapi)]
     pub fn gssapi(service: impl Into<String>, host: Option<String>) -> Self {
         Self::Gssapi { service: service.into(), host }
     }
 
     fn options(&self) -> zk::SaslOptions {
         match self {
-            #[cfg(feature = "zookeeper-client-digest-md5")]
-            Self::DigestMd5 { user, password } => {
-                zk::SaslOptions::digest_md5(user.clone(), password.expose_secret().to_owned()).into()
-            }
-            #[cfg(docent_gssapi)]
             Self::Gssapi { service, host } => {
                 let options = zk::SaslOptions::gssapi().with_username(service.clone());
                 match host {
@@ -156,15 +132,10 @@ impl Sasl {
     }
 }
 
-#[cfg(any(feature = "zookeeper-client-digest-md5", docent_gssapi))]
+#[cfg(docent_gssapi)]
 impl std::fmt::Debug for Sasl {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            #[cfg(feature = "zookeeper-client-digest-md5")]
-            Self::DigestMd5 { user, .. } => {
-                f.debug_struct("DigestMd5").field("user", user).finish_non_exhaustive()
-            }
-            #[cfg(docent_gssapi)]
             Self::Gssapi { service, host } => {
                 f.debug_struct("Gssapi").field("service", service).field("host", host).finish()
             }
@@ -215,17 +186,15 @@ impl std::fmt::Debug for Tls {
     }
 }
 
-#[cfg(all(test, feature = "zookeeper-client-tls", feature = "zookeeper-client-digest-md5"))]
+#[cfg(all(test, feature = "zookeeper-client-tls"))]
 mod tests {
     use super::*;
 
     #[test]
     fn secrets_are_not_printed() {
-        let options = ZookeeperClient::new()
-            .sasl(Sasl::digest_md5("me", "pass-secret"))
-            .tls(Tls::new("ca").identity("certificate", "key-secret"));
+        let options = ZookeeperClient::new().tls(Tls::new("ca").identity("certificate", "key-secret"));
         let text = format!("{options:?}");
-        assert!(text.contains("me") && !text.contains("secret"), "{text}");
+        assert!(text.contains("has_identity: true") && !text.contains("secret"), "{text}");
     }
 
     #[test]

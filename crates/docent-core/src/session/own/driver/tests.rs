@@ -124,6 +124,7 @@ fn open(flood: &Flood) -> WireSession {
         outbound_limit: 1 << 20,
         ephemeral_limit: 64 * 1024,
         credentials: Vec::new(),
+        sasl: None,
     };
     let server = ServerAddress { host: "flood".to_owned(), port: 2181 };
     let dialer = Dialer::new(

@@ -89,12 +89,7 @@ impl Machine {
         let password = response.password.to_vec().into();
         self.key = Some(SessionKey { id: response.session_id, password });
         self.last_answered = sent_at;
-        let unanswered = self.settings.credentials.len();
-        self.to_authenticate = unanswered > 0;
-        // Nothing else is sent before credentials are accepted, so that a refusal finds no requests in flight
-        // (decision 6).
-        self.link =
-            if self.to_authenticate { Link::Authenticating { until, unanswered } } else { Link::Attached };
+        self.begin_authentication(until);
         // If an earlier attempt to restore the watches was not acknowledged, changes since that attempt are
         // still unseen. The watches are therefore restored as of that attempt, not as of `last_zxid`.
         let since = *self.restore_from.get_or_insert(self.last_zxid);
@@ -139,25 +134,11 @@ impl Machine {
                 Ok(())
             }
             xid::AUTH => {
-                self.authenticated(header.code);
+                self.credentials_answered(header.code);
                 Ok(())
             }
+            xid if self.is_sasl(xid) => self.sasl_answered(header.code, reader.into_rest()),
             xid => self.reply(now, xid, header, reader.into_rest(), withdraw),
-        }
-    }
-
-    /// Handles the reply to one of the client's credentials. The reply is not matched with requests in
-    /// flight, because servers may answer credentials early.
-    fn authenticated(&mut self, code: Code) {
-        if code != Code::OK {
-            self.end(SessionEnd::AuthFailed);
-            return;
-        }
-        if let Link::Authenticating { unanswered, .. } = &mut self.link {
-            *unanswered -= 1;
-            if *unanswered == 0 {
-                self.link = Link::Attached;
-            }
         }
     }
 
@@ -250,7 +231,7 @@ impl Machine {
         match verdict {
             Code::SESSION_EXPIRED => self.end(SessionEnd::Expired),
             // The servers require credentials of a kind that this client does not have.
-            Code::SESSION_CLOSED_REQUIRE_SASL_AUTH => self.end(SessionEnd::AuthFailed),
+            Code::SESSION_CLOSED_REQUIRE_SASL_AUTH => self.refused(LinkError::Credentials(verdict)),
             _ => {}
         }
         Ok(())

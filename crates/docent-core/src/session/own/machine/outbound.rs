@@ -40,12 +40,7 @@ impl Machine {
         if self.ended().is_some() {
             return false;
         }
-        if std::mem::take(&mut self.to_authenticate) {
-            for credentials in &self.settings.credentials {
-                RequestFrame::encode_parts(xid::AUTH, &credentials.request(), out);
-            }
-            self.last_sent = now;
-        }
+        self.write_authentication(now, out);
         // Nothing more is sent on a stale link, even before `tick` abandons it, because a write over it would
         // prove little (decision 3).
         if self.link != Link::Attached || self.is_stale(now) {
@@ -151,7 +146,7 @@ impl Machine {
         }
     }
 
-    fn next_xid(&mut self) -> i32 {
+    pub(super) fn next_xid(&mut self) -> i32 {
         let xid = self.next_xid;
         self.next_xid = xid.checked_add(1).unwrap_or(1);
         xid

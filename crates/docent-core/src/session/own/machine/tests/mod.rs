@@ -65,6 +65,7 @@ impl World {
             outbound_limit: 64 * 1024,
             ephemeral_limit: 64 * 1024,
             credentials,
+            sasl: None,
         };
         let lease = Arc::new(Lease::new(TICK));
         let now = Timestamp::default() + Duration::from_secs(1_000);
