@@ -1,8 +1,8 @@
 //! Requests and round trips of instances and their viewers.
 
 use crate::scene::{ORDERS, next, orders, registry, until_ids, view};
-use docent::Client;
 use docent::discovery::Registration;
+use docent::{Client, Instance};
 use docent_battery::{Backend, FrameKind, Proxy, TestServer, both_backends, round_trips};
 use docent_proto::OpCode;
 use docent_tests::{builder, connect, own_nodes, soon, until};
@@ -55,9 +55,16 @@ both_backends! {
         let mut registrations = vec![first];
         for id in ["b", "c"] {
             let before = proxy.trace().len();
-            registrations.push(soon(registry(&client).register(orders(id))).await.unwrap());
+            let own = Instance::new("orders", "10.0.0.7", 8080).id(id);
+            registrations.push(soon(registry(&client).register(own)).await.unwrap());
             assert_eq!(since(&proxy, before), (vec![OpCode::Multi, OpCode::GetData], 1), "{id}");
         }
+        // A payload is compared with those of the other instances first.
+        let before = proxy.trace().len();
+        registrations.push(soon(registry(&client).register(orders("d"))).await.unwrap());
+        let (requests, trips) = since(&proxy, before);
+        assert_eq!((requests.len(), trips), (1 + 3 + 2, 3), "{requests:?}");
+        assert_eq!(requests[1..], [[OpCode::GetData; 3].as_slice(), &[OpCode::Multi, OpCode::GetData]].concat());
     }
 
     async fn disabling_is_a_write_and_a_read_in_one_trip_and_repeating_it_is_free(backend: Backend) {

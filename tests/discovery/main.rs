@@ -13,6 +13,7 @@ mod large;
 mod layout;
 mod membership;
 mod names;
+mod neighbours;
 mod opening;
 mod parents;
 mod persistent;

@@ -172,6 +172,7 @@ public final class Peer {
             case "consumer" -> consumer(path, words.get(2));
             case "simple-queue" -> simpleQueue(path);
             case "discovery" -> discovery(path);
+            case "typed-discovery" -> typedDiscovery(path, Class.forName(words.get(2)));
             case "member" -> member(path, words.get(2), words.get(3));
             case "count" -> count(shared(path, words.get(2)));
             case "value" -> value(path, words.get(2));
@@ -387,6 +388,54 @@ public final class Peer {
                 payload,
                 uri == null ? null : uri.build(instance),
                 instance.isEnabled());
+    }
+
+    /** Discovery with a payload class of a framework, which has the fields id, name and metadata. */
+    private <T> Thing typedDiscovery(String path, Class<T> type) throws Exception {
+        ServiceDiscovery<T> discovery = ServiceDiscoveryBuilder.builder(type).client(client).basePath(path).build();
+        discovery.start();
+        return new Thing()
+                .does("register", fields -> discovery.registerService(typed(type, fields)))
+                .does("update", fields -> discovery.updateService(typed(type, fields)))
+                .does("unregister", fields -> discovery.unregisterService(typed(type, fields)))
+                .tells("find-all", service -> {
+                    List<String> found = new ArrayList<>();
+                    for (ServiceInstance<T> instance : discovery.queryForInstances(service.get(0))) {
+                        found.add(instance.getId() + "=" + new TreeMap<>(metadata(instance)));
+                    }
+                    return found.stream().map(one -> one.replace(" ", "")).sorted().toList();
+                })
+                // The filter of Spring Cloud's load balancer: an instance without a status is up.
+                .tells("find-up", service -> {
+                    List<String> up = new ArrayList<>();
+                    for (ServiceInstance<T> instance : discovery.queryForInstances(service.get(0))) {
+                        String status = metadata(instance).get("instance_status");
+                        if (status == null || status.isBlank() || status.equalsIgnoreCase("UP")) {
+                            up.add(instance.getId() + "=" + instance.buildUriSpec());
+                        }
+                    }
+                    return up.stream().sorted().toList();
+                });
+    }
+
+    /** Parses name, id, address, port, status and zone. */
+    private static <T> ServiceInstance<T> typed(Class<T> type, List<String> fields) throws Exception {
+        Map<String, String> metadata = new HashMap<>(Map.of("instance_status", fields.get(4), "zone", fields.get(5)));
+        return ServiceInstance.<T>builder()
+                .name(fields.get(0))
+                .id(fields.get(1))
+                .address(fields.get(2))
+                .port(Integer.parseInt(fields.get(3)))
+                .uriSpec(new UriSpec("{scheme}://{address}:{port}"))
+                .payload(type.getConstructor(String.class, String.class, Map.class)
+                        .newInstance("application-1", fields.get(0), metadata))
+                .build();
+    }
+
+    @SuppressWarnings("unchecked")
+    private static <T> Map<String, String> metadata(ServiceInstance<T> instance) throws Exception {
+        T payload = instance.getPayload();
+        return payload == null ? Map.of() : (Map<String, String>) payload.getClass().getMethod("getMetadata").invoke(payload);
     }
 
     private Thing member(String path, String id, String data) {

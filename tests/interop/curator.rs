@@ -7,9 +7,13 @@ use docent_tests::{SESSION, builder};
 use std::path::Path;
 use std::time::Duration;
 use tokio::process::Command;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/interop/Peer.java");
+
+const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/interop/neighbours");
+const PAYLOADS: [&str; 2] =
+    ["org/springframework/cloud/zookeeper/discovery", "org/apache/dubbo/registry/zookeeper"];
 
 /// Data of both libraries' nodes in tests that need no other data.
 pub(crate) const IDENTITY: &str = "10.0.0.7";
@@ -55,7 +59,8 @@ impl Curator {
         }
         let permit = PROCESSES.acquire().await.unwrap();
         let mut java = Command::new("java");
-        java.args(["-XX:TieredStopAtLevel=1", "-Xmx64m", "-cp", &JARS.join(":"), PROGRAM])
+        let class_path = [JARS.join(":").as_str(), payload_classes().await].join(":");
+        java.args(["-XX:TieredStopAtLevel=1", "-Xmx64m", "-cp", &class_path, PROGRAM])
             .arg(format!("{}{}", server.connect_string(), server.root()))
             .args([&session_timeout.as_millis().to_string(), IDENTITY]);
         Self { peer: Peer::start(&mut java, MISSING).await, _permit: permit }
@@ -70,4 +75,21 @@ impl Curator {
     pub(crate) fn kill(&mut self) {
         self.peer.kill();
     }
+}
+
+/// Compiles the payload classes of other frameworks once, and returns the folder of the results.
+async fn payload_classes() -> &'static str {
+    static CLASSES: OnceCell<String> = OnceCell::const_new();
+    CLASSES
+        .get_or_init(|| async {
+            let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("java-payloads");
+            std::fs::create_dir_all(&folder).unwrap();
+            let sources = PAYLOADS.map(|source| format!("{SOURCES}/{source}/ZookeeperInstance.java"));
+            let mut javac = Command::new("javac");
+            let output = javac.arg("-d").arg(&folder).args(sources).kill_on_drop(true).output().await;
+            let output = output.unwrap_or_else(|error| panic!("cannot run javac ({error}): {MISSING}"));
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            folder.display().to_string()
+        })
+        .await
 }

@@ -8,6 +8,7 @@ mod discovery;
 mod election;
 mod inspect;
 mod mutex;
+mod neighbours;
 mod nodes;
 mod queue;
 mod rw_lock;

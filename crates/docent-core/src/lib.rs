@@ -64,7 +64,7 @@ pub mod recipe {
     pub use crate::claim::{ClaimRequest, ClaimResult, claim_all, hand_out};
     pub use crate::client::{Hooks, RecipeKind, Stage, ensure_node, full_error, full_path, in_time, spawn};
     pub use crate::hold::{Hold, HoldSet};
-    pub use crate::kept::{KeptNode, KeptNodeBuilder, KeptStatus};
+    pub use crate::kept::{KeptNode, KeptNodeBuilder, KeptStatus, Preparation};
     pub use crate::line::{Ahead, ContenderName, Line, LineKey, OwnHolds, Ticket, TicketBatch, WaitError};
     pub use crate::node::NodePath;
     pub use crate::operation::InOperation;

@@ -1,7 +1,8 @@
 //! Layout of a registry, for Docent's own crates. Nothing here is covered by any stability promise.
 
 use crate::layout::Placement;
-use crate::{Instance, RegistryLayout};
+use crate::{Instance, RegistryLayout, neighbour};
+use docent_core::{Client, Error};
 use serde::de::DeserializeOwned;
 
 /// Decodes the instance of `service` in the node named `name`, with its payload as a `P`.
@@ -23,5 +24,30 @@ pub fn service(layout: RegistryLayout, node: &str) -> String {
 }
 
 fn registry(layout: RegistryLayout) -> Placement {
-    Placement { base: String::new(), layout }
+    Placement { base: String::new(), layout, neighbour: None }
+}
+
+/// Instances below `folder`, in Curator's layout, that readers of one Java class cannot read together.
+#[derive(Debug)]
+pub struct MixedPayloads {
+    /// Id of an instance with a payload of the class.
+    pub typed: String,
+    /// The class.
+    pub class: String,
+    /// Id of an instance that readers of the class cannot read.
+    pub other: String,
+    /// The way to write payloads of the class.
+    pub remedy: String,
+}
+
+/// Finds instances below `folder` that readers of one class cannot read together, among some of them.
+///
+/// # Errors
+/// `Timeout`, `Closed`.
+pub async fn mixed_payloads(client: &Client, folder: &str) -> Result<Option<MixedPayloads>, Error> {
+    let mixed = neighbour::mixed(client, folder).await?;
+    Ok(mixed.map(|mixed| {
+        let remedy = mixed.remedy();
+        MixedPayloads { typed: mixed.typed, class: mixed.class, other: mixed.other, remedy }
+    }))
 }

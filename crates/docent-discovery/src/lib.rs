@@ -11,10 +11,12 @@ mod kept;
 mod layout;
 mod membership;
 mod names;
+mod neighbour;
 mod registration;
 mod registry;
 mod service;
 mod telemetry;
+mod texts;
 
 pub use balance::{OutlierPolicy, PickError, PickPolicy, Picked};
 #[cfg(feature = "tonic")]
@@ -29,6 +31,7 @@ pub use membership::{
     Member, MemberChange, MemberChanges, Members, Membership, MembershipBuilder, Peer, Presence,
 };
 pub use names::ServiceNames;
+pub use neighbour::Neighbour;
 pub use registration::{Registration, RegistrationStatus};
 pub use registry::{Registry, RegistryBuilder};
 #[cfg(feature = "tower")]

@@ -1,6 +1,7 @@
 use crate::instance::{self, Instance};
 use crate::layout::{Placement, RegistryLayout, ServiceSide};
 use crate::names::{self, ServiceNames};
+use crate::neighbour::Neighbour;
 use crate::registration::Registration;
 use crate::service::{Service, ServiceBuilder};
 use docent_core::recipe::{InOperation, NodePath, debug_handle};
@@ -50,6 +51,7 @@ pub struct RegistryBuilder {
     layout: RegistryLayout,
     drain: Duration,
     parents: ParentKind,
+    neighbour: Option<Neighbour>,
 }
 
 impl RegistryBuilder {
@@ -67,6 +69,21 @@ impl RegistryBuilder {
         Self { drain: period, ..self }
     }
 
+    /// Writes instances so that the callers of another framework find them, and reads the payloads of that
+    /// framework's instances. Default: none. Not for [`RegistryLayout::Dubbo`], and not for consumers.
+    ///
+    /// ```
+    /// # fn example(client: &docent_core::Client) -> Result<(), docent_core::Error> {
+    /// use docent_discovery::{Neighbour, Registry};
+    ///
+    /// let registry = Registry::builder(client, "/services").neighbour(Neighbour::SpringCloud).build()?;
+    /// # let _ = registry;
+    /// # Ok(()) }
+    /// ```
+    pub fn neighbour(self, neighbour: Neighbour) -> Self {
+        Self { neighbour: Some(neighbour), ..self }
+    }
+
     /// Sets the kind of node that the folders of the registry are created as. Default
     /// [`ParentKind::Persistent`], so that a watch of another library on the folder of a service stays
     /// valid while the service has no instances. With [`ParentKind::Container`], the servers delete the
@@ -78,12 +95,16 @@ impl RegistryBuilder {
     /// Creates the registry.
     ///
     /// # Errors
-    /// `InvalidInput` if the path breaks a rule.
+    /// `InvalidInput` if the path breaks a rule, or if a neighbour is combined with Dubbo's layout.
     pub fn build(self) -> Result<Registry, Error> {
-        let Self { client, base, layout, drain, parents } = self;
+        let Self { client, base, layout, drain, parents, neighbour } = self;
+        if let (RegistryLayout::Dubbo, Some(neighbour)) = (layout, neighbour) {
+            let detail = format!("neighbour {neighbour} must not be combined with Dubbo's layout");
+            return Err(Error::invalid_input("registry", detail));
+        }
         let base = NodePath::of_recipe(&client, "registry", base)?.into();
         let client = client.with_parents(parents);
-        Ok(Registry(Arc::new(Inner { client, placement: Placement { base, layout }, drain })))
+        Ok(Registry(Arc::new(Inner { client, placement: Placement { base, layout, neighbour }, drain })))
     }
 }
 
@@ -113,6 +134,7 @@ impl Registry {
             layout: RegistryLayout::default(),
             drain: Duration::ZERO,
             parents: ParentKind::Persistent,
+            neighbour: None,
         }
     }
 
@@ -128,7 +150,9 @@ impl Registry {
     /// A static or permanent instance replaces one with the same id.
     ///
     /// # Errors
-    /// `InvalidInput` if the instance breaks a rule, `TooLarge`: nothing was sent. `AlreadyRegistered` if
+    /// `InvalidInput` if the instance breaks a rule, `TooLarge`: nothing was sent. `InvalidInput` also if its
+    /// payload would make the service unreadable for typed readers in Java: an instance there has a payload
+    /// of a Java class, which the error names together with the [option](Neighbour) that writes it. `AlreadyRegistered` if
     /// this client has an instance with this id, `NodeExists` if another session keeps one, `NoAuth`,
     /// `Timeout`, `Closed`: the instance is not announced, or is being removed.
     ///
@@ -144,7 +168,9 @@ impl Registry {
     }
 
     /// Announces a dynamic `instance` without waiting, as soon as the servers can be reached: for a process
-    /// that must start while ZooKeeper is unreachable. [`Registration::announced`] waits.
+    /// that must start while ZooKeeper is unreachable. [`Registration::announced`] waits, and reports a
+    /// payload that [`register`](Self::register) would refuse: the instance is then announced once that
+    /// payload is [updated](Registration::update), or once no other instance has the class.
     ///
     /// If this client is about to remove the node of an earlier instance with the same id, that node is used
     /// again; if its deletion has already been sent, the node is re-created.

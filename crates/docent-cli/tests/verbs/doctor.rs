@@ -51,6 +51,29 @@ both_backends_in_real_time! {
         assert!(findings(&all, "server", "ok")[0]["text"].as_str().unwrap().contains("standalone"));
     }
 
+    async fn payloads_that_callers_in_java_cannot_read_together_are_reported(backend: Backend) {
+        let server = backend.start().await;
+        let client = Client::connect(servers(&server)).await.unwrap();
+        let class = "org.springframework.cloud.zookeeper.discovery.ZookeeperInstance";
+        for (folder, id, payload) in [
+            ("/services/orders", "java", format!(r#"{{"@class":"{class}","metadata":{{}}}}"#)),
+            ("/services/orders", "rust", r#"{"zone":"a"}"#.to_owned()),
+            ("/services/prices", "java", format!(r#"{{"@class":"{class}","metadata":{{}}}}"#)),
+            ("/services/prices", "bare", "null".to_owned()),
+        ] {
+            let data = format!(r#"{{"name":"x","id":"{id}","payload":{payload}}}"#);
+            client.create(&format!("{folder}/{id}"), data, CreateMode::Persistent).await.unwrap();
+        }
+        let ended = doctor(&servers(&server), &["--clock", "0"]).await.ok();
+        let all = ended.json();
+        let found = findings(&all, "payloads", "warning");
+        assert_eq!(found.len(), 1, "{}", ended.stdout);
+        let words = |key: &str| found[0][key].as_str().unwrap();
+        assert!(words("text").contains("/services/orders") && words("text").contains("rust"), "{found:?}");
+        assert!(words("remedy").contains("--neighbour spring-cloud"), "{found:?}");
+        client.close().await;
+    }
+
     async fn a_table_shows_each_remedy_below_its_finding(backend: Backend) {
         let server = backend.start().await;
         let ended = run(&servers(&server), ["doctor", "--clock", "0", "/none"]).await.ok();

@@ -54,6 +54,27 @@ both_backends_in_real_time! {
         assert!(instances(&connect).await.is_empty());
     }
 
+    async fn an_instance_has_the_form_of_the_chosen_neighbour(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let more = ["--meta", "zone=a", "--neighbour", "spring-cloud"];
+        let mut spring = Running::start(&connect, ORDERS.iter().chain(&more));
+        assert_eq!(spring.line().await, "/services/orders/one one");
+        let payload = instances(&connect).await[0]["payload"].clone();
+        assert!(payload["@class"].as_str().unwrap().starts_with("org.springframework."), "{payload}");
+        assert_eq!(payload["metadata"]["zone"], "a");
+
+        // A payload of another form would hide both from Spring's callers.
+        let plain = ["register", "orders", "--address", "10.0.0.8", "--port", "80", "--meta", "zone=a", "--", "true"];
+        let refused = run(&connect, plain).await;
+        assert_eq!(refused.code, 2, "{refused:?}");
+        assert!(refused.stderr.contains("--neighbour spring-cloud"), "{refused:?}");
+        let unknown = run(&connect, ["register", "a", "--address", "h", "--port", "1", "--neighbour", "consul"]).await;
+        assert_eq!(unknown.code, 2, "{unknown:?}");
+        assert_eq!(spring.stop(Signal::TERM).await, 0);
+        assert!(instances(&connect).await.is_empty());
+    }
+
     async fn an_instance_lives_as_long_as_its_command(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);

@@ -1,8 +1,15 @@
 use crate::error::Error;
 use crate::node::CreateMode;
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use std::fmt;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
+
+/// Work that must be done before a kept node is written with some data. An error that is not
+/// [retryable](Error::is_retryable) refuses the data: the node is not written, and the work is repeated after
+/// a pause.
+pub type Preparation = dyn Fn(Bytes) -> BoxFuture<'static, Result<(), Error>> + Send + Sync;
 
 /// Wanted state of a kept node.
 #[derive(Clone)]
@@ -20,6 +27,8 @@ pub(crate) struct Desired {
     /// Whether the node exists only for one step of a recipe.
     pub(crate) brief: bool,
     pub(crate) final_data: Option<FinalData>,
+    /// Work before the first write of each data; owned by the user of the handle.
+    pub(crate) preparation: Option<Weak<Preparation>>,
 }
 
 /// Final data of a kept node, written before the client's shutdown removes the node.
@@ -32,8 +41,22 @@ pub(crate) struct FinalData {
 
 impl Desired {
     pub(crate) fn new(data: Bytes, mode: CreateMode) -> Self {
-        let (kind, final_data) = ("kept_node", None);
-        Self { data: Some(data), mode, recreate: true, number: 1, kind, brief: false, final_data }
+        Self {
+            data: Some(data),
+            mode,
+            recreate: true,
+            number: 1,
+            kind: "kept_node",
+            brief: false,
+            final_data: None,
+            preparation: None,
+        }
+    }
+
+    /// Creates the wanted state of an ephemeral node, whose data is written after `preparation`.
+    pub(crate) fn prepared(data: Bytes, preparation: &Arc<Preparation>) -> Self {
+        let preparation = Some(Arc::downgrade(preparation));
+        Self { preparation, ..Self::new(data, CreateMode::Ephemeral) }
     }
 }
 

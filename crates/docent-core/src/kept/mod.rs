@@ -17,8 +17,8 @@ mod touch;
 mod witness;
 
 pub use builder::KeptNodeBuilder;
-pub use desired::KeptStatus;
 pub(crate) use desired::{Desired, FinalData};
+pub use desired::{KeptStatus, Preparation};
 pub use node::KeptNode;
 pub(crate) use table::{Drained, KeptTable, Progress, TaskChannels};
 pub(crate) use witness::Witness;

@@ -1,6 +1,6 @@
 use super::lifetime::Lifetime;
 use super::reconcile::Reconciler;
-use super::{Desired, FinalData, KeptNodeBuilder, KeptStatus, TaskChannels};
+use super::{Desired, FinalData, KeptNodeBuilder, KeptStatus, Preparation, TaskChannels};
 use crate::client::{Client, Stage};
 use crate::error::{Error, ErrorKind};
 use crate::guard::Released;
@@ -86,7 +86,26 @@ impl KeptNode {
 
     /// Starts keeping a node with any lifetime.
     pub(super) fn keep(client: &Client, path: &str, data: Bytes, lifetime: Lifetime) -> Result<Self, Error> {
-        Self::enter(client, path, data, lifetime, |shared, full, channels| {
+        Self::enter(client, path, Desired::new(data, lifetime.mode()), lifetime, |shared, full, channels| {
+            shared.kept.enter(full, &channels)?;
+            Ok(Some(channels))
+        })
+    }
+
+    /// Same as [`new`](Self::new), but runs `preparation` before the node is first written with some data. The
+    /// work is cancelled, and does not run again, once this handle or the `Arc` is dropped. The final data is
+    /// written without it, if other data was prepared before.
+    ///
+    /// # Errors
+    /// Same as [`new`](Self::new).
+    pub fn prepared(
+        client: &Client,
+        path: &str,
+        data: impl Into<Bytes>,
+        preparation: &Arc<Preparation>,
+    ) -> Result<Self, Error> {
+        let desired = Desired::prepared(data.into(), preparation);
+        Self::enter(client, path, desired, Lifetime::EPHEMERAL, |shared, full, channels| {
             shared.kept.enter(full, &channels)?;
             Ok(Some(channels))
         })
@@ -103,15 +122,33 @@ impl KeptNode {
     /// Same as [`new`](Self::new); `AlreadyRegistered` only if this client keeps a node there that is not
     /// being removed.
     pub fn take_over(client: &Client, path: &str, data: impl Into<Bytes>) -> Result<Self, Error> {
+        let desired = Desired::new(data.into(), Lifetime::EPHEMERAL.mode());
+        Self::inherit(client, path, desired)
+    }
+
+    /// Same as [`take_over`](Self::take_over), with a preparation as in [`prepared`](Self::prepared).
+    ///
+    /// # Errors
+    /// Same as [`take_over`](Self::take_over).
+    pub fn take_over_prepared(
+        client: &Client,
+        path: &str,
+        data: impl Into<Bytes>,
+        preparation: &Arc<Preparation>,
+    ) -> Result<Self, Error> {
+        Self::inherit(client, path, Desired::prepared(data.into(), preparation))
+    }
+
+    fn inherit(client: &Client, path: &str, desired: Desired) -> Result<Self, Error> {
         let inherit = |shared: &Shared, full: &str, channels| shared.kept.inherit(full, channels);
-        Self::enter(client, path, data.into(), Lifetime::EPHEMERAL, inherit)
+        Self::enter(client, path, desired, Lifetime::EPHEMERAL, inherit)
     }
 
     /// Starts keeping a node. `enter` returns the task's end if there is no task yet.
     fn enter(
         client: &Client,
         path: &str,
-        data: Bytes,
+        desired: Desired,
         lifetime: Lifetime,
         enter: impl FnOnce(&Shared, &str, TaskChannels) -> Result<Option<TaskChannels>, Error>,
     ) -> Result<Self, Error> {
@@ -120,7 +157,7 @@ impl KeptNode {
         if shared.refuses(Stage::Drain) {
             return Err(Error::new(ErrorKind::Closed, "create").at(path));
         }
-        let (wanted, desired) = watch::channel(Desired::new(data, lifetime.mode()));
+        let (wanted, desired) = watch::channel(desired);
         let channels = TaskChannels::new(desired);
         let (fulfilled, refused) =
             (channels.progress.fulfilled.subscribe(), channels.progress.refused.subscribe());

@@ -1,5 +1,6 @@
 mod absent;
 mod persistent;
+mod preparation;
 mod read_node;
 
 use self::read_node::Found;
@@ -48,6 +49,8 @@ pub(super) struct Reconciler {
     stage: Stage,
     /// Number of the last generation that is known to have ended.
     ended: u64,
+    /// Data whose preparation has succeeded last.
+    prepared: Option<Bytes>,
     /// Node as it was last read, if it was as wanted.
     armed: Option<Armed>,
     /// Time since which another client's node has been at the path.
@@ -83,6 +86,7 @@ impl Reconciler {
             status,
             progress,
             ended: 0,
+            prepared: None,
             armed: None,
             occupied: None,
             foreign_writes: ForeignWrites::default(),
@@ -108,7 +112,10 @@ impl Reconciler {
             }
             let Target { data, number } = self.target(&generation);
             let done = match data {
-                Some(data) => self.be_present(&generation, &data, number).await,
+                Some(data) => match self.prepare(&generation, &data, number).await {
+                    Ok(()) => self.be_present(&generation, &data, number).await,
+                    Err(error) => Err(error),
+                },
                 None => {
                     self.drained(Drained::Unpublished);
                     self.be_absent(&generation).await
@@ -137,7 +144,14 @@ impl Reconciler {
                     self.set_status(KeptStatus::Pending);
                 }
                 Err(StepError::Closed) => return self.closed(&mut entered),
-                Err(StepError::Refused(error)) => self.refused(&generation, error, number).await,
+                Err(StepError::Refused(error)) => {
+                    let error = if error.is_of_own_node() { error } else { error.at(&self.path) };
+                    self.refused(&generation, error, number).await;
+                }
+                Err(StepError::Unprepared(error)) => {
+                    let path = error.path().unwrap_or(&self.path).to_owned();
+                    self.refused(&generation, error.at(&path), number).await;
+                }
             }
         }
     }
@@ -182,6 +196,7 @@ impl Reconciler {
         let TaskChannels { wanted, status, progress } = successor;
         (self.wanted, self.status, self.progress) = (wanted, status, progress);
         (self.occupied, self.foreign_writes, self.touch) = (None, ForeignWrites::default(), None);
+        self.prepared = None;
         self.backoff = retry_backoff();
     }
 
@@ -290,7 +305,6 @@ impl Reconciler {
     }
 
     async fn refused(&mut self, generation: &SessionGeneration, error: Error, number: Option<u64>) {
-        let error = if error.is_of_own_node() { error } else { error.at(&self.path) };
         self.status_log.refused(&self.shared.namespace.located(&error));
         self.not_fulfilled(number);
         self.set_status(KeptStatus::Failing(error));

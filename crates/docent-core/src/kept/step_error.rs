@@ -13,6 +13,8 @@ pub(super) enum StepError {
     Closed,
     /// The servers refused the request.
     Refused(Error),
+    /// The handle's preparation refused the data.
+    Unprepared(Error),
 }
 
 impl From<Cause> for StepError {

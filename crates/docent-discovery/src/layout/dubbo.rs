@@ -1,10 +1,10 @@
 use super::ServiceSide;
 use super::percent::{escape, unescape};
 use crate::instance::{EncodedInstance, Instance, read_weight};
+use crate::texts::texts_of;
 use docent_core::Error;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
 
 /// Dubbo's own scheme, for instances without one.
 const SCHEME: &str = "dubbo";
@@ -13,7 +13,7 @@ const PROTOCOL: &str = "protocol";
 
 /// Encodes an instance as its URL.
 pub(super) fn to_url(service: &str, side: ServiceSide, instance: &EncodedInstance) -> Result<String, Error> {
-    let mut parameters = payload(instance)?;
+    let mut parameters = texts_of(instance, "in Dubbo's layout")?;
     let scheme = parameters.remove(PROTOCOL);
     let scheme = match side {
         ServiceSide::Consumer => "consumer".to_owned(),
@@ -44,28 +44,6 @@ pub(super) fn to_url(service: &str, side: ServiceSide, instance: &EncodedInstanc
     let pair = |(name, value): (&String, &String)| format!("{}={}", escape(name), escape(value));
     let parameters: Vec<_> = parameters.iter().map(pair).collect();
     Ok(format!("{scheme}://{authority}/{service}?{}", parameters.join("&")))
-}
-
-/// Returns a payload as parameters.
-fn payload(instance: &EncodedInstance) -> Result<BTreeMap<String, String>, Error> {
-    let refused = || {
-        let detail = "a payload in Dubbo's layout must be an object of texts, numbers and booleans";
-        Err(Error::invalid_input("register", detail))
-    };
-    let Some(raw) = &instance.payload else { return Ok(BTreeMap::new()) };
-    let Ok(Value::Object(fields)) = serde_json::from_str(raw.get()) else { return refused() };
-    let mut parameters = BTreeMap::new();
-    for (name, value) in fields {
-        let text = match value {
-            Value::Null => continue,
-            Value::String(text) => text,
-            Value::Number(number) => number.to_string(),
-            Value::Bool(bool) => bool.to_string(),
-            Value::Array(_) | Value::Object(_) => return refused(),
-        };
-        parameters.insert(name, text);
-    }
-    Ok(parameters)
 }
 
 /// Decodes an instance from its URL.

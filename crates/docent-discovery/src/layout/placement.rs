@@ -1,5 +1,6 @@
 use super::{RegistryLayout, ServiceSide, dubbo, percent};
 use crate::instance::{self, EncodedInstance, Instance};
+use crate::neighbour::{self, Neighbour};
 use bytes::Bytes;
 use docent_core::Error;
 use serde::de::DeserializeOwned;
@@ -9,6 +10,8 @@ use serde::de::DeserializeOwned;
 pub(crate) struct Placement {
     pub(crate) base: String,
     pub(crate) layout: RegistryLayout,
+    /// Framework for whose callers instances are written in Curator's layout.
+    pub(crate) neighbour: Option<Neighbour>,
 }
 
 impl Placement {
@@ -44,12 +47,28 @@ impl Placement {
     ) -> Result<(String, Bytes), Error> {
         let folder = self.folder(service, side);
         Ok(match self.layout {
-            RegistryLayout::Curator => (format!("{folder}/{}", instance.id), instance.to_json().into()),
+            RegistryLayout::Curator => {
+                let path = format!("{folder}/{}", instance.id);
+                let data = match self.neighbour {
+                    Some(neighbour) => neighbour::wrapped(neighbour, instance)?.to_json(),
+                    None => instance.to_json(),
+                };
+                (path, data.into())
+            }
             RegistryLayout::Dubbo => {
                 let url = dubbo::to_url(service, side, instance)?;
                 (format!("{folder}/{}", percent::encode(&url)), Bytes::new())
             }
         })
+    }
+
+    /// Returns an instance as its own neighbours see it: one that is out of service for them is disabled.
+    fn of_neighbour(&self, mut instance: EncodedInstance) -> EncodedInstance {
+        instance.enabled &= !neighbour::is_out_of_service(instance.payload.as_deref());
+        if let Some(neighbour) = self.neighbour {
+            instance.payload = instance.payload.map(|payload| neighbour::unwrapped(neighbour, payload));
+        }
+        instance
     }
 
     /// Decodes the instance of the node named `name`.
@@ -63,7 +82,7 @@ impl Placement {
         data: &[u8],
     ) -> Result<Instance<P>, String> {
         let mut written = match self.layout {
-            RegistryLayout::Curator => instance::decode(data)?,
+            RegistryLayout::Curator => self.of_neighbour(instance::decode(data)?),
             RegistryLayout::Dubbo => {
                 dubbo::from_url(&percent::decode(name).ok_or("the node's name is not percent-encoded")?)?
             }

@@ -2,9 +2,10 @@ use super::loopback::warn_of_loopback;
 use super::{InstanceNode, RegistrationStatus};
 use crate::instance::{self, EncodedInstance, Instance};
 use crate::layout::{Placement, ServiceSide};
+use crate::neighbour;
 use crate::telemetry::Announced;
 use bytes::Bytes;
-use docent_core::recipe::{InOperation, full_path, in_time};
+use docent_core::recipe::{InOperation, Preparation, full_path, in_time};
 use docent_core::{Client, ConnectionState, Error, ErrorKind, Released};
 use futures_util::future::join_all;
 use serde::Serialize;
@@ -44,6 +45,8 @@ pub struct Registration {
     pub(super) side: ServiceSide,
     /// Time for which the instance is disabled before the client's shutdown removes it.
     pub(super) drain: Duration,
+    /// Work that precedes each write of new data. It ends with this handle.
+    pub(super) preparation: Option<Arc<Preparation>>,
     state: Mutex<Announcement>,
     _announced: Announced,
 }
@@ -71,8 +74,9 @@ impl Registration {
         // Event: The client starts to announce an instance of a service.
         tracing::info!(target: "docent::discovery", client = %client.label(), service, id = encoded.id, path = %full_path(client, &path), "registering an instance");
         warn_of_loopback(client, service, &encoded);
-        InstanceNode::keep_on(client, &path, data)
-            .map(|node| Self::new(client, placement, service, side, encoded, node, drain))
+        let preparation = neighbour::preparation(client, placement, service, side);
+        let node = InstanceNode::keep_on(client, &path, data, preparation.as_ref())?;
+        Ok(Self::new(client, placement, service, side, encoded, node, drain, preparation))
     }
 
     /// Announces, waiting until the servers have the instance.
@@ -88,15 +92,17 @@ impl Registration {
         // Event: The client starts to announce an instance of a service.
         tracing::info!(target: "docent::discovery", client = %client.label(), service, id = encoded.id, path = %full_path(client, &path), "registering an instance");
         warn_of_loopback(client, service, &encoded);
+        let preparation = neighbour::preparation(client, placement, service, side);
         let node = if encoded.service_type.is_dynamic() {
-            InstanceNode::keep_when_vacant(client, &path, data).await?
+            InstanceNode::keep_when_vacant(client, &path, data, preparation.as_ref()).await?
         } else {
-            InstanceNode::persistent(client, path, data)
+            InstanceNode::persistent(client, path, data, preparation.as_ref())
         };
         node.written().await?;
-        Ok(Self::new(client, placement, service, side, encoded, node, drain))
+        Ok(Self::new(client, placement, service, side, encoded, node, drain, preparation))
     }
 
+    #[expect(clippy::too_many_arguments, reason = "the fields of the value")]
     fn new(
         client: &Client,
         placement: &Placement,
@@ -105,6 +111,7 @@ impl Registration {
         encoded: EncodedInstance,
         node: InstanceNode,
         drain: Duration,
+        preparation: Option<Arc<Preparation>>,
     ) -> Self {
         let state =
             Mutex::new(Announcement { encoded, node: Arc::new(node), replaced: Vec::new(), waiting: 0 });
@@ -114,6 +121,7 @@ impl Registration {
             service: service.to_owned(),
             side,
             drain,
+            preparation,
             state,
             _announced: Announced::new(client, service),
         };

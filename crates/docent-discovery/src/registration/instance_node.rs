@@ -2,8 +2,9 @@ use super::RegistrationStatus;
 use super::persistent::Persistent;
 use crate::kept;
 use bytes::Bytes;
-use docent_core::recipe::KeptNode;
+use docent_core::recipe::{KeptNode, Preparation};
 use docent_core::{Client, Error, ErrorKind, Released};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Node that announces an instance.
@@ -14,9 +15,18 @@ pub(crate) enum InstanceNode {
 }
 
 impl InstanceNode {
-    /// Starts announcing, without waiting.
-    fn keep(client: &Client, path: &str, data: Bytes) -> Result<Self, Error> {
-        KeptNode::new(client, path, data).map(Self::kept)
+    /// Starts announcing, without waiting. `first` is the work that precedes each write of new data.
+    fn keep(
+        client: &Client,
+        path: &str,
+        data: Bytes,
+        first: Option<&Arc<Preparation>>,
+    ) -> Result<Self, Error> {
+        let kept = match first {
+            Some(first) => KeptNode::prepared(client, path, data, first),
+            None => KeptNode::new(client, path, data),
+        };
+        kept.map(Self::kept)
     }
 
     fn kept(node: KeptNode) -> Self {
@@ -32,19 +42,38 @@ impl InstanceNode {
 
     /// Like [`keep`](Self::keep), but if a node of this client at the same path is about to be removed, keeps
     /// that node if possible.
-    pub(crate) fn keep_on(client: &Client, path: &str, data: Bytes) -> Result<Self, Error> {
-        KeptNode::take_over(client, path, data).map(Self::kept)
+    pub(crate) fn keep_on(
+        client: &Client,
+        path: &str,
+        data: Bytes,
+        first: Option<&Arc<Preparation>>,
+    ) -> Result<Self, Error> {
+        let kept = match first {
+            Some(first) => KeptNode::take_over_prepared(client, path, data, first),
+            None => KeptNode::take_over(client, path, data),
+        };
+        kept.map(Self::kept)
     }
 
     /// Like [`keep`](Self::keep), but if a node of this client at the same path is about to be removed, waits
     /// for its removal first.
-    pub(crate) async fn keep_when_vacant(client: &Client, path: &str, data: Bytes) -> Result<Self, Error> {
+    pub(crate) async fn keep_when_vacant(
+        client: &Client,
+        path: &str,
+        data: Bytes,
+        first: Option<&Arc<Preparation>>,
+    ) -> Result<Self, Error> {
         KeptNode::wait_vacant(client, path).await?;
-        Self::keep(client, path, data)
+        Self::keep(client, path, data, first)
     }
 
-    pub(crate) fn persistent(client: &Client, path: String, data: Bytes) -> Self {
-        Self::Persistent(Persistent::new(client, path, data))
+    pub(crate) fn persistent(
+        client: &Client,
+        path: String,
+        data: Bytes,
+        first: Option<&Arc<Preparation>>,
+    ) -> Self {
+        Self::Persistent(Persistent::new(client, path, data, first.cloned()))
     }
 
     pub(crate) fn path(&self) -> &str {

@@ -1,16 +1,17 @@
 //! Instances that do not depend on a session: static and permanent ones.
 
 use bytes::Bytes;
-use docent_core::recipe::VersionedNode;
+use docent_core::recipe::{Preparation, VersionedNode};
 use docent_core::{Client, Error, ErrorKind};
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A persistent node that holds an instance.
-#[derive(Debug)]
 pub(crate) struct Persistent {
     client: Client,
     path: String,
+    /// Work that precedes each write of new data.
+    preparation: Option<Arc<Preparation>>,
     wanted: Mutex<Wanted>,
     /// Error of the last write, if it failed.
     failed: Mutex<Option<Error>>,
@@ -34,11 +35,25 @@ impl fmt::Debug for Wanted {
     }
 }
 
+impl fmt::Debug for Persistent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Persistent")
+            .field("path", &self.path)
+            .field("wanted", &self.wanted)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Persistent {
-    pub(super) fn new(client: &Client, path: String, data: Bytes) -> Self {
+    pub(super) fn new(
+        client: &Client,
+        path: String,
+        data: Bytes,
+        preparation: Option<Arc<Preparation>>,
+    ) -> Self {
         let (wanted, written) =
             (Mutex::new(Wanted { data: Some(data), number: 1 }), tokio::sync::Mutex::default());
-        Self { client: client.clone(), path, wanted, failed: Mutex::default(), written }
+        Self { client: client.clone(), path, preparation, wanted, failed: Mutex::default(), written }
     }
 
     fn wanted(&self) -> MutexGuard<'_, Wanted> {
@@ -89,6 +104,9 @@ impl Persistent {
 
     async fn apply(&self, data: &Bytes) -> Result<(), Error> {
         let Self { client, path, .. } = self;
+        if let Some(prepare) = &self.preparation {
+            prepare(data.clone()).await?;
+        }
         let versioned = VersionedNode::new(client, path)?;
         loop {
             // Exact writes, because a late write could undo a write of another client (decision 11).

@@ -38,9 +38,11 @@ impl Registration {
                     node
                 }
                 None if encoded.service_type.is_dynamic() => {
-                    Arc::new(InstanceNode::keep_on(&self.client, &path, data)?)
+                    Arc::new(InstanceNode::keep_on(&self.client, &path, data, self.preparation.as_ref())?)
                 }
-                None => Arc::new(InstanceNode::persistent(&self.client, path, data)),
+                None => {
+                    Arc::new(InstanceNode::persistent(&self.client, path, data, self.preparation.as_ref()))
+                }
             };
             let replaced = std::mem::replace(&mut state.node, node);
             replaced.release();

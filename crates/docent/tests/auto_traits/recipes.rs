@@ -11,9 +11,9 @@ use docent::discovery::BalancedChannel;
 use docent::discovery::{AttemptPolicy, Balanced, CallError, Discovered, Outcome, RetryBudget};
 use docent::discovery::{
     Instance, Instances, Member, MemberChange, MemberChanges, Members, Membership, MembershipBuilder,
-    OutlierPolicy, Peer, PickError, PickPolicy, Picked, Presence, Registration, RegistrationStatus, Registry,
-    RegistryBuilder, RegistryLayout, Service, ServiceBuilder, ServiceChange, ServiceChanges, ServiceNames,
-    ServiceType, Unreadable, UriPart, UriSpec,
+    Neighbour, OutlierPolicy, Peer, PickError, PickPolicy, Picked, Presence, Registration,
+    RegistrationStatus, Registry, RegistryBuilder, RegistryLayout, Service, ServiceBuilder, ServiceChange,
+    ServiceChanges, ServiceNames, ServiceType, Unreadable, UriPart, UriSpec,
 };
 use docent::election::{Election, ElectionBuilder, ElectionLayout, ElectionRun, Leader, Leaders, Leadership};
 use docent::locks::{
@@ -30,7 +30,7 @@ rows! { shared:
     RwLockBuilder, Semaphore,
     SemaphoreBuilder, SharedLimit, PartitionerBuilder, ShareEnd, TimedLease, Obtained,
     Election, ElectionBuilder, ElectionLayout, Leader,
-    Instance<u32>, Instances<u32>, MemberChange, Members, Membership, MembershipBuilder, OutlierPolicy, Peer, PickPolicy,
+    Instance<u32>, Instances<u32>, MemberChange, Members, Membership, MembershipBuilder, Neighbour, OutlierPolicy, Peer, PickPolicy,
     Presence, RegistrationStatus, Registry, RegistryBuilder, RegistryLayout, Service<u32>,
     ServiceBuilder<u32>, ServiceChange<u32>, ServiceType, Unreadable, UriPart, UriSpec,
     Change<u32>, Config<u32>, ConfigBuilder<u32>, ConfigTree<u32>, Counted<i64>, Counter<i64>,

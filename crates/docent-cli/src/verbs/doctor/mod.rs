@@ -11,6 +11,7 @@ mod grant;
 mod identity;
 mod lease;
 mod password;
+mod payloads;
 mod run;
 mod server;
 mod words;

@@ -2,7 +2,7 @@ use super::finding::{Cause, Finding, Level};
 use super::identity::Identity;
 use super::lease::{self, Times};
 use super::server::{self, ServerReport};
-use super::{access, clock, ensemble, password};
+use super::{access, clock, ensemble, password, payloads};
 use crate::app::App;
 use crate::args::duration;
 use crate::exit::{Ending, Failure, Outcome};
@@ -18,7 +18,8 @@ const DEFAULT_TICK: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Nodes to read as a recipe would, below the chroot
+    /// Nodes to read as a recipe would, below the chroot; services in /services and in these nodes are checked
+    /// for payloads that callers in Java cannot read together
     #[arg(value_name = "PATH", default_value = "/")]
     paths: Vec<String>,
 
@@ -79,6 +80,7 @@ async fn check_client(
     for path in &arguments.paths {
         findings.push(access::check(&client, path, options, &identity).await);
     }
+    findings.extend(payloads::check(&client, &arguments.paths).await);
     if !arguments.clock.is_zero() {
         findings.push(clock::check(&client, arguments.clock).await);
     }

@@ -1,6 +1,7 @@
 use crate::args::duration;
 use clap::Args;
 use docent::client::ParentKind;
+use docent::discovery::Neighbour;
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -43,6 +44,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "KIND", default_value = "persistent", value_parser = parents)]
     pub(super) parents: ParentKind,
 
+    /// Framework whose callers must find the instance: spring-cloud, or dubbo3, which needs
+    /// `--meta interfaces=NAME,NAME`
+    #[arg(long, value_name = "NAME", value_parser = neighbour)]
+    pub(super) neighbour: Option<Neighbour>,
+
     /// A member of the payload, such as zone=a; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = member)]
     pub(super) meta: Vec<(String, String)>,
@@ -70,6 +76,10 @@ pub(crate) struct Arguments {
     /// Command to run, after `--`
     #[arg(last = true, value_name = "CMD")]
     pub(super) command: Vec<OsString>,
+}
+
+fn neighbour(text: &str) -> Result<Neighbour, String> {
+    text.parse().map_err(|_| "must be spring-cloud or dubbo3".to_owned())
 }
 
 fn parents(text: &str) -> Result<ParentKind, String> {

@@ -27,7 +27,11 @@ struct Announced<'a> {
 pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
     let instance = instance(arguments)?;
     app.with_signals(async |client, signals| {
-        let registry = Registry::builder(client, &arguments.root).parents(arguments.parents).build()?;
+        let registry = Registry::builder(client, &arguments.root).parents(arguments.parents);
+        let registry = match arguments.neighbour {
+            Some(neighbour) => registry.neighbour(neighbour).build()?,
+            None => registry.build()?,
+        };
         let registration = registry.announce(instance)?;
         tokio::select! {
             announced = signals.or(registration.announced()) => announced??,

@@ -1,0 +1,15 @@
+//! Other frameworks that discover instances in Curator's layout, and require payloads of their own class.
+
+mod class;
+mod companions;
+mod dubbo3;
+mod neighbour;
+mod preparation;
+mod readers;
+mod wrapped;
+
+pub(crate) use class::is_out_of_service;
+pub use neighbour::Neighbour;
+pub(crate) use preparation::preparation;
+pub(crate) use readers::mixed;
+pub(crate) use wrapped::{unwrapped, wrapped};

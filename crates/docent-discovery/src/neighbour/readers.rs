@@ -1,0 +1,180 @@
+//! Payloads of the instances in a folder, which typed readers in Java can read only together.
+
+use super::Neighbour;
+use super::class::class_of;
+use crate::instance;
+use docent_core::recipe::is_own_name;
+use docent_core::{Client, Error, ErrorKind};
+use futures_util::future::join_all;
+use serde_json::value::RawValue;
+
+/// Maximum number of instances of a folder that are read.
+const SAMPLE: usize = 16;
+
+/// Form of a payload for a typed reader.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Form {
+    /// No payload, which every reader accepts.
+    Absent,
+    /// A payload without a class of its own.
+    Plain,
+    /// A payload of this Java class.
+    Class(String),
+}
+
+impl Form {
+    pub(super) fn of(payload: Option<&RawValue>) -> Self {
+        match payload {
+            None => Self::Absent,
+            Some(payload) => class_of(payload).map_or(Self::Plain, Self::Class),
+        }
+    }
+
+    /// Returns the class of `other`'s typed readers, if they cannot read a payload of this form. Two classes
+    /// of an application may have a common base class, so only those of the neighbours are known to exclude
+    /// all others.
+    fn breaks<'a>(&self, other: &'a Self) -> Option<&'a str> {
+        let Self::Class(theirs) = other else { return None };
+        let is_neighbours = Neighbour::ALL.iter().any(|neighbour| neighbour.class() == theirs);
+        let breaks = match self {
+            Self::Absent => false,
+            Self::Plain => true,
+            Self::Class(own) => own != theirs && is_neighbours,
+        };
+        breaks.then_some(theirs)
+    }
+}
+
+/// Instances of a folder whose payloads typed readers cannot read together.
+#[derive(Debug)]
+pub(crate) struct Mixed {
+    /// Name of the node with a payload of the class.
+    pub(crate) typed: String,
+    pub(crate) class: String,
+    /// Name of the node that readers of the class cannot read.
+    pub(crate) other: String,
+}
+
+impl Mixed {
+    /// Returns the way to write payloads of the class.
+    pub(crate) fn remedy(&self) -> String {
+        remedy(&self.class)
+    }
+}
+
+/// Finds instances below `folder` that typed readers cannot read together.
+///
+/// # Errors
+/// Those of the reads. A folder that does not exist has no instances.
+pub(crate) async fn mixed(client: &Client, folder: &str) -> Result<Option<Mixed>, Error> {
+    let forms = forms(client, folder, None).await?;
+    for (typed, form) in &forms {
+        for (other, own) in &forms {
+            if let Some(class) = own.breaks(form) {
+                let class = class.to_owned();
+                return Ok(Some(Mixed { typed: typed.clone(), class, other: other.clone() }));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Checks that typed readers of the instances below `folder` can read a payload of the form `own`, in the
+/// node named `name`. Instances that may not be read are skipped.
+///
+/// # Errors
+/// `InvalidInput` with the class of the readers and the option that writes it; also those of the reads.
+pub(super) async fn check(client: &Client, folder: &str, name: &str, own: &Form) -> Result<(), Error> {
+    for (other, form) in &forms(client, folder, Some(name)).await? {
+        if let Some(class) = own.breaks(form) {
+            let now = match own {
+                Form::Class(own) => format!("the class {own:?}"),
+                _ => "no \"@class\"".to_owned(),
+            };
+            let detail = format!(
+                "the payload has {now}, and must have the class {class:?} of the instance {other:?}, whose typed readers could read no instance of the service otherwise: {}, or register without a payload",
+                remedy(class)
+            );
+            return Err(Error::invalid_input("register", detail));
+        }
+    }
+    Ok(())
+}
+
+fn remedy(class: &str) -> String {
+    match Neighbour::ALL.into_iter().find(|neighbour| neighbour.class() == class) {
+        Some(neighbour) => format!(
+            "build the registry with neighbour(Neighbour::{}), or give docent register --neighbour {neighbour}",
+            neighbour.variant()
+        ),
+        None => format!("add #[serde(tag = \"@class\", rename = {class:?})] to the type of the payload"),
+    }
+}
+
+/// Reads the forms of some instances' payloads, except for that of the node `own`.
+async fn forms(client: &Client, folder: &str, own: Option<&str>) -> Result<Vec<(String, Form)>, Error> {
+    let mut names = match client.children(folder).await {
+        Ok(children) => children.names,
+        Err(error) if is_hidden(&error) => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    names.retain(|name| Some(&**name) != own && !is_own_name(name));
+    names.sort();
+    // Spread over all, because instances of one kind often have similar names.
+    let step = names.len().div_ceil(SAMPLE).max(1);
+    let reads = names.into_iter().step_by(step).map(|name| async move {
+        let node = client.get(&format!("{folder}/{name}")).await;
+        (name, node)
+    });
+    let mut forms = Vec::new();
+    for (name, node) in join_all(reads).await {
+        match node {
+            Ok(node) => {
+                if let Ok(instance) = instance::decode(&node.data) {
+                    forms.push((name, Form::of(instance.payload.as_deref())));
+                }
+            }
+            Err(error) if is_hidden(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(forms)
+}
+
+/// Returns true if there is nothing to read, or nothing that this client may read.
+fn is_hidden(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::NoNode | ErrorKind::NoAuth)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_payloads_that_typed_readers_reject_break_them() {
+        let class = |name: &str| Form::Class(name.to_owned());
+        let spring = class(Neighbour::SpringCloud.class());
+        let dubbo = class(Neighbour::Dubbo3.class());
+        let shop = class("com.shop.Meta");
+        for (own, other, breaks) in [
+            (&Form::Absent, &spring, false),
+            (&Form::Plain, &spring, true),
+            (&Form::Plain, &shop, true),
+            (&spring, &spring, false),
+            (&dubbo, &spring, true),
+            (&shop, &spring, true),
+            (&spring, &shop, false),
+            (&spring, &Form::Plain, false),
+            (&Form::Plain, &Form::Plain, false),
+        ] {
+            assert_eq!(own.breaks(other).is_some(), breaks, "{own:?} beside {other:?}");
+        }
+    }
+
+    #[test]
+    fn the_remedy_names_the_option_that_writes_the_class() {
+        assert!(remedy(Neighbour::SpringCloud.class()).contains("Neighbour::SpringCloud"));
+        assert!(remedy(Neighbour::Dubbo3.class()).contains("--neighbour dubbo3"));
+        assert!(remedy("com.shop.Meta").contains("rename = \"com.shop.Meta\""));
+    }
+}
