@@ -13,6 +13,7 @@ mod clock;
 mod close;
 mod delete_all;
 mod dropped;
+mod ensemble_tracker;
 mod errors;
 mod growth;
 mod heartbeat;

@@ -17,7 +17,7 @@ fn a_text_and_variables_give_the_same_settings() {
         "connect": "zk1:2181,zk2/shop", "namespace": "/eu", "label": "tills", "identity": "till-7", "session_timeout": "30s",
         "operation_timeout": 5, "server_tick": "1500ms", "credentials_file": "/run/zk", "sasl_credentials_file": "/run/sasl",
         "allow_plaintext_auth": true, "tls_ca_file": "ca.pem", "tls_cert_file": "c.pem",
-        "tls_key_file": "c.key", "tls_server_name": "zk.example.org", "dedicated_thread": true,
+        "tls_key_file": "c.key", "tls_server_name": "zk.example.org", "dedicated_thread": true, "track_ensemble": true,
         "parents": "persistent"
     }"#;
     let read: Options = serde_json::from_str(json).unwrap();
@@ -42,6 +42,7 @@ fn a_text_and_variables_give_the_same_settings() {
         ("DOCENT_TLS_KEY_FILE", "c.key"),
         ("DOCENT_TLS_SERVER_NAME", "zk.example.org"),
         ("DOCENT_DEDICATED_THREAD", "true"),
+        ("DOCENT_TRACK_ENSEMBLE", "true"),
         ("DOCENT_PARENTS", "persistent"),
     ];
     assert_eq!(from_vars(&vars).unwrap(), read);

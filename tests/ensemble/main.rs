@@ -10,6 +10,7 @@ mod jobs;
 mod late;
 mod ownership;
 mod quorum;
+mod reconfig;
 mod settings;
 mod silence;
 mod unanswered;

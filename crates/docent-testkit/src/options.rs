@@ -36,6 +36,9 @@ pub struct ServerOptions {
     /// Number of silent ticks after which the leader of an ensemble and a follower drop each other. Default:
     /// 10.
     pub sync_limit: u32,
+    /// Whether the servers of a real ensemble can be reconfigured. They then cannot be cut off from each other.
+    /// Default: `false`.
+    pub reconfig: bool,
     /// Whether the header of an event from the embedded server contains the transaction that caused it, as in
     /// ZooKeeper 3.9 and later. A real server does what its version does. Default: `true` if the environment
     /// variable `DOCENT_EMBEDDED_AS` is `3.9`.
@@ -63,6 +66,7 @@ impl Default for ServerOptions {
             container_check_interval: Duration::from_millis(200),
             secure_port: false,
             sync_limit: 10,
+            reconfig: false,
             zxid_in_events: std::env::var_os("DOCENT_EMBEDDED_AS").is_some_and(|version| version == "3.9"),
             long_lived: false,
             parent_folder: None,
@@ -135,6 +139,13 @@ impl ServerOptions {
         self
     }
 
+    /// Sets [`reconfig`](Self::reconfig).
+    #[must_use]
+    pub fn reconfig(mut self, enabled: bool) -> Self {
+        self.reconfig = enabled;
+        self
+    }
+
     /// Sets [`zxid_in_events`](Self::zxid_in_events).
     #[must_use]
     pub fn zxid_in_events(mut self, enabled: bool) -> Self {
@@ -167,13 +178,14 @@ impl ServerOptions {
     pub(crate) fn config(&self, address: SocketAddr, secure: Option<SocketAddr>, data: &Path) -> String {
         let plain = format!(
             "tickTime={}\ndataDir={}\nclientPort={}\nclientPortAddress={}\nminSessionTimeout={}\n\
-             maxSessionTimeout={}\nmaxClientCnxns=0\n",
+             maxSessionTimeout={}\nmaxClientCnxns=0\nreconfigEnabled={}\n",
             self.tick.as_millis(),
             data.display(),
             address.port(),
             address.ip(),
             self.min_session_timeout.as_millis(),
             self.max_session_timeout.as_millis(),
+            self.reconfig,
         );
         match secure {
             Some(address) => {

@@ -1,3 +1,4 @@
+use super::ensemble_tracker;
 use super::granted_timeout::check_requested;
 use super::supervisor::supervise;
 use super::thread::Thread;
@@ -119,6 +120,20 @@ impl ClientBuilder {
     /// again.
     pub fn persistent_watches(mut self) -> Self {
         self.config.persistent_watches = true;
+        self
+    }
+
+    /// Follows the servers' own list of servers, which `reconfig` changes, as Curator's `EnsembleTracker` does.
+    /// Off by default. Needs ZooKeeper 3.5 or newer, and the permission to read `/zookeeper/config`; without
+    /// them the list stays as it is.
+    ///
+    /// The client connects to each announced address before it uses the list: addresses that it cannot reach,
+    /// such as those of an internal network, are left out and tried again each minute, and if it can reach
+    /// none, its list stays unchanged. If a server listens on all of its addresses (`0.0.0.0`), the client
+    /// uses the server's host with the port for clients. Servers announce the port without TLS, so a client
+    /// with TLS keeps its list. [`Client::update_servers`] replaces the list until the ensemble changes again.
+    pub fn track_ensemble(mut self) -> Self {
+        self.config.track_ensemble = true;
         self
     }
 
@@ -373,7 +388,11 @@ impl ClientBuilder {
         shared.tasks.spawn_on(worker.run(Arc::clone(&shared)), &runtime);
         shared.tasks.close();
         threads.into_iter().for_each(|thread| thread.run(shared.tasks.clone()));
-        Ok(Client::from_shared(shared))
+        let client = Client::from_shared(shared);
+        if client.shared().config.track_ensemble {
+            ensemble_tracker::start(&client);
+        }
+        Ok(client)
     }
 
     /// Determines the client's identities, checks that they are not sent in the clear, and determines the

@@ -11,6 +11,7 @@ mod config;
 mod create;
 mod delete_all;
 mod delete_all_error;
+mod ensemble_tracker;
 mod ensure_absent;
 mod ensure_node;
 mod ephemeral;

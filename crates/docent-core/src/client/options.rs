@@ -84,6 +84,9 @@ pub struct Options {
     /// See [`ClientBuilder::dedicated_thread`]. Default false.
     #[serde(default)]
     pub dedicated_thread: bool,
+    /// See [`ClientBuilder::track_ensemble`]. Default false.
+    #[serde(default)]
+    pub track_ensemble: bool,
     /// See [`ClientBuilder::persistent_watches`]. Default false.
     #[serde(default)]
     pub persistent_watches: bool,
@@ -115,6 +118,7 @@ impl Options {
             tls_server_name: None,
             dedicated_thread: false,
             persistent_watches: false,
+            track_ensemble: false,
             parents: None,
         }
     }
@@ -152,6 +156,9 @@ impl Options {
         }
         if self.dedicated_thread {
             builder = builder.dedicated_thread();
+        }
+        if self.track_ensemble {
+            builder = builder.track_ensemble();
         }
         if self.persistent_watches {
             builder = builder.persistent_watches();
@@ -318,6 +325,7 @@ impl fmt::Debug for Options {
             .field("tls_key_file", &self.tls_key_file)
             .field("tls_server_name", &self.tls_server_name)
             .field("dedicated_thread", &self.dedicated_thread)
+            .field("track_ensemble", &self.track_ensemble)
             .field("persistent_watches", &self.persistent_watches)
             .field("parents", &self.parents)
             .finish()

@@ -40,6 +40,13 @@ impl Client {
         Ok(WatchLoop::new(self, "watch_data", path, full, read, data).into_stream())
     }
 
+    /// Follows the list of servers that the ensemble keeps in a node of its own, outside of any chroot.
+    pub(crate) fn watch_config(&self) -> WatchStream<Node> {
+        const PATH: &str = "/zookeeper/config";
+        let read = |path| Request::GetData { path, watch: true };
+        WatchLoop::new(self, "track_ensemble", PATH, PATH.to_owned(), read, data).into_stream()
+    }
+
     /// Follows the children of a node: `None` while the node does not exist. Otherwise the same as
     /// [`watch_data`](Self::watch_data).
     ///

@@ -180,7 +180,9 @@ fn members(server: usize, options: &ServerOptions, ports: &MeetingPoints, links:
     let mut lines = format!("initLimit={INIT_LIMIT}\nsyncLimit={}\n", options.sync_limit);
     for (other, own) in ports.iter().enumerate() {
         let between = links.iter().find(|between| (between.from, between.to) == (server, other));
-        let [quorum, votes] = match between {
+        // Servers that can be reconfigured adopt the addresses that the leader has, so these must be the same
+        // for all of them.
+        let [quorum, votes] = match between.filter(|_| !options.reconfig) {
             Some(between) => between.links.each_ref().map(PeerLink::address),
             None => own.each_ref().map(Port::address),
         };

@@ -7,7 +7,9 @@ use crate::session::link::rollback::Refusals;
 use crate::session::link::transport::Transport;
 use crate::telemetry::Instruments;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 /// What a client knows about its servers, across all of its sessions.
 #[derive(Debug, Clone)]
@@ -36,6 +38,19 @@ impl Ensemble {
             refusals: Refusals::default(),
             link_status: LinkStatus::new(instruments),
         }
+    }
+
+    /// Returns true if one of the server's addresses accepts a connection within `limit`.
+    pub(crate) async fn accepts(&self, server: &ServerAddress, limit: Duration) -> bool {
+        let connecting = async {
+            for address in self.transport.resolve(server).await.unwrap_or_default() {
+                if self.transport.dial(server, address).await.is_ok() {
+                    return true;
+                }
+            }
+            false
+        };
+        timeout(limit, connecting).await.unwrap_or(false)
     }
 
     /// Returns the same servers for auxiliary links. The fate of such a link says nothing about the client's
