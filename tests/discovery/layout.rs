@@ -48,7 +48,7 @@ async fn until_announced(registration: &Registration) {
     soon(async { while registration.announced().await.is_err() {} }).await;
 }
 
-const FIRST: &str = "dubbo%3A%2F%2F10.0.0.7%3A20880%2Fcom.shop.Orders%3Fcategory%3Dproviders%26id%3Dp1%26interface%3Dcom.shop.Orders%26timestamp%3D5%26version%3D1.0";
+const FIRST: &str = "dubbo%3A%2F%2F10.0.0.7%3A20880%2Fcom.shop.Orders%3Fapplication%3Dcom.shop.Orders%26category%3Dproviders%26dubbo%3D2.0.2%26id%3Dp1%26interface%3Dcom.shop.Orders%26methods%3D*%26revision%3D1.0%26side%3Dprovider%26timestamp%3D5%26version%3D1.0";
 
 both_backends! {
     async fn providers_and_consumers_are_urls_below_their_service(backend: Backend) {
@@ -57,6 +57,9 @@ both_backends! {
         let registration = soon(registry(&client).register(provider())).await.unwrap();
         let node = other.get(&format!("{PROVIDERS}/{FIRST}")).await.unwrap();
         assert_eq!((node.data.len(), node.stat.owner), (0, client.session_id()));
+        for folder in ["configurators", "routers"] {
+            assert!(other.exists(&format!("/dubbo/{NAME}/{folder}")).await.unwrap().is_some());
+        }
         let user = Instance::new("checkout", "10.0.0.9", 1).id("c1");
         let consumer = soon(registry(&client).consume(NAME, user)).await.unwrap();
         assert!(consumer.path().starts_with("/dubbo/com.shop.Orders/consumers/consumer%3A%2F%2F10.0.0.9%3A1%2F"), "{}", consumer.path());

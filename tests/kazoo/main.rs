@@ -5,6 +5,7 @@
 mod barriers;
 mod client;
 mod counter;
+mod dubbo;
 mod election;
 mod inspect;
 mod lock;

@@ -7,6 +7,7 @@ creates a thing.
 import pathlib
 import sys
 import threading
+import types
 
 from kazoo.client import KazooClient
 
@@ -97,6 +98,22 @@ def semaphore(client, path, leases):
     return {"try": lambda: recipe.acquire(blocking=False), "release": recipe.release}
 
 
+def dubbo_consumer(client, interface):
+    """Creates a consumer of dubbo-python for an interface, with a session of its own."""
+    # Another registry and a debugging console, whose modules need packages that are not installed.
+    for name, member in ("dubbo.nacos", "NacosClient"), ("dubbo.telnet", "Telnet"):
+        module = sys.modules.setdefault(name, types.ModuleType(name))
+        setattr(module, member, None)
+    from dubbo.client import ZkRegister
+
+    servers = ",".join(f"{host}:{port}" for host, port in client.hosts)
+    register = ZkRegister(servers + client.chroot)
+    return {
+        "host": lambda: register.get_provider_host(interface),
+        "hosts": lambda: sorted(register.hosts[interface]),
+    }
+
+
 def session(client):
     return {"id": lambda: client.client_id[0]}
 
@@ -112,6 +129,7 @@ KINDS = {
     "party": party_of("Party"),
     "shallow-party": party_of("ShallowParty"),
     "semaphore": semaphore,
+    "dubbo-consumer": dubbo_consumer,
     "session": session,
 }
 

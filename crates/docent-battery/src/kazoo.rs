@@ -1,4 +1,4 @@
-//! A Python environment with kazoo from PyPI, and pure-sasl for its SASL.
+//! A Python environment with kazoo from PyPI, pure-sasl for its SASL, and dubbo-python.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,9 @@ const VERSION: &str = "2.11.0";
 
 /// Version of pure-sasl, with which kazoo authenticates.
 const SASL_VERSION: &str = "0.6.2";
+
+/// Version of dubbo-python, a strict consumer of Dubbo's registry that uses kazoo.
+const DUBBO_VERSION: &str = "0.0.4";
 
 /// Hint for a machine without Python, or with a Python that cannot create environments.
 pub const MISSING: &str = "install python3 and python3-venv; pip installs kazoo from PyPI";
@@ -35,7 +38,8 @@ pub async fn python(folder: &Path, program: &str) -> io::Result<Command> {
 async fn installed_python(folder: &Path) -> io::Result<PathBuf> {
     let version = "import sys; print('%d.%d.%d' % sys.version_info[:3])";
     let version = output_of(Command::new("python3").args(["-c", version])).await?;
-    let venv = folder.join(format!("kazoo-{VERSION}-sasl-{SASL_VERSION}-python-{}", version.trim()));
+    let packages = format!("kazoo-{VERSION}-sasl-{SASL_VERSION}-dubbo-{DUBBO_VERSION}");
+    let venv = folder.join(format!("{packages}-python-{}", version.trim()));
     if !venv.exists() {
         create_venv(&venv).await?;
     }
@@ -50,6 +54,9 @@ async fn create_venv(venv: &Path) -> io::Result<()> {
     let packages = [format!("kazoo=={VERSION}"), format!("pure-sasl=={SASL_VERSION}")];
     let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
     output_of(Command::new(new.join("bin/python")).args(install).args(packages)).await?;
+    // Without its dependencies, which are an older kazoo and the SDK of a registry that no test uses.
+    let dubbo = format!("dubbo-python=={DUBBO_VERSION}");
+    output_of(Command::new(new.join("bin/python")).args(install).args(["--no-deps", &dubbo])).await?;
     match std::fs::rename(&new, venv) {
         // Another process was faster.
         Err(_) if venv.exists() => std::fs::remove_dir_all(&new),

@@ -8,6 +8,8 @@ use serde_json::{Map, Value};
 
 /// Dubbo's own scheme, for instances without one.
 const SCHEME: &str = "dubbo";
+/// Version of the protocol between Dubbo's providers and consumers.
+const VERSION: &str = "2.0.2";
 /// Parameter of a payload that holds the URL's scheme.
 const PROTOCOL: &str = "protocol";
 
@@ -19,9 +21,20 @@ pub(super) fn to_url(service: &str, side: ServiceSide, instance: &EncodedInstanc
         ServiceSide::Consumer => "consumer".to_owned(),
         ServiceSide::Provider => scheme.unwrap_or_else(|| SCHEME.to_owned()),
     };
-    let category = if side == ServiceSide::Consumer { "consumers" } else { "providers" };
-    for (name, value) in [("interface", service), ("category", category)] {
-        parameters.entry(name.to_owned()).or_insert_with(|| value.to_owned());
+    let revision = parameters.get("version").map_or("1.0.0", String::as_str).to_owned();
+    let common = [
+        ("application", instance.name.as_str()),
+        ("dubbo", VERSION),
+        ("interface", service),
+        ("methods", "*"),
+        ("revision", &revision),
+    ];
+    let of_side = match side {
+        ServiceSide::Provider => &[("category", "providers"), ("side", "provider")][..],
+        ServiceSide::Consumer => &[("category", "consumers"), ("check", "false"), ("side", "consumer")],
+    };
+    for (name, value) in common.iter().chain(of_side) {
+        parameters.entry((*name).to_owned()).or_insert_with(|| (*value).to_owned());
     }
     // The payload of an instance that was read holds the values from that time, so the fields override it.
     let fields = [
@@ -62,7 +75,9 @@ pub(super) fn from_url(url: &str) -> Result<EncodedInstance, String> {
         Some(Value::String(text)) => Some(text.clone()),
         _ => None,
     };
-    let mut instance = Instance::named(taken("interface").unwrap_or_else(|| path.to_owned()));
+    // The SDK for Python writes no path, and `service` in place of `interface`.
+    let name = taken("interface").or_else(|| taken("service")).unwrap_or_else(|| path.to_owned());
+    let mut instance = Instance::named(name);
     instance.id = taken("id").unwrap_or_default();
     instance.registered_at_ms = taken("timestamp").and_then(|text| text.parse().ok()).unwrap_or(0);
     instance.enabled = taken("enabled").is_none_or(|text| text != "false");
@@ -103,7 +118,7 @@ mod tests {
         let url = to_url("com.shop.Orders", ServiceSide::Provider, &given).unwrap();
         assert_eq!(
             url,
-            "dubbo://10.0.0.7:20880/com.shop.Orders?category=providers&enabled=false&id=i1&interface=com.shop.Orders&note=a b%26c&retries=2&timestamp=5&version=1.0&weight=3"
+            "dubbo://10.0.0.7:20880/com.shop.Orders?application=orders&category=providers&dubbo=2.0.2&enabled=false&id=i1&interface=com.shop.Orders&methods=*&note=a b%26c&retries=2&revision=1.0&side=provider&timestamp=5&version=1.0&weight=3"
         );
         let read = from_url(&url).unwrap();
         assert_eq!((read.name.as_str(), read.id.as_str(), read.enabled), ("com.shop.Orders", "i1", false));
@@ -120,7 +135,9 @@ mod tests {
         assert_eq!(to_url("com.shop.Orders", ServiceSide::Provider, &read).unwrap(), url);
         let consumer = to_url("com.shop.Orders", ServiceSide::Consumer, &instance("{}")).unwrap();
         assert!(
-            consumer.starts_with("consumer://10.0.0.7:20880/com.shop.Orders?category=consumers&"),
+            consumer.starts_with(
+                "consumer://10.0.0.7:20880/com.shop.Orders?application=orders&category=consumers&check=false&"
+            ),
             "{consumer}"
         );
     }
@@ -133,6 +150,8 @@ mod tests {
         assert_eq!((read.name.as_str(), read.id.as_str(), read.enabled), ("com.shop.Orders", "", true));
         let consumer = from_url("consumer://10.0.0.9/com.shop.Orders?side=consumer").unwrap();
         assert_eq!((consumer.address.as_deref(), consumer.port), (Some("10.0.0.9"), None));
+        let python = from_url("tri://127.0.0.1:36577?service=org.apache.Greeter&note=a b").unwrap();
+        assert_eq!((python.name.as_str(), python.port), ("org.apache.Greeter", Some(36577)));
         for (bad, why) in [("orders", "not a URL"), ("dubbo://h:70000/x", "port must be")] {
             assert!(from_url(bad).unwrap_err().contains(why), "{bad}");
         }

@@ -30,6 +30,16 @@ impl Placement {
         }
     }
 
+    /// Returns the folders that other libraries expect besides that of a service's providers.
+    pub(crate) fn expected(&self, service: &str) -> Vec<String> {
+        match self.layout {
+            RegistryLayout::Curator => Vec::new(),
+            RegistryLayout::Dubbo => ["configurators", "routers"]
+                .map(|folder| format!("{}/{}/{folder}", self.base, percent::encode(service)))
+                .into(),
+        }
+    }
+
     /// Returns the service that a child of the base represents.
     pub(crate) fn service(&self, node: &str) -> String {
         match self.layout {

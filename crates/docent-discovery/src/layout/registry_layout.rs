@@ -15,7 +15,10 @@ pub enum RegistryLayout {
     /// The URL is `scheme://address:port/name?parameters`. The scheme is the parameter `protocol` of the
     /// payload, or `dubbo`; it is `consumer` for consumers. Parameters are text: a payload is an object of
     /// strings, numbers and booleans, and is read back as strings, into a map or a struct of `String`. `id`,
-    /// `weight`, `enabled` and `timestamp` hold the fields of the instance.
+    /// `weight`, `enabled` and `timestamp` hold the fields of the instance. Parameters that strict consumers
+    /// require are added unless the payload has them: `application` (the name of the instance), `category`,
+    /// `dubbo`, `interface`, `methods` (`*`), `revision` (the `version`) and `side`; for consumers also
+    /// `check`. The folders `configurators` and `routers`, which consumers watch, are created as well.
     ///
     /// All data is in the name of the node. Therefore an [update](crate::Registration::update) creates
     /// another node before it removes the old one. For the same reason, two instances with the same id are

@@ -6,22 +6,27 @@ use crate::instance::{self, EncodedInstance};
 use crate::layout::{Placement, RegistryLayout, ServiceSide};
 use crate::texts::Texts;
 use bytes::Bytes;
-use docent_core::recipe::Preparation;
-use docent_core::{Client, Error};
+use docent_core::recipe::{Preparation, ensure_node};
+use docent_core::{Client, CreateMode, Error};
+use futures_util::future::try_join_all;
 use serde::Deserialize;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Returns the work that precedes the writes of an instance's node: checks that typed readers of the folder
-/// can read the payload, and writes what `Neighbour::Dubbo3` requires. Consumers and Dubbo's own layout need
-/// none.
+/// can read the payload, and writes what `Neighbour::Dubbo3` requires; in Dubbo's layout, creates the folders that its
+/// consumers watch. The consumers of a service need none.
 pub(crate) fn preparation(
     client: &Client,
     placement: &Placement,
     service: &str,
     side: ServiceSide,
 ) -> Option<Arc<Preparation>> {
-    if placement.layout != RegistryLayout::Curator || side != ServiceSide::Provider {
+    if side != ServiceSide::Provider {
         return None;
+    }
+    if placement.layout == RegistryLayout::Dubbo {
+        return Some(folders(client.clone(), placement.expected(service)));
     }
     let work = Arc::new(Work {
         client: client.clone(),
@@ -33,6 +38,23 @@ pub(crate) fn preparation(
         let work = Arc::clone(&work);
         Box::pin(async move { work.run(&data).await })
     }))
+}
+
+/// Returns the work that creates `folders` once.
+fn folders(client: Client, folders: Vec<String>) -> Arc<Preparation> {
+    let (folders, done) = (Arc::new(folders), Arc::new(AtomicBool::new(false)));
+    Arc::new(move |_| {
+        let (client, folders, done) = (client.clone(), Arc::clone(&folders), Arc::clone(&done));
+        Box::pin(async move {
+            if done.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            try_join_all(folders.iter().map(|path| ensure_node(&client, path, CreateMode::Persistent)))
+                .await?;
+            done.store(true, Ordering::Relaxed);
+            Ok(())
+        })
+    })
 }
 
 struct Work {
