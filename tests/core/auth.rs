@@ -3,6 +3,7 @@
 use docent::client::{ClientBuilder, ProvedIdentity};
 use docent::node::{Acl, Permissions};
 use docent::recipe::KeptNode;
+use docent::server::Dialect;
 use docent::{Client, CreateMode, ErrorKind, Mutex};
 use docent_battery::{Backend, Rule, TestServer, both_backends};
 use docent_proto::OpCode;
@@ -196,7 +197,7 @@ async fn a_server_without_who_am_i_costs_neither_session_nor_lock() {
     let server = Backend::Memory.start().await;
     let client = connect(&server).await;
     let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
-    server.as_embedded().unwrap().set_3_5(true);
+    server.as_embedded().unwrap().set_dialect(Dialect::ZooKeeper35);
     let session = client.session_id();
     let (refused, written) = tokio::join!(client.who_am_i(), client.set("/lock", "x", None));
     let error = refused.unwrap_err();

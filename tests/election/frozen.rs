@@ -1,7 +1,7 @@
 //! Leaders whose process or thread is suspended.
 
-use crate::batteries::Elections;
 use crate::candidate::{Candidate, Log, election};
+use crate::contender::Elections;
 use docent::Error;
 use docent_battery::{Backend, battery, both_backends_in_real_time};
 use docent_tests::{SHORT_SESSION, builder};

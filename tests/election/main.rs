@@ -6,6 +6,7 @@ mod bad_input;
 mod batteries;
 mod bound;
 mod candidate;
+mod contender;
 mod cost;
 mod crowd;
 mod failures;

@@ -64,7 +64,7 @@ both_backends_in_real_time! {
 /// Returns the output of an example on a backend. The example must exit successfully on its own.
 async fn run(backend: Backend, example: &str, arguments: &[&str]) -> String {
     let server = match backend {
-        Backend::Memory | Backend::Embedded => None,
+        Backend::Memory | Backend::As(_) | Backend::Embedded => None,
         Backend::Real => Some(backend.start_own_with(ServerOptions::default().tick(TICK)).await),
     };
     let address = server.as_ref().map(|server| server.address().to_string());

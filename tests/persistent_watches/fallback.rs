@@ -3,6 +3,7 @@
 use crate::builder;
 use crate::children_cache::{Observer, folder, shown};
 use docent::cache::{ChildrenCache, TreeCache};
+use docent::server::Dialect;
 use docent::{Client, ConnectionState, CreateMode};
 use docent_battery::{Backend, Proxy};
 use docent_proto::OpCode;
@@ -44,7 +45,7 @@ async fn over_a_gap(other: &Client, proxy: &Proxy, observer: &mut Observer, data
 #[tokio::test(start_paused = true)]
 async fn a_server_without_persistent_watches_is_asked_once_and_followed_by_one_shot_watches() {
     let server = Backend::Memory.start().await;
-    server.as_embedded().unwrap().set_3_5(true);
+    server.as_embedded().unwrap().set_dialect(Dialect::ZooKeeper35);
     let (other, proxy) = (connect(&server).await, server.proxy().await);
     folder(&other, ["a", "b"]).await;
     let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
@@ -109,7 +110,7 @@ async fn moves(client: &Client, from: &Proxy, to: &Proxy) {
 async fn in_an_ensemble_that_is_being_upgraded_each_link_has_what_its_server_has() {
     let server = Backend::Memory.start().await;
     let old = server.follower(|follower| follower).await;
-    old.set_3_5(true);
+    old.set_dialect(Dialect::ZooKeeper35);
     let other = connect(&server).await;
     folder(&other, ["a", "b"]).await;
     let (new, aged) = (server.proxy().await, server.proxy_of(old.local_addr()).await);
@@ -154,7 +155,7 @@ async fn a_server_that_is_downgraded_under_a_link_is_followed_by_one_shot_watche
     soon(cache.ready()).await.unwrap();
     let mut events = cache.changes();
     assert!(client.health().persistent_watches);
-    server.as_embedded().unwrap().set_3_5(true);
+    server.as_embedded().unwrap().set_dialect(Dialect::ZooKeeper35);
     proxy.cut().await;
     other.create("/f/a/b", "1", CreateMode::Persistent).await.unwrap();
     other.create("/f/c", "1", CreateMode::Persistent).await.unwrap();

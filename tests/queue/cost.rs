@@ -1,6 +1,7 @@
 //! Requests that takes cost, whatever other consumers do.
 
 use crate::jobs::{A_WHILE, QUEUE, queue, until_idle};
+use docent::server::Dialect;
 use docent::{Client, Queue};
 use docent_battery::{Backend, Direction, FrameKind, Proxy, Traced, both_backends, round_trips};
 use docent_proto::OpCode;
@@ -250,7 +251,7 @@ both_backends! {
 #[tokio::test(start_paused = true)]
 async fn a_server_without_multi_reads_is_sent_only_one() {
     let server = Backend::Memory.start().await;
-    server.as_embedded().unwrap().set_3_5(true);
+    server.as_embedded().unwrap().set_dialect(Dialect::ZooKeeper35);
     let jobs = unbounded(&connect(&server).await);
     jobs.put_all(&(0..12).collect::<Vec<_>>()).await.unwrap();
     for from in [0, 4, 8] {

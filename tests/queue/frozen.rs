@@ -1,6 +1,6 @@
 //! Consumers whose process is suspended.
 
-use crate::batteries::{Deliveries, Way};
+use crate::contender::{Deliveries, Way};
 use docent_battery::{Backend, battery, both_backends_in_real_time};
 
 both_backends_in_real_time! {

@@ -8,6 +8,7 @@ mod batteries;
 mod bound;
 mod breaks;
 mod consume;
+mod contender;
 mod cost;
 mod dead_letters;
 mod delays;

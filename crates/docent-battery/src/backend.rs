@@ -1,4 +1,4 @@
-use crate::{MemoryNet, Net, ServerOptions, TestServer};
+use crate::{Dialect, MemoryNet, Net, ServerOptions, TestServer};
 
 /// Server that a test runs against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -9,6 +9,8 @@ pub enum Backend {
     /// The embedded server, one for each test, on loopback and in real time: for tests of sockets, processes
     /// and threads.
     Embedded,
+    /// Like [`Memory`](Self::Memory), in a dialect of servers that know less.
+    As(Dialect),
     /// A real ZooKeeper, shared by the tests of a binary unless a test asks for its own.
     Real,
 }
@@ -29,6 +31,7 @@ impl Backend {
         let options = ServerOptions::default();
         match self {
             Self::Memory => TestServer::embedded(&options, false, in_memory()).await,
+            Self::As(dialect) => TestServer::embedded(&options.dialect(dialect), false, in_memory()).await,
             Self::Embedded => TestServer::embedded(&options, false, Net::Loopback).await,
             Self::Real => TestServer::shared().await,
         }
@@ -52,6 +55,7 @@ impl Backend {
     pub async fn start_own_with(self, options: ServerOptions) -> TestServer {
         match self {
             Self::Memory => TestServer::embedded(&options, true, in_memory()).await,
+            Self::As(dialect) => TestServer::embedded(&options.dialect(dialect), true, in_memory()).await,
             Self::Embedded => TestServer::embedded(&options, true, Net::Loopback).await,
             Self::Real => TestServer::real(options).await,
         }

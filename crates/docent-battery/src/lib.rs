@@ -11,6 +11,6 @@ pub use docent_testkit::internals::{
     Direction, Fate, Flow, FrameKind, Java, KeptAlive, Net, NetListener, NetStream, On, Proxy, RawClient,
     RawError, RealEnsemble, Reply, Rule, ServerOptions, Sessions, Traced,
 };
-pub use docent_testkit::{Armed, ExpireError, MemoryNet, Missing, Port, RealServer, StartError};
+pub use docent_testkit::{Armed, Dialect, ExpireError, MemoryNet, Missing, Port, RealServer, StartError};
 pub use round_trips::{round_trips, watch_events};
 pub use test_server::TestServer;

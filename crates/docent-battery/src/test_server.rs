@@ -1,6 +1,8 @@
-use crate::{ExpireError, Net, Port, Proxy, RawClient, RealServer, ServerOptions, Sessions, StartError};
+use crate::{
+    ExpireError, Net, Port, Proxy, RawClient, RawError, RealServer, ServerOptions, Sessions, StartError,
+};
 use docent_core::ClientBuilder;
-use docent_proto::{Acl, Create, CreateMode, Request};
+use docent_proto::{Acl, Create, CreateKind, CreateMode, Request};
 use docent_server::{Follower, FollowerBuilder};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,6 +51,7 @@ impl TestServer {
         };
         let builder = builder
             .tick(options.tick)
+            .dialect(options.dialect)
             .session_timeouts(options.min_session_timeout, options.max_session_timeout)
             .container_check(options.container_check_interval)
             .zxid_in_events(options.zxid_in_events)
@@ -102,8 +105,12 @@ impl TestServer {
 
     async fn make_root(&self) {
         let mut client = self.client().await;
-        let create =
-            Create::new(self.root.clone(), Vec::new().into(), Acl::open(), CreateMode::Persistent, 0);
+        let mode = CreateMode::Persistent;
+        // Every server knows this kind.
+        let create = Create {
+            kind: CreateKind::Plain,
+            ..Create::new(self.root.clone(), Vec::new().into(), Acl::open(), mode, 0)
+        };
         client.call(Request::Create(create)).await.expect("the test's own path does not exist yet");
         client.close().await.expect("the server closes a session that was just opened");
     }
@@ -180,7 +187,35 @@ impl TestServer {
     ///
     /// Fails if the session came through no proxy of this server, or if the server cannot be reached.
     pub async fn expire(&self, session_id: i64) -> Result<(), ExpireError> {
-        self.front.expire_session(session_id).await
+        match self.as_embedded() {
+            // No other link can attach to the session and close it.
+            Some(server) if !self.restores_sessions() => {
+                server.expire(session_id);
+                Ok(())
+            }
+            _ => self.front.expire_session(session_id).await,
+        }
+    }
+
+    /// Returns whether a session survives the loss of its link.
+    pub fn restores_sessions(&self) -> bool {
+        self.as_embedded().is_none_or(|server| server.dialect().restores_sessions())
+    }
+
+    /// Returns whether the server has ended a session. A server that restores sessions is asked as a client
+    /// would, so the session must have come through a proxy of this server.
+    ///
+    /// # Errors
+    ///
+    /// If the server cannot be asked.
+    pub async fn has_ended(&self, session_id: i64) -> Result<bool, RawError> {
+        match self.as_embedded() {
+            Some(server) if !self.restores_sessions() => Ok(server.session(session_id).is_none()),
+            _ => match self.front.sessions().attach(session_id, self.server.address()).await {
+                Err(RawError::Gone(_)) => Ok(true),
+                other => other.map(|_| false),
+            },
+        }
     }
 
     /// Stops the server. Its port, nodes and sessions are kept for [`start_again`](Self::start_again).

@@ -1,6 +1,6 @@
-use crate::Limits;
 use crate::keep::Keep;
 use crate::time::{Clock, millis, timeouts_ms};
+use crate::{Dialect, Limits};
 use docent_proto::Code;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,6 +15,7 @@ pub(crate) struct Config {
     pub(crate) journal: bool,
     pub(crate) zxid_in_events: bool,
     pub(crate) ttl_nodes: bool,
+    pub(crate) dialect: Dialect,
     pub(crate) super_user: Option<SuperUser>,
     pub(crate) sasl_users: SaslUsers,
     pub(crate) require_sasl: bool,
@@ -90,6 +91,7 @@ impl Default for Config {
             journal: false,
             zxid_in_events: false,
             ttl_nodes: false,
+            dialect: Dialect::default(),
             super_user: None,
             sasl_users: SaslUsers::default(),
             require_sasl: false,
@@ -110,6 +112,11 @@ impl Config {
     /// Returns the code by which the server refuses an authentication with SASL.
     pub(crate) fn refusal(&self, code: Code) -> Code {
         if self.require_sasl { Code::SESSION_CLOSED_REQUIRE_SASL_AUTH } else { code }
+    }
+
+    /// Returns whether clients may create nodes with a time to live. Keeper has no setting for it.
+    pub(crate) fn allows_ttl(&self) -> bool {
+        self.ttl_nodes || self.dialect == Dialect::Keeper2026
     }
 
     /// Returns the initial minimum and maximum session timeout, in milliseconds.

@@ -6,6 +6,7 @@ mod macros;
 #[cfg(feature = "cli")]
 pub mod cli;
 mod config;
+mod dialect;
 mod error;
 mod fault;
 mod files;
@@ -22,6 +23,7 @@ mod server;
 mod state;
 mod time;
 
+pub use dialect::{Dialect, UnknownDialect};
 pub use error::StartError;
 pub use fault::{Armed, Operation};
 pub use info::{NodeInfo, SessionInfo};

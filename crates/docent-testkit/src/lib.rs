@@ -15,7 +15,7 @@ mod proxy;
 mod raw;
 mod real;
 
-pub use docent_server::{Armed, Operation};
+pub use docent_server::{Armed, Dialect, Operation};
 pub use each_poll::{abandon_at, drop_at_each_poll};
 pub use each_request::{FailedRun, FaultRun, LinkFault, break_each_request};
 pub use eventually::{NotMet, eventually};

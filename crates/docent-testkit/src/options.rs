@@ -1,3 +1,4 @@
+use docent_server::Dialect;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -31,6 +32,9 @@ pub struct ServerOptions {
     /// Interval at which the server deletes empty containers and nodes whose time to live has passed.
     /// Default: 200 ms.
     pub container_check_interval: Duration,
+    /// Dialect of an embedded server; a real server is what it is. Default: the one that the environment
+    /// variable `DOCENT_EMBEDDED_AS` names, or the current ZooKeeper.
+    pub dialect: Dialect,
     /// Whether a real server also listens on a TLS port. The properties name the keys. Default: `false`.
     pub secure_port: bool,
     /// Number of silent ticks after which the leader of an ensemble and a follower drop each other. Default:
@@ -55,7 +59,9 @@ pub struct ServerOptions {
 
 impl Default for ServerOptions {
     fn default() -> Self {
+        let version = std::env::var("DOCENT_EMBEDDED_AS").unwrap_or_default();
         Self {
+            dialect: version.parse().unwrap_or_default(),
             tick: Duration::from_millis(200),
             min_session_timeout: Duration::from_millis(400),
             max_session_timeout: Duration::from_secs(60),
@@ -67,7 +73,7 @@ impl Default for ServerOptions {
             secure_port: false,
             sync_limit: 10,
             reconfig: false,
-            zxid_in_events: std::env::var_os("DOCENT_EMBEDDED_AS").is_some_and(|version| version == "3.9"),
+            zxid_in_events: version == "3.9",
             long_lived: false,
             parent_folder: None,
             properties: Vec::new(),
@@ -143,6 +149,13 @@ impl ServerOptions {
     #[must_use]
     pub fn reconfig(mut self, enabled: bool) -> Self {
         self.reconfig = enabled;
+        self
+    }
+
+    /// Sets [`dialect`](Self::dialect).
+    #[must_use]
+    pub fn dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = dialect;
         self
     }
 

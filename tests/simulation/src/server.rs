@@ -1,7 +1,7 @@
 use crate::clock::WorldTime;
 use crate::listener::SimulatedBind;
 use crate::setting::Setting;
-use docent_server::{Follower, Server, StartError};
+use docent_server::{Dialect, Follower, Server, StartError};
 use std::cell::OnceCell;
 use std::net::Ipv4Addr;
 use std::rc::Rc;
@@ -135,7 +135,9 @@ async fn follow(
         .start_on(SimulatedBind)
         .await
         .map_err(Box::<StartError>::new)?;
-    follower.set_3_5(setting.old_follower);
+    if setting.old_follower {
+        follower.set_dialect(Dialect::ZooKeeper35);
+    }
     slot.get_or_init(|| follower);
     std::future::pending().await
 }

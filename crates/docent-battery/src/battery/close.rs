@@ -2,7 +2,7 @@ use super::arena::{Arena, LONG};
 use super::cases::{Cases, Failure, PROMPT, ensure, longest_pause, soon};
 use super::recipe::{Contender, Fault, Recipe, Step};
 use super::round::{Line, take};
-use crate::{RawError, TestServer};
+use crate::TestServer;
 use docent_testkit::internals::poll_times;
 use std::future::Future;
 use std::pin::pin;
@@ -101,8 +101,8 @@ async fn close_at<R: Recipe>(
             done
         }
     };
-    match arena.server.front().sessions().attach(session, arena.server.address()).await {
-        Err(RawError::Gone(_)) => Ok(done),
+    match arena.server.has_ended(session).await {
+        Ok(true) => Ok(done),
         other => Err(format!("the session still exists after the close: {other:?}")),
     }
 }

@@ -3,7 +3,7 @@
 use crate::docent_command::{Ended, docent, end, run, servers};
 use docent::Client;
 use docent::node::{Acl, CreateMode, Permissions};
-use docent::server::Server;
+use docent::server::{Dialect, Server};
 use docent_battery::{Backend, TestServer, both_backends_in_real_time};
 use serde_json::Value;
 use std::fs::Permissions as Mode;
@@ -195,7 +195,7 @@ async fn a_server_that_is_down_is_not_fatal_while_another_one_serves() {
 #[tokio::test]
 async fn servers_that_cannot_report_the_clients_identity_pass_with_a_remark() {
     let server = Server::start().await.unwrap();
-    server.set_3_5(true);
+    server.set_dialect(Dialect::ZooKeeper35);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("credentials");
     std::fs::write(&file, "alice:right").unwrap();

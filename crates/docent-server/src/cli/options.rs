@@ -1,5 +1,5 @@
 use super::limits::{self, TIME, limit};
-use crate::{Builder, Limits, Server};
+use crate::{Builder, Dialect, Limits, Server, UnknownDialect};
 use lexopt::{Arg, Parser, ValueExt};
 use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -31,6 +31,8 @@ Options:
                                  the SHA-1 of user:password in Base64
       --words LIST               Four-letter words to answer besides srvr, such as mntr,ruok;
                                  default *, which means all of them
+      --dialect NAME             Answer as zookeeper (default), zookeeper-3.5, zookeeper-3.4,
+                                 keeper-2025 or keeper-2026 (ClickHouse Keeper)
       --zxid-in-events           Put transaction ids into watch events, as ZooKeeper 3.9 does
       --seed NUMBER              Seed of session passwords, for reproducible runs; transaction ids
                                  then start at 1. By default, passwords are random, and transaction
@@ -127,6 +129,7 @@ impl Raw {
             "super-digest" => self.builder = self.builder.super_digest(text(name, parser)?),
             "words" => self.builder = words(self.builder, &text(name, parser)?),
             "seed" => self.builder = self.builder.seed(seed(&text(name, parser)?)?),
+            "dialect" => self.builder = self.builder.dialect(dialect(&text(name, parser)?)?),
             "zxid-in-events" => self.builder = self.builder.zxid_in_events(true),
             "keep" => self.keep = Some(value(name, parser)?.into()),
             "host" => self.host = host(&text(name, parser)?)?,
@@ -170,6 +173,10 @@ impl Raw {
         }
         Ok(Order::Serve(Box::new(Options { builder, keep, connections })))
     }
+}
+
+fn dialect(name: &str) -> Result<Dialect, String> {
+    name.parse().map_err(|error: UnknownDialect| format!("--dialect: {error}"))
 }
 
 fn value(name: &str, parser: &mut Parser) -> Result<OsString, String> {

@@ -6,13 +6,16 @@ use super::members::{LEADER, MemberId};
 use super::pipe::Pipe;
 use super::traffic::Totals;
 use super::words::{self, View, Word};
+use crate::Dialect;
 use crate::log::Entry;
 use crate::state::{
     DELETE_CONTAINER, Effects, Handshake, HeldWrite, Refusal, Reply, Staleness, is_write, jumps_the_line,
     needs_leader,
 };
 use bytes::{Buf, Bytes, BytesMut};
-use docent_proto::{ConnectRequest, DecodeError, OpCode, Reader, Record, Request, write_frame, xid};
+use docent_proto::{
+    ConnectRequest, ConnectResponse, DecodeError, OpCode, Reader, Record, Request, write_frame, xid,
+};
 
 impl Ensemble {
     /// Answers a four-letter word at the start of `input`. Returns `false` if there is none.
@@ -59,13 +62,17 @@ impl Ensemble {
     /// Opens the session that a link requests, or attaches the link to the session. Returns the answer's data
     /// if its latency is counted.
     pub(super) fn handshake(&mut self, id: u64, frame: Bytes, now: i64) -> Option<Timed> {
-        let Ok(request) = read_handshake(frame) else {
+        let Ok(mut request) = read_handshake(frame) else {
             self.cut(id);
             return None;
         };
         let (peer, member) = self.links.get(id).map(|link| (link.peer.ip(), link.member))?;
         self.count(member, |totals| totals.handshakes += 1);
         let world = self.members.world(member);
+        let dialect = self.members.dialect(member);
+        if !dialect.restores_sessions() {
+            (request.session_id, request.last_zxid_seen) = (0, 0);
+        }
         // As in ZooKeeper, the session leaves its old link even if the new link fails to prove that it owns
         // the session.
         let is_ahead = request.last_zxid_seen > self.state_of(world).zxid();
@@ -85,6 +92,7 @@ impl Ensemble {
         let link = self.links.get_mut(id)?;
         match handshake {
             Handshake::Attached(response) => {
+                let response = shown(response, dialect);
                 write_frame(&mut link.output, |out| response.write(out));
                 let (session, timeout_ms) = (response.session_id, response.timeout_ms);
                 (link.session, link.timeout_ms, link.seen) = (Some(session), timeout_ms, seen);
@@ -136,8 +144,9 @@ impl Ensemble {
             return None;
         }
         let staleness = Staleness { lag_ms: self.members.lag_ms(member), seen };
-        let (mut effects, mut fate) = (Effects::default(), None);
-        let (reply, number) = match self.read_unless_refused(member, op, frame) {
+        let (mut effects, mut fate, mut asked) = (Effects::default(), None, None);
+        let dialect = self.members.dialect(member);
+        let (mut reply, number) = match self.read_unless_refused(member, op, frame) {
             Err(Unreadable::Refused) => (self.state_of(world).not_read_only(), number),
             Ok(request) if world == LEADER && self.is_refused(member, session, &request) => {
                 self.state.refuse(request.op(), now);
@@ -149,6 +158,7 @@ impl Ensemble {
                 return None;
             }
             Ok(request) => {
+                asked = (dialect == Dialect::Keeper2026).then(|| request.clone());
                 fate = self.faults.meet(&request);
                 let number = if request == Request::Ping { xid::PING } else { number };
                 (self.state_of(world).apply_stale(staleness, session, &request, now, &mut effects), number)
@@ -158,9 +168,16 @@ impl Ensemble {
                 return None;
             }
             Err(Unreadable::Body(op)) => (self.state_of(world).unreadable(op, now), number),
+            Err(Unreadable::Operation | Unreadable::ForServers) if dialect.is_keeper() => {
+                self.cut(id);
+                return None;
+            }
             Err(Unreadable::ForServers) => (self.state_of(world).forbidden(now), number),
             Err(Unreadable::Operation) => (self.state_of(world).unimplemented(), number),
         };
+        if let Some(request) = asked {
+            self.state_of(world).show_containers(&request, &mut reply);
+        }
         // The events of a change are sent before the reply to any request that saw the change, also on the
         // link that caused it.
         if let Some(refusal) = effects.refusal {
@@ -186,14 +203,21 @@ impl Ensemble {
         op: i32,
         frame: Bytes,
     ) -> Result<Request, Unreadable> {
-        if self.members.is_old(member) && OpCode::from_number(op).is_ok_and(is_new) {
+        let dialect = self.members.dialect(member);
+        if OpCode::from_number(op).is_ok_and(|op| !dialect.knows(op)) {
             return Err(Unreadable::Operation);
         }
         let world = self.members.world(member);
         if self.state_of(world).refuses_write(op) {
             Err(Unreadable::Refused)
         } else {
-            read_request(op, frame)
+            let request = read_request(op, frame)?;
+            match dialect.knows_all_of(&request) {
+                true => Ok(request),
+                // ZooKeeper refuses the multi as a whole, because it cannot read the rest.
+                false if dialect.is_keeper() => Err(Unreadable::Operation),
+                false => Err(Unreadable::Body(request.op())),
+            }
         }
     }
 
@@ -255,17 +279,12 @@ fn is_login(op: i32) -> bool {
     matches!(OpCode::from_number(op), Ok(OpCode::Auth | OpCode::Sasl))
 }
 
-/// Returns whether the operation was introduced in ZooKeeper 3.6 or later.
-fn is_new(op: OpCode) -> bool {
-    matches!(
-        op,
-        OpCode::MultiRead
-            | OpCode::AddWatch
-            | OpCode::SetWatches2
-            | OpCode::GetEphemerals
-            | OpCode::GetAllChildrenNumber
-            | OpCode::WhoAmI
-    )
+/// Returns the answer to a handshake in a dialect. Keeper knows neither passwords nor read-only servers.
+fn shown(response: ConnectResponse, dialect: Dialect) -> ConnectResponse {
+    match dialect.is_keeper() {
+        true => ConnectResponse { password: Bytes::from_static(&[0; 16]), read_only: None, ..response },
+        false => response,
+    }
 }
 
 enum Unreadable {

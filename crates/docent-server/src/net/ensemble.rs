@@ -39,7 +39,7 @@ impl Ensemble {
     pub(super) fn new(config: &Config, state: State, clock: Clock) -> Self {
         Self {
             links: Links::new(&config.limits),
-            members: Members::new(config.timeouts_ms(), clock.now_ms()),
+            members: Members::new(config.timeouts_ms(), config.dialect, clock.now_ms()),
             faults: Faults::default(),
             limits: config.limits.clone(),
             words: config.words.clone(),

@@ -2,6 +2,7 @@
 
 use super::pipe::Pipe;
 use super::traffic::Totals;
+use crate::Dialect;
 use crate::state::State;
 use std::collections::BTreeMap;
 
@@ -17,8 +18,7 @@ pub(super) struct Member {
     /// How far the member lags behind the leader while it follows, in milliseconds.
     lag_ms: i64,
     role: Role,
-    /// Whether the member only supports the operations of ZooKeeper 3.5.
-    is_old: bool,
+    dialect: Dialect,
     /// The port that the member listens on.
     pub(super) port: u16,
     /// Time at which the member started.
@@ -27,8 +27,8 @@ pub(super) struct Member {
 }
 
 impl Member {
-    fn new(timeouts_ms: (i32, i32), lag_ms: i64, role: Role, since_ms: i64) -> Self {
-        Self { timeouts_ms, lag_ms, role, is_old: false, port: 0, since_ms, totals: Totals::default() }
+    fn new(timeouts_ms: (i32, i32), lag_ms: i64, role: Role, dialect: Dialect, since_ms: i64) -> Self {
+        Self { timeouts_ms, lag_ms, role, dialect, port: 0, since_ms, totals: Totals::default() }
     }
 }
 
@@ -61,8 +61,8 @@ pub(crate) struct Members {
 
 impl Members {
     /// Creates an ensemble that consists of the leader alone.
-    pub(super) fn new(timeouts_ms: (i32, i32), now: i64) -> Self {
-        let leader = Member::new(timeouts_ms, 0, Role::Leader, now);
+    pub(super) fn new(timeouts_ms: (i32, i32), dialect: Dialect, now: i64) -> Self {
+        let leader = Member::new(timeouts_ms, 0, Role::Leader, dialect, now);
         Self { members: BTreeMap::from([(LEADER, leader)]), last: LEADER }
     }
 
@@ -76,7 +76,8 @@ impl Members {
         let timeouts_ms = timeouts_ms.unwrap_or_else(|| self.timeouts_ms(LEADER));
         self.last += 1;
         let role = Role::Follower(BTreeMap::new());
-        self.members.insert(self.last, Member::new(timeouts_ms, lag_ms, role, now));
+        let dialect = self.dialect(LEADER);
+        self.members.insert(self.last, Member::new(timeouts_ms, lag_ms, role, dialect, now));
         self.last
     }
 
@@ -120,14 +121,14 @@ impl Members {
         }
     }
 
-    /// Returns whether a member only supports the operations of ZooKeeper 3.5.
-    pub(super) fn is_old(&self, id: MemberId) -> bool {
-        self.members.get(&id).is_some_and(|member| member.is_old)
+    /// Returns the dialect that a member answers its clients in.
+    pub(crate) fn dialect(&self, id: MemberId) -> Dialect {
+        self.members.get(&id).map(|member| member.dialect).unwrap_or_default()
     }
 
-    pub(crate) fn set_old(&mut self, id: MemberId, is_old: bool) {
+    pub(crate) fn set_dialect(&mut self, id: MemberId, dialect: Dialect) {
         if let Some(member) = self.members.get_mut(&id) {
-            member.is_old = is_old;
+            member.dialect = dialect;
         }
     }
 

@@ -2,7 +2,7 @@ use crate::config::{Config, SuperUser, Words};
 use crate::keep::Keep;
 use crate::net::{Bind, TcpBind};
 use crate::time::Clock;
-use crate::{Limits, Server, StartError};
+use crate::{Dialect, Limits, Server, StartError};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -47,6 +47,13 @@ impl Builder {
     /// check](Self::container_check) deletes it.
     pub fn ttl_nodes(mut self, ttl_nodes: bool) -> Self {
         self.config.ttl_nodes = ttl_nodes;
+        self
+    }
+
+    /// Sets the dialect that clients are answered in; default [`Dialect::ZooKeeper`]. Followers start with
+    /// the dialect of the server.
+    pub fn dialect(mut self, dialect: Dialect) -> Self {
+        self.config.dialect = dialect;
         self
     }
 

@@ -1,3 +1,4 @@
+use crate::Dialect;
 use crate::net::{Hub, MemberId};
 use crate::time::{millis, timeouts_ms};
 use std::fmt;
@@ -117,10 +118,10 @@ impl Follower {
         self.hub.lock().members.set_timeouts_ms(self.member, timeouts_ms(min, max));
     }
 
-    /// Sets whether the follower answers its clients as ZooKeeper 3.5 does, as in an ensemble that is being
-    /// upgraded. See [`Server::set_3_5`](crate::Server::set_3_5).
-    pub fn set_3_5(&self, is_old: bool) {
-        self.hub.lock().members.set_old(self.member, is_old);
+    /// Sets the dialect that the follower answers its clients in, as in an ensemble that is being upgraded.
+    /// See [`Server::set_dialect`](crate::Server::set_dialect).
+    pub fn set_dialect(&self, dialect: Dialect) {
+        self.hub.lock().members.set_dialect(self.member, dialect);
     }
 
     /// Sets how far the follower lags behind its leader; zero, the default, for no lag.

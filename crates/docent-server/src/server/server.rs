@@ -4,7 +4,9 @@ use crate::keep::KeepFile;
 use crate::log::Entry;
 use crate::net::{Bind, Command, Entrance, Hub, LEADER, Listener, Serve, serve};
 use crate::time::{Clock, timeouts_ms};
-use crate::{Builder, EndCause, FollowerBuilder, KeepError, NodeInfo, SessionInfo, StartError, Transaction};
+use crate::{
+    Builder, Dialect, EndCause, FollowerBuilder, KeepError, NodeInfo, SessionInfo, StartError, Transaction,
+};
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -181,12 +183,15 @@ impl Server {
         self.hub.lock().members.set_timeouts_ms(LEADER, timeouts_ms(min, max));
     }
 
-    /// Sets whether clients of this listener are answered as ZooKeeper 3.5 does. Operations introduced in 3.6
-    /// or later, such as `addWatch`, `setWatches2` and the multi of reads, then fail with
-    /// [`UNIMPLEMENTED`](docent_proto::Code::UNIMPLEMENTED), after which the link is closed. Existing links
-    /// keep their watches.
-    pub fn set_3_5(&self, is_old: bool) {
-        self.hub.lock().members.set_old(LEADER, is_old);
+    /// Sets the dialect that clients of this listener are answered in from now on, as after an upgrade.
+    /// Existing links keep their watches.
+    pub fn set_dialect(&self, dialect: Dialect) {
+        self.hub.lock().members.set_dialect(LEADER, dialect);
+    }
+
+    /// Returns the dialect that clients of this listener are answered in.
+    pub fn dialect(&self) -> Dialect {
+        self.hub.lock().members.dialect(LEADER)
     }
 
     /// Expires a session immediately: its ephemeral nodes are deleted in one transaction, watches fire, and

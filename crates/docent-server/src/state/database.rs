@@ -43,7 +43,7 @@ impl Database {
             sessions: Sessions::new(config),
             watches: Watches::default(),
             journal: Journal::new(config.journal),
-            ttl_nodes: config.ttl_nodes,
+            ttl_nodes: config.allows_ttl(),
             reapable: BTreeSet::new(),
         }
     }

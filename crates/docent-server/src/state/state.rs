@@ -3,6 +3,7 @@ use super::database::Database;
 use super::effects::Effects;
 use super::event::{Event, NO_ZXID};
 use super::handshake::{Handshake, granted};
+use super::node::Lifetime;
 use super::op_code::is_write;
 use super::origin::Origin;
 use super::reader::Reader;
@@ -13,7 +14,7 @@ use super::writer::Writer;
 use crate::config::Config;
 use crate::{EndCause, Limits};
 use bytes::Bytes;
-use docent_proto::{Code, ConnectRequest, ConnectResponse, OpCode, Request, Response};
+use docent_proto::{Code, ConnectRequest, ConnectResponse, MultiResult, OpCode, Request, Response, Stat};
 use std::net::IpAddr;
 
 /// The complete state of the server.
@@ -177,6 +178,35 @@ impl State {
     /// Returns the reply to an operation that this server does not support.
     pub(crate) fn unimplemented(&self) -> Reply {
         Reply { zxid: -1, result: Err(Code::UNIMPLEMENTED), closes: true }
+    }
+
+    /// Shows the owner of containers as ClickHouse Keeper does, in the reply to a request.
+    pub(crate) fn show_containers(&self, request: &Request, reply: &mut Reply) {
+        let show = |path: &str, stat: &mut Stat| {
+            if self.database.tree.get(path).is_some_and(|node| node.lifetime == Lifetime::Container) {
+                stat.ephemeral_owner = i64::MIN;
+            }
+        };
+        match (request, &mut reply.result) {
+            (_, Ok(Response::Created { path, stat: Some(stat) })) => show(path, stat),
+            (Request::MultiRead(ops), Ok(Response::Multi(results))) => {
+                for (op, result) in ops.iter().zip(results) {
+                    if let MultiResult::Data { stat, .. } = result {
+                        show(op.path(), stat);
+                    }
+                }
+            }
+            (
+                request,
+                Ok(
+                    Response::Stat(stat)
+                    | Response::Data { stat, .. }
+                    | Response::Acl { stat, .. }
+                    | Response::Children { stat: Some(stat), .. },
+                ),
+            ) => request.path().into_iter().for_each(|path| show(path, stat)),
+            _ => {}
+        }
     }
 
     /// Records that a request of a session that moved was refused. A write uses up a transaction number.

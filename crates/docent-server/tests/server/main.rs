@@ -1,6 +1,7 @@
 //! Tests of the server with a client that sends frames and checks the replies.
 
 mod basics;
+mod dialects;
 mod faults;
 mod followers;
 mod hostile;

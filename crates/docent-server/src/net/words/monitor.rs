@@ -1,4 +1,3 @@
-use super::server::VERSION;
 use super::text::Text;
 use super::view::View;
 use crate::files::{most_files, open_files};
@@ -12,7 +11,7 @@ pub(super) fn monitor(view: View<'_>, out: &mut Text) -> fmt::Result {
     let sizes = totals.reply_sizes.map(|sizes| [sizes.last, sizes.least, sizes.most]);
     let [last, least, most] =
         sizes.map_or([-1; 3], |sizes| sizes.map(|size| i64::try_from(size).unwrap_or(-1)));
-    line("version", &VERSION)?;
+    line("version", &view.dialect().version())?;
     line("server_state", &view.mode())?;
     line("ephemerals_count", &view.state.ephemerals().map(|(_, paths)| paths.len()).sum::<usize>())?;
     line("num_alive_connections", &view.links().count())?;

@@ -4,14 +4,10 @@ use super::view::View;
 use crate::net::members::LEADER;
 use std::fmt::{self, Write};
 
-/// The ZooKeeper version whose protocol the server speaks, with a suffix that identifies this server. The
-/// build date, which clients expect here, is fixed, so that builds are reproducible.
-pub(super) const VERSION: &str =
-    concat!("3.8.0-docent-", env!("CARGO_PKG_VERSION"), ", built on 1970-01-01 00:00 UTC");
-
 /// Answers `srvr`, or `stat`, which also lists the links.
 pub(super) fn server(view: View<'_>, with_links: bool, out: &mut Text) -> fmt::Result {
-    writeln!(out, "Zookeeper version: {VERSION}")?;
+    let dialect = view.dialect();
+    writeln!(out, "{} version: {}", dialect.software(), dialect.version())?;
     if view.state.is_read_only() {
         writeln!(out, "READ-ONLY mode; serving only read-only clients")?;
     }
@@ -48,8 +44,8 @@ pub(super) fn configuration(view: View<'_>, out: &mut Text) -> fmt::Result {
 }
 
 /// Answers `envi`, as a server without Java.
-pub(super) fn environment(out: &mut Text) -> fmt::Result {
-    writeln!(out, "Environment:\nzookeeper.version={VERSION}\nhost.name={NONE}")?;
+pub(super) fn environment(view: View<'_>, out: &mut Text) -> fmt::Result {
+    writeln!(out, "Environment:\nzookeeper.version={}\nhost.name={NONE}", view.dialect().version())?;
     for of_java in ["version", "vendor", "home", "class.path", "library.path", "io.tmpdir", "compiler"] {
         writeln!(out, "java.{of_java}={NONE}")?;
     }

@@ -1,3 +1,4 @@
+use crate::Dialect;
 use crate::net::ensemble::Ensemble;
 use crate::net::links::Link;
 use crate::net::members::{LEADER, Member, MemberId};
@@ -27,6 +28,11 @@ impl<'a> View<'a> {
     /// Returns the id of the member.
     pub(in crate::net) fn id(self) -> MemberId {
         self.id
+    }
+
+    /// Returns the dialect of the member.
+    pub(super) fn dialect(self) -> Dialect {
+        self.ensemble.members.dialect(self.id)
     }
 
     /// Iterates over the member's links, in order of arrival.

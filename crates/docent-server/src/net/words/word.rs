@@ -93,7 +93,7 @@ impl Word {
             Self::Conf => server::configuration(view, out),
             Self::Cons => connections::connections(view, out),
             Self::Dump => connections::dump(view, out),
-            Self::Envi => server::environment(out),
+            Self::Envi => server::environment(view, out),
             Self::Wchs => watches::summary(view, out),
             Self::Wchc => watches::by_session(view, out),
             Self::Wchp => watches::by_path(view, out),
