@@ -19,6 +19,8 @@ pub struct NotAcquired {
     /// Whether the call took a ticket. Without a ticket, the call cannot know that another client holds the
     /// lock.
     pub(crate) queued: bool,
+    /// Whether the client lost its connection during the call.
+    pub(crate) link_lost: bool,
 }
 
 impl NotAcquired {
@@ -32,6 +34,7 @@ impl NotAcquired {
             by_this_client: false,
             servers_reachable: true,
             queued: true,
+            link_lost: false,
         }
     }
 
@@ -82,6 +85,12 @@ impl NotAcquired {
         self.servers_reachable
     }
 
+    /// Returns whether the client lost its connection during the call. Each lost connection may cost the call
+    /// its place in the line, and some servers end the session with it.
+    pub fn connection_lost(&self) -> bool {
+        self.link_lost
+    }
+
     fn holder_text(&self) -> Option<String> {
         let holder = self.holder.as_ref()?;
         let name = holder.owner_text();
@@ -114,6 +123,9 @@ impl fmt::Display for NotAcquired {
             (false, ..) => f.write_str("no server answered"),
             (true, Some(holder), Some(ahead)) => write!(f, "{holder}, {ahead}"),
             (true, Some(detail), None) | (true, None, Some(detail)) => f.write_str(&detail),
+            (true, None, None) if self.link_lost => {
+                f.write_str("the connection was lost during the call, so its holder is not known")
+            }
             (true, None, None) if !self.queued => f.write_str("no ticket was taken in time"),
             (true, None, None) => f.write_str("another client holds it or waits for it"),
         }
@@ -123,6 +135,15 @@ impl fmt::Display for NotAcquired {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lost_connection_is_named_instead_of_a_holder_that_is_not_known() {
+        let missed = |link_lost| NotAcquired { link_lost, ..NotAcquired::at("/lock") }.to_string();
+        assert_eq!(missed(false), "\"/lock\": not free: another client holds it or waits for it");
+        assert!(
+            missed(true).ends_with("the connection was lost during the call, so its holder is not known")
+        );
+    }
 
     #[test]
     fn a_duration_is_rounded_to_one_unit() {

@@ -2,7 +2,7 @@
 
 use crate::{AcquireError, NotAcquired};
 use docent_core::recipe::{Line, Ticket};
-use docent_core::{Client, ConnectionState, Error, Participant};
+use docent_core::{Client, ConnectionState, ConnectionStatus, Error, Participant};
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -27,6 +27,8 @@ struct AcquireState {
     holder: Option<Participant>,
     /// Whether a server answered the request for the contenders ahead.
     answered: bool,
+    /// Connection when the acquire began.
+    begun: Option<ConnectionStatus>,
     /// Refusal of the acquire, which may be set before the holder is known.
     refusal: Option<NotAcquired>,
 }
@@ -84,8 +86,13 @@ impl Progress {
     pub(crate) fn entered(&self, line: &Line) {
         let Some(mut state) = self.lock() else { return };
         // Servers that answered a request about another line are reachable as well.
-        *state =
-            AcquireState { line: Some(line.clone()), answered: state.answered, ..AcquireState::default() };
+        let begun = state.begun.unwrap_or_else(|| line.client().state().current());
+        *state = AcquireState {
+            line: Some(line.clone()),
+            answered: state.answered,
+            begun: Some(begun),
+            ..AcquireState::default()
+        };
     }
 
     pub(crate) fn took(&self, ticket: &Ticket) {
@@ -159,17 +166,24 @@ impl Target {
         let state = progress.lock().map(|mut state| std::mem::take(&mut *state)).unwrap_or_default();
         let line = state.line.unwrap_or_else(|| self.line.clone());
         let path = self.semaphore.as_ref().map_or(line.path(), |(path, _)| path);
-        let is_connected = line.client().state().current() == ConnectionState::Connected;
+        let current = line.client().state().current();
+        let is_connected = current == ConnectionState::Connected;
         let not_acquired = NotAcquired {
             timeout: Some(timeout),
             ahead: state.ahead,
             // A window shorter than this does not leave the servers enough time to answer.
             servers_reachable: state.answered || (is_connected && window < Duration::from_millis(250)),
             queued: state.ticket.is_some(),
+            link_lost: state.begun.is_some_and(|begun| is_later(begun, current)),
             ..NotAcquired::at(path)
         };
         not_acquired.with_holder(state.holder, line.client())
     }
+}
+
+/// Returns whether the client lost a link or its session after `begun`.
+fn is_later(begun: ConnectionStatus, current: ConnectionStatus) -> bool {
+    (begun.generation, begun.suspensions) != (current.generation, current.suspensions)
 }
 
 /// Returns the last part of `timeout`, in which the client asks who holds the lock.

@@ -2,22 +2,18 @@ use super::wanted::Wanted;
 use crate::guard::SessionGeneration;
 use crate::node::Node;
 use crate::operation::Shared;
-use crate::session::{Cause, Lane, Outcome, Pending, Reply, lookup};
+use crate::session::abilities::Ability;
+use crate::session::{Cause, Lane, Pending, lookup};
 use bytes::Bytes;
 use docent_proto::{Code, MultiOp, MultiResult, Request, Response, Stat};
-use futures_util::FutureExt;
 use std::collections::VecDeque;
-use std::mem;
 use tokio::time::{Instant, timeout_at};
 
 /// Reads of claimed nodes in flight, several in one request if the servers support that.
 pub(super) struct Reads<'a> {
-    shared: &'a Shared,
     generation: &'a SessionGeneration,
     /// The requests that were not answered yet, each with its nodes.
     pending: VecDeque<(&'a [Wanted], Pending)>,
-    /// True if one request was lost with its link; usually all of them are lost then.
-    lost: bool,
 }
 
 #[derive(Debug)]
@@ -37,9 +33,10 @@ impl<'a> Reads<'a> {
         generation: &'a SessionGeneration,
         wanted: &'a [Wanted],
     ) -> Self {
-        let max = if shared.multi_reads.is_refused() { 1 } else { shared.max_reads_per_request() };
+        let lacks = shared.abilities.lacks(Ability::MultiReads);
+        let max = if lacks { 1 } else { shared.max_reads_per_request() };
         let submit = |nodes: &'a [Wanted]| (nodes, generation.session.submit(request(nodes), Lane::Call));
-        Self { shared, generation, pending: wanted.chunks(max).map(submit).collect(), lost: false }
+        Self { generation, pending: wanted.chunks(max).map(submit).collect() }
     }
 
     /// Returns the nodes. A read without a reply, or refused by an overloaded server, is repeated in the same
@@ -49,7 +46,6 @@ impl<'a> Reads<'a> {
         let mut all = Vec::new();
         while let Some((nodes, mut read)) = self.pending.pop_front() {
             let outcome = read.by(deadline).await;
-            self.learn(nodes, &outcome);
             let found = match outcome.answer() {
                 Ok(reply) => match reply.result {
                     Err(Code::UNIMPLEMENTED) if nodes.len() > 1 => {
@@ -76,30 +72,6 @@ impl<'a> Reads<'a> {
             all.extend(found.into_iter().map(|found| found.map(node)));
         }
         Ok(all)
-    }
-
-    /// Records whether the servers support reading many nodes in one request.
-    fn learn(&mut self, nodes: &[Wanted], outcome: &Outcome) {
-        let support = &self.shared.multi_reads;
-        match outcome {
-            _ if nodes.len() <= 1 => {}
-            Outcome::Reply(Reply { result: Err(Code::UNIMPLEMENTED), .. }) => support.refused(),
-            Outcome::Reply(_) => support.answered(),
-            Outcome::Unknown(Cause::LinkLost) if !mem::replace(&mut self.lost, true) => support.lost(),
-            Outcome::Unknown(_) | Outcome::NotSent(_) => {}
-        }
-    }
-}
-
-/// If the claims were not created, usually because of a lost link, the answers to their reads that have
-/// already arrived still show what the servers support.
-impl Drop for Reads<'_> {
-    fn drop(&mut self) {
-        for (nodes, read) in mem::take(&mut self.pending) {
-            if let Some(outcome) = read.now_or_never() {
-                self.learn(nodes, &outcome);
-            }
-        }
     }
 }
 
@@ -152,7 +124,7 @@ async fn read_one_by_one(
 mod tests {
     use super::*;
     use crate::client::Client;
-    use crate::session::SessionEnd;
+    use crate::session::{Outcome, Reply, SessionEnd};
     use crate::time::deadline;
     use std::time::Duration;
 
@@ -160,13 +132,11 @@ mod tests {
     async fn read(count: usize, result: Result<Response, Code>) -> Result<Vec<Option<Node>>, Unread> {
         let client = Client::builder("127.0.0.1:1").build().unwrap();
         let wanted: Vec<_> = (0..count).map(|_| Wanted::of("/item")).collect();
-        let is_unknown = result == Err(Code::UNIMPLEMENTED);
         let reply = Reply { result, zxid: 1, watch: None, watches: Vec::new() };
         let generation = client.shared().generation();
         let pending = VecDeque::from([(&wanted[..], Pending::ready(Outcome::Reply(reply)))]);
-        let reads = Reads { shared: client.shared(), generation: &generation, pending, lost: false };
+        let reads = Reads { generation: &generation, pending };
         let read = reads.all(deadline(Duration::from_millis(50))).await;
-        assert_eq!(client.shared().multi_reads.is_refused(), is_unknown);
         read
     }
 
@@ -197,23 +167,5 @@ mod tests {
         // The nodes are then read one by one, from a server that does not exist.
         let unknown = read(2, Err(Code::UNIMPLEMENTED)).await;
         assert!(matches!(unknown, Err(Unread::Cause(Cause::Deadline))));
-    }
-
-    #[tokio::test]
-    async fn reads_after_a_write_lost_with_its_link_reveal_servers_without_multi_reads() {
-        let client = Client::builder("127.0.0.1:1").build().unwrap();
-        let generation = client.shared().generation();
-        let (wanted, one) = ([Wanted::of("/a"), Wanted::of("/b")], [Wanted::of("/a")]);
-        let drop_with = |wanted, outcome: Vec<Outcome>| {
-            let pending = outcome.into_iter().map(|outcome| (wanted, Pending::ready(outcome))).collect();
-            drop(Reads { shared: client.shared(), generation: &generation, pending, lost: false });
-            client.shared().multi_reads.is_refused()
-        };
-        let unknown =
-            || Reply { result: Err(Code::UNIMPLEMENTED), zxid: 1, watch: None, watches: Vec::new() };
-        assert!(!drop_with(&one[..], vec![Outcome::Reply(unknown())]));
-        let lost = || Outcome::Unknown(Cause::LinkLost);
-        assert!(!drop_with(&wanted[..], vec![lost(), lost(), lost()]), "a single lost link proves nothing");
-        assert!(drop_with(&wanted[..], vec![Outcome::Reply(unknown())]));
     }
 }

@@ -3,6 +3,7 @@ use crate::cleanup::OwnedNode;
 use crate::guard::SessionGeneration;
 use crate::node::is_proof;
 use crate::operation::Shared;
+use crate::session::abilities::Ability;
 use crate::session::retry::send_until_answered;
 use crate::session::{Cause, Lane, Outcome, Pending, Reply, lookup};
 use docent_proto::{Code, MultiOp, MultiResult, Request, Response, parent};
@@ -56,7 +57,7 @@ impl<'a> Rivals<'a> {
             [list, MultiOp::GetData { path: own.node.path.clone() }]
         };
         let max = shared.max_reads_per_request() / 2;
-        if !shared.multi_reads.is_refused() && max > 0 {
+        if !shared.abilities.lacks(Ability::MultiReads) && max > 0 {
             let submit = |own: &[Own]| {
                 let ops = own.iter().flat_map(ops_of).collect();
                 (own.len(), generation.session.submit(Request::MultiRead(ops), Lane::Call))

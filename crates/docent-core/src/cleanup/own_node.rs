@@ -156,7 +156,7 @@ impl Attempts<'_> {
     }
 
     fn submit_folder(&self, folder: &str, acl: Arc<[docent_proto::Acl]>) -> Pending {
-        let (mode, _) = self.client.config.parents.mode().to_proto();
+        let (mode, _) = self.client.parents().mode().to_proto();
         let create = Create::new(folder.to_owned(), Bytes::new(), acl, mode, 0);
         self.generation.session.submit(Request::Create(create), Lane::Cleanup)
     }
@@ -182,7 +182,7 @@ impl Attempts<'_> {
 
     /// Creates the node in `base`. The inner error is the servers' reason for refusing.
     async fn create_below(&mut self, base: &str) -> Result<Result<OwnNode, Error>, Cause> {
-        let kind = self.client.config.parents;
+        let kind = self.client.parents();
         let name = self.generation.own_folder.name(|| self.generation.fresh_id().to_string()).to_owned();
         let Places { shared, in_shared, beside } = Places::of(base, &name, kind);
         let creates_folder = kind == ParentKind::Container;
@@ -224,7 +224,7 @@ impl Attempts<'_> {
     /// reason for refusing.
     async fn create_shared_folder(&self, base: &str, shared: &str) -> Result<Result<(), Error>, Cause> {
         let (client, generation) = (self.client, self.generation);
-        let parents = create_parents_by(client, generation, shared, client.config.parents, Lane::Cleanup);
+        let parents = create_parents_by(client, generation, shared, client.parents(), Lane::Cleanup);
         let own = client.acl(shared);
         let list = Request::GetAcl { path: if base.is_empty() { "/" } else { base }.to_owned() };
         let list = generation.session.submit(list, Lane::Cleanup).by(self.deadline).await.answer()?;

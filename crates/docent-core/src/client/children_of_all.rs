@@ -2,6 +2,7 @@ use super::Client;
 use crate::error::{Error, ErrorKind};
 use crate::node::Children;
 use crate::operation::Idempotency;
+use crate::session::abilities::Ability;
 use docent_proto::{Code, MultiOp, MultiResult, Request, Response};
 use futures_util::future::try_join_all;
 
@@ -14,9 +15,8 @@ use futures_util::future::try_join_all;
 /// # Cancel safety
 /// This function is cancel safe.
 pub async fn children_of_all(client: &Client, paths: &[&str]) -> Result<Vec<Option<Children>>, Error> {
-    let support = &client.shared().multi_reads;
     if let [first, ..] = paths
-        && !support.is_refused()
+        && !client.shared().abilities.lacks(Ability::MultiReads)
     {
         let full = |path: &&str| client.shared().namespace.full("children", path);
         let full = paths.iter().map(full).collect::<Result<Vec<_>, _>>()?;
@@ -28,7 +28,6 @@ pub async fn children_of_all(client: &Client, paths: &[&str]) -> Result<Vec<Opti
         let (result, _) = client.call("children", first, &request, Idempotency::Idempotent).await?;
         match result {
             Ok(Response::Multi(results)) if results.len() == 2 * paths.len() => {
-                support.answered();
                 let listed = paths.iter().zip(results.chunks_exact(2));
                 return listed
                     .map(|(path, results)| {
@@ -36,7 +35,7 @@ pub async fn children_of_all(client: &Client, paths: &[&str]) -> Result<Vec<Opti
                     })
                     .collect();
             }
-            Err(Code::UNIMPLEMENTED) => support.refused(),
+            Err(Code::UNIMPLEMENTED) => client.shared().learn_no_multi_reads(),
             Ok(_) => return Err(Error::from_code(Code::MARSHALLING_ERROR, "children").at(first)),
             Err(code) => return Err(Error::from_code(code, "children").at(first)),
         }

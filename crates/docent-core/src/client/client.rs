@@ -107,8 +107,9 @@ impl Client {
         Self { operation_timeout: timeout, ..self.clone() }
     }
 
+    /// Returns the kind of node that missing parents are created as, of those that the servers have.
     pub(crate) fn parents(&self) -> ParentKind {
-        self.parents
+        self.shared().parents_as(self.parents)
     }
 
     /// Returns a clone that creates missing parents as `kind`, in place of the kind set by

@@ -1,10 +1,14 @@
 use super::{Client, PARENT_ROUNDS, create_parents, ephemeral, refused_parent};
 use crate::error::Error;
+use crate::guard::SessionGeneration;
 use crate::node::{CreateMode, Created, namespace};
 use crate::operation::{Idempotency, unexpected};
+use crate::session::Lane;
+use crate::session::abilities::Ability;
 
 use bytes::Bytes;
-use docent_proto::{Code, Create, Request, Response};
+use docent_proto::{Code, Create, Request, Response, Stat};
+use tokio::time::Instant;
 
 /// Creates a node. On `NoNode`, creates its parents and then the node again, in one round trip.
 pub(crate) async fn create(
@@ -46,7 +50,11 @@ pub(crate) async fn create(
         };
         match attempts.send(&generation, &request).await? {
             Some(Ok(Response::Created { path, stat: Some(stat) })) => {
-                return Ok(Created { path: namespace.relative(path), stat: stat.into() });
+                let stat = with_times(&generation, &path, stat, attempts.deadline).await;
+                return Ok(Created { path: namespace.relative(&path), stat: stat.into() });
+            }
+            Some(Err(Code::UNIMPLEMENTED)) => {
+                return Err(unsupported(attempts.code(Code::UNIMPLEMENTED), mode));
             }
             Some(Ok(other)) => return Err(unexpected("create", &other)),
             Some(Err(Code::NO_NODE)) => {}
@@ -62,4 +70,32 @@ pub(crate) async fn create(
         }
         missing_parents += 1;
     }
+}
+
+/// Adds the times of the created node, if the servers have no `create2` and so did not report them. The node
+/// was created in any case: if another client has deleted or replaced it since, or if the session has lost
+/// its link, the times remain those of the epoch.
+async fn with_times(generation: &SessionGeneration, path: &str, stat: Stat, deadline: Instant) -> Stat {
+    if stat.ctime != 0 {
+        return stat;
+    }
+    let request = Request::Exists { path: path.to_owned(), watch: false };
+    let read = generation.session.submit(request, Lane::Call).by(deadline).await;
+    match read.answer().map(|reply| reply.result) {
+        // The transaction shows that this is the created node, and not another one at its path.
+        Ok(Ok(Response::Stat(found))) if found.czxid == stat.czxid => {
+            Stat { ctime: found.ctime, mtime: found.ctime, ..stat }
+        }
+        _ => stat,
+    }
+}
+
+/// Returns the error, with what the servers lack.
+fn unsupported(error: Error, mode: CreateMode) -> Error {
+    let ability = match mode {
+        CreateMode::Container => Ability::Containers,
+        CreateMode::PersistentTtl(_) | CreateMode::PersistentSequentialTtl(_) => Ability::Ttl,
+        _ => return error,
+    };
+    error.because(format!("the servers do not support {}", ability.requirement()))
 }

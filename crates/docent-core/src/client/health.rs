@@ -1,6 +1,7 @@
 use super::ConnectionStatus;
 use super::shutdown_report::is_mark;
 use crate::operation::Shared;
+use crate::session::abilities::Ability;
 use crate::time::duration_ms;
 use serde::Serialize;
 use std::fmt;
@@ -37,6 +38,12 @@ pub struct Health {
     /// True while caches use [persistent watches](crate::ClientBuilder::persistent_watches) on the current
     /// link.
     pub persistent_watches: bool,
+    /// What the servers are known not to support, such as containers; the client uses something else where it
+    /// can. Older ZooKeepers and ClickHouse Keeper lack some operations.
+    pub unsupported: Vec<&'static str>,
+    /// True if the servers restore no sessions, as ClickHouse Keeper: each lost connection ends the session,
+    /// and every guard with it.
+    pub session_per_connection: bool,
     /// Reason why the last attempt to open a link failed; `None` if a link was opened since.
     pub last_error: Option<String>,
 }
@@ -61,6 +68,12 @@ impl Health {
                 .collect(),
             lingering_nodes: lingering(shared),
             persistent_watches: generation.session.has_persistent(),
+            unsupported: Ability::ALL
+                .into_iter()
+                .filter(|ability| shared.abilities.lacks(*ability))
+                .map(Ability::requirement)
+                .collect(),
+            session_per_connection: shared.abilities.is_keeper(),
             last_error: shared.ensemble.last_error.get().map(|error| error.chain()),
         }
     }

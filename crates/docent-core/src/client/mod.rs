@@ -22,7 +22,6 @@ mod health;
 mod hook_threads;
 mod hooks;
 mod in_time;
-mod multi_read_support;
 mod operations;
 mod options;
 mod options_env;
@@ -60,7 +59,6 @@ pub use handle_debug::debug_handle;
 pub use health::Health;
 pub use hooks::Hooks;
 pub use in_time::in_time;
-pub(crate) use multi_read_support::MultiReadSupport;
 pub use options::Options;
 pub use own_session::is_own_session;
 pub(crate) use parents::{

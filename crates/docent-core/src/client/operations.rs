@@ -5,7 +5,7 @@ use super::ensure_absent::ensure_absent;
 use super::ensure_node::ensure_node;
 use super::transaction::wire;
 use super::{Client, Transaction};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::node::{Acl, Children, CreateMode, Created, Node, NodeAcl, NodePath, Stat, namespace};
 use crate::operation::{Idempotency, unexpected};
 use bytes::Bytes;
@@ -197,7 +197,14 @@ impl Client {
     /// # Cancel safety
     /// This method is cancel safe. Parents may have been created.
     pub async fn ensure_parent(&self, path: &NodePath) -> Result<(), Error> {
-        ensure_node(self, path.parent(), self.parents().mode()).await
+        let kind = self.parents();
+        match ensure_node(self, path.parent(), kind.mode()).await {
+            // The client has just learned that the servers have no containers.
+            Err(error) if error.kind() == ErrorKind::Unsupported && self.parents() != kind => {
+                ensure_node(self, path.parent(), self.parents().mode()).await
+            }
+            done => done,
+        }
     }
 
     /// Prepares several writes that are applied together or not at all.

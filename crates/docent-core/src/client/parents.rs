@@ -11,9 +11,9 @@ use docent_proto::{Code, Create, Request, parent};
 /// empty container right after the client saw that it exists.
 pub(crate) const PARENT_ROUNDS: u32 = 3;
 
-/// Submits creates of all parents of `full` as `kind`, outermost first. Their replies are not needed: a parent may
-/// exist, or be one that this client may not create. The reply to the request submitted after them shows
-/// whether the creates worked. The caller keeps the returned requests until then, because dropping them
+/// Submits creates of all parents of `full` as `kind`, outermost first. Their replies are not needed: a
+/// parent may exist, or be one that this client may not create. The reply to the request submitted after them
+/// shows whether the creates worked. The caller keeps the returned requests until then, because dropping them
 /// withdraws those not yet sent.
 pub(crate) fn create_parents(
     client: &Shared,
@@ -56,7 +56,7 @@ fn submit(
     lane: Lane,
 ) -> Vec<Pending> {
     let creates = parent_paths(full).into_iter().map(|path| {
-        let (mode, _) = kind(path).mode().to_proto();
+        let (mode, _) = client.parents_as(kind(path)).mode().to_proto();
         let create = Create::new(path.to_owned(), Bytes::new(), client.acl(path), mode, 0);
         session.session.submit(Request::Create(create), lane)
     });

@@ -298,7 +298,7 @@ impl Line {
     }
 
     pub(super) fn kind(&self) -> ParentKind {
-        self.0.kind
+        self.client().shared().parents_as(self.0.kind)
     }
 
     pub(super) fn marker(&self) -> &'static str {

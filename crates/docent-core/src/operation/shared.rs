@@ -1,13 +1,14 @@
 use super::{CoalescedReads, Common, SessionNotes};
 use crate::cleanup::Cleanup;
 use crate::client::{
-    Config, ConnectionState, ConnectionStatus, MultiReadSupport, Recipe, RecipeKind, Stage, Stages,
+    Config, ConnectionState, ConnectionStatus, ParentKind, Recipe, RecipeKind, Stage, Stages,
 };
 use crate::error::{Error, ErrorKind};
 use crate::guard::SessionGeneration;
 use crate::kept::KeptTable;
 use crate::node::ClientIdentity;
 use crate::node::namespace::Namespace;
+use crate::session::abilities::{Abilities, Ability};
 use crate::session::connect_string::ServerAddress;
 use crate::session::lease::Lease;
 use crate::session::link::dialer::{Dialer, Ensemble, Start};
@@ -41,7 +42,8 @@ pub(crate) struct Shared {
     pub(crate) default_data: String,
     pub(crate) ensemble: Ensemble,
     pub(crate) connection: watch::Sender<ConnectionStatus>,
-    pub(crate) multi_reads: MultiReadSupport,
+    /// What the servers can do.
+    pub(crate) abilities: Arc<Abilities>,
     /// Folder in which a session of the client last found room for its own nodes; empty for the root.
     pub(crate) own_base: Mutex<Option<String>>,
     /// Runtime of the client's tasks except the supervisor, and of the threads that run its views' hooks.
@@ -93,7 +95,9 @@ impl Shared {
             suspensions: 0,
             rollbacks: 0,
         };
-        let (generation, task) = open(&config, &label, &ensemble, &cleanup, 1, 0, Start::Immediately);
+        let abilities = Arc::new(Abilities::default());
+        let known = (&ensemble, &abilities);
+        let (generation, task) = open(&config, &label, known, &cleanup, 1, 0, Start::Immediately);
         let known_timeout = Mutex::new(config.session_timeout);
         let shared = Self {
             id,
@@ -105,7 +109,7 @@ impl Shared {
             default_data,
             ensemble,
             connection: watch::Sender::new(connection),
-            multi_reads: MultiReadSupport::default(),
+            abilities,
             own_base: Mutex::default(),
             runtime,
             stages: Stages::default(),
@@ -123,6 +127,26 @@ impl Shared {
             past_sessions: Mutex::default(),
         };
         (Arc::new(shared), task)
+    }
+
+    /// Returns the kind of node that missing parents are created as instead of `kind`: persistent nodes if
+    /// the servers have no containers.
+    pub(crate) fn parents_as(&self, kind: ParentKind) -> ParentKind {
+        match kind {
+            ParentKind::Container if self.abilities.lacks(Ability::Containers) => ParentKind::Persistent,
+            kind => kind,
+        }
+    }
+
+    /// Returns the kind of node that missing parents are created as by default.
+    pub(crate) fn parents(&self) -> ParentKind {
+        self.parents_as(self.config.parents)
+    }
+
+    /// Records that the servers cannot read many nodes in one request, which only Docent's own session learns
+    /// itself.
+    pub(crate) fn learn_no_multi_reads(&self) {
+        self.abilities.refused(Ability::MultiReads, self.config.clock.now());
     }
 
     /// Returns the recipe of this kind, whose metrics start with its first use.
@@ -173,8 +197,9 @@ impl Shared {
         let last_zxid = if end == SessionEnd::RolledBack { 0 } else { generation.session.last_zxid() };
         let number = generation.number + 1;
         self.remember(generation.session.id(), generation.witness.path(&self.namespace));
-        let Self { config, label, ensemble, cleanup, .. } = self;
-        let (generation, task) = open(config, label, ensemble, cleanup, number, last_zxid, Start::Jittered);
+        let Self { config, label, ensemble, abilities, cleanup, .. } = self;
+        let known = (ensemble, abilities);
+        let (generation, task) = open(config, label, known, cleanup, number, last_zxid, Start::Jittered);
         let generation = Arc::new(generation);
         self.generations.send_replace(Arc::clone(&generation));
         (generation, task)
@@ -234,7 +259,7 @@ impl Shared {
 fn open(
     config: &Config,
     label: &Arc<str>,
-    ensemble: &Ensemble,
+    (ensemble, abilities): (&Ensemble, &Arc<Abilities>),
     cleanup: &Cleanup,
     number: u64,
     last_zxid: i64,
@@ -249,6 +274,7 @@ fn open(
         ephemeral_limit: config.max_ephemeral_bytes,
         credentials: config.credentials.clone(),
         sasl: config.sasl.clone(),
+        abilities: Arc::clone(abilities),
     };
     let lease = Arc::new(Lease::new(config.server_tick));
     let (session, task) = open_session(config, ensemble, settings, &lease, start);

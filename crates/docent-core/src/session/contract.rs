@@ -1,3 +1,4 @@
+use super::abilities::Abilities;
 use super::{Credentials, PersistentWatch, Sasl, SessionCloser, Watch, WatchKind};
 use docent_proto::{Code, MultiResult, Request, Response};
 use std::fmt;
@@ -146,6 +147,8 @@ pub(crate) struct SessionSettings {
     pub(crate) credentials: Vec<Credentials>,
     /// Proved on every new link before anything else.
     pub(crate) sasl: Option<Sasl>,
+    /// What the client has learned about its servers.
+    pub(crate) abilities: Arc<Abilities>,
 }
 
 /// Queue and limits that apply to a request.

@@ -3,6 +3,7 @@
 //! [`own`] is Docent's own implementation, over a [`link`]. The folder `zookeeper_client` has the second one,
 //! behind a feature. [`lease`] holds what a session has proven, by the rules of [`timing`].
 
+pub(crate) mod abilities;
 pub(crate) mod connect_string;
 mod context;
 mod contract;

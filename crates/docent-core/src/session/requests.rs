@@ -1,4 +1,6 @@
+use super::abilities::Ability;
 use super::ephemerals::Change;
+use super::own::Statless;
 use super::watch_reads::WatchReads;
 use crate::session::{Cause, Fired, Lane, Outcome, SessionEnd, WatchKind};
 use crate::time::Timestamp;
@@ -48,6 +50,10 @@ pub(super) struct InFlight {
     pub(super) is_served: bool,
     /// The request's effect on the ephemeral nodes of the session.
     pub(super) ephemerals: Change,
+    /// Ability that the servers need for the request.
+    pub(super) ability: Option<Ability>,
+    /// For a create that was sent without asking for the stat.
+    pub(super) statless: Option<Statless>,
     /// Request to send again, in its old position, if the link is lost.
     pub(super) repeat: Option<Request>,
     pub(super) deadline: Option<Instant>,

@@ -7,6 +7,7 @@ use crate::cache::children_event::ChildrenEvent;
 use crate::cache::reads::{Read, ReadKind};
 use crate::error::Error;
 use crate::node::{Node, is_own_name};
+use crate::session::abilities::Ability;
 use crate::session::{Cause, Lane, Outcome, Reply, Watch, watch_requests};
 use crate::watch::{LONGEST_PAUSE, retry_backoff};
 use bytes::Bytes;
@@ -46,7 +47,11 @@ impl CacheTask {
     /// Maximum number of nodes in one read. Servers cannot return the stats of several nodes without their
     /// data.
     fn max_together(&self) -> usize {
-        if self.options.without_data || self.shared.multi_reads.is_refused() { 1 } else { self.batch }
+        if self.options.without_data || self.shared.abilities.lacks(Ability::MultiReads) {
+            1
+        } else {
+            self.batch
+        }
     }
 
     /// Sends requests for watches on nodes that are known as of `since`.
@@ -168,7 +173,6 @@ impl CacheTask {
     fn several(&mut self, keys: &[Arc<str>], result: Result<Response, Code>) {
         match result {
             Ok(Response::Multi(results)) if results.len() == keys.len() => {
-                self.shared.multi_reads.answered();
                 for (key, result) in keys.iter().zip(results) {
                     match result {
                         _ if !self.nodes.is_current(key) => {}
@@ -186,7 +190,7 @@ impl CacheTask {
             }
             refused => {
                 if refused == Err(Code::UNIMPLEMENTED) {
-                    self.shared.multi_reads.refused();
+                    self.shared.learn_no_multi_reads();
                 } else {
                     // The nodes were probably too large for one reply.
                     self.smaller_batches();

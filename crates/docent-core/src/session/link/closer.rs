@@ -55,16 +55,23 @@ enum Answer {
     Closed,
     /// This server does not know the session.
     Unknown,
+    /// This server opened another session, because it restores none.
+    NotRestored,
 }
 
 impl SessionCloser {
     /// Ends the session. Returns true once the session is certain to be over. Returns false if the servers
-    /// refuse every request of this client; they expire the session once it has been silent for long enough.
+    /// refuse every request of this client, or restore no sessions; they expire the session once it has been
+    /// silent for long enough.
     ///
     /// The reply of a single server that the session does not exist proves nothing. A leader that has lost
     /// its followers expires sessions by its own clock, and the next leader does not learn of that. The end
     /// is proven once the same leader term has acknowledged a write after that reply (decision 25).
     pub(crate) async fn run(mut self, ensemble: &Ensemble, start: Start) -> bool {
+        // A session without a password can be attached by no link, and lives until its timeout.
+        if self.password.expose_secret().iter().all(|byte| *byte == 0) {
+            return false;
+        }
         // A transaction of a leader term. A server that denies the session must have seen this transaction or
         // a later one.
         let mut seen = None;
@@ -80,6 +87,7 @@ impl SessionCloser {
             let error =
                 match ended.unwrap_or_else(|_| Err(CloseError::NoReply(io::ErrorKind::TimedOut.into()))) {
                     Ok(Answer::Closed) => return true,
+                    Ok(Answer::NotRestored) => return false,
                     Ok(Answer::Unknown) if planted!(ExpiredIsGone) => return true,
                     Ok(Answer::Unknown) => match self.newest(ensemble).await {
                         Ok(newest) if seen.map(term) == Some(term(newest)) => return true,
@@ -135,8 +143,12 @@ impl SessionCloser {
             read_only: Some(false),
         };
         let (response, mut side_link) = self.attach(io, &connect).await?;
-        if response.timeout_ms <= 0 || response.session_id != self.session_id {
+        if response.timeout_ms <= 0 {
             return Ok(Answer::Unknown);
+        }
+        // The server restores no sessions, and opened a new one: this says nothing about the old one.
+        if response.session_id != self.session_id {
+            return Ok(Answer::NotRestored);
         }
         match closed(&mut side_link).await?.code {
             Code::SESSION_EXPIRED => Ok(Answer::Unknown),

@@ -325,8 +325,16 @@ impl<'a> ServedLink<'a> {
         }
     }
 
-    /// Logs that the server of the link does not support persistent watches.
+    /// Logs what the server of the link does not support.
     fn log_refusal(&self, received: bool, link_status: &LinkStatus) {
+        if received {
+            for ability in self.shared.lock().take_unlogged() {
+                let (client, server) = (link_status.client(), link_status.server());
+                // Event: The servers lack the operations named in the field `lacks`, as older ZooKeepers and
+                // ClickHouse Keeper do. The client uses other operations, or refuses what needs these.
+                tracing::info!(target: "docent::session", %client, server, lacks = ability.requirement(), "the servers do not support an operation; using other operations");
+            }
+        }
         if received && self.shared.lock().take_refusal() {
             let (client, server) = (link_status.client(), link_status.server());
             // Event: The server does not support persistent watches, which need ZooKeeper 3.6 or newer.

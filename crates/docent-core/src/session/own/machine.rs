@@ -3,6 +3,7 @@
 //! Input: the time, link up or down, bytes received, requests submitted and withdrawn. Output: bytes to
 //! write, outcomes, fired watches, the state of the link, and the time of the next call.
 
+mod adapt;
 mod authentication;
 mod inbound;
 mod outbound;
@@ -13,14 +14,15 @@ mod suspect;
 mod tests;
 mod time;
 
+pub(in crate::session) use adapt::Statless;
 pub(super) use persistent::handle;
 
 #[cfg(feature = "zookeeper-client")]
 pub(in crate::session) use inbound::{proves_session, verdict};
 
 use super::persistent::{PersistentFires, PersistentWatches};
-use super::support::PersistentSupport;
 use super::watches::{Fires, WatchTable};
+use crate::session::abilities::Ability;
 use crate::session::ephemerals::Ephemerals;
 use crate::session::leader_contact::LeaderContact;
 use crate::session::lease::Lease;
@@ -78,7 +80,8 @@ pub(in crate::session) struct Machine {
     pings: VecDeque<Timestamp>,
     watches: WatchTable,
     persistent: PersistentWatches,
-    support: PersistentSupport,
+    /// Ability whose probe is in flight; nothing else is sent meanwhile.
+    probe: Option<Ability>,
     /// False until the refusal of persistent watches by the link's server was logged.
     refusal_reported: bool,
     /// Transaction up to which all changes were delivered.
@@ -189,7 +192,7 @@ impl Machine {
             pings: VecDeque::new(),
             watches: WatchTable::default(),
             persistent: PersistentWatches::default(),
-            support: PersistentSupport::default(),
+            probe: None,
             refusal_reported: true,
             last_sent: now,
             last_received: now,
@@ -283,7 +286,11 @@ impl Machine {
         // On a link that is down there is no watch to remove; it is simply not restored. If a read in flight
         // asks for a watch in the same table, the removal would delete that watch too. The same holds for a
         // persistent watch in the data table; in the table of children a persistent watch is of no use.
-        if forgotten && self.link != Link::Down && !self.requests.will_watch(path, kind) {
+        if forgotten
+            && self.link != Link::Down
+            && !self.requests.will_watch(path, kind)
+            && !self.settings.abilities.lacks(Ability::RemoveWatches)
+        {
             let kind = match kind {
                 WatchKind::Data | WatchKind::Exist if self.persistent.concerns(path) => return,
                 WatchKind::Data | WatchKind::Exist => docent_proto::WatchKind::Data,
@@ -325,11 +332,17 @@ impl Machine {
     pub(in crate::session) fn disconnected(&mut self, now: Timestamp) {
         // An attempt that did not attach the session is not a lost link, and does not extend the session's
         // time.
-        if self.link == Link::Attached {
+        let is_keeper = self.settings.abilities.is_keeper();
+        let was_attached = matches!(self.link, Link::Attached | Link::Authenticating { .. });
+        if is_keeper && self.probe.is_some() {
+            // Nothing but the probe was sent in this session: the next link opens another one.
+            self.key = None;
+        } else if self.link == Link::Attached {
             self.losses += 1;
             self.down_since = now;
         }
         self.persistent_link_lost(now);
+        self.probe = None;
         self.link = Link::Down;
         self.to_authenticate = false;
         self.sasl = None;
@@ -348,6 +361,11 @@ impl Machine {
                 // one.
                 Some(_) => *written = false,
             }
+        }
+        if self.key.is_some() && was_attached && is_keeper {
+            // Keeper restores no session, but keeps it until its timeout.
+            let is_closing = matches!(self.phase, Phase::Closing { .. });
+            self.end(if is_closing { SessionEnd::Closed } else { SessionEnd::Expired });
         }
     }
 
@@ -389,7 +407,9 @@ impl Machine {
     }
 
     pub(in crate::session) fn link_state(&self) -> LinkState {
-        LinkState { up: self.link == Link::Attached, losses: self.losses }
+        // A session that ends with its probe was never of use.
+        let up = self.link == Link::Attached && !self.settings.abilities.is_probing();
+        LinkState { up, losses: self.losses }
     }
 
     pub(in crate::session) fn closer(&self) -> Option<SessionCloser> {

@@ -7,9 +7,9 @@ mod driver;
 mod machine;
 mod persistent;
 mod session;
-mod support;
 mod watches;
 
+pub(in crate::session) use machine::Statless;
 #[cfg(feature = "zookeeper-client")]
 pub(in crate::session) use machine::{proves_session, verdict};
 pub(crate) use session::WireSession;

@@ -43,7 +43,7 @@ impl Machine {
             }
             match self.link {
                 Link::Down => {}
-                Link::Handshake { sent_at, until } => self.handshake(sent_at, until, frame)?,
+                Link::Handshake { sent_at, until } => self.handshake(now, sent_at, until, frame)?,
                 Link::Authenticating { .. } | Link::Attached => self.frame(now, frame, withdraw)?,
             }
             if self.ended().is_some() {
@@ -57,7 +57,13 @@ impl Machine {
         Ok(false)
     }
 
-    fn handshake(&mut self, sent_at: Timestamp, until: Timestamp, frame: Bytes) -> Result<(), LinkError> {
+    fn handshake(
+        &mut self,
+        now: Timestamp,
+        sent_at: Timestamp,
+        until: Timestamp,
+        frame: Bytes,
+    ) -> Result<(), LinkError> {
         let response = ConnectResponse::decode(frame)?;
         if response.timeout_ms <= 0 || response.session_id == 0 {
             if self.key.is_none() {
@@ -76,6 +82,7 @@ impl Machine {
             self.end(SessionEnd::Expired);
             return Ok(());
         }
+        self.greeted(&response, now);
         let granted = Duration::from_millis(u64::try_from(response.timeout_ms).unwrap_or(0));
         // The smallest timeout ever granted counts, because the lease must hold for it (decision 3).
         self.timeout = if self.key.is_some() { self.timeout.min(granted) } else { granted };
@@ -185,6 +192,13 @@ impl Machine {
             _ => {}
         }
         let Some(in_flight) = self.requests.answered() else { return Ok(()) };
+        let is_repeated = self.learn(&in_flight, verdict, header.zxid, now);
+        if in_flight.id == 0 && self.probe == in_flight.ability {
+            self.probe = None;
+        }
+        if let Ok(response) = &mut result {
+            self.complete(in_flight.statless, header.zxid, response);
+        }
         if self.doubts == Some(in_flight.id) {
             self.doubts = None;
         }
@@ -223,7 +237,12 @@ impl Machine {
                 Some(WatchRequest::Data(paths)) => self.unsubscribe(&paths, &in_flight.subscribers),
                 None => {}
             }
-            let outcome = if is_unserved { Outcome::Unknown(Cause::LinkLost) } else { Outcome::Reply(reply) };
+            let outcome = match () {
+                () if is_unserved => Outcome::Unknown(Cause::LinkLost),
+                // The next attempt is sent in another form.
+                () if is_repeated => Outcome::NotSent(Cause::LinkLost),
+                () => Outcome::Reply(reply),
+            };
             self.deliveries.finished.push((done, outcome));
         } else if let Some(WatchRequest::Data(paths)) = &in_flight.watch {
             self.unsubscribe(paths, &in_flight.subscribers);

@@ -1,8 +1,9 @@
 //! Frames to the server.
 
 use super::{Link, Machine, Phase};
+use crate::session::abilities::Ability;
 use crate::session::requests::{InFlight, Queued, WatchRequest};
-use crate::session::{Lane, Outcome, WatchKind};
+use crate::session::{Lane, Outcome, Reply, WatchKind};
 use crate::time::Timestamp;
 use bytes::Bytes;
 use docent_proto::{ConnectRequest, OpCode, Record, Request, RequestFrame, write_frame, xid};
@@ -53,13 +54,15 @@ impl Machine {
         }
         while out.len() < OUTPUT_WATERMARK
             && (is_drained || !self.requests.is_next_tied())
+            && !self.waits_for_probe(now, out)
             && let Some(queued) = self.requests.queue.pop_front()
         {
             let xid = self.next_xid();
             self.send(now, xid, queued, out);
             self.write_restore(now, out);
         }
-        if self.phase == (Phase::Closing { written: false }) && self.requests.queue.is_empty() {
+        let waits = self.waits_for_probe(now, out);
+        if self.phase == (Phase::Closing { written: false }) && self.requests.queue.is_empty() && !waits {
             self.phase = Phase::Closing { written: true };
             let xid = self.next_xid();
             self.send(now, xid, Queued::own(Request::CloseSession), out);
@@ -71,7 +74,7 @@ impl Machine {
             // Nothing was sent for a while.
             self.requests.release();
         }
-        !self.requests.queue.is_empty()
+        !self.requests.queue.is_empty() && !waits
     }
 
     fn write_restore(&mut self, now: Timestamp, out: &mut Vec<u8>) {
@@ -82,7 +85,7 @@ impl Machine {
         }
     }
 
-    fn send(&mut self, now: Timestamp, xid: i32, queued: Queued, out: &mut Vec<u8>) {
+    pub(super) fn send(&mut self, now: Timestamp, xid: i32, queued: Queued, out: &mut Vec<u8>) {
         let Queued { id, mut request, lane, deadline, done } = queued;
         // The session's own requests must be sent, and so must heartbeats.
         let too_large = || self.too_large_for_servers(&request, now).filter(|_| lane != Lane::Lease);
@@ -92,6 +95,16 @@ impl Machine {
             }
             done => done.map(|(done, _)| done),
         };
+        let statless = match self.adapt(&mut request) {
+            Ok(statless) => statless,
+            Err(code) => {
+                let reply =
+                    Reply { result: Err(code), zxid: self.last_zxid, watch: None, watches: Vec::new() };
+                self.deliveries.finished.extend(done.map(|done| (done, Outcome::Reply(reply))));
+                return;
+            }
+        };
+        let ability = Ability::of(&request);
         let ephemerals = match self.ephemerals.send(&request, lane) {
             Ok(change) => change,
             Err(cause) => {
@@ -127,6 +140,8 @@ impl Machine {
             subscribers,
             is_served,
             ephemerals,
+            ability,
+            statless,
             deadline,
             done,
             // A delete of a node whose name only this client uses can be repeated, and must stay ahead of the

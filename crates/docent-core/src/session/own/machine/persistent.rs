@@ -1,8 +1,9 @@
 //! Persistent watches of the machine.
 
 use super::{Link, Machine, Phase};
+use crate::session::abilities::Ability;
 use crate::session::requests::InFlight;
-use crate::session::{Lane, Outcome, PersistentSignal, Registration, Reply, WatchKind, Withdraw};
+use crate::session::{Cause, Lane, Outcome, PersistentSignal, Registration, Reply, WatchKind, Withdraw};
 use crate::session::{LinkError, PersistentWatch};
 use crate::time::Timestamp;
 use docent_proto::{Code, EventKind, OpCode, ReplyHeader, Request, WatchEvent, WatchMode, Watches, xid};
@@ -14,7 +15,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 impl Machine {
     /// Records the server of the next link.
     pub(in crate::session) fn dialled(&mut self, server: Option<SocketAddr>, now: Timestamp) {
-        self.support.linked(server, now);
+        self.settings.abilities.linked(server, now);
     }
 
     /// Keeps a persistent watch on `path` and everything below it. Returns `None` if the server of the link
@@ -25,7 +26,9 @@ impl Machine {
     ) -> Option<(u64, UnboundedReceiver<PersistentSignal>)> {
         // On a new link all persistent watches are set together, before anything else.
         let is_known = matches!(self.link, Link::Attached | Link::Authenticating { .. });
-        if self.phase != Phase::Open || (is_known && self.support.is_refused()) {
+        if self.phase != Phase::Open
+            || (is_known && self.settings.abilities.lacks(Ability::PersistentWatches))
+        {
             return None;
         }
         let registered = self.persistent.register(path);
@@ -60,6 +63,9 @@ impl Machine {
                 || requests.will_watch(path, WatchKind::Child)
         });
         for path in forsaken {
+            if self.settings.abilities.lacks(Ability::RemoveWatches) {
+                continue;
+            }
             self.push_own(Request::RemoveWatches { path, kind: docent_proto::WatchKind::Any });
         }
     }
@@ -128,7 +134,7 @@ impl Machine {
     pub(super) fn restore_persistent(&mut self, relative_zxid: i64) -> Vec<Request> {
         const FIELDS: usize = 128;
         const CHUNK: usize = 128 * 1024;
-        if self.support.is_refused() {
+        if self.settings.abilities.lacks(Ability::PersistentWatches) {
             self.persistent.withdraw(&mut self.deliveries.persistent);
             return Vec::new();
         }
@@ -143,12 +149,12 @@ impl Machine {
     /// Handles the reply to a request for persistent watches.
     pub(super) fn persistent_answered(&mut self, code: Code, now: Timestamp) -> Result<(), LinkError> {
         match code {
-            Code::OK => self.support.answered(),
+            Code::OK => self.settings.abilities.answered(Ability::PersistentWatches),
             Code::THROTTLED | Code::SESSION_EXPIRED => {
                 return Err(LinkError::Protocol(format!("cannot set a persistent watch: {code}")));
             }
             _ => {
-                self.support.refused(now);
+                self.settings.abilities.refused(Ability::PersistentWatches, now);
                 self.refusal_reported = false;
                 self.persistent.withdraw(&mut self.deliveries.persistent);
             }
@@ -168,14 +174,22 @@ impl Machine {
         if header.code != Code::UNIMPLEMENTED {
             return;
         }
+        let (op, ability) = (refused.op, refused.ability);
         // The request stays in its position until the link is lost, like all others in flight.
         if let Some(done) = refused.done.take() {
             let result = Err(header.code);
             let reply = Reply { result, zxid: header.zxid, watch: None, watches: Vec::new() };
-            self.deliveries.finished.push((done, Outcome::Reply(reply)));
+            let outcome = match ability {
+                // The next attempt is sent in another form.
+                Some(Ability::Create2) => Outcome::NotSent(Cause::LinkLost),
+                _ => Outcome::Reply(reply),
+            };
+            self.deliveries.finished.push((done, outcome));
         }
-        if sets_persistent(refused.op) {
-            self.support.refused(now);
+        if let Some(ability) = ability {
+            self.settings.abilities.refused(ability, now);
+        }
+        if sets_persistent(op) {
             self.refusal_reported = false;
         }
     }
@@ -183,8 +197,10 @@ impl Machine {
     /// Records that the link is lost, before its requests are dropped.
     pub(super) fn persistent_link_lost(&mut self, now: Timestamp) {
         let mut in_flight = self.requests.in_flight.iter();
-        if !self.support.is_refused() && in_flight.any(|sent| sets_persistent(sent.op)) {
-            self.support.unanswered(now);
+        if !self.settings.abilities.lacks(Ability::PersistentWatches)
+            && in_flight.any(|sent| sets_persistent(sent.op))
+        {
+            self.settings.abilities.unanswered(Ability::PersistentWatches, now);
         }
         self.persistent.link_lost();
     }
@@ -196,7 +212,9 @@ impl Machine {
 
     /// Returns true while persistent watches are in place at the server of the link.
     pub(in crate::session) fn has_persistent(&self) -> bool {
-        self.link == Link::Attached && self.support.is_confirmed() && self.persistent.any()
+        self.link == Link::Attached
+            && self.settings.abilities.has(Ability::PersistentWatches)
+            && self.persistent.any()
     }
 
     /// Handles an event of a one-shot watch, of a persistent watch, or of both.

@@ -62,6 +62,7 @@ impl Machine {
     /// close the link immediately on a request that is too large, so a request sent long ago is not the
     /// cause.
     pub(in crate::session) fn hung_up(&mut self, now: Timestamp) {
+        self.suspect_operation(now);
         let pulse = self.timing().pulse();
         let recent = |sent_at| now.since(sent_at) <= pulse;
         let sent = self.requests.in_flight.iter().filter(|in_flight| recent(in_flight.sent_at));

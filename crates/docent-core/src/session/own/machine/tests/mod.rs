@@ -1,5 +1,6 @@
 //! The protocol on virtual time, against a server that is scripted frame by frame.
 
+mod abilities;
 mod attach;
 mod credentials;
 mod deadlines;
@@ -66,6 +67,7 @@ impl World {
             ephemeral_limit: 64 * 1024,
             credentials,
             sasl: None,
+            abilities: Arc::default(),
         };
         let lease = Arc::new(Lease::new(TICK));
         let now = Timestamp::default() + Duration::from_secs(1_000);
