@@ -44,7 +44,7 @@ both_backends_in_real_time! {
         let server = backend.start().await;
         let ended = doctor(&servers(&server), &["--clock", "100ms"]).await.ok();
         let all = ended.json();
-        for check in ["name", "server", "session", "quorum", "lease", "identity", "access", "clock"] {
+        for check in ["name", "server", "session", "quorum", "lease", "identity", "access", "dialect", "clock"] {
             assert_eq!(findings(&all, check, "ok").len(), 1, "{check}: {}", ended.stdout);
         }
         assert_eq!(findings(&all, "server", "ok")[0]["server"], server.address().to_string());
@@ -210,6 +210,27 @@ async fn servers_that_cannot_report_the_clients_identity_pass_with_a_remark() {
             1,
             "what follows is checked all the same: {ended:?}"
         );
+    }
+}
+
+#[tokio::test]
+async fn a_clickhouse_keeper_is_named_and_passes_quickly_with_a_remark() {
+    for (dialect, version, lacks_containers) in
+        [(Dialect::Keeper2025, "25.", true), (Dialect::Keeper2026, "26.", false)]
+    {
+        let server = Server::builder().dialect(dialect).start().await.unwrap();
+        let started = std::time::Instant::now();
+        let ended = doctor(server.connect_string(), &["--clock", "0"]).await.ok();
+        let took = started.elapsed();
+        let all = ended.json();
+        let text =
+            |check: &str, level: &str| findings(&all, check, level)[0]["text"].as_str().unwrap().to_owned();
+        assert!(text("server", "ok").contains(&format!("ClickHouse Keeper {version}")), "{ended:?}");
+        let named = text("dialect", "warning");
+        assert!(named.contains("restores no sessions") && named.contains("whoAmI"), "{named}");
+        assert_eq!(named.contains("containers"), lacks_containers, "{named}");
+        // A query of the identity that is repeated until its timeout takes 15 s.
+        assert!(took < Duration::from_secs(10), "{took:?}");
     }
 }
 

@@ -18,6 +18,8 @@ pub(super) enum Answer {
 /// Facts that a server reports by `srvr`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Description {
+    /// `ZooKeeper` or `ClickHouse Keeper`.
+    pub(super) software: &'static str,
     /// Version without revision and date, such as `3.8.4`.
     pub(super) version: String,
     /// `leader`, `follower`, `observer`, `standalone` or `read-only`.
@@ -25,6 +27,9 @@ pub(super) struct Description {
     /// Minimum, mean and maximum latency of requests in milliseconds, as the server prints them.
     pub(super) latency: String,
 }
+
+/// Start of the answer of a ClickHouse Keeper.
+const KEEPER: &str = "ClickHouse Keeper version:";
 
 /// Maximum length of the line that is shown of an answer, in characters.
 const LONGEST_LINE: usize = 60;
@@ -34,7 +39,9 @@ impl Answer {
         let text = String::from_utf8_lossy(bytes);
         match () {
             () if bytes.is_empty() => Self::Silence,
-            () if text.starts_with("Zookeeper version:") => Self::Server(Description::of(&text)),
+            () if text.starts_with("Zookeeper version:") || text.starts_with(KEEPER) => {
+                Self::Server(Description::of(&text))
+            }
             () if text.contains("is not in the whitelist") => Self::WordsOff,
             () if text.contains("not currently serving requests") => Self::NotServing,
             () => {
@@ -49,9 +56,13 @@ impl Description {
     fn of(text: &str) -> Self {
         let value =
             |key: &str| text.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default().trim();
-        let version = value("Zookeeper version:");
+        let (software, version) = match text.starts_with(KEEPER) {
+            true => ("ClickHouse Keeper", value(KEEPER).trim_start_matches('v')),
+            false => ("ZooKeeper", value("Zookeeper version:")),
+        };
         let version = version.split(['-', ',']).next().unwrap_or_default();
         Self {
+            software,
             version: version.to_owned(),
             mode: value("Mode:").to_owned(),
             latency: value("Latency min/avg/max:").to_owned(),
@@ -97,6 +108,17 @@ mod tests {
             panic!("the answer is from a server")
         };
         assert_eq!((&*description.version, &*description.mode), ("3.5.0", ""));
+    }
+
+    #[test]
+    fn a_clickhouse_keeper_is_told_from_a_zookeeper() {
+        let Answer::Server(description) =
+            Answer::of(b"ClickHouse Keeper version: v25.8.1.1-prestable-7a4a\nMode: standalone\n")
+        else {
+            panic!("the answer is from a server")
+        };
+        let Description { software, version, mode, .. } = description;
+        assert_eq!((software, &*version, &*mode), ("ClickHouse Keeper", "25.8.1.1", "standalone"));
     }
 
     #[test]

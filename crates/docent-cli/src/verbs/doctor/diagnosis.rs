@@ -87,8 +87,8 @@ pub(super) fn protocol(answer: &Answer, talks_tls: bool, with_tls: bool) -> Opti
         }
         Answer::Server(description) if description.is_read_only() => {
             let text = format!(
-                "ZooKeeper {}, read-only: the server has lost its quorum and rejects writes",
-                description.version
+                "{} {}, read-only: the server has lost its quorum and rejects writes",
+                description.software, description.version
             );
             Some(Finding::failure(SERVER, Cause::Unreachable, text, QUORUM_REMEDY))
         }
@@ -96,7 +96,7 @@ pub(super) fn protocol(answer: &Answer, talks_tls: bool, with_tls: bool) -> Opti
             let latency = format!("request latency {} ms (min/avg/max)", description.latency);
             Some(Finding::ok(
                 SERVER,
-                format!("ZooKeeper {}, {}; {latency}", description.version, description.mode),
+                format!("{} {}, {}; {latency}", description.software, description.version, description.mode),
             ))
         }
     }
@@ -143,7 +143,7 @@ mod tests {
 
     fn server(mode: &str) -> Answer {
         let (version, latency) = ("3.8.4".to_owned(), "0/1/2".to_owned());
-        Answer::Server(Description { version, mode: mode.to_owned(), latency })
+        Answer::Server(Description { software: "ZooKeeper", version, mode: mode.to_owned(), latency })
     }
 
     fn level(answer: &Answer, talks_tls: bool, with_tls: bool) -> Option<Level> {

@@ -5,6 +5,7 @@ mod answer;
 mod bounds;
 mod clock;
 mod diagnosis;
+mod dialect;
 mod ensemble;
 mod finding;
 mod grant;

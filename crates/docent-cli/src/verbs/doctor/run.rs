@@ -2,7 +2,7 @@ use super::finding::{Cause, Finding, Level};
 use super::identity::Identity;
 use super::lease::{self, Times};
 use super::server::{self, ServerReport};
-use super::{access, clock, ensemble, password, payloads};
+use super::{access, clock, dialect, ensemble, password, payloads};
 use crate::app::App;
 use crate::args::duration;
 use crate::exit::{Ending, Failure, Outcome};
@@ -81,6 +81,7 @@ async fn check_client(
         findings.push(access::check(&client, path, options, &identity).await);
     }
     findings.extend(payloads::check(&client, &arguments.paths).await);
+    findings.push(dialect::check(&client).await);
     if !arguments.clock.is_zero() {
         findings.push(clock::check(&client, arguments.clock).await);
     }
