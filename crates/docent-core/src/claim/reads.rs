@@ -136,8 +136,7 @@ mod tests {
         let generation = client.shared().generation();
         let pending = VecDeque::from([(&wanted[..], Pending::ready(Outcome::Reply(reply)))]);
         let reads = Reads { generation: &generation, pending };
-        let read = reads.all(deadline(Duration::from_millis(50))).await;
-        read
+        reads.all(deadline(Duration::from_millis(50))).await
     }
 
     async fn unread(code: Code) -> Unread {

@@ -7,7 +7,7 @@ use docent_proto::{
 use docent_server::{Dialect, Server};
 
 async fn server(dialect: Dialect) -> Server {
-    Server::builder().dialect(dialect).start().await.unwrap()
+    Server::builder().dialect(dialect).start().await.expect("a port is free on loopback")
 }
 
 fn requests() -> Vec<Request> {
