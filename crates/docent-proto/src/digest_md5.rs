@@ -61,7 +61,8 @@ pub fn respond(user: &str, password: &str, challenge: &[u8], cnonce: &str) -> Re
         return Err(InvalidToken("the challenge demands an unsupported protection"));
     }
     let is_utf8 = fields.iter().any(|(name, value)| name == "charset" && value == "utf-8");
-    if !is_utf8 && !(user.is_ascii() && password.is_ascii()) {
+    let is_ascii = user.is_ascii() && password.is_ascii();
+    if !is_utf8 && !is_ascii {
         return Err(InvalidToken("the server supports only ASCII in user and password"));
     }
     let nonce = get(&fields, "nonce")?;

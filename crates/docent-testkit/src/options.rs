@@ -40,8 +40,8 @@ pub struct ServerOptions {
     /// Number of silent ticks after which the leader of an ensemble and a follower drop each other. Default:
     /// 10.
     pub sync_limit: u32,
-    /// Whether the servers of a real ensemble can be reconfigured. They then cannot be cut off from each other.
-    /// Default: `false`.
+    /// Whether the servers of a real ensemble can be reconfigured. They then cannot be cut off from each
+    /// other. Default: `false`.
     pub reconfig: bool,
     /// Whether the header of an event from the embedded server contains the transaction that caused it, as in
     /// ZooKeeper 3.9 and later. A real server does what its version does. Default: `true` if the environment

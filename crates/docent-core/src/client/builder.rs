@@ -123,7 +123,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Follows the servers' own list of servers, which `reconfig` changes, as Curator's `EnsembleTracker` does.
+    /// Follows the servers' own list of servers, which `reconfig` changes, like Curator's `EnsembleTracker`.
     /// Off by default. Needs ZooKeeper 3.5 or newer, and the permission to read `/zookeeper/config`; without
     /// them the list stays as it is.
     ///
@@ -131,7 +131,8 @@ impl ClientBuilder {
     /// such as those of an internal network, are left out and tried again each minute, and if it can reach
     /// none, its list stays unchanged. If a server listens on all of its addresses (`0.0.0.0`), the client
     /// uses the server's host with the port for clients. Servers announce the port without TLS, so a client
-    /// with TLS keeps its list. [`Client::update_servers`] replaces the list until the ensemble changes again.
+    /// with TLS keeps its list. [`Client::update_servers`] replaces the list until the ensemble changes
+    /// again.
     pub fn track_ensemble(mut self) -> Self {
         self.config.track_ensemble = true;
         self

@@ -7,7 +7,7 @@ use docent::cache::{
 };
 use docent::client::{
     Client, ClientBuilder, ClientIdentity, ConnectionState, ConnectionStatus, Error, ErrorKind, Health,
-    Options, ParentKind, ProvedIdentity, RetryPolicy, RollbackPolicy, SecretString, ShutdownNode,
+    Options, ParentKind, ProvedIdentity, RetryPolicy, RollbackPolicy, Sasl, SecretString, ShutdownNode,
     ShutdownReport, StateWatcher,
 };
 use docent::guard::{Fence, Held, Lost, LostReason, ParseFenceError};
@@ -34,7 +34,7 @@ rows! { shared:
     ChildrenCache, ChildrenEvent, ChildrenSnapshot, NodeCache,
     TreeCache, TreeCacheBuilder, TreeEvent, TreeSnapshot,
     Client, ClientBuilder, ClientIdentity, ConnectionState, ConnectionStatus, ErrorKind, Health, Options, ParentKind, ProvedIdentity,
-    RetryPolicy, RollbackPolicy, SecretString, ShutdownNode, ShutdownReport, Stage, StateWatcher,
+    RetryPolicy, RollbackPolicy, Sasl, SecretString, ShutdownNode, ShutdownReport, Stage, StateWatcher,
     Fence, LostReason,
     Acl, Children, CreateMode, Created, Node, NodeAcl, Permissions, Stat, Transaction, TransactionResult,
     CreatedOrSet, KeptNodeBuilder, ViewLag, Ahead, ClaimRequest, KeptStatus, Line, LineKey, Metric, MetricUnit, NodePath,

@@ -37,8 +37,8 @@ impl SideLink {
         ConnectResponse::decode(self.frame().await?).map_err(invalid)
     }
 
-    /// Opens or resumes a session, authenticates the link with `sasl`, and then sends credentials and a request
-    /// in one write; their [replies](Self::reply) follow. Sends nothing more if the session is not attached.
+    /// Opens or resumes a session, authenticates the link with `sasl`, and then sends credentials and a
+    /// request in one write; their [replies](Self::reply) follow. Sends nothing more if the session is not attached.
     ///
     /// # Errors
     /// An error of the kind `PermissionDenied` if the server does not accept `sasl`.
