@@ -5,6 +5,7 @@ use docent::discovery::{Neighbour, RegistrationStatus, RegistryLayout, ServiceTy
 use docent::{Client, CreateMode, ErrorKind, Instance, Registry};
 use docent_battery::{Backend, both_backends};
 use docent_tests::{SESSION, connect, soon, until};
+use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -82,6 +83,23 @@ both_backends! {
         drop(registration);
         soon(client.close()).await;
         until_deleted(&other, &path).await;
+    }
+
+    async fn a_refused_payload_is_not_written_in_a_drain_either(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        foreign(&other, "theirs", SPRING, "UP").await;
+        let registry = Registry::builder(&client, BASE).drain(Duration::from_millis(100)).build().unwrap();
+        let bare = soon(registry.register(Instance::new("orders", "10.0.0.7", 80).id("bare"))).await.unwrap();
+        soon(bare.update(orders("bare").payload("text"))).await.unwrap_err();
+        let mut data = other.watch_data(&bare.path()).unwrap();
+        let shutdown = tokio::spawn(async move { client.shutdown(Duration::from_secs(30)).await });
+        // Every version of the node until it is deleted.
+        while let Some(node) = soon(data.next()).await.unwrap().unwrap() {
+            assert!(!String::from_utf8_lossy(&node.data).contains("text"));
+        }
+        soon(shutdown).await.unwrap();
+        drop(bare);
     }
 
     async fn an_instance_that_is_out_of_service_elsewhere_is_not_available(backend: Backend) {

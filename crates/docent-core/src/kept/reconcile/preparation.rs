@@ -21,9 +21,9 @@ impl Reconciler {
             return Ok(());
         };
         if number.is_none() {
-            // The final data differs from prepared data only in the state. A node that was never prepared was
-            // never visible, so no reader has to learn that it leaves.
-            return match self.prepared.is_some() {
+            // The final data belongs to the data that was wanted last, which may have been refused.
+            let is_prepared = self.prepared.is_some() && self.prepared == self.wanted.borrow().data;
+            return match is_prepared {
                 true => Ok(()),
                 false => {
                     self.drained(Drained::Unpublished);
