@@ -2,7 +2,7 @@
 
 use crate::layout::Placement;
 use crate::{Instance, RegistryLayout, neighbour};
-use docent_core::{Client, Error};
+use docent_core::{Client, Error, ParentKind};
 use serde::de::DeserializeOwned;
 
 /// Decodes the instance of `service` in the node named `name`, with its payload as a `P`.
@@ -24,7 +24,7 @@ pub fn service(layout: RegistryLayout, node: &str) -> String {
 }
 
 fn registry(layout: RegistryLayout) -> Placement {
-    Placement { base: String::new(), layout, neighbour: None }
+    Placement { base: String::new(), layout, neighbour: None, parents: ParentKind::default() }
 }
 
 /// Instances below `folder`, in Curator's layout, that readers of one Java class cannot read together.

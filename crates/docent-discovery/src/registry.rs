@@ -104,7 +104,11 @@ impl RegistryBuilder {
         }
         let base = NodePath::of_recipe(&client, "registry", base)?.into();
         let client = client.with_parents(parents);
-        Ok(Registry(Arc::new(Inner { client, placement: Placement { base, layout, neighbour }, drain })))
+        Ok(Registry(Arc::new(Inner {
+            client,
+            placement: Placement { base, layout, neighbour, parents },
+            drain,
+        })))
     }
 }
 

@@ -2,7 +2,7 @@ use super::{RegistryLayout, ServiceSide, dubbo, percent};
 use crate::instance::{self, EncodedInstance, Instance};
 use crate::neighbour::{self, Neighbour};
 use bytes::Bytes;
-use docent_core::Error;
+use docent_core::{Error, ParentKind};
 use serde::de::DeserializeOwned;
 
 /// Location of a registry in the tree: its base, and the `RegistryLayout` of services and instances below it.
@@ -12,6 +12,8 @@ pub(crate) struct Placement {
     pub(crate) layout: RegistryLayout,
     /// Framework for whose callers instances are written in Curator's layout.
     pub(crate) neighbour: Option<Neighbour>,
+    /// Kind of node that folders are created as.
+    pub(crate) parents: ParentKind,
 }
 
 impl Placement {

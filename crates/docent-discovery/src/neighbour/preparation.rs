@@ -7,7 +7,7 @@ use crate::layout::{Placement, RegistryLayout, ServiceSide};
 use crate::texts::Texts;
 use bytes::Bytes;
 use docent_core::recipe::{Preparation, ensure_node};
-use docent_core::{Client, CreateMode, Error};
+use docent_core::{Client, CreateMode, Error, ParentKind};
 use futures_util::future::try_join_all;
 use serde::Deserialize;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +26,9 @@ pub(crate) fn preparation(
         return None;
     }
     if placement.layout == RegistryLayout::Dubbo {
-        return Some(folders(client.clone(), placement.expected(service)));
+        // Folders in which nothing is ever created would keep the containers above them.
+        let is_lasting = placement.parents == ParentKind::Persistent;
+        return is_lasting.then(|| folders(client.clone(), placement.expected(service)));
     }
     let work = Arc::new(Work {
         client: client.clone(),
