@@ -92,9 +92,9 @@ impl KeptNode {
         })
     }
 
-    /// Same as [`new`](Self::new), but runs `preparation` before the node is first written with some data. The
-    /// work is cancelled, and does not run again, once this handle or the `Arc` is dropped. The final data is
-    /// written without it, if it succeeded for the data that was wanted last.
+    /// Same as [`new`](Self::new), but runs `preparation` before the node is first written with some data.
+    /// The work is cancelled, and does not run again, once this handle or the `Arc` is dropped. The final
+    /// data is written without it, if it succeeded for the data that was wanted last.
     ///
     /// # Errors
     /// Same as [`new`](Self::new).

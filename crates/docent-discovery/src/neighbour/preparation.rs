@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Returns the work that precedes the writes of an instance's node: checks that typed readers of the folder
-/// can read the payload, and writes what `Neighbour::Dubbo3` requires; in Dubbo's layout, creates the folders that its
-/// consumers watch. The consumers of a service need none.
+/// can read the payload, and writes what `Neighbour::Dubbo3` requires; in Dubbo's layout, creates the folders
+/// that its consumers watch. The consumers of a service need none.
 pub(crate) fn preparation(
     client: &Client,
     placement: &Placement,
