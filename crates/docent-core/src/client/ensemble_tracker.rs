@@ -1,12 +1,12 @@
 //! Follows the ensemble's own list of servers.
 
 use super::Client;
+use crate::error::Error;
 use crate::node::Node;
 use crate::operation::Shared;
 use crate::session::connect_string::ServerAddress;
-use crate::watch::WatchStream;
 use futures_util::future::join_all;
-use futures_util::stream::StreamExt;
+use futures_util::stream::{Stream, StreamExt};
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub(super) fn start(client: &Client) {
     client.shared().tasks.spawn_on(track(shared, configs), &runtime);
 }
 
-async fn track(shared: Arc<Shared>, configs: WatchStream<Node>) {
+async fn track(shared: Arc<Shared>, configs: impl Stream<Item = Result<Option<Node>, Error>> + Send) {
     let mut configs = pin!(configs);
     let mut announced = Announced::default();
     let mut is_complete = true;

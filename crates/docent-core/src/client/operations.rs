@@ -186,7 +186,8 @@ impl Client {
     }
 
     /// Creates the parent of `path`, and its ancestors, as the kind set by
-    /// [`ClientBuilder::parents`](super::ClientBuilder::parents) or [`with_parents`](Self::with_parents). Does nothing if the parent exists.
+    /// [`ClientBuilder::parents`](super::ClientBuilder::parents) or [`with_parents`](Self::with_parents).
+    /// Does nothing if the parent exists.
     ///
     /// [`create`](Self::create) creates missing parents automatically. A transaction does not, so call this
     /// method first.

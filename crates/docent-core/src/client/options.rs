@@ -61,8 +61,8 @@ pub struct Options {
     /// nothing else and have at most 64 KiB.
     #[serde(default)]
     pub credentials_file: Option<PathBuf>,
-    /// File with `user:password` on its first line, for [`ClientBuilder::sasl`] with DIGEST-MD5. The file must
-    /// contain nothing else and have at most 64 KiB.
+    /// File with `user:password` on its first line, for [`ClientBuilder::sasl`] with DIGEST-MD5. The file
+    /// must contain nothing else and have at most 64 KiB.
     #[serde(default)]
     pub sasl_credentials_file: Option<PathBuf>,
     /// See [`ClientBuilder::allow_plaintext_auth`]. Default false.

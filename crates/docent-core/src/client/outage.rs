@@ -3,8 +3,8 @@ use crate::operation::Shared;
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
-/// Time after the loss of the connection in which a shutdown or close still waits for the servers to return. A client
-/// finds another server of the ensemble faster than that.
+/// Time after the loss of the connection in which a shutdown or close still waits for the servers to return.
+/// A client finds another server of the ensemble faster than that.
 const SERVERS_RETURN: Duration = Duration::from_secs(2);
 
 /// Waits until the client has been without a connection for so long that its end no longer waits for what

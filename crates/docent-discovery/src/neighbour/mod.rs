@@ -3,13 +3,13 @@
 mod class;
 mod companions;
 mod dubbo3;
-mod neighbour;
+mod kind;
 mod preparation;
 mod readers;
 mod wrapped;
 
 pub(crate) use class::is_out_of_service;
-pub use neighbour::Neighbour;
+pub use kind::Neighbour;
 pub(crate) use preparation::preparation;
 pub(crate) use readers::mixed;
 pub(crate) use wrapped::{unwrapped, wrapped};

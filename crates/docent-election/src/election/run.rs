@@ -128,8 +128,9 @@ where
                     return Ok(());
                 }
                 span.record("docent.end", tracing::field::display(lost.reason));
-                // Event: The leadership was lost; the field `lost` has the reason, as has the warning about the
-                // lost guard. The work was stopped, and the candidate campaigns again at the end of the line.
+                // Event: The leadership was lost; the field `lost` has the reason, as has the warning about
+                // the lost guard. The work was stopped, and the candidate campaigns again at the end of the
+                // line.
                 tracing::info!(target: "docent::election", client = %election.label(), path = %election.full_path(), %fence, %lost, "leadership lost; campaigning again");
             }
             (done, _) => {

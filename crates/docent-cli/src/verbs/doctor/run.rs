@@ -18,8 +18,8 @@ const DEFAULT_TICK: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Nodes to read as a recipe would, below the chroot; services in /services and in these nodes are checked
-    /// for payloads that callers in Java cannot read together
+    /// Nodes to read as a recipe would, below the chroot; services in /services and in these nodes are
+    /// checked for payloads that callers in Java cannot read together
     #[arg(value_name = "PATH", default_value = "/")]
     paths: Vec<String>,
 

@@ -38,7 +38,8 @@ impl SideLink {
     }
 
     /// Opens or resumes a session, authenticates the link with `sasl`, and then sends credentials and a
-    /// request in one write; their [replies](Self::reply) follow. Sends nothing more if the session is not attached.
+    /// request in one write; their [replies](Self::reply) follow. Sends nothing more if the session is not
+    /// attached.
     ///
     /// # Errors
     /// An error of the kind `PermissionDenied` if the server does not accept `sasl`.
