@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(180);
 both_backends_in_real_time! {
     async fn the_demo_prints_what_the_caller_saw(backend: Backend) {
         let server = match backend {
-            Backend::Memory | Backend::Embedded => None,
+            Backend::Memory | Backend::Embedded | Backend::As(_) => None,
             Backend::Real => Some(backend.start_own_with(ServerOptions::default().tick(TICK)).await),
         };
         let mut command = Command::new(PROGRAM);
