@@ -126,8 +126,8 @@ fn errors_of_calls_convert() {
 
 /// An error whose source is the reason why no server can be reached.
 async fn unreachable() -> Error {
-    let client = Client::builder("127.0.0.1:1").operation_timeout(Duration::from_secs(1)).build().unwrap();
-    client.get("/q").await.unwrap_err()
+    let client = Client::builder("127.0.0.1:1").operation_timeout(Duration::from_secs(1)).build();
+    client.expect("a client").get("/q").await.expect_err("no server listens")
 }
 
 #[tokio::test]
