@@ -119,10 +119,11 @@ enum Link {
         sent_at: Timestamp,
         until: Timestamp,
     },
-    /// The session is attached, and its credentials are in flight. Nothing else is sent before they are
-    /// accepted.
+    /// The session is attached, and its credentials or SASL are in flight. Nothing else is sent before they
+    /// are accepted.
     Authenticating {
         until: Timestamp,
+        /// Number of credentials without a reply.
         unanswered: usize,
     },
     Attached,

@@ -6,9 +6,9 @@ use crate::session::{LinkError, SessionEnd};
 use crate::time::Timestamp;
 use bytes::Bytes;
 use docent_proto::{Code, OpCode, Request, RequestFrame, Response, xid};
+use std::fmt;
 
 /// SASL authentication of the current link.
-#[derive(Debug)]
 pub(super) struct SaslInFlight {
     exchange: SaslExchange,
     /// Number of the step that the server has not answered yet.
@@ -17,18 +17,24 @@ pub(super) struct SaslInFlight {
     token: Option<Bytes>,
 }
 
+// The token contains a hash of the password.
+impl fmt::Debug for SaslInFlight {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SaslInFlight").field("xid", &self.xid).finish_non_exhaustive()
+    }
+}
+
 impl Machine {
     /// Requires an authentication on a link whose session is attached. Nothing else is sent before it is
     /// accepted, so that a refusal finds no requests in flight.
     pub(super) fn begin_authentication(&mut self, until: Timestamp) {
         self.to_authenticate = !self.settings.credentials.is_empty();
-        let mut unanswered = self.settings.credentials.len();
         if self.settings.sasl.is_some() {
             let (exchange, token) = SaslExchange::begin();
             self.sasl = Some(SaslInFlight { exchange, xid: self.next_xid(), token: Some(token) });
-            unanswered += 1;
         }
-        self.link = if unanswered > 0 { Link::Authenticating { until, unanswered } } else { Link::Attached };
+        self.link = Link::Authenticating { until, unanswered: self.settings.credentials.len() };
+        self.attach_once_authenticated();
     }
 
     /// Returns true if SASL is not completed on the current link.
@@ -62,7 +68,12 @@ impl Machine {
     /// flight, because servers may answer credentials early.
     pub(super) fn credentials_answered(&mut self, code: Code) {
         match code {
-            Code::OK => self.one_accepted(),
+            Code::OK => {
+                if let Link::Authenticating { unanswered, .. } = &mut self.link {
+                    *unanswered = unanswered.saturating_sub(1);
+                }
+                self.attach_once_authenticated();
+            }
             code => self.refused(LinkError::Credentials(code)),
         }
     }
@@ -85,7 +96,7 @@ impl Machine {
             _ => Err(SaslError::Refused),
         };
         match step {
-            Ok(SaslStep::Done) => self.one_accepted(),
+            Ok(SaslStep::Done) => self.attach_once_authenticated(),
             Ok(SaslStep::Send(token)) => {
                 self.sasl = Some(SaslInFlight { token: Some(token), xid: self.next_xid(), ..sasl });
             }
@@ -103,12 +114,11 @@ impl Machine {
         self.end(SessionEnd::AuthFailed);
     }
 
-    fn one_accepted(&mut self) {
-        if let Link::Authenticating { unanswered, .. } = &mut self.link {
-            *unanswered -= 1;
-            if *unanswered == 0 {
-                self.link = Link::Attached;
-            }
+    /// Ends the authentication once the server has accepted all credentials and completed SASL. A server may
+    /// answer credentials that nobody sent, so these replies do not count for SASL.
+    fn attach_once_authenticated(&mut self) {
+        if matches!(self.link, Link::Authenticating { unanswered: 0, .. }) && self.sasl.is_none() {
+            self.link = Link::Attached;
         }
     }
 }

@@ -175,6 +175,35 @@ fn a_server_that_proves_nothing_costs_the_link_only() {
 }
 
 #[test]
+fn no_reply_to_credentials_stands_in_for_the_proof_of_sasl() {
+    for credentials in [Vec::new(), vec![Credentials::digest("user", &"word".into())]] {
+        let mut world = with_sasl(credentials);
+        let (_, mut read) = world.get("/a", false);
+        world.attach(SESSION, T).unwrap();
+        world.written();
+        for _ in 0..3 {
+            world.answer(xid::AUTH, Code::OK, &Response::Empty).unwrap();
+            assert!(world.written().is_empty() && !is_up(&world));
+        }
+        world.answer(1, Code::OK, &token(digest_md5::challenge("n"))).unwrap();
+        let (xid, response) = sent_step(&mut world);
+        let (_, proof) = digest_md5::verify(&response, "n", |_| Some("secret")).unwrap();
+        world.answer(xid, Code::OK, &token(proof)).unwrap();
+        assert!(is_up(&world) && read.try_recv().is_err());
+    }
+}
+
+#[test]
+fn a_step_that_waits_to_be_written_is_not_printed() {
+    let mut world = with_sasl(Vec::new());
+    world.attach(SESSION, T).unwrap();
+    let (xid, _) = sent_step(&mut world);
+    world.answer(xid, Code::OK, &token(digest_md5::challenge("n"))).unwrap();
+    let printed = format!("{:?}", world.machine);
+    assert!(!printed.contains("response="), "{printed}");
+}
+
+#[test]
 fn a_server_without_sasl_costs_a_new_session_or_else_the_link() {
     let none = Response::Sasl { token: None };
     let mut world = with_sasl(Vec::new());
