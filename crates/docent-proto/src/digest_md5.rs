@@ -17,6 +17,9 @@ const URI: &str = "zookeeper/zk-sasl-md5";
 /// Number of responses to one nonce, which is always the first.
 const COUNT: &str = "00000001";
 
+/// Maximum length of a token in bytes, according to the RFC.
+const MAX_TOKEN: usize = 4096;
+
 /// Reason why a token of the other side is not valid. It contains nothing of the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -172,6 +175,10 @@ fn get<'a>(fields: &'a [(String, String)], name: &str) -> Result<&'a str, Invali
 
 /// Parses a list of `name=value` and `name="value"`, with names in lower case.
 fn parse(token: &[u8]) -> Result<Vec<(String, String)>, InvalidToken> {
+    // Each field takes more memory than its bytes in the token.
+    if token.len() > MAX_TOKEN {
+        return Err(InvalidToken("the token is too long"));
+    }
     let mut rest = std::str::from_utf8(token).map_err(|_| InvalidToken("the token is not UTF-8"))?;
     let mut fields = Vec::new();
     loop {
@@ -266,6 +273,18 @@ mod tests {
         }
         let response = respond("me", "secret", b"algorithm=md5-sess,nonce=n,qop=\"auth-int, auth\"", "c");
         assert!(!format!("{:?}", response.unwrap()).contains("response"), "no hash is printed");
+    }
+
+    #[test]
+    fn a_token_that_is_too_long_is_refused() {
+        let padded = |token: &[u8], length| [token, &b",".repeat(length - token.len())].concat();
+        let challenge = challenge("n1");
+        let response = respond("me", "right", &padded(&challenge, MAX_TOKEN), "c1").unwrap();
+        verified(&padded(&response.token, MAX_TOKEN), "right").unwrap();
+        let refused = Err(InvalidToken("the token is too long"));
+        assert_eq!(respond("me", "right", &padded(&challenge, MAX_TOKEN + 1), "c1"), refused);
+        let refused = verified(&padded(&response.token, MAX_TOKEN + 1), "right");
+        assert_eq!(refused, Err(InvalidToken("the token is too long")));
     }
 
     proptest! {
