@@ -1,11 +1,14 @@
 //! A shutdown while no server is reachable.
 
+use bytes::{Buf, Bytes, BytesMut};
 use docent::recipe::KeptNode;
 use docent::{Client, ConnectionState, CreateMode, Instance, Mutex, Queue, Registry};
 use docent_battery::{Backend, Direction, Flow, Rule, both_backends};
-use docent_proto::OpCode;
+use docent_proto::{Code, ConnectResponse, Frames, OpCode, Record, ReplyHeader, write_frame};
 use docent_tests::{PATIENCE, SHORT_SESSION, builder, connect, own_nodes, soon, until};
 use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 use tokio::time::Instant;
 
 both_backends! {
@@ -203,4 +206,41 @@ both_backends! {
         let report = soon(client.shutdown(Duration::from_millis(500))).await;
         assert!(report.is_clean() && report.took < Duration::from_secs(2), "{report}");
     }
+}
+
+/// Serves one link: opens a session, and answers the next request like a server that no longer knows it.
+async fn forget_a_session(listener: TcpListener) {
+    let (mut link, _) = listener.accept().await.unwrap();
+    let (timeout_ms, session_id, password) = (10_000, 1, Bytes::from_static(&[7; 16]));
+    let attached = ConnectResponse { timeout_ms, session_id, password, read_only: Some(false) };
+    let (mut first, mut received, frames) = (Some(attached), BytesMut::new(), Frames::new(1 << 20));
+    while link.read_buf(&mut received).await.is_ok_and(|read| read > 0) {
+        while let Some(mut frame) = frames.next(&mut received).unwrap() {
+            let mut out = Vec::new();
+            write_frame(&mut out, |out| match first.take() {
+                Some(attached) => attached.write(out),
+                None => {
+                    let code = Code::SESSION_EXPIRED;
+                    ReplyHeader { xid: frame.get_i32(), zxid: 1, code }.write(out);
+                }
+            });
+            link.write_all(&out).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_close_in_an_outage_after_an_expired_session_does_not_wait_for_servers() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = tokio::spawn(forget_a_session(listener));
+    let settings = Client::builder(address.to_string()).operation_timeout(PATIENCE);
+    let client = soon(settings.connect()).await.unwrap();
+    let reader = client.clone();
+    let _waiting = tokio::spawn(async move { reader.get("/a").await });
+    soon(client.state().reached(ConnectionState::Lost)).await;
+    soon(server).await.unwrap();
+    let began = Instant::now();
+    soon(client.close()).await;
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
 }

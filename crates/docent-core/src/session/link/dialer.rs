@@ -149,6 +149,13 @@ impl Dialer {
         }
     }
 
+    /// Records that the session ended while a server served it.
+    pub(crate) fn ended(&mut self) {
+        if self.attached_at.take().is_some() {
+            self.ensemble.link_status.ended();
+        }
+    }
+
     /// Records that the server of the last connection does not accept this client.
     pub(crate) fn refused(&self, error: LinkError) {
         match &self.current {

@@ -19,8 +19,10 @@ struct State {
     server: Option<String>,
     /// True while a link is attached.
     is_attached: bool,
-    /// Reason why the last attached link was lost, and the time of the loss.
-    lost: Option<(LinkError, Instant)>,
+    /// Reason why the last attached link was lost.
+    loss: Option<LinkError>,
+    /// Time when the last attached link was lost, or its session ended.
+    lost_at: Option<Instant>,
     /// Longest delay of the session task since the last attached link.
     longest_stall: Option<Duration>,
     /// True once the log has reported that no server is reachable, until one is.
@@ -57,8 +59,14 @@ impl LinkStatus {
 
     /// Records that an attached link was lost.
     pub(crate) fn lost(&self, error: LinkError) {
+        self.ended();
+        self.lock().loss = Some(error);
+    }
+
+    /// Records that the session ended on an attached link, which is closed.
+    pub(crate) fn ended(&self) {
         let mut state = self.lock();
-        (state.lost, state.is_attached) = (Some((error, Instant::now())), false);
+        (state.lost_at, state.is_attached) = (Some(Instant::now()), false);
     }
 
     /// Records that a round through all servers produced no link. Logged once, until there is a link.
@@ -96,17 +104,17 @@ impl LinkStatus {
 
     /// Returns the reason why the last attached link was lost.
     pub(crate) fn loss_cause(&self) -> String {
-        self.lock().lost.as_ref().map_or_else(|| "unknown".to_owned(), |(error, _)| error.chain())
+        self.lock().loss.as_ref().map_or_else(|| "unknown".to_owned(), LinkError::chain)
     }
 
     /// Returns the time since the last attached link was lost, or `None` if no link was lost yet.
     pub(crate) fn down_for(&self) -> Option<Duration> {
-        self.lock().lost.as_ref().map(|(_, at)| at.elapsed())
+        self.lost_at().map(|at| at.elapsed())
     }
 
     /// Returns when the last attached link was lost, or `None` if no link was lost yet.
     pub(crate) fn lost_at(&self) -> Option<Instant> {
-        self.lock().lost.as_ref().map(|(_, at)| *at)
+        self.lock().lost_at
     }
 
     /// Returns whether a link is attached.
