@@ -41,6 +41,12 @@ pub(crate) fn ensure_curator() -> Result<()> {
     if wanted.is_empty() { Ok(()) } else { install("Curator with a JDK", &wanted, "") }
 }
 
+/// Ensures that tests with a real Prometheus can run: installs Debian's if it is missing and this process may
+/// install packages.
+pub(crate) fn ensure_prometheus() -> Result<()> {
+    if runs_with("prometheus", "--version") { Ok(()) } else { install("Prometheus", &["prometheus"], "") }
+}
+
 /// Ensures that tests can create an environment with a real kazoo: installs Debian's Python if it is missing
 /// and this process may install packages. The tests install kazoo from PyPI.
 pub(crate) fn ensure_python() -> Result<()> {

@@ -115,9 +115,9 @@ impl Arguments {
     }
 }
 
-/// Runs all tests, including those that need a real ZooKeeper or the third-party clients Curator, kazoo and
-/// ZooKeeper's C client. At the end it repeats the panics of failed tests. The last line counts the passed,
-/// failed and skipped tests.
+/// Runs all tests, including those that need a real ZooKeeper, Prometheus, or the third-party clients
+/// Curator, kazoo and ZooKeeper's C client. At the end it repeats the panics of failed tests. The last line
+/// counts the passed, failed and skipped tests.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let arguments = Arguments::parse(arguments)?;
     let mut report = Report::default();
@@ -145,6 +145,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 fn install() -> Result<()> {
     packages::ensure_zookeeper()?;
     packages::ensure_curator()?;
+    packages::ensure_prometheus()?;
     packages::ensure_c_client()?;
     packages::ensure_python()
 }

@@ -68,7 +68,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) tls_server_name: Option<String>,
 
-    /// Output format; `hostport` works with `discover` only
+    /// Output format; `hostport` and `file-sd` work with `discover` only
     #[arg(short, long, global = true, value_enum, default_value_t)]
     pub(crate) output: Format,
 
@@ -95,6 +95,19 @@ pub(crate) enum Format {
     Json,
     /// `host:port` lines
     Hostport,
+    /// Targets for Prometheus' `file_sd_configs`
+    FileSd,
+}
+
+impl Format {
+    /// Returns the name of a format that only `discover` has.
+    pub(crate) fn of_discover_only(self) -> Option<&'static str> {
+        match self {
+            Self::Table | Self::Json => None,
+            Self::Hostport => Some("hostport"),
+            Self::FileSd => Some("file-sd"),
+        }
+    }
 }
 
 /// When to use colours.

@@ -35,11 +35,6 @@ pub(crate) fn json_escaped(json: &str) -> String {
     safe
 }
 
-/// Returns true for text that is a single word on one line.
-pub(crate) fn is_one_word(text: &str) -> bool {
-    !text.chars().any(|char| is_unsafe(char) || char.is_whitespace())
-}
-
 /// Returns true for control characters and line ends, direction marks and other characters without width:
 /// names that differ only in these look the same.
 fn is_unsafe(char: char) -> bool {

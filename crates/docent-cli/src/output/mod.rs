@@ -8,7 +8,7 @@ mod table;
 mod utc;
 
 pub(crate) use deleted::Deleted;
-pub(crate) use escape::{escaped, is_one_word};
+pub(crate) use escape::{escaped, json_escaped};
 pub(crate) use output::Output;
 pub(crate) use table::Table;
 pub(crate) use utc::utc;

@@ -2,15 +2,16 @@ use super::{
     completions, config, contenders, dev, discover, doctor, elect, inspect, lock, man, queue, register,
 };
 use crate::app::App;
-use crate::args::Format;
 use crate::cli::{Cli, Verb};
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
 
 /// Runs the requested verb.
 pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
-    if cli.global.output == Format::Hostport && !matches!(cli.verb, Verb::Discover(_)) {
-        return Err(Failure::usage("--output hostport works with `discover` only"));
+    if let Some(name) = cli.global.output.of_discover_only()
+        && !matches!(cli.verb, Verb::Discover(_))
+    {
+        return Err(Failure::usage(format!("--output {name} works with `discover` only")));
     }
     let app = App { global: cli.global, output };
     match cli.verb {

@@ -97,6 +97,9 @@ both_backends_in_real_time! {
 
 #[tokio::test]
 async fn hosts_and_ports_are_an_output_of_discover_alone() {
-    let ended = run("127.0.0.1:1", ["ls", "-o", "hostport"]).await;
-    assert_eq!((ended.code, &*ended.stderr), (2, "docent: --output hostport works with `discover` only\n"));
+    for format in ["hostport", "file-sd"] {
+        let ended = run("127.0.0.1:1", ["ls", "-o", format]).await;
+        let text = format!("docent: --output {format} works with `discover` only\n");
+        assert_eq!((ended.code, ended.stderr), (2, text));
+    }
 }

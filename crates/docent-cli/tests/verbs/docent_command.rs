@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::process::{Output, Stdio};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
 /// Maximum time that a command may take.
@@ -124,6 +124,11 @@ impl Running {
         line.unwrap().expect("the run must continue")
     }
 
+    /// Returns the lines of standard error.
+    pub(crate) fn remarks(&mut self) -> Remarks {
+        Remarks(BufReader::new(self.child.stderr.take().unwrap()).lines())
+    }
+
     /// Sends a signal.
     pub(crate) fn signal(&self, signal: Signal) {
         let pid = self.child.id().and_then(|pid| Pid::from_raw(pid.cast_signed())).unwrap();
@@ -140,5 +145,25 @@ impl Running {
     pub(crate) async fn stop(self, signal: Signal) -> i32 {
         self.signal(signal);
         self.end().await
+    }
+}
+
+/// Lines of a run's standard error.
+#[derive(Debug)]
+pub(crate) struct Remarks(Lines<BufReader<ChildStderr>>);
+
+impl Remarks {
+    /// Reads up to a line that contains `text`, and returns that line.
+    pub(crate) async fn until(&mut self, text: &str) -> String {
+        let mut seen = Vec::new();
+        loop {
+            let line = timeout(PATIENCE, self.0.next_line()).await;
+            let line = line.unwrap_or_else(|_| panic!("{text:?} is missing in {seen:?}")).unwrap();
+            let line = line.unwrap_or_else(|| panic!("the run has ended without {text:?}: {seen:?}"));
+            if line.contains(text) {
+                return line;
+            }
+            seen.push(line);
+        }
     }
 }

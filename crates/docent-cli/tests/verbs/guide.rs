@@ -19,13 +19,15 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Programs that the guide's commands run. Each prints that it ran; `orders` keeps running until it is asked
 /// to end.
-const PROGRAMS: [(&str, &str); 6] = [
+const PROGRAMS: [(&str, &str); 8] = [
     ("report.sh", "echo ran"),
     ("scheduler", "echo ran"),
     ("reload.sh", "echo \"ran with $APP_PER_SECOND at $APP_DB_HOST\""),
     ("orders", "echo ran; exec sleep 60"),
     ("restart.sh", "echo \"ran for $1\""),
     ("send.sh", "echo \"ran for $(cat)\""),
+    ("nginx", "echo \"ran nginx $* with $(cat orders.conf)\""),
+    ("systemctl", "echo \"ran systemctl $* with $(tr '\\n' ' ' < orders.cfg)\""),
 ];
 
 /// A block of commands: whether it runs until a signal, and its text.
@@ -55,7 +57,8 @@ fn folder() -> tempfile::TempDir {
 /// that a program ran.
 async fn run(connect: &str, folder: &Path, code: &str, is_endless: bool) -> String {
     let program = PathBuf::from(env!("CARGO_BIN_EXE_docent"));
-    let path = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let others = std::env::var("PATH").unwrap();
+    let path = format!("{}:{}:{others}", program.parent().unwrap().display(), folder.display());
     let mut command = Command::new("sh");
     command.args(["-e", "-c", code]).current_dir(folder).env("PATH", path).env("DOCENT_CONNECT", connect);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0).kill_on_drop(true);
@@ -82,7 +85,7 @@ both_backends_in_real_time! {
         let client = Client::builder(&connect).connect().await.unwrap();
         let guard = Mutex::new(&client, "/locks/nightly").unwrap().acquire().await.unwrap();
         let registry = Registry::new(&client, "/services").unwrap();
-        let _other = registry.register(Instance::new("orders", "10.0.0.8", 8080)).await.unwrap();
+        let _other = registry.register(Instance::new("orders", "10.0.0.8", 8080).id("other")).await.unwrap();
         let mut output = String::new();
         for (is_endless, code) in blocks() {
             output += &run(&connect, folder.path(), code, is_endless).await;
@@ -93,6 +96,8 @@ both_backends_in_real_time! {
             "100 requests per second at db1\n",
             "ran for 10.0.0.8:8080\n",
             "ran for first\n",
+            "ran nginx -s reload with server 10.0.0.8:8080;\n",
+            "ran systemctl reload haproxy with backend orders server other 10.0.0.8:8080 check",
             "/locks/nightly: mutex",
         ] {
             assert!(output.contains(line), "{line:?} is missing in:\n{output}");

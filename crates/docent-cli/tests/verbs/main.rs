@@ -4,11 +4,16 @@
 
 mod config;
 mod discover;
+mod discover_write;
 mod docent_command;
 mod doctor;
 mod doctor_faults;
 mod guide;
 mod inspect;
 mod kinds;
+#[allow(dead_code, unreachable_pub, reason = "a module of another crate, which uses the rest of it")]
+#[path = "../../../../tests/peer.rs"]
+mod peer;
+mod prometheus;
 mod queue;
 mod register;

@@ -1,5 +1,5 @@
 use super::arguments::Arguments;
-use super::{follow, shown};
+use super::{checks, follow, shown};
 use crate::app::App;
 use crate::child::Signals;
 use crate::exit::{Ending, Outcome};
@@ -14,6 +14,7 @@ struct ServiceName<'a> {
 
 /// Lists services or instances, and follows them if requested.
 pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
+    checks::check(app, arguments)?;
     app.with_signals(async |client, signals| {
         let registry = Registry::new(client, &arguments.root)?;
         match &arguments.service {
@@ -42,9 +43,9 @@ async fn instances(
     signals: &mut Signals,
 ) -> Outcome {
     let service = signals.or(registry.typed_service::<Value>(name)).await??;
-    if arguments.watch || !arguments.exec.is_empty() {
+    if arguments.watch || arguments.write.is_some() || !arguments.exec.is_empty() {
         return follow::run(app, &service, arguments, signals).await;
     }
-    shown::print(app, &service.instances())?;
+    shown::print(app, name, &service.instances(), arguments)?;
     Ok(Ending::Done)
 }

@@ -1,7 +1,9 @@
+use super::arguments::Arguments;
+use super::list::List;
 use crate::app::App;
 use crate::args::Format;
 use crate::exit::Failure;
-use crate::output::{Table, is_one_word};
+use crate::output::Table;
 use docent::discovery::{Instance, Instances};
 use serde::Serialize;
 use serde_json::Value;
@@ -20,34 +22,30 @@ impl<'a> ShownService<'a> {
     }
 }
 
-/// Prints the instances as a table, as JSON with one instance per line, or as `host:port` lines. Unreadable
-/// nodes are reported on standard error.
-pub(super) fn print(app: &App, instances: &Instances<Value>) -> Result<(), Failure> {
+/// Prints the instances as a table, as JSON with one instance per line, or as a [`List`]. Unreadable nodes
+/// are reported on standard error.
+pub(super) fn print(
+    app: &App,
+    name: &str,
+    instances: &Instances<Value>,
+    arguments: &Arguments,
+) -> Result<(), Failure> {
     match app.output.format() {
         Format::Json => instances.all().try_for_each(|(_, instance)| app.output.json(&**instance))?,
-        Format::Hostport => app.output.bytes(lines(app, instances).as_bytes())?,
+        Format::Hostport | Format::FileSd => {
+            app.output.bytes(List::new(app, name, instances, arguments)?.text.as_bytes())?;
+        }
         Format::Table => app.output.table(&table(instances))?,
     }
-    for unreadable in instances.unreadable() {
-        app.output.remark(format!("cannot read node {:?}: {}", unreadable.id, unreadable.reason));
-    }
+    report_unreadable(app, instances);
     Ok(())
 }
 
-/// Returns a `host:port` line for each instance that may be given work and has both. An instance whose
-/// address is more than one word is skipped and reported on standard error.
-pub(super) fn lines(app: &App, instances: &Instances<Value>) -> String {
-    let mut lines = String::new();
-    for authority in instances.iter().filter_map(|instance| instance.authority()) {
-        if is_one_word(&authority) {
-            lines = lines + &authority + "\n";
-        } else {
-            app.output.remark(format!(
-                "skipped an instance: its address {authority:?} contains spaces or control characters"
-            ));
-        }
+/// Reports the nodes that cannot be read as instances on standard error.
+pub(super) fn report_unreadable(app: &App, instances: &Instances<Value>) {
+    for unreadable in instances.unreadable() {
+        app.output.remark(format!("cannot read node {:?}: {}", unreadable.id, unreadable.reason));
     }
-    lines
 }
 
 fn table(instances: &Instances<Value>) -> Table {
