@@ -49,8 +49,11 @@ pub(crate) async fn create(
             Vec::new()
         };
         match attempts.send(&generation, &request).await? {
-            Some(Ok(Response::Created { path, stat: Some(stat) })) => {
-                let stat = with_times(&generation, &path, stat, attempts.deadline).await;
+            Some(Ok(Response::Created { path, stat: Some(mut stat) })) => {
+                if stat.ctime == 0 {
+                    // On the heap, because only old servers report no times.
+                    stat = Box::pin(with_times(&generation, &path, stat, attempts.deadline)).await;
+                }
                 return Ok(Created { path: namespace.relative(&path), stat: stat.into() });
             }
             Some(Err(Code::UNIMPLEMENTED)) => {
@@ -76,9 +79,6 @@ pub(crate) async fn create(
 /// was created in any case: if another client has deleted or replaced it since, or if the session has lost
 /// its link, the times remain those of the epoch.
 async fn with_times(generation: &SessionGeneration, path: &str, stat: Stat, deadline: Instant) -> Stat {
-    if stat.ctime != 0 {
-        return stat;
-    }
     let request = Request::Exists { path: path.to_owned(), watch: false };
     let read = generation.session.submit(request, Lane::Call).by(deadline).await;
     match read.answer().map(|reply| reply.result) {

@@ -137,11 +137,15 @@ type ClosingTimeout = future::Shared<BoxFuture<'static, ()>>;
 /// deadline; earlier if the servers are unreachable.
 async fn closing_timed_out(shared: Arc<Shared>) {
     shared.closing.cancelled().await;
-    tokio::select! {
-        () = tokio::time::sleep(shared.config.operation_timeout) => {}
-        () = shared.stages.part_elapsed(1) => {}
-        () = servers_unreachable(&shared) => {}
-    }
+    let timeout = async {
+        tokio::select! {
+            () = tokio::time::sleep(shared.config.operation_timeout) => {}
+            () = shared.stages.part_elapsed(1) => {}
+            () = servers_unreachable(&shared) => {}
+        }
+    };
+    // On the heap, because only a client that closes needs it.
+    Box::pin(timeout).await;
 }
 
 /// Counts a restore of the servers. Returns false if the client must stop.

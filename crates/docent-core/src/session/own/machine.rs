@@ -68,9 +68,9 @@ pub(in crate::session) struct Machine {
     /// True if credentials must be sent on a new link, before anything else.
     to_authenticate: bool,
     /// SASL authentication of the link, until the server has accepted it.
-    sasl: Option<SaslInFlight>,
+    sasl: Option<Box<SaslInFlight>>,
     /// Why the servers refused the client.
-    refusal: Option<LinkError>,
+    refusal: Option<Box<LinkError>>,
     /// Requests that restore watches on a new link; they are sent before others.
     restore: VecDeque<Request>,
     /// Transaction as of which watches were restored, until the server has acknowledged all of them.

@@ -31,7 +31,8 @@ impl Machine {
         self.to_authenticate = !self.settings.credentials.is_empty();
         if self.settings.sasl.is_some() {
             let (exchange, token) = SaslExchange::begin();
-            self.sasl = Some(SaslInFlight { exchange, xid: self.next_xid(), token: Some(token) });
+            let step = SaslInFlight { exchange, xid: self.next_xid(), token: Some(token) };
+            self.sasl = Some(Box::new(step));
         }
         self.link = Link::Authenticating { until, unanswered: self.settings.credentials.len() };
         self.attach_once_authenticated();
@@ -44,7 +45,7 @@ impl Machine {
 
     /// Returns why the servers refused the client, if they did.
     pub(in crate::session) fn refusal(&self) -> Option<LinkError> {
-        self.refusal.clone()
+        self.refusal.as_deref().cloned()
     }
 
     pub(super) fn write_authentication(&mut self, now: Timestamp, out: &mut Vec<u8>) {
@@ -98,7 +99,8 @@ impl Machine {
         match step {
             Ok(SaslStep::Done) => self.attach_once_authenticated(),
             Ok(SaslStep::Send(token)) => {
-                self.sasl = Some(SaslInFlight { token: Some(token), xid: self.next_xid(), ..sasl });
+                (sasl.token, sasl.xid) = (Some(token), self.next_xid());
+                self.sasl = Some(sasl);
             }
             Err(error @ SaslError::Refused) => self.refused(error.into()),
             // A session that was attached at another server with SASL stays alive; other servers may have it.
@@ -110,7 +112,7 @@ impl Machine {
 
     /// Ends the session because the servers do not accept this client.
     pub(super) fn refused(&mut self, error: LinkError) {
-        self.refusal.get_or_insert(error);
+        self.refusal.get_or_insert_with(|| Box::new(error));
         self.end(SessionEnd::AuthFailed);
     }
 
