@@ -45,9 +45,9 @@ pub struct Registration {
     pub(super) side: ServiceSide,
     /// Time for which the instance is disabled before the client's shutdown removes it.
     pub(super) drain: Duration,
-    /// Work that precedes each write of new data. It ends with this handle.
-    pub(super) preparation: Option<Arc<Preparation>>,
     state: Mutex<Announcement>,
+    /// Work that precedes each write of new data. It ends with this handle, after the nodes that need it.
+    pub(super) preparation: Option<Arc<Preparation>>,
     _announced: Announced,
 }
 
@@ -205,8 +205,9 @@ impl Registration {
     ///
     /// # Errors
     /// `InvalidInput` if it is another instance or breaks a rule, `TooLarge`: in these cases nothing changes.
-    /// Otherwise the same as [`announced`](Self::announced), and a dynamic instance is still updated in the
-    /// background.
+    /// `InvalidInput` as well if the service's other instances have payloads of a Java class: the old node
+    /// then remains until an update with a payload that their readers accept. Otherwise the same as
+    /// [`announced`](Self::announced), and a dynamic instance is still updated in the background.
     ///
     /// # Cancel safety
     /// This method is cancel safe for a dynamic instance: the update continues. For others it is *not* cancel

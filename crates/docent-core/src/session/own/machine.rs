@@ -335,8 +335,9 @@ impl Machine {
         // time.
         let is_keeper = self.settings.abilities.is_keeper();
         let was_attached = matches!(self.link, Link::Attached | Link::Authenticating { .. });
-        if is_keeper && self.probe.is_some() {
-            // Nothing but the probe was sent in this session: the next link opens another one.
+        if is_keeper && self.probe == Some(Ability::Containers) {
+            // A Keeper is probed for containers before anything else is sent in a session: the next link
+            // opens another one.
             self.key = None;
         } else if self.link == Link::Attached {
             self.losses += 1;

@@ -190,6 +190,33 @@ fn a_keeper_that_hangs_up_on_the_probe_has_no_containers() {
 }
 
 #[test]
+fn a_session_in_use_ends_with_the_link_that_a_keeper_closes_on_a_later_probe() {
+    let mut world = World::new();
+    world.machine.dialled(None, world.now);
+    keeper(&mut world, SESSION);
+    world.written();
+    world.answer(1, Code::NODE_EXISTS, &Response::Empty).unwrap();
+    let (_, _node) = world.submit(create(CreateMode::Ephemeral)).unwrap();
+    world.written();
+    world.answer(2, Code::OK, &Response::Created { path: "/a".to_owned(), stat: None }).unwrap();
+    for _ in 0..2 {
+        world.machine.settings.abilities.hung_up(Ability::MultiReads, false, world.now);
+    }
+    let read = Request::MultiRead(vec![MultiOp::GetData { path: "/a".to_owned() }]);
+    let (_, _read) = world.submit(read).unwrap();
+    let written = world.written();
+    assert_eq!((written.len(), written[0].request.op()), (1, OpCode::MultiRead));
+    assert_eq!(world.machine.probe, Some(Ability::MultiReads));
+    world.machine.hung_up(world.now);
+    world.lose_link();
+    assert_eq!(
+        world.machine.ended(),
+        Some(SessionEnd::Expired),
+        "its guards must not live on in another one"
+    );
+}
+
+#[test]
 fn the_owner_that_a_keeper_shows_for_containers_is_no_session() {
     let mut world = World::new();
     keeper(&mut world, SESSION);
