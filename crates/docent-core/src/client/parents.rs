@@ -3,6 +3,7 @@
 use super::ParentKind;
 use crate::error::Error;
 use crate::operation::Shared;
+use crate::session::abilities::Ability;
 use crate::session::{Lane, Outcome, Pending, Reply, SessionContext};
 use bytes::Bytes;
 use docent_proto::{Code, Create, Request, parent};
@@ -80,6 +81,9 @@ pub(crate) async fn refused_parent(
                 Code::NODE_EXISTS => refused = None,
                 // The reason is the refusal of this parent's own parent.
                 Code::NO_NODE => {}
+                // The client has learned that the servers have no containers, so the next attempt creates
+                // none.
+                Code::UNIMPLEMENTED if client.abilities.lacks(Ability::Containers) => {}
                 code => refused = refused.or(Some((path, code))),
             },
             Outcome::Reply(_) => refused = None,
