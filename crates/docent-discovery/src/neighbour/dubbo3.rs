@@ -3,6 +3,7 @@
 use crate::instance::{EncodedInstance, check_segment};
 use crate::texts::Texts;
 use docent_core::Error;
+use md5::{Digest, Md5};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -118,13 +119,11 @@ fn params(metadata: &Texts, interface: &str) -> Texts {
     params
 }
 
-/// Returns 32 hexadecimal digits that are the same for equal descriptions: an FNV-1a hash. Dubbo, which uses
-/// MD5, only compares revisions.
+/// Returns 32 hexadecimal digits that are the same for equal descriptions. Dubbo uses the same hash of its own
+/// form of a description, and only compares revisions.
 fn revision(app: &str, services: &BTreeMap<String, Interface>) -> String {
-    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
     let text = serde_json::to_string(&(app, services)).expect("texts are JSON");
-    let hash = text.bytes().fold(BASIS, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME));
+    let hash = u128::from_be_bytes(Md5::digest(text).into());
     format!("{hash:032x}")
 }
 
