@@ -1,5 +1,5 @@
 use super::lifetime::Lifetime;
-use super::{KeptNode, sequential};
+use super::{Desired, KeptNode, sequential};
 use crate::client::{Client, refuse_reserved};
 use crate::error::Error;
 use crate::node::CreateMode;
@@ -69,7 +69,7 @@ impl KeptNodeBuilder {
             }
             _ => path,
         };
-        KeptNode::keep(&client, &path, data, lifetime)
+        KeptNode::keep(&client, &path, Desired::new(data, lifetime.mode()), lifetime)
     }
 }
 

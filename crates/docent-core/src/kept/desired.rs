@@ -53,9 +53,10 @@ impl Desired {
         }
     }
 
-    /// Creates the wanted state of an ephemeral node, whose data is written after `preparation`.
-    pub(crate) fn prepared(data: Bytes, preparation: &Arc<Preparation>) -> Self {
-        let preparation = Some(Arc::downgrade(preparation));
+    /// Creates the wanted state of an ephemeral node, whose data is written after `preparation`, if there is
+    /// one.
+    pub(crate) fn prepared(data: Bytes, preparation: Option<&Arc<Preparation>>) -> Self {
+        let preparation = preparation.map(Arc::downgrade);
         Self { preparation, ..Self::new(data, CreateMode::Ephemeral) }
     }
 }

@@ -81,20 +81,25 @@ impl KeptNode {
     /// `InvalidInput` if the path breaks a rule or is [reserved](NodePath::of_recipe), `AlreadyRegistered` if
     /// this client already keeps a node at the path, `Closed`.
     pub fn new(client: &Client, path: &str, data: impl Into<Bytes>) -> Result<Self, Error> {
-        Self::keep(client, path, data.into(), Lifetime::EPHEMERAL)
+        Self::prepared(client, path, data, None)
     }
 
     /// Starts keeping a node with any lifetime.
-    pub(super) fn keep(client: &Client, path: &str, data: Bytes, lifetime: Lifetime) -> Result<Self, Error> {
-        Self::enter(client, path, Desired::new(data, lifetime.mode()), lifetime, |shared, full, channels| {
+    pub(super) fn keep(
+        client: &Client,
+        path: &str,
+        desired: Desired,
+        lifetime: Lifetime,
+    ) -> Result<Self, Error> {
+        Self::enter(client, path, desired, lifetime, |shared, full, channels| {
             shared.kept.enter(full, &channels)?;
             Ok(Some(channels))
         })
     }
 
-    /// Same as [`new`](Self::new), but runs `preparation` before the node is first written with some data.
-    /// The work is cancelled, and does not run again, once this handle or the `Arc` is dropped. The final
-    /// data is written without it, if it succeeded for the data that was wanted last.
+    /// Same as [`new`](Self::new), but runs `preparation`, if there is one, before the node is first written
+    /// with some data. The work is cancelled, and does not run again, once this handle or the `Arc` is
+    /// dropped. The final data is written without it, if it succeeded for the data that was wanted last.
     ///
     /// # Errors
     /// Same as [`new`](Self::new).
@@ -102,13 +107,9 @@ impl KeptNode {
         client: &Client,
         path: &str,
         data: impl Into<Bytes>,
-        preparation: &Arc<Preparation>,
+        preparation: Option<&Arc<Preparation>>,
     ) -> Result<Self, Error> {
-        let desired = Desired::prepared(data.into(), preparation);
-        Self::enter(client, path, desired, Lifetime::EPHEMERAL, |shared, full, channels| {
-            shared.kept.enter(full, &channels)?;
-            Ok(Some(channels))
-        })
+        Self::keep(client, path, Desired::prepared(data.into(), preparation), Lifetime::EPHEMERAL)
     }
 
     /// Starts keeping an ephemeral node at `path`, and takes over a node that this client is about to remove
@@ -122,8 +123,7 @@ impl KeptNode {
     /// Same as [`new`](Self::new); `AlreadyRegistered` only if this client keeps a node there that is not
     /// being removed.
     pub fn take_over(client: &Client, path: &str, data: impl Into<Bytes>) -> Result<Self, Error> {
-        let desired = Desired::new(data.into(), Lifetime::EPHEMERAL.mode());
-        Self::inherit(client, path, desired)
+        Self::take_over_prepared(client, path, data, None)
     }
 
     /// Same as [`take_over`](Self::take_over), with a preparation as in [`prepared`](Self::prepared).
@@ -134,12 +134,9 @@ impl KeptNode {
         client: &Client,
         path: &str,
         data: impl Into<Bytes>,
-        preparation: &Arc<Preparation>,
+        preparation: Option<&Arc<Preparation>>,
     ) -> Result<Self, Error> {
-        Self::inherit(client, path, Desired::prepared(data.into(), preparation))
-    }
-
-    fn inherit(client: &Client, path: &str, desired: Desired) -> Result<Self, Error> {
+        let desired = Desired::prepared(data.into(), preparation);
         let inherit = |shared: &Shared, full: &str, channels| shared.kept.inherit(full, channels);
         Self::enter(client, path, desired, Lifetime::EPHEMERAL, inherit)
     }

@@ -22,11 +22,7 @@ impl InstanceNode {
         data: Bytes,
         first: Option<&Arc<Preparation>>,
     ) -> Result<Self, Error> {
-        let kept = match first {
-            Some(first) => KeptNode::prepared(client, path, data, first),
-            None => KeptNode::new(client, path, data),
-        };
-        kept.map(Self::kept)
+        KeptNode::prepared(client, path, data, first).map(Self::kept)
     }
 
     fn kept(node: KeptNode) -> Self {
@@ -48,11 +44,7 @@ impl InstanceNode {
         data: Bytes,
         first: Option<&Arc<Preparation>>,
     ) -> Result<Self, Error> {
-        let kept = match first {
-            Some(first) => KeptNode::take_over_prepared(client, path, data, first),
-            None => KeptNode::take_over(client, path, data),
-        };
-        kept.map(Self::kept)
+        KeptNode::take_over_prepared(client, path, data, first).map(Self::kept)
     }
 
     /// Like [`keep`](Self::keep), but if a node of this client at the same path is about to be removed, waits
