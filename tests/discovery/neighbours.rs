@@ -133,7 +133,9 @@ both_backends! {
         // An update to another payload is refused, too, and the instance stays as it is.
         let error = soon(bare.update(orders("bare").payload("text"))).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
-        assert_eq!(data(&client, &bare.path()).await["payload"], Value::Null);
+        soon(bare.set_enabled(false)).await.unwrap();
+        let written = data(&client, &bare.path()).await;
+        assert_eq!((&written["payload"], &written["enabled"]), (&Value::Null, &json!(false)));
         drop(preset);
     }
 

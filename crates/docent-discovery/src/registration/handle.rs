@@ -58,6 +58,8 @@ pub(super) struct Announcement {
     pub(super) replaced: Vec<Arc<InstanceNode>>,
     /// Number of callers that wait for an update.
     pub(super) waiting: usize,
+    /// Number of changes so far.
+    pub(super) number: u64,
 }
 
 impl Registration {
@@ -113,8 +115,13 @@ impl Registration {
         drain: Duration,
         preparation: Option<Arc<Preparation>>,
     ) -> Self {
-        let state =
-            Mutex::new(Announcement { encoded, node: Arc::new(node), replaced: Vec::new(), waiting: 0 });
+        let state = Mutex::new(Announcement {
+            encoded,
+            node: Arc::new(node),
+            replaced: Vec::new(),
+            waiting: 0,
+            number: 0,
+        });
         let registration = Self {
             client: client.clone(),
             placement: placement.clone(),
@@ -204,10 +211,9 @@ impl Registration {
     /// not deleted yet, that node is used again; if its deletion has already been sent, it is re-created.
     ///
     /// # Errors
-    /// `InvalidInput` if it is another instance or breaks a rule, `TooLarge`: in these cases nothing changes.
-    /// `InvalidInput` as well if the service's other instances have payloads of a Java class: the old node
-    /// then remains until an update with a payload that their readers accept. Otherwise the same as
-    /// [`announced`](Self::announced), and a dynamic instance is still updated in the background.
+    /// `InvalidInput` if it is another instance or breaks a rule, also that of a neighbour's payloads, and
+    /// `TooLarge`: in these cases nothing changes. Otherwise the same as [`announced`](Self::announced), and a
+    /// dynamic instance is still updated in the background.
     ///
     /// # Cancel safety
     /// This method is cancel safe for a dynamic instance: the update continues. For others it is *not* cancel

@@ -3,7 +3,7 @@
 use super::handle::{Announcement, checked};
 use super::{InstanceNode, Registration};
 use crate::instance::EncodedInstance;
-use docent_core::Error;
+use docent_core::{Error, ErrorKind};
 use std::sync::Arc;
 
 impl Registration {
@@ -11,28 +11,52 @@ impl Registration {
         &self,
         change: impl FnOnce(&EncodedInstance) -> Result<EncodedInstance, Error>,
     ) -> Result<(), Error> {
-        let _replacing = self.apply(change)?;
-        self.settle().await
+        let (before, number, _replacing) = self.apply(change)?;
+        let settled = self.settle().await;
+        if let Err(error) = &settled
+            && error.kind() == ErrorKind::InvalidInput
+        {
+            self.restore(before, number);
+        }
+        settled
     }
 
-    /// Changes the instance without waiting. The replaced node stays announced until the new one is, or until
-    /// no caller waits for that any more.
+    /// Makes `before` the announced instance again, after the update with this number was refused.
+    fn restore(&self, before: EncodedInstance, number: u64) {
+        let mut state = self.state();
+        // An update that was made since remains.
+        if state.number == number {
+            // It was announced before, so it fits.
+            let _ = self.set(&mut state, before);
+        }
+    }
+
+    /// Changes the instance without waiting. Returns the one before, and the number of the change.
     fn apply(
         &self,
         change: impl FnOnce(&EncodedInstance) -> Result<EncodedInstance, Error>,
-    ) -> Result<Replacing<'_>, Error> {
+    ) -> Result<(EncodedInstance, u64, Replacing<'_>), Error> {
         let mut state = self.state();
         let encoded = change(&state.encoded)?;
+        let before = self.set(&mut state, encoded)?;
+        state.waiting += 1;
+        Ok((before, state.number, Replacing(self)))
+    }
+
+    /// Replaces the instance, and returns the one before. The replaced node stays announced until the new one
+    /// is, or until no caller waits for that any more.
+    fn set(&self, state: &mut Announcement, encoded: EncodedInstance) -> Result<EncodedInstance, Error> {
         let (path, data) = checked(&self.client, &self.placement, &self.service, self.side, &encoded)?;
+        let before;
         if path == state.node.path() {
-            state.encoded = encoded;
+            before = std::mem::replace(&mut state.encoded, encoded);
             // Before the data, whose change wakes the node's task: the task reads both.
-            self.set_final_data(&state);
+            self.set_final_data(state);
             // While the state is locked, so that the latest update is written last.
             state.node.want(data);
         } else {
-            let before = state.replaced.iter().position(|node| node.path() == path);
-            let node = match before.map(|place| state.replaced.swap_remove(place)) {
+            let earlier = state.replaced.iter().position(|node| node.path() == path);
+            let node = match earlier.map(|place| state.replaced.swap_remove(place)) {
                 Some(node) => {
                     node.want(data);
                     node
@@ -47,11 +71,11 @@ impl Registration {
             let replaced = std::mem::replace(&mut state.node, node);
             replaced.release();
             state.replaced.push(replaced);
-            state.encoded = encoded;
-            self.set_final_data(&state);
+            before = std::mem::replace(&mut state.encoded, encoded);
+            self.set_final_data(state);
         }
-        state.waiting += 1;
-        Ok(Replacing(self))
+        state.number += 1;
+        Ok(before)
     }
 
     /// Sets what the client's shutdown writes before it removes the node: the same instance, disabled. If
