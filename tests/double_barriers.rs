@@ -1,9 +1,9 @@
 //! A `DoubleBarrier` with members of other libraries.
 
-use crate::peer::PeerRecipe;
 use crate::{soon, until};
 use docent::locks::Entered;
 use docent::{Client, DoubleBarrier, Error};
+use docent_battery::peer::PeerRecipe;
 use tokio::task::JoinHandle;
 
 /// Waits until the number of nodes below the barrier is as `wanted`.

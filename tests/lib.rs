@@ -4,7 +4,6 @@ pub mod bound;
 pub mod contenders;
 pub mod double_barriers;
 pub mod fake;
-pub mod peer;
 mod refusals;
 mod stalled;
 

@@ -1,8 +1,8 @@
 //! Processes of third-party clients, and their sessions.
 
+use docent_battery::peer::{Peer, PeerRecipe};
 use docent_battery::{Proxy, TestServer, kazoo};
 use docent_tests::SESSION;
-use docent_tests::peer::{Peer, PeerRecipe};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::process::Command;

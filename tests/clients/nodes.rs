@@ -3,7 +3,7 @@
 use crate::family::{Family, Other};
 use crate::for_clients;
 use docent_battery::Backend;
-use docent_tests::peer::PeerRecipe;
+use docent_battery::peer::PeerRecipe;
 
 /// Sends an invalid request and checks its error.
 async fn mistaken(session: &PeerRecipe<'_>, what: &str, error: &str) {

@@ -3,7 +3,7 @@
 use crate::family::{Family, Other};
 use crate::for_clients;
 use docent_battery::Backend;
-use docent_tests::peer::PeerRecipe;
+use docent_battery::peer::PeerRecipe;
 
 /// Checks the next events, in order.
 async fn events(session: &PeerRecipe<'_>, expected: &[&str]) {

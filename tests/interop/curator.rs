@@ -2,7 +2,8 @@
 
 use docent::Client;
 use docent_battery::TestServer;
-use docent_tests::peer::{Peer, PeerRecipe};
+use docent_battery::curator::{JARS, MISSING};
+use docent_battery::peer::{Peer, PeerRecipe};
 use docent_tests::{SESSION, builder};
 use std::path::Path;
 use std::time::Duration;
@@ -17,15 +18,6 @@ const PAYLOADS: [&str; 2] =
 
 /// Data of both libraries' nodes in tests that need no other data.
 pub(crate) const IDENTITY: &str = "10.0.0.7";
-
-const JARS: [&str; 5] = [
-    "/usr/share/java/curator-client.jar",
-    "/usr/share/java/curator-framework.jar",
-    "/usr/share/java/curator-recipes.jar",
-    "/usr/share/java/curator-x-discovery.jar",
-    "/usr/share/java/slf4j-nop.jar",
-];
-const MISSING: &str = "install libcurator-recipes-java, libcurator-discovery-java and default-jdk-headless";
 
 /// Limits the Java processes to two besides the server, because each takes 250 MB.
 static PROCESSES: Semaphore = Semaphore::const_new(2);

@@ -4,7 +4,7 @@ use crate::curator::{Curator, both};
 use docent::discovery::Neighbour;
 use docent::{Client, ErrorKind, Instance, Registry, Service};
 use docent_battery::Backend;
-use docent_tests::peer::PeerRecipe;
+use docent_battery::peer::PeerRecipe;
 use docent_tests::{soon, until};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

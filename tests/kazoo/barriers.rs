@@ -3,10 +3,10 @@
 use crate::beside_kazoo;
 use crate::client::{Kazoo, both, connect, expire};
 use docent::{Barrier, DoubleBarrier};
+use docent_battery::peer::PeerRecipe;
 use docent_battery::{Backend, Rule, TestServer};
 use docent_proto::OpCode;
 use docent_tests::double_barriers::{enter, enter_and_leave_together, until_nodes};
-use docent_tests::peer::PeerRecipe;
 use docent_tests::{builder, soon, until};
 
 const PATH: &str = "/barriers/work";

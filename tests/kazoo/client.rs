@@ -2,9 +2,9 @@
 
 use docent::Client;
 use docent::client::ParentKind;
+use docent_battery::peer::{Peer, PeerRecipe};
 use docent_battery::{Proxy, TestServer, kazoo};
 use docent_proto::OpCode;
-use docent_tests::peer::{Peer, PeerRecipe};
 use docent_tests::{SESSION, builder, soon};
 use std::path::Path;
 use std::time::Duration;

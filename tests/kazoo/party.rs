@@ -5,7 +5,7 @@ use crate::client::{Kazoo, both, connect, expire};
 use docent::Membership;
 use docent::discovery::{Members, Peer};
 use docent_battery::Backend;
-use docent_tests::peer::PeerRecipe;
+use docent_battery::peer::PeerRecipe;
 use docent_tests::{soon, until};
 
 const PATH: &str = "/cluster/web";

@@ -2,7 +2,9 @@
 
 mod backend;
 pub mod battery;
+pub mod curator;
 pub mod kazoo;
+pub mod peer;
 mod round_trips;
 mod test_server;
 

@@ -11,9 +11,6 @@ mod doctor_faults;
 mod guide;
 mod inspect;
 mod kinds;
-#[allow(dead_code, unreachable_pub, reason = "a module of another crate, which uses the rest of it")]
-#[path = "../../../../tests/peer.rs"]
-mod peer;
 mod prometheus;
 mod queue;
 mod register;

@@ -1,8 +1,8 @@
 //! Debian's Prometheus scrapes the targets that `docent discover -o file-sd --write` lists.
 
 use crate::docent_command::{Running, servers};
-use crate::peer::Peer;
-use docent_battery::Backend;
+use docent_battery::peer::Peer;
+use docent_battery::{Backend, curator};
 use docent_testkit::{Port, eventually};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -17,15 +17,6 @@ use tokio::process::{Child, Command};
 use tokio::task::{AbortHandle, JoinSet};
 
 const PEER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/interop/Peer.java");
-const JARS: [&str; 5] = [
-    "/usr/share/java/curator-client.jar",
-    "/usr/share/java/curator-framework.jar",
-    "/usr/share/java/curator-recipes.jar",
-    "/usr/share/java/curator-x-discovery.jar",
-    "/usr/share/java/slf4j-nop.jar",
-];
-const MISSING: &str =
-    "install prometheus, libcurator-recipes-java, libcurator-discovery-java and default-jdk-headless";
 const METRICS: &str = "orders_total 7\n";
 const SESSION: &str = "4000";
 
@@ -75,7 +66,7 @@ fn start_prometheus(folder: &Path, address: &str, targets: &Path) -> Child {
     command.arg(format!("--storage.tsdb.path={}", folder.join("data").display()));
     command.arg(format!("--web.listen-address={address}"));
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-    command.spawn().unwrap_or_else(|error| panic!("cannot run prometheus ({error}): {MISSING}"))
+    command.spawn().unwrap_or_else(|error| panic!("cannot run prometheus ({error}): install prometheus"))
 }
 
 /// Returns the JSON at a path of Prometheus' API.
@@ -115,8 +106,8 @@ async fn until_scraped(address: &str, wanted: &[[&str; 3]]) {
 /// Starts a Curator client.
 async fn curator(connect: &str) -> Peer {
     let mut java = Command::new("java");
-    java.args(["-XX:TieredStopAtLevel=1", "-Xmx64m", "-cp", &JARS.join(":"), PEER]);
-    Peer::start(java.args([connect, SESSION, "10.0.0.7"]), MISSING).await
+    java.args(["-XX:TieredStopAtLevel=1", "-Xmx64m", "-cp", &curator::JARS.join(":"), PEER]);
+    Peer::start(java.args([connect, SESSION, "10.0.0.7"]), curator::MISSING).await
 }
 
 #[tokio::test]
