@@ -127,8 +127,8 @@ impl ClientBuilder {
     /// Off by default. Needs ZooKeeper 3.5 or newer, and the permission to read `/zookeeper/config`; without
     /// them the list stays as it is.
     ///
-    /// The client connects to each announced address before it uses the list: addresses that it cannot reach,
-    /// such as those of an internal network, are left out and tried again each minute, and if it can reach
+    /// The client connects to each announced address before it uses the list. It skips addresses that it
+    /// cannot reach, such as those of an internal network, and tries them again each minute. If it can reach
     /// none, its list stays unchanged. If a server listens on all of its addresses (`0.0.0.0`), the client
     /// uses the server's host with the port for clients. Servers announce the port without TLS, so a client
     /// with TLS keeps its list. [`Client::update_servers`] replaces the list until the ensemble changes

@@ -40,7 +40,7 @@ impl Client {
         Ok(WatchLoop::new(self, "watch_data", path, full, read, data).into_stream())
     }
 
-    /// Follows the list of servers that the ensemble keeps in a node of its own, outside of any chroot.
+    /// Follows the list of servers that the ensemble keeps in `/zookeeper/config`, outside of any chroot.
     pub(crate) fn watch_config(&self) -> WatchStream<Node> {
         const PATH: &str = "/zookeeper/config";
         let read = |path| Request::GetData { path, watch: true };

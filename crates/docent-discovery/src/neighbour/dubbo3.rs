@@ -106,7 +106,7 @@ fn services(metadata: &Texts, protocol: &str, port: u16) -> BTreeMap<String, Int
     services.collect()
 }
 
-/// Returns the parameters of an interface: the fields of the payload that have no place of their own.
+/// Returns the parameters of an interface: the fields of the payload without another place in the description.
 fn params(metadata: &Texts, interface: &str) -> Texts {
     let has_place = |key: &str| {
         key == INTERFACES || key == "protocol" || key == super::class::STATUS || KEYS.contains(&key)

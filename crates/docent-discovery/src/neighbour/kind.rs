@@ -5,7 +5,7 @@ use std::str::FromStr;
 /// Framework whose callers must find the instances of a registry in Curator's layout. Set by
 /// [`RegistryBuilder::neighbour`](crate::RegistryBuilder::neighbour).
 ///
-/// Both frameworks read the instances of a service as one list of payloads of their own class. An instance
+/// Both frameworks read the instances of a service as one list of payloads of a class that they define. An instance
 /// with any other payload makes the whole list unreadable for them. With a neighbour, instances are written
 /// with a payload of that class:
 ///

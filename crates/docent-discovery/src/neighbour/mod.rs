@@ -1,4 +1,4 @@
-//! Other frameworks that discover instances in Curator's layout, and require payloads of their own class.
+//! Other frameworks that discover instances in Curator's layout, and require payloads of one Java class.
 
 mod class;
 mod companions;

@@ -16,7 +16,7 @@ const SAMPLE: usize = 16;
 pub(super) enum Form {
     /// No payload, which every reader accepts.
     Absent,
-    /// A payload without a class of its own.
+    /// A payload that names no class.
     Plain,
     /// A payload of this Java class.
     Class(String),

@@ -19,7 +19,7 @@ pub(in crate::session) struct Statless {
 
 impl Statless {
     /// Returns the stat of the node right after its creation by the transaction of the reply. A server
-    /// answers a write with the number of its own transaction, so no other node at the path can have this
+    /// answers a write with the number of its transaction, so no other node at the path can have this
     /// stat. The times are not known and 0.
     fn stat(self, zxid: i64) -> Stat {
         Stat {
