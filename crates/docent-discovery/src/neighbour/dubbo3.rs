@@ -106,7 +106,8 @@ fn services(metadata: &Texts, protocol: &str, port: u16) -> BTreeMap<String, Int
     services.collect()
 }
 
-/// Returns the parameters of an interface: the fields of the payload without another place in the description.
+/// Returns the parameters of an interface: the fields of the payload without another place in the
+/// description.
 fn params(metadata: &Texts, interface: &str) -> Texts {
     let has_place = |key: &str| {
         key == INTERFACES || key == "protocol" || key == super::class::STATUS || KEYS.contains(&key)
@@ -119,8 +120,8 @@ fn params(metadata: &Texts, interface: &str) -> Texts {
     params
 }
 
-/// Returns 32 hexadecimal digits that are the same for equal descriptions. Dubbo uses the same hash of its own
-/// form of a description, and only compares revisions.
+/// Returns 32 hexadecimal digits that are the same for equal descriptions. Dubbo uses the same hash of its
+/// own form of a description, and only compares revisions.
 fn revision(app: &str, services: &BTreeMap<String, Interface>) -> String {
     let text = serde_json::to_string(&(app, services)).expect("texts are JSON");
     let hash = u128::from_be_bytes(Md5::digest(text).into());

@@ -5,9 +5,9 @@ use std::str::FromStr;
 /// Framework whose callers must find the instances of a registry in Curator's layout. Set by
 /// [`RegistryBuilder::neighbour`](crate::RegistryBuilder::neighbour).
 ///
-/// Both frameworks read the instances of a service as one list of payloads of a class that they define. An instance
-/// with any other payload makes the whole list unreadable for them. With a neighbour, instances are written
-/// with a payload of that class:
+/// Both frameworks read the instances of a service as one list of payloads of a class that they define. An
+/// instance with any other payload makes the whole list unreadable for them. With a neighbour, instances are
+/// written with a payload of that class:
 ///
 /// - The fields of the payload become texts in the payload's map `metadata`. A payload is an object of texts,
 ///   numbers and booleans, and is read back as texts, into a map or a struct of `String`.

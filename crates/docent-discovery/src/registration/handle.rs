@@ -212,8 +212,8 @@ impl Registration {
     ///
     /// # Errors
     /// `InvalidInput` if it is another instance or breaks a rule, also that of a neighbour's payloads, and
-    /// `TooLarge`: in these cases nothing changes. Otherwise the same as [`announced`](Self::announced), and a
-    /// dynamic instance is still updated in the background.
+    /// `TooLarge`: in these cases nothing changes. Otherwise the same as [`announced`](Self::announced), and
+    /// a dynamic instance is still updated in the background.
     ///
     /// # Cancel safety
     /// This method is cancel safe for a dynamic instance: the update continues. For others it is *not* cancel
