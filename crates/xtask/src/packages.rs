@@ -1,5 +1,7 @@
 use crate::cargo::{run, succeeds};
 use anyhow::{Context, Result, bail};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -45,6 +47,14 @@ pub(crate) fn ensure_curator() -> Result<()> {
 /// install packages.
 pub(crate) fn ensure_prometheus() -> Result<()> {
     if runs_with("prometheus", "--version") { Ok(()) } else { install("Prometheus", &["prometheus"], "") }
+}
+
+/// Ensures that tests with real proxies can run: installs Debian's nginx and haproxy if they are missing and
+/// this process may install packages.
+pub(crate) fn ensure_proxies() -> Result<()> {
+    let is_missing = |program: &&&str| !runs_with(program, "-v");
+    let wanted: Vec<_> = ["nginx", "haproxy"].iter().filter(is_missing).copied().collect();
+    if wanted.is_empty() { Ok(()) } else { install("A proxy", &wanted, "") }
 }
 
 /// Ensures that tests can create an environment with a real kazoo: installs Debian's Python if it is missing
@@ -106,7 +116,40 @@ fn install(what: &str, packages: &[&str], or_else: &str) -> Result<()> {
     }
     run(&mut apt_get(&["update"]))?;
     let install = ["install", "--yes", "--no-install-recommends"];
+    let _quiet = NoServices::start()?;
     run(&mut apt_get(&[&install[..], packages].concat())).with_context(|| format!("cannot install {wanted}"))
+}
+
+/// While this exists, packages that are installed do not start their services: tests start what they need.
+struct NoServices {
+    is_own: bool,
+}
+
+impl NoServices {
+    /// Program that Debian's packages ask whether they may start a service.
+    const POLICY: &str = "/usr/sbin/policy-rc.d";
+
+    fn start() -> Result<Self> {
+        const NOTE: &str = "# While `cargo xtask` installs packages, they start no services.";
+        let is_own = fs::read_to_string(Self::POLICY).map_or(true, |policy| policy.contains(NOTE));
+        if is_own {
+            // The status 101 forbids it. A file that an interrupted run left forbids nothing.
+            let pid = std::process::id();
+            fs::write(Self::POLICY, format!("#!/bin/sh\n{NOTE}\n! kill -0 {pid} 2>/dev/null || exit 101\n"))?;
+            fs::set_permissions(Self::POLICY, Permissions::from_mode(0o755))?;
+        }
+        Ok(Self { is_own })
+    }
+}
+
+impl Drop for NoServices {
+    fn drop(&mut self) {
+        if self.is_own
+            && let Err(error) = fs::remove_file(Self::POLICY)
+        {
+            eprintln!("error: cannot remove {}: {error}", Self::POLICY);
+        }
+    }
 }
 
 fn is_root() -> bool {

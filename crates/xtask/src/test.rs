@@ -146,6 +146,7 @@ fn install() -> Result<()> {
     packages::ensure_zookeeper()?;
     packages::ensure_curator()?;
     packages::ensure_prometheus()?;
+    packages::ensure_proxies()?;
     packages::ensure_c_client()?;
     packages::ensure_python()
 }

@@ -1,6 +1,7 @@
 //! Debian's Prometheus scrapes the targets that `docent discover -o file-sd --write` lists.
 
 use crate::docent_command::{Running, servers};
+use crate::http::{get, serve};
 use docent_battery::peer::Peer;
 use docent_battery::{Backend, curator};
 use docent_testkit::{Port, eventually};
@@ -11,10 +12,8 @@ use std::io;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::process::{Child, Command};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::JoinSet;
 
 const PEER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/interop/Peer.java");
 const METRICS: &str = "orders_total 7\n";
@@ -22,32 +21,6 @@ const SESSION: &str = "4000";
 
 /// Time for Prometheus and the servers' sessions on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Answers every request with metrics until it is aborted, and returns its port.
-async fn serve_metrics(services: &mut JoinSet<()>) -> (u16, AbortHandle) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let serving = services.spawn(async move {
-        while let Ok((mut link, _)) = listener.accept().await {
-            // A request that is not answered is repeated.
-            let _ = answer(&mut link).await;
-        }
-    });
-    (port, serving)
-}
-
-async fn answer(link: &mut TcpStream) -> io::Result<()> {
-    let mut request = Vec::new();
-    while !request.ends_with(b"\r\n\r\n") {
-        if link.read_buf(&mut request).await? == 0 {
-            return Ok(());
-        }
-    }
-    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nConnection: close";
-    let reply = format!("{head}\r\nContent-Length: {}\r\n\r\n{METRICS}", METRICS.len());
-    link.write_all(reply.as_bytes()).await?;
-    link.shutdown().await
-}
 
 /// Starts Prometheus with its data in `folder`. It is killed on drop.
 fn start_prometheus(folder: &Path, address: &str, targets: &Path) -> Child {
@@ -71,13 +44,7 @@ fn start_prometheus(folder: &Path, address: &str, targets: &Path) -> Child {
 
 /// Returns the JSON at a path of Prometheus' API.
 async fn ask(address: &str, path: &str) -> io::Result<Value> {
-    let mut link = TcpStream::connect(address).await?;
-    // Version 1.0, so that the answer is in one piece.
-    link.write_all(format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n").as_bytes()).await?;
-    let mut reply = String::new();
-    link.read_to_string(&mut reply).await?;
-    let (_, body) = reply.split_once("\r\n\r\n").ok_or_else(|| io::Error::other("the reply has no body"))?;
-    serde_json::from_str(body).map_err(io::Error::other)
+    serde_json::from_str(&get(address, path).await?).map_err(io::Error::other)
 }
 
 /// Returns the ids of the targets that Prometheus scrapes, with the zone in the payload and their health.
@@ -136,7 +103,7 @@ async fn scrapes_through_a_kill(backend: Backend) {
     let mut services = JoinSet::new();
     let mut instances = Vec::new();
     for id in ["one", "two", "three"] {
-        let (port, serving) = serve_metrics(&mut services).await;
+        let (port, serving) = serve(&mut services, METRICS).await;
         let port = port.to_string();
         let place = ["register", "orders", "--address", "127.0.0.1", "--port", &port, "--id", id];
         let more = ["--meta", "zone=rust", "--session-timeout", "4s"];
@@ -146,7 +113,7 @@ async fn scrapes_through_a_kill(backend: Backend) {
     }
     let curator = curator(&connect).await;
     let java = curator.make("discovery /services").await;
-    let (java_port, _serving) = serve_metrics(&mut services).await;
+    let (java_port, _serving) = serve(&mut services, METRICS).await;
     java.done(&format!("register orders java 127.0.0.1 {java_port} null 1 DYNAMIC zone=java null")).await;
     let up = |id, zone| [id, zone, "up"];
     let (one, two, three, java) =

@@ -58,7 +58,7 @@ pub(crate) struct Arguments {
     /// All arguments that follow are the command and its arguments. DOCENT_PATH is set in its environment. A
     /// change that occurs while the command runs is handled when it has ended. docent continues if the
     /// command fails, but ends with 126 or 127 if the command cannot be run. With --write, the command runs
-    /// only after FILE was replaced. Standard input has the form of the list with
+    /// once FILE has the first list, and after each replacement. Standard input has the form of the list with
     /// `-o file-sd`, --format or --header.
     #[arg(long, value_name = "CMD", num_args = 1.., allow_hyphen_values = true, requires = "service")]
     pub(super) exec: Vec<OsString>,

@@ -23,6 +23,9 @@ struct Follower<'a> {
     app: &'a App,
     service: &'a Service<Value>,
     arguments: &'a Arguments,
+    /// Whether the command ran since the start. Before that, the program may have replaced the file and been
+    /// killed before the command.
+    has_run_command: bool,
 }
 
 /// What was done with a list.
@@ -40,7 +43,7 @@ pub(super) async fn run(
     arguments: &Arguments,
     signals: &mut Signals,
 ) -> Outcome {
-    let follower = Follower { app, service, arguments };
+    let mut follower = Follower { app, service, arguments, has_run_command: false };
     let mut changes = service.changes();
     let mut handled = None;
     let mut pause = None;
@@ -96,11 +99,11 @@ async fn next<T>(
 
 impl Follower<'_> {
     async fn handle(
-        &self,
+        &mut self,
         instances: &Instances<Value>,
         signals: &mut Signals,
     ) -> Result<ControlFlow<Ending, Handled>, Failure> {
-        let Self { app, service, arguments } = self;
+        let Self { app, service, arguments, has_run_command } = &*self;
         let command = ChildCommand::new(&arguments.exec);
         if command.is_none() && arguments.write.is_none() {
             self.print(instances)?;
@@ -108,8 +111,10 @@ impl Follower<'_> {
         }
         let list = List::new(app, service.name(), instances, arguments)?;
         if let Some(path) = &arguments.write {
-            match self.write(path, &list, instances).await {
+            let keeps = list.is_empty && arguments.keep_last;
+            match self.write(path, &list, instances, keeps).await {
                 Ok(true) => {}
+                Ok(false) if !has_run_command && !keeps => {}
                 Ok(false) => return Ok(ControlFlow::Continue(Handled::Done)),
                 Err(reason) => {
                     app.output.remark(format!("cannot write {path:?}; retrying: {reason}"));
@@ -121,6 +126,7 @@ impl Follower<'_> {
         let path = format!("{}/{}", arguments.root.trim_end_matches('/'), service.name());
         let command = command.under(&path, None).with_input(list.text.into());
         let ended = app.run_hook(&command, signals).await?;
+        self.has_run_command = true;
         Ok(match ended {
             ControlFlow::Break(ending) => ControlFlow::Break(ending),
             ControlFlow::Continue(()) => ControlFlow::Continue(Handled::Done),
@@ -130,9 +136,14 @@ impl Follower<'_> {
     /// Writes the list to the file, and returns whether the file was replaced. This takes a thread, because
     /// a slow disk must not delay the session. A signal waits until the write ends, so that no temporary file
     /// is left.
-    async fn write(&self, path: &Path, list: &List, instances: &Instances<Value>) -> Result<bool, String> {
+    async fn write(
+        &self,
+        path: &Path,
+        list: &List,
+        instances: &Instances<Value>,
+        keeps: bool,
+    ) -> Result<bool, String> {
         shown::report_unreadable(self.app, instances);
-        let keeps = list.is_empty && self.arguments.keep_last;
         if keeps {
             self.app.output.remark(format!("no instance may be given work; keeping {path:?} if it exists"));
         }
