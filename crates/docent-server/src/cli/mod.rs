@@ -5,6 +5,7 @@ mod limits;
 mod lossy_writer;
 mod options;
 mod run;
+mod sasl_users;
 mod signals;
 
 pub use lossy_writer::LossyWriter;

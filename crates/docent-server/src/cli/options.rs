@@ -1,4 +1,5 @@
 use super::limits::{self, TIME, limit};
+use super::sasl_users;
 use crate::{Builder, Dialect, Limits, Server, UnknownDialect};
 use lexopt::{Arg, Parser, ValueExt};
 use std::ffi::OsString;
@@ -29,6 +30,9 @@ Options:
       --ttl-nodes                Allow nodes with a time to live
       --super-digest DIGEST      Super user that passes every ACL check: the name, a colon, and
                                  the SHA-1 of user:password in Base64
+      --sasl-users FILE          Users that clients can authenticate as with SASL (DIGEST-MD5):
+                                 one user:password per line; the server reads FILE at its start
+      --require-sasl             Refuse clients that have not authenticated with SASL
       --words LIST               Four-letter words to answer besides srvr, such as mntr,ruok;
                                  default *, which means all of them
       --dialect NAME             Answer as zookeeper (default), zookeeper-3.5, zookeeper-3.4,
@@ -83,6 +87,8 @@ struct Raw {
     host: IpAddr,
     port: u16,
     allow_remote: bool,
+    sasl_users: Option<PathBuf>,
+    require_sasl: bool,
     tick: Duration,
     shortest: Option<Duration>,
     longest: Option<Duration>,
@@ -115,6 +121,8 @@ impl Raw {
             host: Ipv4Addr::LOCALHOST.into(),
             port: PORT,
             allow_remote: false,
+            sasl_users: None,
+            require_sasl: false,
             tick: Duration::from_secs(2),
             shortest: None,
             longest: None,
@@ -127,6 +135,8 @@ impl Raw {
             "allow-remote" => self.allow_remote = true,
             "ttl-nodes" => self.builder = self.builder.ttl_nodes(true),
             "super-digest" => self.builder = self.builder.super_digest(text(name, parser)?),
+            "sasl-users" => self.sasl_users = Some(value(name, parser)?.into()),
+            "require-sasl" => self.require_sasl = true,
             "words" => self.builder = words(self.builder, &text(name, parser)?),
             "seed" => self.builder = self.builder.seed(seed(&text(name, parser)?)?),
             "dialect" => self.builder = self.builder.dialect(dialect(&text(name, parser)?)?),
@@ -148,8 +158,9 @@ impl Raw {
         Ok(self)
     }
 
-    fn finish(self) -> Result<Order, String> {
-        let Self { mut builder, keep, limits, host, port, allow_remote, tick, shortest, longest } = self;
+    fn finish(mut self) -> Result<Order, String> {
+        self.builder = self.with_sasl()?;
+        let Self { builder, keep, limits, host, port, allow_remote, tick, shortest, longest, .. } = self;
         if !host.is_loopback() && !allow_remote {
             return Err(format!(
                 "--host {host} is not a loopback address, so other machines could reach the server; --allow-remote permits this"
@@ -162,9 +173,10 @@ impl Raw {
                 "--min-session-timeout {shortest:?} must not exceed --max-session-timeout {longest:?}"
             ));
         }
-        builder = builder.bind(SocketAddr::new(host, port)).tick(tick).session_timeouts(shortest, longest);
+        let builder =
+            builder.bind(SocketAddr::new(host, port)).tick(tick).session_timeouts(shortest, longest);
         let connections = limits.connections;
-        builder = builder.limits(limits);
+        let mut builder = builder.limits(limits);
         if allow_remote {
             builder = builder.allow_remote();
         }
@@ -172,6 +184,24 @@ impl Raw {
             builder = builder.keep(file);
         }
         Ok(Order::Serve(Box::new(Options { builder, keep, connections })))
+    }
+
+    /// Returns the builder with the users of `--sasl-users`.
+    fn with_sasl(&self) -> Result<Builder, String> {
+        let mut builder = self.builder.clone();
+        let Some(file) = &self.sasl_users else {
+            if self.require_sasl {
+                return Err(
+                    "--require-sasl needs --sasl-users: without users, no client is accepted".to_owned()
+                );
+            }
+            return Ok(builder);
+        };
+        let users = sasl_users::read(file).map_err(|rule| format!("--sasl-users {file:?} {rule}"))?;
+        for (user, password) in users {
+            builder = builder.sasl_user(user, password);
+        }
+        Ok(if self.require_sasl { builder.require_sasl() } else { builder })
     }
 }
 
@@ -237,7 +267,8 @@ mod tests {
         let mut args: Vec<OsString> =
             values.iter().map(|(name, value)| format!("--{name}={value}").into()).collect();
         args.extend(["--allow-remote", "--zxid-in-events"].map(OsString::from));
-        for name in values.map(|(name, _)| name).iter().chain(&["allow-remote", "zxid-in-events"]) {
+        let others = ["allow-remote", "zxid-in-events", "sasl-users", "require-sasl"];
+        for name in values.map(|(name, _)| name).iter().chain(&others) {
             assert!(help("docent-server").contains(&format!("  --{name} ")), "{name}");
         }
         let Ok(Order::Serve(options)) = parse(args) else { panic!() };
@@ -269,6 +300,12 @@ mod tests {
             ),
             (&["--nonsense"], "invalid option '--nonsense'"),
             (&["-x"], "invalid option '-x'"),
+            (&["--require-sasl"], "--require-sasl needs --sasl-users: without users, no client is accepted"),
+            (&["--sasl-users"], "--sasl-users needs a value"),
+            (
+                &["--sasl-users", "/missing/users"],
+                "--sasl-users \"/missing/users\" must be readable: No such file or directory (os error 2)",
+            ),
             (&["file"], "unexpected argument \"file\""),
             (
                 &["--host", "0.0.0.0"],

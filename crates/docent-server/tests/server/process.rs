@@ -185,3 +185,20 @@ async fn limits_and_a_seed_are_set_by_options() {
     peer.set_data("/a", &[7; 900]).await.unwrap();
     assert!(peer.set_data("/a", &[7; 1_100]).await.is_err());
 }
+
+#[test]
+fn a_file_of_users_that_cannot_be_used_is_refused_without_its_content() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("users");
+    let refusal = || {
+        let refused = output(&["--port", "0", "--sasl-users", file.to_str().unwrap()]);
+        assert_eq!(refused.status.code(), Some(2));
+        stderr(&refused)
+    };
+    let missing = refusal();
+    assert!(missing.contains(&format!("--sasl-users {file:?} must be readable: No such file")), "{missing}");
+    fs::write(&file, "me:right\ntop-secret\n").unwrap();
+    let damaged = refusal();
+    assert!(damaged.contains("must have user:password in line 2"), "{damaged}");
+    assert!(!damaged.contains("top-secret") && !damaged.contains("right"), "{damaged}");
+}
