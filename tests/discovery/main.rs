@@ -19,6 +19,7 @@ mod parents;
 mod persistent;
 mod properties;
 mod registration;
+mod rules;
 mod scene;
 mod stalled;
 mod superseded;

@@ -108,9 +108,15 @@ def dubbo_consumer(client, interface):
 
     servers = ",".join(f"{host}:{port}" for host, port in client.hosts)
     register = ZkRegister(servers + client.chroot)
+
+    def weight_of(host):
+        """Returns the weight by which the consumer chooses a host."""
+        return int(register.weights.get(interface, {}).get(host, 100))
+
     return {
         "host": lambda: register.get_provider_host(interface),
         "hosts": lambda: sorted(register.hosts[interface]),
+        "weights": lambda: [f"{host}={weight_of(host)}" for host in sorted(register.hosts[interface])],
     }
 
 

@@ -14,6 +14,7 @@ mod names;
 mod neighbour;
 mod registration;
 mod registry;
+mod rules;
 mod service;
 mod telemetry;
 mod texts;

@@ -51,7 +51,8 @@ impl Stream for ServiceNames {
 
 /// Returns the services that the children of the base represent.
 pub(crate) fn sorted(placement: &Placement, children: &Children) -> Vec<String> {
-    let services = children.names.iter().filter(|name| !is_own_name(name));
+    let is_service = |name: &&String| !is_own_name(name) && placement.is_service(name);
+    let services = children.names.iter().filter(is_service);
     let mut names: Vec<_> = services.map(|name| placement.service(name)).collect();
     names.sort();
     names

@@ -52,9 +52,10 @@ pub struct Instance<P = ()> {
     /// False for an instance that exists but must not be given work.
     pub enabled: bool,
     /// Share relative to other instances, for [`PickPolicy::Weighted`](crate::PickPolicy::Weighted). No
-    /// weight counts as 1. An instance with 0 gets no work while others exist. Weights in nodes written by
-    /// other programs are rounded to the nearest whole number, but to at least 1 unless they are 0, and
-    /// limited to the maximum. A negative number, or anything that is not a number, counts as no weight.
+    /// weight counts as 1, and as 100 in Dubbo's layout. An instance with 0 gets no work while others exist.
+    /// Weights in nodes written by other programs are rounded to the nearest whole number, but to at least 1
+    /// unless they are 0, and limited to the maximum. A negative number, or anything that is not a number,
+    /// counts as no weight.
     pub weight: Option<u32>,
     /// True if `enabled` is written even if it is true.
     pub(crate) writes_enabled: bool,

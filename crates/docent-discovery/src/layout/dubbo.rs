@@ -1,5 +1,6 @@
 use super::ServiceSide;
-use super::percent::{escape, unescape};
+use super::percent::escape;
+use super::url::Url;
 use crate::instance::{EncodedInstance, Instance, read_weight};
 use crate::texts::texts_of;
 use docent_core::Error;
@@ -42,6 +43,8 @@ pub(super) fn to_url(service: &str, side: ServiceSide, instance: &EncodedInstanc
         ("timestamp", Some(instance.registered_at_ms.to_string())),
         ("weight", instance.weight.map(|weight| weight.to_string())),
         ("enabled", (!instance.enabled).then(|| "false".to_owned())),
+        // Dubbo's other name for the same state.
+        ("disabled", None),
     ];
     for (name, value) in fields {
         match value {
@@ -53,7 +56,10 @@ pub(super) fn to_url(service: &str, side: ServiceSide, instance: &EncodedInstanc
         return Err(Error::invalid_input("register", "an instance in Dubbo's layout must have an address"));
     };
     let authority = instance.authority_with(instance.port.or(instance.ssl_port));
-    let authority = authority.unwrap_or_else(|| address.clone());
+    let authority = authority.unwrap_or_else(|| match address.contains(':') && !address.starts_with('[') {
+        true => format!("[{address}]"),
+        false => address.clone(),
+    });
     let pair = |(name, value): (&String, &String)| format!("{}={}", escape(name), escape(value));
     let parameters: Vec<_> = parameters.iter().map(pair).collect();
     Ok(format!("{scheme}://{authority}/{service}?{}", parameters.join("&")))
@@ -61,44 +67,21 @@ pub(super) fn to_url(service: &str, side: ServiceSide, instance: &EncodedInstanc
 
 /// Decodes an instance from its URL.
 pub(super) fn from_url(url: &str) -> Result<EncodedInstance, String> {
-    let (scheme, rest) = url.split_once("://").ok_or("the node's name is not a URL")?;
-    let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
-    let (authority, path) = place.split_once('/').unwrap_or((place, ""));
-    // A user name and a password may precede an '@'.
-    let authority = authority.rsplit_once('@').map_or(authority, |(_, authority)| authority);
-    let mut parameters = Map::new();
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        parameters.insert(unescape(name), Value::String(unescape(value)));
-    }
-    let taken = |name: &str| match parameters.get(name) {
-        Some(Value::String(text)) => Some(text.clone()),
-        _ => None,
-    };
+    let url = Url::parse(url)?;
+    let taken = |name: &str| url.parameters.get(name).cloned();
     // The SDK for Python writes no path, and `service` in place of `interface`.
-    let name = taken("interface").or_else(|| taken("service")).unwrap_or_else(|| path.to_owned());
+    let name = taken("interface").or_else(|| taken("service")).unwrap_or_else(|| url.path.clone());
     let mut instance = Instance::named(name);
     instance.id = taken("id").unwrap_or_default();
     instance.registered_at_ms = taken("timestamp").and_then(|text| text.parse().ok()).unwrap_or(0);
-    instance.enabled = taken("enabled").is_none_or(|text| text != "false");
+    let is_disabled = taken("disabled").is_some_and(|text| text.eq_ignore_ascii_case("true"));
+    instance.enabled = !is_disabled && taken("enabled").is_none_or(|text| text != "false");
     instance.weight = taken("weight").and_then(|text| read_weight(&text));
-    (instance.address, instance.port) = address(authority)?;
-    parameters.insert(PROTOCOL.to_owned(), Value::String(scheme.to_owned()));
-    let payload = Value::Object(parameters).to_string();
-    Ok(instance.with_payload(RawValue::from_string(payload).ok()))
-}
-
-fn address(authority: &str) -> Result<(Option<String>, Option<u16>), String> {
-    let (address, port) = match authority.rsplit_once(':') {
-        // The colons of an address in brackets belong to the address.
-        Some((address, port)) if !port.ends_with(']') => {
-            let port = port.parse().map_err(|_| "port must be a number from 0 to 65535")?;
-            (address, Some(port))
-        }
-        _ => (authority, None),
-    };
-    let address = address.strip_prefix('[').and_then(|address| address.strip_suffix(']')).unwrap_or(address);
-    Ok((Some(address.to_owned()).filter(|address| !address.is_empty()), port))
+    let Url { scheme, host, port, parameters, .. } = url;
+    (instance.address, instance.port) = (host, port);
+    let parameters = parameters.into_iter().chain([(PROTOCOL.to_owned(), scheme)]);
+    let payload: Map<_, _> = parameters.map(|(name, value)| (name, Value::String(value))).collect();
+    Ok(instance.with_payload(RawValue::from_string(Value::Object(payload).to_string()).ok()))
 }
 
 #[cfg(test)]
@@ -155,6 +138,39 @@ mod tests {
         for (bad, why) in [("orders", "not a URL"), ("dubbo://h:70000/x", "port must be")] {
             assert!(from_url(bad).unwrap_err().contains(why), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_consumer_has_what_lists_of_consumers_read_and_needs_no_port() {
+        for (address, authority) in [("10.0.0.9", "10.0.0.9"), ("::1", "[::1]")] {
+            let mut consumer = instance(r#"{"group":"g","version":"1.0"}"#);
+            (consumer.address, consumer.port) = (Some(address.to_owned()), None);
+            let text = to_url("com.shop.Orders", ServiceSide::Consumer, &consumer).unwrap();
+            let url = Url::parse(&text).unwrap();
+            assert!(text.starts_with(&format!("consumer://{authority}/com.shop.Orders?")), "{text}");
+            assert_eq!((url.host.as_deref(), url.port), (Some(address), None));
+            for (name, value) in [
+                ("application", "orders"),
+                ("category", "consumers"),
+                ("check", "false"),
+                ("group", "g"),
+                ("interface", "com.shop.Orders"),
+                ("side", "consumer"),
+                ("timestamp", "5"),
+                ("version", "1.0"),
+            ] {
+                assert_eq!(url.parameter(name), Some(value), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn both_of_dubbos_names_for_a_disabled_provider_are_read() {
+        let url = "dubbo://10.0.0.7:20880/orders?disabled=true";
+        let read = from_url(url).unwrap();
+        assert!(!read.enabled);
+        let written = to_url("orders", ServiceSide::Provider, &read.enabled(true)).unwrap();
+        assert!(from_url(&written).unwrap().enabled, "{written}");
     }
 
     #[test]

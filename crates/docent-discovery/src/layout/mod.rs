@@ -5,7 +5,10 @@ mod percent;
 mod placement;
 mod registry_layout;
 mod service_side;
+mod url;
 
+pub(crate) use percent::decode;
 pub(crate) use placement::Placement;
 pub use registry_layout::RegistryLayout;
 pub(crate) use service_side::ServiceSide;
+pub(crate) use url::{Url, split_authority};

@@ -17,7 +17,7 @@ pub(super) fn encode(text: &str) -> String {
 }
 
 /// Decodes text. Returns `None` for text that [`encode`] cannot produce.
-pub(super) fn decode(text: &str) -> Option<String> {
+pub(crate) fn decode(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {

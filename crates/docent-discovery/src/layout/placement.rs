@@ -42,6 +42,24 @@ impl Placement {
         }
     }
 
+    /// Returns the folder with the rules of `service`, and the folder of nodes that contain rules. Returns
+    /// `None` in a layout without rules.
+    pub(crate) fn rules(&self, service: &str) -> Option<(String, String)> {
+        let base = &self.base;
+        match self.layout {
+            RegistryLayout::Curator => None,
+            RegistryLayout::Dubbo => Some((
+                format!("{base}/{}/configurators", percent::encode(service)),
+                format!("{base}/config/dubbo"),
+            )),
+        }
+    }
+
+    /// Returns true if a child of the base can be a service. In Dubbo's layout, some are folders of Dubbo.
+    pub(crate) fn is_service(&self, node: &str) -> bool {
+        self.layout != RegistryLayout::Dubbo || !["config", "mapping", "metadata"].contains(&node)
+    }
+
     /// Returns the service that a child of the base represents.
     pub(crate) fn service(&self, node: &str) -> String {
         match self.layout {

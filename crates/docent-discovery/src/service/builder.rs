@@ -4,10 +4,12 @@ use super::task::{Filter, ViewState, ViewTask};
 use super::view::{FollowedService, Service};
 use crate::balance::{OutlierPolicy, PickPolicy};
 use crate::layout::{Placement, ServiceSide};
+use crate::rules::{FollowedRules, RuleSources};
 use crate::telemetry::ServiceGauges;
 use crate::{Instance, instance};
 use docent_core::recipe::{self, Hooks, InOperation};
 use docent_core::{ChildrenCache, Client, Error};
+use futures_util::{StreamExt, stream};
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::sync::Arc;
@@ -43,7 +45,8 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ServiceBuilder<P> {
     }
 
     /// Shows only instances for which `filter` returns true. The filter is called once for each version of an
-    /// instance. An instance at which it panics is [unreadable](Instances::unreadable).
+    /// instance, and again after a [rule](crate::RegistryLayout::Dubbo) changed it. An instance at which it
+    /// panics is [unreadable](Instances::unreadable).
     ///
     /// The filter runs on a thread for blocking code, like the decoder of payloads. A slow filter delays only
     /// this view, which is [stale](Service::is_stale) after a second.
@@ -111,6 +114,10 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ServiceBuilder<P> {
         let Self { client, placement, service, side, filter, removal_grace, policy, outlier_policy } = self;
         instance::check_segment("service name", &service)?;
         let cache = ChildrenCache::new(&client, &placement.folder(&service, side))?;
+        let rules = match side {
+            ServiceSide::Provider => RuleSources::start(&client, &placement, &service)?,
+            ServiceSide::Consumer => None,
+        };
         let hooks = Hooks::new(&client, cache.path());
         let (show, shown) = watch::channel(Arc::new(Instances::none()));
         let followers = Followers::new();
@@ -124,17 +131,20 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ServiceBuilder<P> {
             removal_grace,
             shown: show,
             followers: followers.clone(),
+            rules: rules.as_ref().map(|rules| FollowedRules::new(rules, client.label(), &service)),
             state: ViewState::default(),
         };
         let followed = FollowedService {
             name: service,
             cache,
+            rules,
             lag: hooks.lag(),
             shown,
             #[cfg(feature = "tower")]
             followers,
         };
-        recipe::spawn(&client, task.run(followed.cache.changes(), abandoned.clone(), hooks));
+        let rule_events = stream::iter(followed.rules.as_ref().map(RuleSources::events)).flatten();
+        recipe::spawn(&client, task.run(followed.cache.changes(), rule_events, abandoned.clone(), hooks));
         Ok(Service::new(followed, policy, outlier_policy, abandoned.drop_guard()))
     }
 }

@@ -84,7 +84,8 @@ impl<P> Instances<P> {
         self.all.get(id).map(|candidate| candidate.mzxid)
     }
 
-    /// Returns the nodes that cannot be read as instances, with the reasons.
+    /// Returns the nodes that cannot be read as instances, and the [rules](crate::RegistryLayout::Dubbo) that
+    /// are not applied, with the reasons.
     pub fn unreadable(&self) -> impl ExactSizeIterator<Item = &Unreadable> {
         self.unreadable.iter().map(|(_, unreadable)| unreadable)
     }

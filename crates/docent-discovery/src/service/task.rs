@@ -3,9 +3,11 @@ use super::{Instances, Unreadable};
 use crate::Instance;
 use crate::balance::{Candidate, Load};
 use crate::layout::Placement;
+use crate::rules::{FollowedRules, RuleEvent};
 use crate::telemetry::ServiceGauges;
 use docent_core::recipe::{Hooks, SharedMap, after, call_hook};
 use docent_core::{ChildrenEvent, ChildrenEvents, Error, Node, planted};
+use futures_core::Stream;
 use futures_util::{FutureExt, StreamExt};
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +31,8 @@ pub(super) struct ViewTask<P> {
     pub(super) removal_grace: Duration,
     pub(super) shown: watch::Sender<Arc<Instances<P>>>,
     pub(super) followers: Followers<P>,
+    /// Rules that change the instances; `None` in a layout without rules.
+    pub(super) rules: Option<FollowedRules>,
     pub(super) state: ViewState<P>,
 }
 
@@ -47,6 +51,7 @@ pub(super) struct ViewState<P> {
     listed: Option<BTreeSet<Arc<str>>>,
     /// Set once it was logged that the instances cannot be listed, until they can be listed again.
     is_refused: bool,
+    /// True once all instances were read.
     is_loaded: bool,
     is_stale: bool,
 }
@@ -72,6 +77,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
     pub(super) async fn run(
         mut self,
         mut events: ChildrenEvents,
+        mut rule_events: impl Stream<Item = RuleEvent> + Unpin,
         abandoned: CancellationToken,
         hooks: Hooks,
     ) {
@@ -83,7 +89,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
                     None => std::future::pending().await,
                 }
             };
-            let mut batch = Vec::new();
+            let (mut batch, mut rule_batch) = (Vec::new(), Vec::new());
             tokio::select! {
                 () = abandoned.cancelled() => return,
                 event = events.next() => {
@@ -94,7 +100,20 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
                         batch.push(event);
                     }
                 }
+                Some(event) = rule_events.next() => {
+                    rule_batch.push(event);
+                    while let Some(Some(event)) = rule_events.next().now_or_never() {
+                        rule_batch.push(event);
+                    }
+                }
                 () = leave_due => {}
+            }
+            if !rule_batch.is_empty() {
+                match hooks.run(self, move |task| task.apply_rules(&rule_batch)).await {
+                    Some(task) => self = task,
+                    None => return,
+                }
+                continue;
             }
             if !batch.iter().any(|event| self.is_of_instances(event)) && next_leaves.is_none() {
                 hooks.run_inline(&mut self, |task| task.apply_events(batch));
@@ -134,8 +153,26 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
             self.end_listing();
             self.remove_expired();
         });
+        self.show_if_loaded();
+    }
+
+    /// Applies changes of the rules, and decodes those instances again that the rules now change differently.
+    fn apply_rules(&mut self, batch: &[RuleEvent]) {
+        let Some(rules) = &mut self.rules else { return };
+        let (before, service) = (rules.apply(batch), self.service.clone());
+        let now = rules.set();
+        let is_changed = |name: &str| before.overlay(&service, name) != now.overlay(&service, name);
+        let changed = self.state.nodes.iter().filter(|(name, _)| is_changed(name));
+        let changed: Vec<_> = changed.map(|(name, node)| (Arc::clone(name), Arc::clone(node))).collect();
+        for (name, node) in changed {
+            let _ = call_hook("drop of an instance", &service, || self.read_node(name, node));
+        }
+        self.show_if_loaded();
+    }
+
+    fn show_if_loaded(&mut self) {
         self.state.share();
-        if self.state.is_loaded {
+        if self.state.is_loaded && self.rules.as_ref().is_none_or(FollowedRules::are_known) {
             self.show();
         }
     }
@@ -198,6 +235,10 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
             self.state.unreadable.remove(&name);
             return self.state.record_write(name, node);
         }
+        self.read_node(name, node);
+    }
+
+    fn read_node(&mut self, name: Arc<str>, node: Arc<Node>) {
         match self.read(&name, &node) {
             Ok((instance, passes)) => {
                 self.state.unreadable.remove(&name);
@@ -216,7 +257,12 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
     /// What is wrong with the data, or the hook that panicked.
     fn read(&self, name: &str, node: &Node) -> Result<(Instance<P>, bool), String> {
         let read = || self.placement.read::<P>(&self.service, name, &node.data);
-        let instance = call_hook("decoder of payloads", name, read).map_err(|panic| panic.to_string())??;
+        let mut instance =
+            call_hook("decoder of payloads", name, read).map_err(|panic| panic.to_string())??;
+        if let Some(overlay) = self.rules.as_ref().and_then(|rules| rules.set().overlay(&self.service, name))
+        {
+            overlay.apply(&mut instance);
+        }
         let passes = match &self.filter {
             Some(filter) => call_hook("filter", name, || filter(&instance)),
             None => Ok(true),
@@ -261,12 +307,16 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
             return;
         }
         let ViewState { all, available, unreadable, is_loaded, is_stale, .. } = &self.state;
+        let mut unreadable = unreadable.clone();
+        for (path, rejected) in self.rules.iter().flat_map(FollowedRules::rejected) {
+            unreadable.insert(path, rejected.clone());
+        }
         let shown = Arc::new(Instances {
             all: all.clone(),
             available: available.clone(),
-            unreadable: unreadable.clone(),
+            unreadable,
             is_loaded: *is_loaded,
-            is_stale: *is_stale,
+            is_stale: *is_stale || self.rules.as_ref().is_some_and(FollowedRules::are_stale),
         });
         self.gauges.show(shown.len(), shown.is_stale);
         let before = self.shown.send_replace(Arc::clone(&shown));

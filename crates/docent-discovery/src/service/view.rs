@@ -3,8 +3,10 @@ use super::{Discovered, Follower, follower::Followers};
 use super::{Instances, ServiceChanges};
 use crate::Instance;
 use crate::balance::{Balance, OutlierPolicy, PickError, PickPolicy, Picked};
+use crate::rules::RuleSources;
 use docent_core::recipe::ViewLag;
 use docent_core::{ChildrenCache, Error};
+use futures_util::future;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -55,6 +57,7 @@ struct Inner<P> {
 pub(super) struct FollowedService<P> {
     pub(super) name: String,
     pub(super) cache: ChildrenCache,
+    pub(super) rules: Option<RuleSources>,
     pub(super) lag: ViewLag,
     pub(super) shown: watch::Receiver<Arc<Instances<P>>>,
     #[cfg(feature = "tower")]
@@ -149,16 +152,19 @@ impl<P> Service<P> {
     /// - before it is ready,
     /// - from a lost connection until everything was read again,
     /// - while the instances cannot be listed,
+    /// - in Dubbo's layout, from a lost connection until the rules were read again,
     /// - while the filter or the decoder of payloads takes longer than a second,
     /// - once the client is closed.
     pub fn is_stale(&self) -> bool {
-        self.0.followed.cache.is_stale() || self.0.followed.lag.is_behind()
+        let FollowedService { cache, rules, lag, .. } = &self.0.followed;
+        cache.is_stale() || lag.is_behind() || rules.as_ref().is_some_and(|rules| rules.stale_for().is_some())
     }
 
     /// Returns for how long the view has been [stale](Self::is_stale), or `None` if it is not.
     pub fn stale_for(&self) -> Option<Duration> {
-        let FollowedService { cache, lag, .. } = &self.0.followed;
-        cache.stale_for().or_else(|| lag.behind_for())
+        let FollowedService { cache, rules, lag, .. } = &self.0.followed;
+        let rules = rules.as_ref().and_then(RuleSources::stale_for);
+        cache.stale_for().max(rules).or_else(|| lag.behind_for())
     }
 
     /// Returns the error that currently prevents listing the instances, or `None` if there is none. The
@@ -178,10 +184,18 @@ impl<P> Service<P> {
     where
         P: Send + Sync + 'static,
     {
-        let FollowedService { cache, shown, .. } = &self.0.followed;
-        let (cache, mut shown) = (cache.clone(), shown.clone());
+        let FollowedService { cache, rules, shown, .. } = &self.0.followed;
+        let (cache, rules, mut shown) = (cache.clone(), rules.clone(), shown.clone());
         async move {
-            cache.ready().await?;
+            match rules {
+                None => cache.ready().await?,
+                Some(rules) => {
+                    // Boxed, so that the future stays small in layouts without rules.
+                    let both = Box::pin(future::join(cache.ready(), rules.ready()));
+                    let (instances, rules) = both.await;
+                    instances.and(rules)?;
+                }
+            }
             // Instances that the cache already has are shown immediately, unless a hook is slow.
             match shown.wait_for(|instances| instances.is_loaded).await {
                 Ok(_) => Ok(()),
