@@ -1,7 +1,7 @@
 //! `docent discover`.
 
 use crate::docent_command::{Running, run, servers};
-use docent::discovery::{Instance, Registry};
+use docent::discovery::{Instance, Registry, RegistryLayout};
 use docent::{Client, CreateMode};
 use docent_battery::{Backend, both_backends_in_real_time};
 use rustix::process::Signal;
@@ -29,6 +29,32 @@ both_backends_in_real_time! {
         assert!(!table.contains('\u{1b}'), "{table}");
         let json = run(&connect, ["discover", "orders", "-o", "json"]).await.ok().json();
         assert_eq!((&json[0]["id"], &json[0]["port"], &json[1]["enabled"]), (&"one".into(), &8080.into(), &false.into()));
+        client.close().await;
+    }
+
+    async fn in_dubbos_layout_the_weights_and_states_are_those_after_the_rules(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let client = Client::connect(&connect).await.unwrap();
+        let registry = Registry::builder(&client, "/dubbo").layout(RegistryLayout::Dubbo).build().unwrap();
+        let _one = registry.register(Instance::new("orders", "10.0.0.7", 1).id("one")).await.unwrap();
+        let _two = registry.register(Instance::new("orders", "10.0.0.7", 2).id("two")).await.unwrap();
+        for rule in ["1%2Forders%3Fdisabled%3Dtrue", "2%2Forders%3Fweight%3D30", "2%2Forders%3Fweight%3Dheavy"] {
+            let path = format!("/dubbo/orders/configurators/override%3A%2F%2F10.0.0.7%3A{rule}");
+            client.create(&path, "", CreateMode::Persistent).await.unwrap();
+        }
+        let document = "{key: other, configs: [{side: provider, parameters: {weight: 1}}]}";
+        client.create("/dubbo/config/dubbo/other::.configurators", document, CreateMode::Persistent).await.unwrap();
+        let in_dubbo = ["discover", "--root", "/dubbo", "--layout", "dubbo"];
+        assert_eq!(run(&connect, in_dubbo).await.ok().stdout, "orders\n", "the folder of rules is no service");
+        let orders = |format| in_dubbo.into_iter().chain(["orders", "-o", format]);
+        let listed = run(&connect, orders("json")).await.ok();
+        let state = |one: &Value| (one["port"].clone(), one["weight"].clone(), one["enabled"] != json!(false));
+        let mut states: Vec<_> = listed.json().iter().map(state).collect();
+        states.sort_by_key(|(port, ..)| port.as_u64());
+        assert_eq!(states, [(json!(1), json!(100), false), (json!(2), json!(30), true)]);
+        assert!(listed.stderr.contains("heavy") && listed.stderr.contains("weight must be a number"), "{listed:?}");
+        assert_eq!(run(&connect, orders("hostport")).await.ok().stdout, "10.0.0.7:2\n");
         client.close().await;
     }
 

@@ -1,5 +1,6 @@
 use super::template::Template;
-use clap::Args;
+use clap::{Args, ValueEnum};
+use docent::discovery::RegistryLayout;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -20,6 +21,11 @@ pub(crate) struct Arguments {
     /// Parent folder of the services
     #[arg(long, value_name = "PATH", default_value = "/services")]
     pub(super) root: String,
+
+    /// Layout of the services; in Dubbo's, the parent folder is usually /dubbo, and the weight and the state
+    /// of an instance are those after Dubbo's rules
+    #[arg(long, value_name = "NAME", default_value = "curator")]
+    pub(super) layout: Layout,
 
     /// Keep running, and print all instances again after each change
     ///
@@ -62,4 +68,20 @@ pub(crate) struct Arguments {
     /// `-o file-sd`, --format or --header.
     #[arg(long, value_name = "CMD", num_args = 1.., allow_hyphen_values = true, requires = "service")]
     pub(super) exec: Vec<OsString>,
+}
+
+/// Layouts by their names on the command line.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum Layout {
+    Curator,
+    Dubbo,
+}
+
+impl From<Layout> for RegistryLayout {
+    fn from(layout: Layout) -> Self {
+        match layout {
+            Layout::Curator => Self::Curator,
+            Layout::Dubbo => Self::Dubbo,
+        }
+    }
 }

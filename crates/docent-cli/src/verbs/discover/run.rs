@@ -16,7 +16,7 @@ struct ServiceName<'a> {
 pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
     checks::check(app, arguments)?;
     app.with_signals(async |client, signals| {
-        let registry = Registry::new(client, &arguments.root)?;
+        let registry = Registry::builder(client, &arguments.root).layout(arguments.layout.into()).build()?;
         match &arguments.service {
             Some(name) => instances(app, &registry, name, arguments, signals).await,
             None => signals.or(names(app, &registry)).await?,
