@@ -1,9 +1,12 @@
 use super::group::Group;
 use super::lost_pipe;
+use super::members::{self, Mark, Members};
+use super::memory_file::memory_file;
 use super::trampoline::{self, Ties};
 use crate::exit::Failure;
 use bytes::Bytes;
 use docent::Fence;
+use rustix::process::Pid;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Seek, Write};
@@ -11,12 +14,13 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 /// Variables that tell a command what it runs under. Each is set only if it applies.
-pub(crate) const OWN_VARIABLES: [&str; 6] = [
+pub(crate) const OWN_VARIABLES: [&str; 7] = [
     "DOCENT_DELIVERIES",
     "DOCENT_FENCE",
     "DOCENT_ITEM",
     lost_pipe::VARIABLE,
     "DOCENT_PATH",
+    members::VARIABLE,
     "DOCENT_VERSION",
 ];
 
@@ -67,7 +71,7 @@ impl ChildCommand {
         }
     }
 
-    /// Passes these bytes as standard input. They are stored in an unnamed file, so a command that does not
+    /// Passes these bytes as standard input. They are stored in a file in memory, so a command that does not
     /// read them blocks nothing.
     pub(crate) fn with_input(mut self, data: Bytes) -> Self {
         self.stdin = Stdin::Data(data);
@@ -85,11 +89,16 @@ impl ChildCommand {
     }
 
     /// Starts the command. On Linux, the kernel kills it when the calling thread ends, so this must be the
-    /// main thread.
+    /// main thread. `members` are those of its group.
     ///
     /// # Errors
     /// `NotRunnable` if no process can be created. A program that cannot be run ends with 126 or 127.
-    pub(super) fn spawn(&self, ties: Ties) -> Result<Group, Failure> {
+    pub(super) fn spawn(
+        &self,
+        ties: Ties,
+        mark: Option<&Mark>,
+        members: impl FnOnce(Pid) -> Members,
+    ) -> Result<Group, Failure> {
         let mut command = Command::new(trampoline::program());
         command.arg0("docent").args(ties.arguments()).args(&self.words).process_group(0);
         // The variables of an outer docent are about another path.
@@ -97,6 +106,7 @@ impl ChildCommand {
             command.env_remove(name);
         }
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command.envs(mark.map(|mark| (members::VARIABLE, &mark.0)));
         let not_runnable = |error| Failure::not_runnable(format!("cannot run {:?}: {error}", self.name()));
         match &self.stdin {
             Stdin::Inherited => {}
@@ -106,13 +116,13 @@ impl ChildCommand {
         if self.is_quiet {
             command.stdout(Stdio::null()).stderr(Stdio::null());
         }
-        trampoline::spawn(&mut command).map(Group::new).map_err(not_runnable)
+        trampoline::spawn(&mut command).map(|child| Group::new(child, members)).map_err(not_runnable)
     }
 }
 
-/// Creates an unnamed file that contains `data`, positioned at its start.
+/// Creates a file in memory that contains `data`, positioned at its start.
 fn file_with(data: &[u8]) -> io::Result<File> {
-    let mut file = tempfile::tempfile()?;
+    let mut file = memory_file()?;
     file.write_all(data)?;
     file.rewind()?;
     Ok(file)

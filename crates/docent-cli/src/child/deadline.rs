@@ -3,7 +3,6 @@ use super::group::Group;
 use super::keeper::KeeperLine;
 use super::on_lost::KillPolicy;
 use docent::time::{BootClock, Clock, Timestamp};
-use rustix::process::Signal;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -109,11 +108,13 @@ fn keep(
             // the lease outlives.
             Step::Wait(wait) => wait.min(MAX_WAIT).min((lease_left / CHECKS_PER_LEASE).max(SHORTEST)),
             step => {
-                group.pass_on(if step == Step::Kill { Signal::KILL } else { Signal::TERM });
-                stop_sender.send_replace(true);
                 if step == Step::Kill {
+                    group.kill();
+                    stop_sender.send_replace(true);
                     return;
                 }
+                group.stop();
+                stop_sender.send_replace(true);
                 continue;
             }
         };

@@ -1,4 +1,6 @@
 use super::abandoned;
+use super::members::Members;
+use super::proc::Process;
 use super::signals::is_end;
 use nix::unistd;
 use rustix::io::Errno;
@@ -16,13 +18,14 @@ pub(super) const KILLED: Duration = Duration::from_secs(1);
 /// Interval at which the end of a killed process is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Process group of a command, which is the group's leader. Signals reach the whole group.
+/// Process group of a command, which is the group's leader, and the [`Members`] outside of the group.
 ///
 /// Once the end of a process is collected, its number may belong to another process. Therefore no signal is
 /// sent after that.
 pub(super) struct Group {
     id: Pid,
     leader: Mutex<Leader>,
+    members: Members,
     /// Decides whether the group may continue after a stop. If this is not set, it may.
     may_resume: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
 }
@@ -43,9 +46,9 @@ pub(super) enum State {
 
 impl Group {
     /// Creates the group of a process that was started as its leader.
-    pub(super) fn new(child: Child) -> Self {
+    pub(super) fn new(child: Child, members: impl FnOnce(Pid) -> Members) -> Self {
         let id = Pid::from_child(&child);
-        Self { id, leader: Mutex::new(Some(child)), may_resume: OnceLock::new() }
+        Self { id, leader: Mutex::new(Some(child)), members: members(id), may_resume: OnceLock::new() }
     }
 
     /// Makes the group continue after a stop only if `may_resume` returns true at that time.
@@ -55,7 +58,10 @@ impl Group {
 
     /// Continues the group after a stop, or kills it if it must not continue.
     pub(super) fn resume(&self) {
-        self.signal(if self.may_resume() { Signal::CONT } else { Signal::KILL });
+        match self.may_resume() {
+            true => self.signal(Signal::CONT),
+            false => self.kill(),
+        }
     }
 
     fn may_resume(&self) -> bool {
@@ -85,13 +91,37 @@ impl Group {
         }
     }
 
-    /// Passes a signal on. Stopped processes must also receive a signal that asks for the end, so they are
-    /// continued, if they may.
+    /// Passes a signal on to the group. Stopped processes must also receive a signal that asks for the end, so
+    /// they are continued, if they may.
     pub(super) fn pass_on(&self, signal: Signal) {
         self.signal(signal);
         if is_end(signal) && self.may_resume() {
             self.signal(Signal::CONT);
         }
+    }
+
+    /// Asks all members to stop.
+    pub(super) fn stop(&self) {
+        self.pass_on(Signal::TERM);
+        if self.leader().is_some() {
+            self.members.signal_outsiders(Signal::TERM);
+            if self.may_resume() {
+                self.members.signal_outsiders(Signal::CONT);
+            }
+        }
+    }
+
+    /// Kills all members.
+    pub(super) fn kill(&self) {
+        self.signal(Signal::KILL);
+        if self.leader().is_some() {
+            self.members.kill_outsiders();
+        }
+    }
+
+    /// Returns the members besides the leader that have not ended.
+    pub(super) fn rest(&self) -> Vec<Process> {
+        self.members.list()
     }
 
     /// Returns the state of the leader without collecting its end.
@@ -140,7 +170,7 @@ impl Drop for Group {
         if self.leader().is_none() {
             return;
         }
-        self.signal(Signal::KILL);
+        self.kill();
         let start = Instant::now();
         while self.state() != State::Ended && start.elapsed() < KILLED {
             thread::sleep(POLL_INTERVAL);

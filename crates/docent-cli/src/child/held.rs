@@ -1,10 +1,13 @@
 use super::deadline::Deadline;
 use super::job_control;
 use super::lost_pipe::LostPipe;
+use super::members;
+use super::proc::Process;
 use super::run::was_not_run;
-use super::running::{Collected, Running};
+use super::running::{Bond, Collected, Running};
 use super::{ChildCommand, KillPolicy, Signals};
 use crate::exit::Failure;
+use crate::output::Output;
 use docent::guard::Guard;
 use rustix::process::Signal;
 use std::os::unix::process::ExitStatusExt;
@@ -49,7 +52,9 @@ impl<G> Finished<G> {
 
 /// Runs a command while `guard` is held, and passes signals on to it. When the lease is about to end, the
 /// command is asked to stop and then killed, as `policy` says: it is dead before another client can hold the
-/// lock. The command also gets SIGTERM when another client asks the holder to leave.
+/// lock. The command also gets SIGTERM when another client asks the holder to leave. The command includes all
+/// processes that it starts. If one cannot be killed, that is reported, and the guard is held until it ends, is
+/// lost, or a signal asks for the end.
 ///
 /// # Errors
 /// `NotRunnable` if no process can be created.
@@ -60,13 +65,15 @@ pub(crate) async fn run_held<G: Guard + 'static>(
     guard: G,
     command: &ChildCommand,
     policy: KillPolicy,
+    output: &Output,
     signals: &mut Signals,
 ) -> Result<Finished<G>, Failure> {
     let guard = Arc::new(guard);
     signals.listen_for_suspend()?;
     let pipe = LostPipe::new().ok();
     let kill_by = policy.ends_command().then(|| Deadline::kill_by(policy, guard.lease_left()));
-    let running = Running::start(command, pipe.as_ref(), kill_by)?;
+    let bond = Bond { lost: pipe.as_ref(), kill_by, mark: Some(members::prepare()) };
+    let running = Running::start(command, bond)?;
     let deadline = deadline(&guard, policy, &running)?;
     let mut supervision = Supervision {
         guard: &*guard,
@@ -79,8 +86,11 @@ pub(crate) async fn run_held<G: Guard + 'static>(
     };
     supervision.until_ended(signals).await;
     // The guard is still held, and the deadline still watches it.
-    let signal = supervision.running.end_rest(policy.kill_after, signals).await;
+    let (signal, rest) = supervision.running.end_rest(policy.kill_after, signals).await;
     supervision.passed_on.extend(signal);
+    if let Some(process) = rest.first() {
+        supervision.until_rest_ended(*process, output, signals).await;
+    }
     let Supervision { running, mut lost, revoked, mut passed_on, .. } = supervision.end().await;
     let Collected { status, is_overdue, typed } = running.collect()?;
     passed_on.extend(typed);
@@ -140,14 +150,29 @@ impl<G: Guard> Supervision<'_, G> {
         }
     }
 
+    /// Waits for processes that could not be killed, such as those of another user, as long as the guard is
+    /// held and no signal asks for the end. `process` is one of them.
+    async fn until_rest_ended(&mut self, process: Process, output: &Output, signals: &mut Signals) {
+        let name = format!("process {} ({}) of the command", process.number, process.name());
+        if self.lost.is_none() {
+            output.remark(format!("cannot kill {name}; waiting until it ends"));
+            tokio::select! {
+                () = self.running.rest_ended() => return,
+                reason = self.guard.lost() => self.lost = Some(reason.to_string()),
+                signal = signals.next_end_request(self.running.group()) => self.passed_on.push(signal),
+            }
+        }
+        output.remark(format!("{name} may still be running after docent's end: docent cannot kill it"));
+    }
+
     /// Determines whether the guard was held to the end. The end of the command was not collected yet.
     async fn end(mut self) -> Self {
         if !self.guard.is_held() && self.lost.is_none() {
             self.lost = Some(self.guard.lost().await.to_string());
         }
         if self.deadline.take().is_some_and(Deadline::end) {
-            // Kill the processes that the command left in its group.
-            self.running.group().signal(Signal::KILL);
+            // Kill the processes that the command left.
+            self.running.group().kill();
             self.lost.get_or_insert_with(|| "no write was acknowledged for too long".to_owned());
         }
         self

@@ -1,13 +1,15 @@
-use super::keeper_message::KeeperMessage;
 use super::keeper_process;
+use super::keeper_state::KeeperState;
+use super::members::Mark;
 use super::trampoline;
 use docent::time::Timestamp;
 use rustix::io::ioctl_fionbio;
 use rustix::process::Pid;
-use std::io::{self, PipeWriter};
-use std::os::fd::{AsRawFd, RawFd};
+use std::io::{self, PipeWriter, Write};
+use std::os::fd::RawFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,54 +19,54 @@ const AT_ONCE: Duration = Duration::from_secs(1);
 /// Maximum number of failed keepers in a row.
 const MAX_FAILED_KEEPERS: u32 = 10;
 
-/// Keeper of a command's group: a process that kills the group when docent is killed, or at a time that
-/// docent sends it, even while docent is stalled.
+/// Keeper of a command: a process that kills the command when docent is killed, or at a time that docent sets,
+/// even while docent is stalled.
 ///
 /// # On drop
-/// The keeper ends and leaves the group alone.
+/// The keeper ends and leaves the command alone.
 #[derive(Debug)]
 pub(super) struct Keeper {
-    process: Child,
+    child: Child,
     started: Instant,
     /// Number of consecutive keepers that ended right after they were started.
     in_vain: u32,
+    mark: Option<Mark>,
     line: KeeperLine,
+    /// Number of the keeper's process.
+    process: Arc<AtomicI32>,
 }
 
-/// Pipe to a keeper, and to the keeper that replaces it.
+/// Line to a keeper, and to the keeper that replaces it.
 #[derive(Debug, Clone)]
-pub(super) struct KeeperLine(Arc<Mutex<Line>>);
+pub(super) struct KeeperLine(Arc<Line>);
 
 #[derive(Debug)]
 struct Line {
-    /// Closed without any word if docent is killed.
-    pipe: PipeWriter,
-    /// Pipe ends of keepers that have ended. A command that is starting may still open the first one by its
-    /// number, so the number must not be reused for another file.
-    spent: Vec<PipeWriter>,
-    /// Group and time that the keeper was sent.
-    group: Option<Pid>,
-    kill_by: Option<Timestamp>,
+    state: KeeperState,
+    /// Wakes the keeper. Closed without a byte if docent is killed.
+    pipe: Mutex<PipeWriter>,
 }
 
 impl Keeper {
-    /// Starts a keeper, which kills the group at `kill_by`. The group is sent to it later. The keeper is in
-    /// its own process group, so that a signal for docent's group misses it.
-    pub(super) fn start(kill_by: Option<Timestamp>) -> io::Result<Self> {
-        let (process, pipe) = spawn(None, kill_by)?;
-        let line = Line { pipe, spent: Vec::new(), group: None, kill_by };
-        let line = KeeperLine(Arc::new(Mutex::new(line)));
-        Ok(Self { process, started: Instant::now(), in_vain: 0, line })
+    /// Starts a keeper, which kills the command at `kill_by`. The group is set later. The keeper is in its own
+    /// process group, so that a signal for docent's group misses it.
+    pub(super) fn start(kill_by: Option<Timestamp>, mark: Option<&Mark>) -> io::Result<Self> {
+        let state = KeeperState::new()?;
+        kill_by.into_iter().for_each(|at| state.set_kill_by(at));
+        let (child, pipe) = spawn(&state, mark)?;
+        let line = KeeperLine(Arc::new(Line { state, pipe: Mutex::new(pipe) }));
+        let process = Arc::new(AtomicI32::new(number_of(&child)));
+        Ok(Self { child, started: Instant::now(), in_vain: 0, mark: mark.cloned(), line, process })
     }
 
     /// Starts another keeper if the current one ended, for example by SIGKILL from outside. A keeper that has
-    /// killed the group is done.
+    /// killed the command is done.
     ///
     /// # Errors
     /// The error of starting a process, or an error if one keeper after the other ends immediately: then the
-    /// group has no keeper.
+    /// command has no keeper.
     pub(super) fn replace_if_ended(&mut self) -> io::Result<()> {
-        match self.process.try_wait() {
+        match self.child.try_wait() {
             Ok(Some(status)) if status.code() != Some(keeper_process::OVERDUE.into()) => {}
             _ => return Ok(()),
         }
@@ -72,66 +74,79 @@ impl Keeper {
         if self.in_vain > MAX_FAILED_KEEPERS {
             return Err(io::Error::other("the process ends each time it is started"));
         }
-        let mut line = self.line.lock();
-        let (process, pipe) = spawn(line.group, line.kill_by)?;
-        let spent = std::mem::replace(&mut line.pipe, pipe);
-        line.spent.push(spent);
-        self.process = process;
+        let (child, pipe) = spawn(&self.line.0.state, self.mark.as_ref())?;
+        *self.line.pipe() = pipe;
+        self.process.store(number_of(&child), Ordering::Relaxed);
+        self.child = child;
         self.started = Instant::now();
         Ok(())
     }
 
-    /// Sends the group to the keeper.
+    /// Sets the group of the command.
     pub(super) fn keep(&self, group: Pid) {
-        let mut line = self.line.lock();
-        line.group = Some(group);
-        KeeperMessage::Group(group).write_to(&line.pipe);
+        self.line.0.state.set_group(group);
+        self.line.wake();
     }
 
-    /// Returns the pipe to the keeper.
+    /// Returns the line to the keeper.
     pub(super) fn line(&self) -> KeeperLine {
         self.line.clone()
     }
 
-    /// Returns the descriptor of the pipe in this process.
+    /// Returns the descriptor of the keeper's state in this process.
     pub(super) fn number(&self) -> RawFd {
-        self.line.lock().pipe.as_raw_fd()
+        self.line.0.state.number()
     }
 
-    /// Ends the keeper. Returns true if the keeper has killed the group because its time had come.
+    /// Returns the number of the keeper's process, which changes when the keeper is replaced.
+    pub(super) fn process(&self) -> &Arc<AtomicI32> {
+        &self.process
+    }
+
+    /// Ends the keeper. Returns true if the keeper has killed the command because its time had come.
     pub(super) fn dismiss(&mut self) -> bool {
         // SIGKILL also ends a stopped keeper, and does nothing to one that has ended.
-        let _ = self.process.kill();
-        self.process.wait().is_ok_and(|status| status.code() == Some(keeper_process::OVERDUE.into()))
+        let _ = self.child.kill();
+        self.child.wait().is_ok_and(|status| status.code() == Some(keeper_process::OVERDUE.into()))
     }
 }
 
 impl KeeperLine {
-    /// Sends the keeper a new time at which to kill the group. It replaces the previous time.
+    /// Sets a new time at which the keeper kills the command. It replaces the previous time.
     pub(super) fn kill_by(&self, at: Timestamp) {
-        let mut line = self.lock();
-        line.kill_by = Some(at);
-        KeeperMessage::KillBy(at).write_to(&line.pipe);
+        let is_earlier = self.0.state.kill_by().is_none_or(|before| at < before);
+        self.0.state.set_kill_by(at);
+        // A later time is seen when the earlier one comes.
+        if is_earlier {
+            self.wake();
+        }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Line> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn wake(&self) {
+        // A full pipe wakes the keeper as well. The keeper may have ended.
+        let _ = self.pipe().write(&[0]);
+    }
+
+    fn pipe(&self) -> MutexGuard<'_, PipeWriter> {
+        self.0.pipe.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Starts a keeper process with its end of the pipe. What the keeper must know is written to the pipe before.
-fn spawn(group: Option<Pid>, kill_by: Option<Timestamp>) -> io::Result<(Child, PipeWriter)> {
+/// Starts a keeper process with its end of a pipe and the state.
+fn spawn(state: &KeeperState, mark: Option<&Mark>) -> io::Result<(Child, PipeWriter)> {
     let (reader, pipe) = io::pipe()?;
     // A stopped keeper does not read. Writes to it must not block docent.
     ioctl_fionbio(&pipe, true)?;
-    let messages = group.map(KeeperMessage::Group).into_iter().chain(kill_by.map(KeeperMessage::KillBy));
-    messages.for_each(|message| message.write_to(&pipe));
     let mut command = Command::new(trampoline::program());
-    command.arg0("docent").arg(keeper_process::MODE);
+    command.arg0(keeper_process::NAME).args(keeper_process::arguments(mark));
     command.env_clear().current_dir("/").process_group(0);
-    command.stdin(reader).stdout(Stdio::null()).stderr(Stdio::null());
-    let process = trampoline::spawn(&mut command)?;
-    Ok((process, pipe))
+    command.stdin(reader).stdout(state.file()?).stderr(Stdio::null());
+    let child = trampoline::spawn(&mut command)?;
+    Ok((child, pipe))
+}
+
+fn number_of(child: &Child) -> i32 {
+    Pid::from_child(child).as_raw_nonzero().get()
 }
 
 impl Drop for Keeper {

@@ -1,58 +1,89 @@
-//! Process that briefly outlives a killed `docent` to kill the group of its command. The death signal of
+//! Process that briefly outlives a killed `docent` to kill the processes of its command. The death signal of
 //! Linux reaches only the command, not the processes that the command has started. This process also watches
 //! the deadline, because a stalled `docent` cannot.
 
 use super::alarm::readable_until;
-use super::keeper_message::KeeperMessage;
+use super::keeper_state::KeeperState;
+use super::members::{Mark, Members};
 use nix::sys::signal::SigSet;
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use rustix::stdio::stdin;
+use nix::unistd::getppid;
+use rustix::process::{Signal, kill_process, kill_process_group};
+use rustix::stdio::{stdin, stdout};
+use std::ffi::OsString;
 use std::fs::File;
+use std::io::Read;
 use std::process::ExitCode;
 
 /// First argument that makes `docent` a keeper.
-pub(super) const MODE: &str = "__keep-group";
+const MODE: &str = "__keep-group";
 
-/// Exit code of a keeper that killed the group because its time had come.
+/// Name of a keeper, so that signals for all processes named `docent` miss it.
+pub(super) const NAME: &str = "lock-keeper";
+
+/// Exit code of a keeper that killed the command because its time had come.
 pub(super) const OVERDUE: u8 = 76;
 
-/// Keeps a group if the arguments say so, until `docent` has ended or the time has come. Returns `None` for
-/// the arguments of a user.
-pub(crate) fn keep_if_invoked() -> Option<ExitCode> {
-    (std::env::args_os().nth(1)? == MODE).then(keep)
+/// Returns the arguments of a keeper.
+pub(super) fn arguments(mark: Option<&Mark>) -> [String; 3] {
+    let mark = mark.map_or_else(String::new, |mark| mark.0.clone());
+    [MODE.to_owned(), std::process::id().to_string(), mark]
 }
 
-fn keep() -> ExitCode {
+/// Keeps a command if the arguments say so, until `docent` has ended or the time has come. Returns `None` for
+/// the arguments of a user.
+pub(crate) fn keep_if_invoked() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os().skip(1);
+    (arguments.next()? == MODE).then(|| keep(arguments).unwrap_or(ExitCode::FAILURE))
+}
+
+/// Command that a keeper keeps.
+struct Kept {
+    docent: i32,
+    mark: Option<Mark>,
+    state: KeeperState,
+}
+
+fn keep(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     // A signal to all processes of a service also ends `docent`, whose command may take a while to end. The
     // keeper must survive until then.
     let _ = SigSet::all().thread_block();
-    let Ok(input) = stdin().try_clone_to_owned().map(File::from) else { return ExitCode::FAILURE };
-    let (mut group, mut kill_by) = (None, None);
+    #[cfg(target_os = "linux")]
+    let _ = rustix::thread::set_name(&std::ffi::CString::new(NAME).ok()?);
+    let docent = arguments.next()?.to_str()?.parse().ok()?;
+    let mark = arguments.next()?.into_string().ok().filter(|mark| !mark.is_empty()).map(Mark);
+    let mut input = File::from(stdin().try_clone_to_owned().ok()?);
+    let state = KeeperState::of(File::from(stdout().try_clone_to_owned().ok()?));
+    let kept = Kept { docent, mark, state };
     loop {
-        // Words that were written before the time came still count.
-        if !readable_until(&input, group.and(kill_by)) {
-            kill(group);
-            // The leader may have left the group. Its number stays valid until `docent` collects its end,
-            // which happens after the keeper has ended.
-            if let Some(leader) = group {
-                let _ = kill_process(leader, Signal::KILL);
+        let kill_by = kept.state.group().and(kept.state.kill_by());
+        if readable_until(&input, kill_by) {
+            match input.read(&mut [0; 64]) {
+                // The time has changed.
+                Ok(1..) => {}
+                Ok(0) | Err(_) => {
+                    kept.kill();
+                    return Some(ExitCode::SUCCESS);
+                }
             }
-            return ExitCode::from(OVERDUE);
-        }
-        match KeeperMessage::read_from(&input) {
-            Some(KeeperMessage::Group(id)) => group = Some(id),
-            Some(KeeperMessage::KillBy(at)) => kill_by = Some(at),
-            None => {
-                kill(group);
-                return ExitCode::SUCCESS;
-            }
+        } else if kept.state.kill_by() == kill_by {
+            kept.kill();
+            return Some(ExitCode::from(OVERDUE));
         }
     }
 }
 
-fn kill(group: Option<Pid>) {
-    if let Some(group) = group {
+impl Kept {
+    /// Kills all processes of the command.
+    fn kill(&self) {
+        let Some(group) = self.state.group() else { return };
         // All processes may have ended together with their leader.
         let _ = kill_process_group(group, Signal::KILL);
+        let docent = (getppid().as_raw() == self.docent).then_some(self.docent);
+        if docent.is_some() {
+            // The leader may have left the group. Its number stays valid until `docent` collects its end, which
+            // happens after the keeper has ended.
+            let _ = kill_process(group, Signal::KILL);
+        }
+        Members::seen_by_keeper(group, self.mark.as_ref(), docent).kill_outsiders();
     }
 }

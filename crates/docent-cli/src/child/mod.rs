@@ -3,10 +3,12 @@
 //!
 //! [`run`] runs a command, and [`run_held`] runs one under a guard. Both start it through the `trampoline`,
 //! which ties the command's life to docent's. A `Keeper` does the same for the processes that the command
-//! starts, and kills all of them if docent is stalled until the lease is about to end.
+//! starts, and kills all of them if docent is stalled until the lease is about to end. Which processes these
+//! are, is the business of `Members`: the command's group, and under a guard everything that it has started.
 
 mod abandoned;
 mod alarm;
+mod children;
 mod command;
 mod countdown;
 mod deadline;
@@ -16,10 +18,11 @@ mod ignored;
 mod interrupt;
 mod job_control;
 mod keeper;
-mod keeper_message;
 mod keeper_process;
+mod keeper_state;
 mod lost_pipe;
 mod members;
+mod memory_file;
 mod on_lost;
 mod proc;
 mod run;

@@ -1,9 +1,86 @@
 //! The `/proc` folder of Linux, which lists processes.
 
-use rustix::process::{Pid, getpid};
+#[cfg(target_os = "linux")]
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, getpid};
 use std::fs;
 use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
+
+/// Process as `/proc` shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Process {
+    pub(super) number: i32,
+    pub(super) parent: i32,
+    pub(super) group: i32,
+    /// False if the process has ended but was not collected.
+    pub(super) is_running: bool,
+    /// Time of the start, in ticks since the system has started.
+    pub(super) started: u64,
+}
+
+impl Process {
+    /// Parses the line of `/proc/NUMBER/stat`.
+    fn parse(number: i32, stat: &str) -> Option<Self> {
+        // After the program's name, which is in parentheses and may contain any characters, come state, parent
+        // and group. The start follows 16 fields later.
+        let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+        let is_running = !["Z", "X"].contains(&fields.next()?);
+        let (parent, group) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+        let started = fields.nth(16)?.parse().ok()?;
+        Some(Self { number, parent, group, is_running, started })
+    }
+
+    fn read(number: i32) -> Option<Self> {
+        // The process may have ended meanwhile.
+        Self::parse(number, &fs::read_to_string(format!("/proc/{number}/stat")).ok()?)
+    }
+
+    /// Returns the name of the process, for messages.
+    pub(super) fn name(self) -> String {
+        let name = fs::read_to_string(format!("/proc/{}/comm", self.number)).unwrap_or_default();
+        name.trim_end().to_owned()
+    }
+
+    /// Returns true if the process was started with this variable, written `NAME=value`. False if this process
+    /// may not know.
+    pub(super) fn has_variable(self, variable: &str) -> bool {
+        let environment = fs::read(format!("/proc/{}/environ", self.number)).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes())
+    }
+
+    /// Sends a signal, but not to a later process with the same number. Errors are ignored: the process may
+    /// have ended, or belong to another user.
+    #[cfg(target_os = "linux")]
+    pub(super) fn signal(self, signal: Signal) {
+        use rustix::process::{PidfdFlags, kill_process, pidfd_open, pidfd_send_signal};
+        let Some(number) = Pid::from_raw(self.number) else { return };
+        let descriptor = pidfd_open(number, PidfdFlags::empty());
+        if Self::read(self.number).is_none_or(|now| now.started != self.started) {
+            return;
+        }
+        let _ = match descriptor {
+            Ok(descriptor) => pidfd_send_signal(descriptor, signal),
+            // Before Linux 5.3.
+            Err(Errno::NOSYS) => kill_process(number, signal),
+            Err(error) => Err(error),
+        };
+    }
+
+    /// No process is ever [listed](processes).
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn signal(self, _: Signal) {}
+}
+
+/// Lists all processes. The list is empty on systems other than Linux, and if `/proc` belongs to [another
+/// namespace](is_own_namespace).
+pub(super) fn processes() -> Vec<Process> {
+    if !is_own_namespace() {
+        return Vec::new();
+    }
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries.filter_map(|entry| Process::read(entry.ok()?.file_name().to_str()?.parse().ok()?)).collect()
+}
 
 /// Returns true if `/proc` numbers processes as this process does. A namespace that was created without its
 /// own `/proc` shows the processes of another namespace, where docent's numbers name unrelated processes.
@@ -33,5 +110,25 @@ mod tests {
         assert!(!names(None, own), "the process is unknown in that namespace, or the folder does not exist");
         #[cfg(target_os = "linux")]
         assert!(is_own_namespace() && descriptor(1, 3).is_some_and(|path| path == Path::new("/proc/1/fd/3")));
+    }
+
+    #[test]
+    fn fields_are_parsed_after_a_name_with_any_characters() {
+        let rest = "3 45 6 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 789 0";
+        let process = Process { number: 12, parent: 3, group: 45, is_running: true, started: 789 };
+        assert_eq!(Process::parse(12, &format!("12 (a) b) S {rest}")), Some(process));
+        let ended = Process { is_running: false, ..process };
+        assert_eq!(Process::parse(12, &format!("12 (ended) Z {rest}")), Some(ended));
+        assert_eq!(Process::parse(12, ""), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn this_process_is_listed() {
+        let own = getpid().as_raw_nonzero().get();
+        let listed = processes().into_iter().find(|process| process.number == own).unwrap();
+        assert!(listed.is_running && listed.parent == nix::unistd::getppid().as_raw() && listed.started > 0);
+        let path = format!("PATH={}", std::env::var("PATH").unwrap());
+        assert!(listed.has_variable(&path) && !listed.has_variable("PATH="));
     }
 }

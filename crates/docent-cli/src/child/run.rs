@@ -1,7 +1,7 @@
 use super::abandoned;
 use super::job_control;
 use super::on_lost::KILL_AFTER;
-use super::running::{Collected, Running};
+use super::running::{Bond, Collected, Running};
 use super::{ChildCommand, Signals};
 use crate::exit::Failure;
 use rustix::process::Signal;
@@ -51,7 +51,7 @@ pub(crate) async fn run_after(
     after: impl Fn(Signal),
 ) -> Result<ExitStatus, Failure> {
     signals.listen_for_suspend()?;
-    let mut running = Running::start(command, None, None)?;
+    let mut running = Running::start(command, Bond::default())?;
     let group = Arc::clone(running.group());
     let pass_on = |signal| {
         group.pass_on(signal);
@@ -105,9 +105,9 @@ pub(crate) async fn run_within(
             "{abandoned} earlier runs were killed and have not ended"
         )));
     }
-    let mut running = Running::start(command, None, None)?;
+    let mut running = Running::start(command, Bond::default())?;
     let ended = timeout(limit, running.ended()).await;
-    running.group().signal(Signal::KILL);
+    running.group().kill();
     if ended.is_err() && !running.ended_when_killed().await {
         running.abandon();
         return Ok(None);

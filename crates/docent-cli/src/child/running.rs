@@ -1,9 +1,11 @@
+use super::children;
 use super::group::{Group, KILLED, State};
 use super::interrupt;
 use super::job_control;
 use super::keeper::{Keeper, KeeperLine};
 use super::lost_pipe::LostPipe;
-use super::members::has_members_besides_leader;
+use super::members::{Bystanders, Mark, Members};
+use super::proc::Process;
 use super::trampoline::Ties;
 use super::{ChildCommand, Signals};
 use crate::exit::Failure;
@@ -24,7 +26,7 @@ const TERMINAL_POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// Command that runs.
 ///
 /// # On drop
-/// The command's group is killed.
+/// The command and all processes that it has started are killed.
 #[derive(Debug)]
 pub(super) struct Running {
     group: Arc<Group>,
@@ -45,31 +47,46 @@ pub(super) struct Collected {
     pub(super) typed: Option<Signal>,
 }
 
+/// Bond between a command and the guard that it runs under. The default is that of a command without a guard.
+#[derive(Debug, Default)]
+pub(super) struct Bond<'a> {
+    /// Pipe that shows the command that the lease has ended.
+    pub(super) lost: Option<&'a LostPipe>,
+    /// Time at which the keeper kills the command, unless it gets another time first.
+    pub(super) kill_by: Option<Timestamp>,
+    /// Mark of all processes that the command starts. Without one, only its group belongs to the command.
+    pub(super) mark: Option<Mark>,
+}
+
 impl Running {
-    /// Starts a command, which can see by `lost` that the lease has ended. The keeper kills the command at
-    /// `kill_by`, unless it gets another time first.
+    /// Starts a command.
     ///
     /// # Errors
     /// `NotRunnable` if no process can be created.
-    pub(super) fn start(
-        command: &ChildCommand,
-        lost: Option<&LostPipe>,
-        kill_by: Option<Timestamp>,
-    ) -> Result<Self, Failure> {
+    pub(super) fn start(command: &ChildCommand, bond: Bond<'_>) -> Result<Self, Failure> {
+        let Bond { lost, kill_by, mark } = bond;
+        let mark = mark.as_ref();
         let cannot_listen =
             |error| Failure::other(format!("cannot listen for the end of a command: {error}"));
         // Listen before the command starts, so that its end is not missed.
         let changes = unix::signal(SignalKind::child()).map_err(cannot_listen)?;
         // The keeper starts before the command as well, because docent may be stalled at any moment.
-        let keeper = Keeper::start(kill_by).map_err(|error| {
+        let bystanders = mark.map(|_| Bystanders::list()).unwrap_or_default();
+        let keeper = Keeper::start(kill_by, mark).map_err(|error| {
             Failure::not_runnable(format!(
                 "cannot start the process that supervises {:?}: {error}",
                 command.name()
             ))
         })?;
-        let ties = Ties { lost: lost.map(LostPipe::number), keeper: Some(keeper.number()), kill_by };
-        let group = Arc::new(command.spawn(ties)?);
-        // The command has sent its group to the keeper already, if it could.
+        let ties = Ties {
+            lost: lost.map(LostPipe::number),
+            keeper: Some(keeper.number()),
+            kill_by,
+            is_killable: kill_by.is_some(),
+        };
+        let members = |group| Members::of(group, mark, &bystanders, keeper.process());
+        let group = Arc::new(command.spawn(ties, mark, members)?);
+        // The command has set its group already, if it could.
         keeper.keep(group.id());
         Ok(Self { group, changes, keeper, wants_terminal: false })
     }
@@ -96,8 +113,9 @@ impl Running {
                 State::Stopped => self.wants_terminal = job_control::stop_with(&self.group),
                 State::Runs => {}
             }
+            children::collect_orphans();
             if self.keeper.replace_if_ended().is_err() {
-                self.group.signal(Signal::KILL);
+                self.group.kill();
             }
             tokio::select! {
                 _ = self.changes.recv() => {}
@@ -108,33 +126,48 @@ impl Running {
         }
     }
 
-    /// Ends processes that the command has left in its group, and waits until they have ended: SIGTERM first,
-    /// then SIGKILL after `time` or when a signal asks for the end. Returns that signal. The end of the
-    /// command must not be collected yet.
+    /// Ends processes that the command has left, and waits until they have ended: SIGTERM first, then SIGKILL
+    /// after `time` or when a signal asks for the end. Returns that signal, and the processes that could not be
+    /// killed. The end of the command must not be collected yet.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
-    pub(super) async fn end_rest(&self, time: Duration, signals: &mut Signals) -> Option<Signal> {
-        let has_rest = || has_members_besides_leader(self.group.id());
-        if !has_rest() {
+    pub(super) async fn end_rest(
+        &self,
+        time: Duration,
+        signals: &mut Signals,
+    ) -> (Option<Signal>, Vec<Process>) {
+        if self.rest().is_empty() {
             // A process that was created and ended during the check may have created another one.
-            self.group.signal(Signal::KILL);
-            return None;
+            self.group.kill();
+            return (None, Vec::new());
         }
-        self.group.pass_on(Signal::TERM);
-        let ended = async || {
-            while has_rest() {
-                sleep(POLL_INTERVAL).await;
-            }
-        };
+        self.group.stop();
         let signal = tokio::select! {
-            () = ended() => None,
+            () = self.rest_ended() => None,
             () = sleep(time) => None,
             signal = signals.next_end_request(&self.group) => Some(signal),
         };
-        self.group.signal(Signal::KILL);
-        let _ = timeout(KILLED, ended()).await;
-        signal
+        self.group.kill();
+        let _ = timeout(KILLED, self.rest_ended()).await;
+        (signal, self.rest())
+    }
+
+    /// Returns the processes that the command has started and that have not ended. The end of the command must
+    /// not be collected yet.
+    pub(super) fn rest(&self) -> Vec<Process> {
+        children::collect_orphans();
+        self.group.rest()
+    }
+
+    /// Waits until all processes that the command has started have ended.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub(super) async fn rest_ended(&self) {
+        while !self.rest().is_empty() {
+            sleep(POLL_INTERVAL).await;
+        }
     }
 
     /// Collects the end of the command.
@@ -168,7 +201,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.group.signal(Signal::KILL);
+        self.group.kill();
         // Dismiss the keeper before the end of the command is collected, because its number may then belong
         // to another group.
         self.keeper.dismiss();

@@ -1,17 +1,21 @@
 //! First steps of a command's process. `docent` starts itself, ties its life to that of its parent, and
 //! becomes the command. These steps run after the fork, in the process that they affect.
 
+use super::children;
 use super::job_control;
-use super::keeper_message::KeeperMessage;
+use super::keeper_state::KeeperState;
 use super::lost_pipe;
 use super::proc;
 use docent::time::{BootClock, Clock, Timestamp};
 use nix::sys::signal::{SigSet, Signal as Blocked};
-use rustix::process::{Signal, getpgrp, getpid, kill_process};
+use rustix::fs::{Access, access};
+use rustix::process::{Signal, geteuid, getpgrp, getpid, kill_process};
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::RawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode};
@@ -37,7 +41,7 @@ pub(super) fn program() -> PathBuf {
 /// # Errors
 /// The error of starting it, worded so that it is not mistaken for an error of the command.
 pub(super) fn spawn(command: &mut Command) -> io::Result<Child> {
-    command.spawn().map_err(|error| {
+    children::spawn(command).map_err(|error| {
         let program = command.get_program().display();
         io::Error::new(error.kind(), format!("docent cannot start itself as {program}: {error}"))
     })
@@ -48,24 +52,28 @@ pub(super) fn spawn(command: &mut Command) -> io::Result<Child> {
 pub(super) struct Ties {
     /// Descriptor, in that process, of the pipe that shows the command that the lease has ended.
     pub(super) lost: Option<RawFd>,
-    /// Descriptor, in that process, of the pipe to the keeper of the command's group.
+    /// Descriptor, in that process, of the state of the command's keeper.
     pub(super) keeper: Option<RawFd>,
     /// Time from which the command must not be started any more. The keeper kills it then.
     pub(super) kill_by: Option<Timestamp>,
+    /// True if this user must be able to kill the command.
+    pub(super) is_killable: bool,
 }
 
 impl Ties {
     /// Returns the arguments that precede the words of the command.
-    pub(super) fn arguments(self) -> [String; 5] {
+    pub(super) fn arguments(self) -> [String; 6] {
         let kill_by = self.kill_by.map(Timestamp::as_nanos);
         let parent = std::process::id().to_string();
-        [MODE.to_owned(), parent, text(self.lost), text(self.keeper), text(kill_by)]
+        let is_killable = text(self.is_killable.then_some(1));
+        [MODE.to_owned(), parent, text(self.lost), text(self.keeper), text(kill_by), is_killable]
     }
 
     fn from_arguments(mut arguments: impl Iterator<Item = OsString>) -> Self {
         let mut next = || arguments.next().unwrap_or_default();
         let (lost, keeper) = (number(next()), number(next()));
-        Self { lost, keeper, kill_by: number(next()).map(Timestamp::from_nanos) }
+        let kill_by = number(next()).map(Timestamp::from_nanos);
+        Self { lost, keeper, kill_by, is_killable: number::<u8>(next()).is_some() }
     }
 }
 
@@ -96,8 +104,14 @@ fn become_command(parent: i32, ties: Ties, words: &[OsString]) -> ExitCode {
         report_failure(program, &error);
         return ExitCode::from(126);
     }
-    if let Some(line) = ties.keeper {
-        notify_keeper(parent, line);
+    if ties.is_killable
+        && let Some(error) = cannot_be_killed(program)
+    {
+        report_failure(program, &error);
+        return ExitCode::from(126);
+    }
+    if let Some(state) = ties.keeper {
+        notify_keeper(parent, state);
     }
     job_control::take_terminal();
     let mut command = Command::new(program);
@@ -126,11 +140,41 @@ fn report_failure(program: &OsStr, error: &io::Error) {
 
 /// Sends this process's group to the keeper. If that is not possible, as on systems other than Linux,
 /// `docent` sends it.
-fn notify_keeper(parent: i32, line: RawFd) {
-    let path = proc::descriptor(parent, line);
-    if let Some(pipe) = path.and_then(|path| File::options().write(true).open(path).ok()) {
-        KeeperMessage::Group(getpgrp()).write_to(&pipe);
+fn notify_keeper(parent: i32, state: RawFd) {
+    let path = proc::descriptor(parent, state);
+    if let Some(file) = path.and_then(|path| File::options().write(true).open(path).ok()) {
+        KeeperState::of(file).set_group(getpgrp());
     }
+}
+
+/// Returns why this user may not kill a program once it runs: it is one like `sudo`, which becomes another
+/// user.
+fn cannot_be_killed(program: &OsStr) -> Option<io::Error> {
+    let own = geteuid();
+    if own.is_root() {
+        return None;
+    }
+    let metadata = fs::metadata(find(program)?).ok()?;
+    let changes_user = metadata.mode() & SET_USER_ID != 0 && metadata.uid() != own.as_raw();
+    changes_user.then(|| {
+        io::Error::other(
+            "it runs as another user, whom this user may not kill when the lock is lost; run docent itself as \
+             that user, such as with `sudo docent lock`, or give --on-lost ignore",
+        )
+    })
+}
+
+/// Mode of programs that run as their owner.
+const SET_USER_ID: u32 = 0o4000;
+
+/// Returns the file of a program, as `exec` finds it.
+fn find(program: &OsStr) -> Option<PathBuf> {
+    if program.as_bytes().contains(&b'/') {
+        return Some(program.into());
+    }
+    let folders = std::env::var_os("PATH")?;
+    let mut files = std::env::split_paths(&folders).map(|folder| folder.join(program));
+    files.find(|file| access(file, Access::EXEC_OK).is_ok() && file.is_file())
 }
 
 /// Makes the kernel kill this process, and the command that it becomes, when `parent` ends.

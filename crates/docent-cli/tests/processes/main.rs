@@ -6,6 +6,7 @@ mod arguments;
 mod deadline;
 mod dev;
 mod elect;
+mod escapes;
 mod exit_codes;
 mod held;
 mod keeper;

@@ -37,7 +37,8 @@ pub(super) async fn lead(
             reason = leadership.lost() => Term::Lost(format!("the leadership of {path:?} was lost: {reason}")),
         });
     };
-    let finished = run_held(leadership, &command.clone().under(path, Some(fence)), policy, signals).await?;
+    let command = command.clone().under(path, Some(fence));
+    let finished = run_held(leadership, &command, policy, &app.output, signals).await?;
     if finished.revoked {
         app.output.remark(revoked_message(path));
     }

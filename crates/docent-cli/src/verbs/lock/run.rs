@@ -58,7 +58,8 @@ async fn run_command(
     signals: &mut Signals,
 ) -> Outcome {
     let command = command.clone().under(path, held.fence());
-    let Finished { guard, status, lost, revoked, .. } = run_held(held, &command, policy, signals).await?;
+    let Finished { guard, status, lost, revoked, .. } =
+        run_held(held, &command, policy, &app.output, signals).await?;
     drop(guard);
     if revoked {
         app.output.remark(revoked_message(path));

@@ -29,7 +29,7 @@ pub(super) async fn run(
         is_first = false;
         let began = Instant::now();
         let outcome = match ChildCommand::new(&arguments.command) {
-            Some(command) => run_command(queue.path(), delivery, command, policy, signals).await,
+            Some(command) => run_command(app, queue.path(), delivery, command, policy, signals).await,
             None => print_item(app, delivery).await,
         };
         if !arguments.follow {
@@ -69,6 +69,7 @@ async fn print_item(app: &App, delivery: Delivery<Bytes>) -> Outcome {
 /// Runs the command for an item. If the command ends with 0, the item is acknowledged. Otherwise the item
 /// returns to the queue after the queue's growing delay, or immediately when this process ends.
 async fn run_command(
+    app: &App,
     path: &str,
     delivery: Delivery<Bytes>,
     command: ChildCommand,
@@ -78,7 +79,8 @@ async fn run_command(
     let deliveries = delivery.deliveries().map_or_else(String::new, |count| count.to_string());
     let command = command.under(path, Some(delivery.fence())).variable("DOCENT_ITEM", delivery.name());
     let command = command.variable("DOCENT_DELIVERIES", deliveries).with_input(delivery.item().clone());
-    let Finished { guard, status, lost, .. } = run_held(delivery, &command, policy, signals).await?;
+    let Finished { guard, status, lost, .. } =
+        run_held(delivery, &command, policy, &app.output, signals).await?;
     if let Some(reason) = lost {
         return Err(Failure::lost(format!("the item was lost while {:?} ran: {reason}", command.name())));
     }

@@ -1,0 +1,53 @@
+//! Children of this process: those that it has started, and orphans that it has adopted.
+
+use nix::errno::Errno;
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use nix::unistd::Pid;
+use std::io;
+use std::process::{Child, Command};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Children that were started by this process. Something else collects their ends.
+static STARTED: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+
+fn started() -> MutexGuard<'static, Vec<Pid>> {
+    STARTED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts a child.
+///
+/// # Errors
+/// Same as [`Command::spawn`].
+pub(super) fn spawn(command: &mut Command) -> io::Result<Child> {
+    let mut started = started();
+    let child = command.spawn()?;
+    // The number of a child that was collected may be that of an orphan by now.
+    started.retain(|number| ended(Id::Pid(*number)) != Err(Errno::ECHILD));
+    started.push(Pid::from_raw(child.id().cast_signed()));
+    Ok(child)
+}
+
+/// Returns a child that has ended, if there is one, without collecting its end.
+fn ended(children: Id<'_>) -> nix::Result<Option<Pid>> {
+    let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+    Ok(waitid(children, flags)?.pid())
+}
+
+/// Makes this process the parent of descendants whose parents have ended, so that it can find them. Only Linux
+/// can do this.
+pub(super) fn adopt_orphans() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+}
+
+/// Collects orphans that this process has adopted and that have ended, up to the first child that something
+/// else must collect. Process 1 adopts all orphans of its namespace.
+pub(super) fn collect_orphans() {
+    let started = started();
+    while let Ok(Some(orphan)) = ended(Id::All) {
+        if started.contains(&orphan) {
+            return;
+        }
+        let _ = waitid(Id::Pid(orphan), WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG);
+    }
+}
