@@ -76,7 +76,8 @@ pub mod recipe {
     #[doc(hidden)]
     pub use crate::{
         client::{
-            ViewLag, children_of_all, debug_handle, is_own_session, server_time, stage_reached, time_of_day,
+            ViewLag, children_of_all, debug_handle, get_all, is_own_session, server_time, stage_reached,
+            time_of_day,
         },
         line::refuse_contenders,
         node::{is_own_name, is_own_path},

@@ -1,6 +1,7 @@
 //! Layout of a registry, for Docent's own crates. Nothing here is covered by any stability promise.
 
 use crate::layout::Placement;
+use crate::neighbour::Checks;
 use crate::{Instance, RegistryLayout, neighbour};
 use docent_core::{Client, Error, ParentKind};
 use serde::de::DeserializeOwned;
@@ -24,7 +25,13 @@ pub fn service(layout: RegistryLayout, node: &str) -> String {
 }
 
 fn registry(layout: RegistryLayout) -> Placement {
-    Placement { base: String::new(), layout, neighbour: None, parents: ParentKind::default() }
+    Placement {
+        base: String::new(),
+        layout,
+        neighbour: None,
+        parents: ParentKind::default(),
+        checks: Checks::default(),
+    }
 }
 
 /// Instances below `folder`, in Curator's layout, that readers of one Java class cannot read together.

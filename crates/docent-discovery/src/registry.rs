@@ -1,7 +1,7 @@
 use crate::instance::{self, Instance};
 use crate::layout::{Placement, RegistryLayout, ServiceSide};
 use crate::names::{self, ServiceNames};
-use crate::neighbour::Neighbour;
+use crate::neighbour::{Checks, Neighbour};
 use crate::registration::Registration;
 use crate::service::{Service, ServiceBuilder};
 use docent_core::recipe::{InOperation, NodePath, debug_handle};
@@ -106,7 +106,7 @@ impl RegistryBuilder {
         let client = client.with_parents(parents);
         Ok(Registry(Arc::new(Inner {
             client,
-            placement: Placement { base, layout, neighbour, parents },
+            placement: Placement { base, layout, neighbour, parents, checks: Checks::default() },
             drain,
         })))
     }
@@ -156,7 +156,8 @@ impl Registry {
     /// # Errors
     /// `InvalidInput` if the instance breaks a rule, `TooLarge`: nothing was sent. `InvalidInput` also if its
     /// payload would make the service unreadable for typed readers in Java: an instance there has a payload
-    /// of a Java class, which the error names together with the [option](Neighbour) that writes it.
+    /// of a Java class, which the error names together with the [option](Neighbour) that writes it. While this
+    /// registry announces another instance of the service with the same kind of payload, that is not checked.
     /// `AlreadyRegistered` if this client has an instance with this id, `NodeExists` if another session keeps
     /// one, `NoAuth`, `Timeout`, `Closed`: the instance is not announced, or is being removed.
     ///

@@ -1,7 +1,6 @@
 //! The client: a cheap handle, its builder and settings, its operations, and the task that owns its sessions.
 
 mod builder;
-mod children_of_all;
 #[expect(clippy::module_inception, reason = "the folder is named after its main module")]
 mod client;
 mod clock_check;
@@ -22,6 +21,7 @@ mod health;
 mod hook_threads;
 mod hooks;
 mod in_time;
+mod many_reads;
 mod operations;
 mod options;
 mod options_env;
@@ -47,7 +47,6 @@ mod view_lag;
 mod while_held;
 
 pub use builder::ClientBuilder;
-pub use children_of_all::children_of_all;
 pub use client::Client;
 pub use clock_check::{ClockCheck, server_time, time_of_day};
 pub(crate) use config::Config;
@@ -59,6 +58,7 @@ pub use handle_debug::debug_handle;
 pub use health::Health;
 pub use hooks::Hooks;
 pub use in_time::in_time;
+pub use many_reads::{children_of_all, get_all};
 pub use options::Options;
 pub use own_session::is_own_session;
 pub(crate) use parents::{

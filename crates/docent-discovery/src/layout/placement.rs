@@ -1,6 +1,6 @@
 use super::{RegistryLayout, ServiceSide, dubbo, percent};
 use crate::instance::{self, EncodedInstance, Instance};
-use crate::neighbour::{self, Neighbour};
+use crate::neighbour::{self, Checks, Neighbour};
 use bytes::Bytes;
 use docent_core::{Error, ParentKind};
 use serde::de::DeserializeOwned;
@@ -14,6 +14,8 @@ pub(crate) struct Placement {
     pub(crate) neighbour: Option<Neighbour>,
     /// Kind of node that folders are created as.
     pub(crate) parents: ParentKind,
+    /// Payloads that the registrations of the registry have checked.
+    pub(crate) checks: Checks,
 }
 
 impl Placement {

@@ -10,6 +10,6 @@ mod wrapped;
 
 pub(crate) use class::is_out_of_service;
 pub use kind::Neighbour;
-pub(crate) use preparation::preparation;
+pub(crate) use preparation::{Checks, preparation};
 pub(crate) use readers::mixed;
 pub(crate) use wrapped::{unwrapped, wrapped};

@@ -10,8 +10,9 @@ use docent_core::recipe::{Preparation, ensure_node};
 use docent_core::{Client, CreateMode, Error, ParentKind};
 use futures_util::future::try_join_all;
 use serde::Deserialize;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Returns the work that precedes the writes of an instance's node: checks that typed readers of the folder
 /// can read the payload, and writes what `Neighbour::Dubbo3` requires; in Dubbo's layout, creates the folders
@@ -34,6 +35,7 @@ pub(crate) fn preparation(
         client: client.clone(),
         folder: placement.folder(service, side),
         neighbour: placement.neighbour,
+        checks: placement.checks.clone(),
         done: Mutex::default(),
     });
     Some(Arc::new(move |data: Bytes| {
@@ -59,18 +61,50 @@ fn folders(client: Client, folders: Vec<String>) -> Arc<Preparation> {
     })
 }
 
+/// Checks of payloads that hold while a registration that made or shared them exists: what its instance does to
+/// typed readers, others of the same form do not make worse. Shared by the registrations of a registry, so that
+/// only the first one reads the instances of others.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Checks(Arc<Mutex<Known>>);
+
+/// Checks by folder and form.
+type Known = HashMap<(String, Form), Weak<Check>>;
+
+/// A payload of this form was checked.
+#[derive(Debug)]
+struct Check(Form);
+
+impl Checks {
+    fn find(&self, folder: &str, form: &Form) -> Option<Arc<Check>> {
+        self.lock().get(&(folder.to_owned(), form.clone()))?.upgrade()
+    }
+
+    fn add(&self, folder: &str, form: Form) -> Arc<Check> {
+        let check = Arc::new(Check(form.clone()));
+        let mut checks = self.lock();
+        checks.retain(|_, check| check.strong_count() > 0);
+        checks.insert((folder.to_owned(), form), Arc::downgrade(&check));
+        check
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 struct Work {
     client: Client,
     folder: String,
     neighbour: Option<Neighbour>,
+    checks: Checks,
     done: Mutex<Done>,
 }
 
 /// Work that was done for earlier data.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Default)]
 struct Done {
-    /// Form of the payload that was checked.
-    form: Option<Form>,
+    /// Check of the payload.
+    check: Option<Arc<Check>>,
     /// Metadata for which nodes were written, without the state.
     described: Option<Texts>,
 }
@@ -85,9 +119,15 @@ impl Work {
         // Nothing but an instance is ever announced.
         let Ok(instance) = instance::decode(data) else { return Ok(()) };
         let form = Form::of(instance.payload.as_deref());
-        if form != Form::Absent && self.done().form.as_ref() != Some(&form) {
-            readers::check(&self.client, &self.folder, &instance.id, &form).await?;
-            self.change(|done| done.form = Some(form));
+        if form != Form::Absent && self.done().check.is_none_or(|check| check.0 != form) {
+            let check = match self.checks.find(&self.folder, &form) {
+                Some(check) => check,
+                None => {
+                    readers::check(&self.client, &self.folder, &instance.id, &form).await?;
+                    self.checks.add(&self.folder, form)
+                }
+            };
+            self.change(|done| done.check = Some(check));
         }
         match self.described(&instance) {
             Some(metadata) if self.done().described.as_ref() != Some(&metadata) => {

@@ -3,16 +3,15 @@
 use super::Neighbour;
 use super::class::class_of;
 use crate::instance;
-use docent_core::recipe::is_own_name;
+use docent_core::recipe::{get_all, is_own_name};
 use docent_core::{Client, Error, ErrorKind};
-use futures_util::future::join_all;
 use serde_json::value::RawValue;
 
 /// Maximum number of instances of a folder that are read.
 const SAMPLE: usize = 16;
 
 /// Form of a payload for a typed reader.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Form {
     /// No payload, which every reader accepts.
     Absent,
@@ -119,15 +118,13 @@ async fn forms(client: &Client, folder: &str, own: Option<&str>) -> Result<Vec<(
         Err(error) => return Err(error),
     };
     names.retain(|name| Some(&**name) != own && !is_own_name(name));
-    names.sort();
     // Spread over all, because instances of one kind often have similar names.
     let step = names.len().div_ceil(SAMPLE).max(1);
-    let reads = names.into_iter().step_by(step).map(|name| async move {
-        let node = client.get(&format!("{folder}/{name}")).await;
-        (name, node)
-    });
+    let sample: Vec<_> = names.into_iter().step_by(step).collect();
+    let paths: Vec<_> = sample.iter().map(|name| format!("{folder}/{name}")).collect();
+    let nodes = get_all(client, &paths.iter().map(String::as_str).collect::<Vec<_>>()).await?;
     let mut forms = Vec::new();
-    for (name, node) in join_all(reads).await {
+    for (name, node) in sample.into_iter().zip(nodes) {
         match node {
             Ok(node) => {
                 if let Ok(instance) = instance::decode(&node.data) {
@@ -138,6 +135,8 @@ async fn forms(client: &Client, folder: &str, own: Option<&str>) -> Result<Vec<(
             Err(error) => return Err(error),
         }
     }
+    // In a fixed order, so that an error names the same instance each time.
+    forms.sort_by(|(name, _), (other, _)| name.cmp(other));
     Ok(forms)
 }
 
