@@ -3,7 +3,7 @@
 use crate::limits::{Limits, in_range, json, limits, watches};
 use crate::{builder, connect};
 use docent::cache::ChildrenCache;
-use docent::config::{SubscribeError, TreeChange, TreeSubscription};
+use docent::config::{Raw, SubscribeError, TreeChange, TreeSubscription};
 use docent::{Config, ConfigTree, CreateMode, ErrorKind};
 use docent_battery::{Backend, both_backends};
 use docent_tests::soon;
@@ -206,9 +206,124 @@ both_backends! {
         }
         let subscriptions = [soon(tree.subscribe()).await.unwrap(), soon(tree.subscribe()).await.unwrap()];
         assert!(subscriptions.iter().all(|subscription| subscription.current().len() == 50));
-        let expected = if crate::PERSISTENT { 2 } else { 1 + 50 };
+        // One watch on each node's data and one on its children.
+        let expected = if crate::PERSISTENT { 2 } else { 2 * (1 + 50) };
         soon(async { while watches(&server).is_some_and(|watches| watches != expected) { client.sync("/").await.unwrap(); } }).await;
         drop(subscriptions);
+        soon(async { while watches(&server).is_some_and(|watches| watches > 0) { client.sync("/").await.unwrap(); } }).await;
+    }
+
+    async fn keys_at_all_depths_are_followed_and_folders_have_no_value(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let (tree, operator) = (tree(&client), tree(&other));
+        let mut subscription = soon(tree.subscribe()).await.unwrap();
+        let deep = operator.key("eu/shop/db").unwrap();
+        assert_eq!(deep.path(), format!("{FOLDER}/eu/shop/db"));
+        soon(deep.publish(&limits(1))).await.unwrap();
+        // The folders are neither shown nor rejected.
+        assert_eq!(next(&mut subscription).await, "eu/shop/db=1");
+        assert_eq!(subscription.current().refused().len(), 0);
+        // A folder that gets a value is a key beside the keys below it. Names that start alike are no parents.
+        soon(operator.key("eu").unwrap().publish(&limits(2))).await.unwrap();
+        assert_eq!(next(&mut subscription).await, "eu=2");
+        soon(operator.key("eu-west").unwrap().publish(&limits(3))).await.unwrap();
+        assert_eq!(next(&mut subscription).await, "eu-west=3");
+        // Histories are not keys at any depth.
+        soon(deep.publish(&limits(4))).await.unwrap();
+        assert_eq!(next(&mut subscription).await, "eu/shop/db=4");
+        assert_eq!(soon(deep.history()).await.unwrap().len(), 1);
+        assert_eq!(shown(&soon(tree.subscribe()).await.unwrap()), "eu=2 eu-west=3 eu/shop/db=4");
+        // An invalid value below a key affects neither the key nor its other children.
+        client.create(&format!("{FOLDER}/eu/bad"), "[", CreateMode::Persistent).await.unwrap();
+        assert_eq!(next(&mut subscription).await, "!eu/bad");
+        // A value that is emptied is rejected if the node has no children, and is a folder if it has.
+        client.set(&format!("{FOLDER}/eu-west"), "", None).await.unwrap();
+        assert_eq!(next(&mut subscription).await, "!eu-west");
+        client.set(&format!("{FOLDER}/eu"), "", None).await.unwrap();
+        assert_eq!(next(&mut subscription).await, "-eu");
+        assert_eq!(shown(&subscription), "eu-west=3 eu/shop/db=4");
+    }
+
+    async fn an_empty_text_is_a_value_only_without_keys_below(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        for path in ["/config", "/config/texts", "/config/texts/a", "/config/texts/b", "/config/texts/b/c"] {
+            client.create(path, "", CreateMode::Persistent).await.unwrap();
+        }
+        let tree = Config::<Vec<u8>>::builder_with(&client, "/config/texts", Raw).build_tree().unwrap();
+        let subscription = soon(tree.subscribe()).await.unwrap();
+        let until_keys = async |wanted: &[&str]| {
+            soon(async {
+                while subscription.current().iter().map(|(key, _)| key.to_string()).collect::<Vec<_>>() != wanted {
+                    docent_tests::pause().await;
+                }
+            })
+            .await;
+        };
+        until_keys(&["a", "b/c"]).await;
+        client.create("/config/texts/a/d", "text", CreateMode::Persistent).await.unwrap();
+        until_keys(&["a/d", "b/c"]).await;
+        client.delete("/config/texts/b/c", None).await.unwrap();
+        until_keys(&["a/d", "b"]).await;
+        client.delete("/config/texts/a/d", None).await.unwrap();
+        until_keys(&["a", "b"]).await;
+    }
+
+    async fn a_subtree_is_deleted_and_recreated_also_while_disconnected(backend: Backend) {
+        const KEYS: u32 = 1_000;
+        let server = backend.start().await;
+        let (proxy, other) = (server.proxy().await, connect(&server).await);
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let operator = tree(&other);
+        let subscription = soon(tree(&client).subscribe()).await.unwrap();
+        // The folder does not exist yet.
+        assert!(subscription.current().is_empty() && !subscription.is_stale());
+        soon(operator.key("stays/here").unwrap().publish(&limits(1))).await.unwrap();
+        let count = |wanted: usize| {
+            let subscription = &subscription;
+            soon(async move {
+                while subscription.current().len() != wanted {
+                    docent_tests::pause().await;
+                }
+            })
+        };
+        let paths: Vec<_> = (0..KEYS).map(|number| format!("{FOLDER}/many/{}/{number}", number % 10)).collect();
+        let folders: Vec<_> = (0..10).map(|number| format!("{FOLDER}/many/{number}")).collect();
+        let fill = async |value: u32| {
+            other.create(&format!("{FOLDER}/many"), "", CreateMode::Persistent).await.unwrap();
+            for folder in &folders {
+                other.create(folder, "", CreateMode::Persistent).await.unwrap();
+            }
+            let created = paths.iter().map(|path| other.create(path, json(value), CreateMode::Persistent));
+            soon(try_join_all(created)).await.unwrap();
+        };
+        let empty = async || {
+            soon(try_join_all(paths.iter().map(|path| other.delete(path, None)))).await.unwrap();
+            soon(try_join_all(folders.iter().map(|path| other.delete(path, None)))).await.unwrap();
+            other.delete(&format!("{FOLDER}/many"), None).await.unwrap();
+        };
+        fill(7).await;
+        count(KEYS as usize + 1).await;
+        empty().await;
+        until(&subscription, "stays/here=1").await;
+        fill(8).await;
+        count(KEYS as usize + 1).await;
+        proxy.cut().await;
+        soon(async { while !subscription.is_stale() { docent_tests::pause().await; } }).await;
+        assert_eq!(subscription.current().len(), KEYS as usize + 1, "known values stay");
+        empty().await;
+        soon(operator.key("other/deep/key").unwrap().publish(&limits(2))).await.unwrap();
+        proxy.heal().await.unwrap();
+        until(&subscription, "other/deep/key=2 stays/here=1").await;
+        server.expire(client.session_id().unwrap()).await.unwrap();
+        fill(9).await;
+        soon(operator.key("other/deep/key").unwrap().delete()).await.unwrap();
+        count(KEYS as usize + 1).await;
+        soon(async { while subscription.current().get("many/3/3").is_none_or(|value| value.per_second != 9) { docent_tests::pause().await; } }).await;
+        soon(async { while subscription.is_stale() { docent_tests::pause().await; } }).await;
+        assert_eq!(subscription.current().refused().len(), 0);
+        drop(subscription);
         soon(async { while watches(&server).is_some_and(|watches| watches > 0) { client.sync("/").await.unwrap(); } }).await;
     }
 }

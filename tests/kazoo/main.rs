@@ -4,6 +4,7 @@
 
 mod barriers;
 mod client;
+mod config;
 mod counter;
 mod dubbo;
 mod election;

@@ -120,6 +120,21 @@ def dubbo_consumer(client, interface):
     }
 
 
+def text_tree(client, root):
+    """Creates a tree of texts as configuration for Spring Cloud is written: UTF-8, with a node for each segment."""
+
+    def write(key, text):
+        path = f"{root}/{key}"
+        client.ensure_path(path)
+        client.set(path, text.encode())
+
+    return {
+        "write": write,
+        "read": lambda key: [client.get(f"{root}/{key}")[0].decode()],
+        "delete": lambda key: client.delete(f"{root}/{key}", recursive=True),
+    }
+
+
 def session(client):
     return {"id": lambda: client.client_id[0]}
 
@@ -137,6 +152,7 @@ KINDS = {
     "semaphore": semaphore,
     "dubbo-consumer": dubbo_consumer,
     "session": session,
+    "text-tree": text_tree,
 }
 
 

@@ -18,8 +18,9 @@ use tokio::sync::watch;
 ///
 /// # Guarantees
 /// Each key has the guarantees of [`Subscription`](crate::Subscription), except that a deleted key is
-/// removed. A slow reader gets the differences from the state that it saw last. After a restore of the
-/// ensemble from an older snapshot, keys may have older values; this is not announced.
+/// removed. A key that becomes a folder without data is reported as deleted. A slow reader gets the
+/// differences from the state that it saw last. After a restore of the ensemble from an older snapshot, keys
+/// may have older values; this is not announced.
 ///
 /// # On drop
 /// The last subscription of a [`ConfigTree`](crate::ConfigTree) removes its cache and the watches at the
@@ -67,8 +68,8 @@ impl<T: Send + Sync + 'static> TreeSubscription<T> {
     /// Waits for the next change since the last one returned. Returns `None` once the client is closed.
     ///
     /// # Errors
-    /// The error with which the servers refuse to list the folder, such as `NoAuth`. It is reported once, and
-    /// the listing is retried continuously.
+    /// The error with which the servers refuse to read or list the folder, such as `NoAuth`. It is reported
+    /// once, and the client retries continuously.
     ///
     /// # Cancel safety
     /// This method is cancel safe.

@@ -8,6 +8,7 @@ use super::tree_options::TreeOptions;
 use super::tree_snapshot::TreeSnapshot;
 use crate::client::Client;
 use crate::error::Error;
+use crate::task::SyncStream;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -139,6 +140,13 @@ impl TreeCache {
             let Handle { shared, path, store, .. } = &*cache.handle;
             status::ready(shared, path, store.status(), cache.operation_timeout).await
         }
+    }
+
+    /// Returns a stream of the errors with which the servers refuse to read or list the node at the path. An
+    /// error of the same kind as the previous one is reported again only after a read has succeeded. Ends
+    /// when the client is closed.
+    pub fn errors(&self) -> SyncStream<Error> {
+        status::errors(self.handle.store.status())
     }
 
     /// Subscribes to the current content and its changes. Each subscriber has a separate stream.
