@@ -5,7 +5,7 @@ use docent::discovery::{Registration, RegistryLayout, ServiceChange, ServiceType
 use docent::{Client, CreateMode, ErrorKind, Instance, Registry};
 use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::OpCode;
-use docent_tests::{builder, connect, soon};
+use docent_tests::{builder, connect, soon, until};
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
@@ -74,6 +74,23 @@ both_backends! {
         soon(consumer.deregister()).await.unwrap();
         soon(registration.deregister()).await.unwrap();
         assert!(other.children(PROVIDERS).await.map_or(true, |children| children.names.is_empty()));
+    }
+
+    async fn an_instance_is_found_by_its_id_and_by_its_node(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let registration = soon(registry(&client).register(provider())).await.unwrap();
+        let view = soon(registry(&client).typed_service::<Parameters>(NAME)).await.unwrap();
+        for key in ["p1", FIRST] {
+            let instances = view.instances();
+            assert_eq!(instances.get(key).map(|one| one.port), Some(Some(20880)), "{key}");
+            assert!(instances.version(key).is_some(), "{key}");
+        }
+        assert!(view.instances().get("p2").is_none());
+        soon(registration.set_enabled(false)).await.unwrap();
+        until(async || view.instances().get("p1").is_some_and(|one| !one.enabled)).await;
+        soon(registration.deregister()).await.unwrap();
+        until(async || view.instances().get("p1").is_none()).await;
     }
 
     async fn an_update_creates_a_node_before_it_deletes_the_old_one(backend: Backend) {

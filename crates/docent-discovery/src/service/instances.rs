@@ -62,26 +62,33 @@ impl<P> Instances<P> {
         });
     }
 
-    /// Returns the instances that are enabled and pass the view's filter, in the order of ids.
+    /// Returns the instances that are enabled and pass the view's filter, in the order of their nodes' names.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Instance<P>>> + DoubleEndedIterator {
         self.available.iter().map(|(_, candidate)| &candidate.instance)
     }
 
-    /// Returns all readable instances with their ids, including those that are disabled or do not pass the
-    /// filter.
+    /// Returns all readable instances with the names of their nodes, including those that are disabled or do
+    /// not pass the filter. The name is the id in Curator's layout, and the encoded URL in Dubbo's.
     pub fn all(&self) -> impl ExactSizeIterator<Item = (&str, &Arc<Instance<P>>)> + DoubleEndedIterator {
         self.all.iter().map(|(key, candidate)| (&**key, &candidate.instance))
     }
 
-    /// Returns the instance in [`all`](Self::all) with this id.
+    /// Returns the instance in [`all`](Self::all) with this id. While an update in Dubbo's layout replaces the
+    /// node of the instance, both nodes may be shown; this method returns the newer one.
     pub fn get(&self, id: &str) -> Option<&Arc<Instance<P>>> {
-        self.all.get(id).map(|candidate| &candidate.instance)
+        self.find(id).map(|candidate| &candidate.instance)
     }
 
     /// Returns the transaction that last wrote the instance with this id. It never goes back while the
     /// instance is shown.
     pub fn version(&self, id: &str) -> Option<i64> {
-        self.all.get(id).map(|candidate| candidate.mzxid)
+        self.find(id).map(|candidate| candidate.mzxid)
+    }
+
+    fn find(&self, id: &str) -> Option<&Candidate<P>> {
+        // In Dubbo's layout the name of a node is a URL that contains the id.
+        let with_id = || self.all.iter().map(|(_, one)| one).filter(|one| one.instance.id == id);
+        self.all.get(id).or_else(|| with_id().max_by_key(|one| one.mzxid))
     }
 
     /// Returns the nodes that cannot be read as instances, and the [rules](crate::RegistryLayout::Dubbo) that
