@@ -1,7 +1,8 @@
 //! Processes of third-party clients, and their sessions.
 
+use docent_battery::packages::KAZOO;
 use docent_battery::peer::{Peer, PeerRecipe};
-use docent_battery::{Proxy, TestServer, kazoo};
+use docent_battery::{Proxy, TestServer};
 use docent_tests::SESSION;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -38,7 +39,7 @@ impl Family {
     /// Returns a hint for a machine without this client.
     fn missing(self) -> &'static str {
         match self {
-            Self::Kazoo => kazoo::MISSING,
+            Self::Kazoo => KAZOO.missing(),
             Self::Java => "install libzookeeper-java, libcurator-recipes-java and default-jdk-headless",
             Self::C => "install libzookeeper-mt-dev and a C compiler",
         }
@@ -46,7 +47,7 @@ impl Family {
 
     async fn program(self) -> Command {
         match self {
-            Self::Kazoo => kazoo::python(Path::new(BUILT), &format!("{SOURCES}/client.py")).await.unwrap(),
+            Self::Kazoo => KAZOO.command(Path::new(BUILT), &format!("{SOURCES}/client.py")).await.unwrap(),
             Self::Java => java("Client").await,
             Self::C => Command::new(c_program().await),
         }

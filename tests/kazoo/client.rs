@@ -2,8 +2,9 @@
 
 use docent::Client;
 use docent::client::ParentKind;
+use docent_battery::packages::KAZOO;
 use docent_battery::peer::{Peer, PeerRecipe};
-use docent_battery::{Proxy, TestServer, kazoo};
+use docent_battery::{Proxy, TestServer};
 use docent_proto::OpCode;
 use docent_tests::{SESSION, builder, soon};
 use std::path::Path;
@@ -47,11 +48,11 @@ impl<'a> Kazoo<'a> {
     /// Does the same as [`start`](Self::start), with this session timeout.
     pub(crate) async fn start_with(server: &'a TestServer, session_timeout: Duration) -> Self {
         let proxy = server.proxy().await;
-        let mut python = kazoo::python(Path::new(env!("CARGO_TARGET_TMPDIR")), PROGRAM).await.unwrap();
+        let mut python = KAZOO.command(Path::new(env!("CARGO_TARGET_TMPDIR")), PROGRAM).await.unwrap();
         python
             .arg(format!("{}{}", proxy.connect_string(), server.root()))
             .arg(session_timeout.as_millis().to_string());
-        Self { peer: Peer::start(&mut python, kazoo::MISSING).await, server, proxy }
+        Self { peer: Peer::start(&mut python, KAZOO.missing()).await, server, proxy }
     }
 
     /// Creates one of kazoo's recipes: a kind that `peer.py` knows, with its arguments.

@@ -15,31 +15,4 @@ mod rw_lock;
 mod sasl;
 mod semaphore;
 
-/// Runs each test on both backends, as `embedded::name` and `real::name`. Both are ignored unless requested,
-/// because they download kazoo.
-macro_rules! beside_kazoo {
-    ($(async fn $name:ident($backend:ident: Backend) $body:block)+) => {
-        $(async fn $name($backend: Backend) $body)+
-
-        mod embedded {
-            $(
-                #[tokio::test]
-                #[ignore = "needs kazoo: run `cargo xtask test`"]
-                async fn $name() {
-                    super::$name(docent_battery::Backend::Embedded).await;
-                }
-            )+
-        }
-
-        mod real {
-            $(
-                #[tokio::test]
-                #[ignore = "needs a real ZooKeeper and kazoo: run `cargo xtask test`"]
-                async fn $name() {
-                    super::$name(docent_battery::Backend::Real).await;
-                }
-            )+
-        }
-    };
-}
-use beside_kazoo;
+use docent_battery::both_backends_with_packages as beside_kazoo;

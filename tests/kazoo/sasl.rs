@@ -4,7 +4,8 @@ use crate::beside_kazoo;
 use docent::client::Sasl;
 use docent::node::{Acl, Permissions};
 use docent::{Client, CreateMode, ErrorKind};
-use docent_battery::{Backend, ServerOptions, kazoo};
+use docent_battery::packages::KAZOO;
+use docent_battery::{Backend, ServerOptions};
 use docent_tests::{builder, soon};
 use std::io::Write;
 use std::path::Path;
@@ -17,7 +18,7 @@ const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/kazoo/sasl.py");
 
 /// Runs a client of kazoo. Returns what it prints.
 async fn kazoo_prints(servers: &str, user: &str, password: &str) -> String {
-    let mut python = kazoo::python(Path::new(env!("CARGO_TARGET_TMPDIR")), PROGRAM).await.unwrap();
+    let mut python = KAZOO.command(Path::new(env!("CARGO_TARGET_TMPDIR")), PROGRAM).await.unwrap();
     python.args([servers, user, password]).kill_on_drop(true);
     let output = soon(python.output()).await.unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -97,6 +97,35 @@ macro_rules! both_backends_in_real_time {
     };
 }
 
+/// Runs each test beside third-party programs, on both backends, as `embedded::name` and `real::name`. Both
+/// are ignored unless requested, because the programs are [downloaded](crate::packages).
+#[macro_export]
+macro_rules! both_backends_with_packages {
+    ($(async fn $name:ident($backend:ident: Backend) $body:block)+) => {
+        $(async fn $name($backend: Backend) $body)+
+
+        mod embedded {
+            $(
+                #[tokio::test]
+                #[ignore = "downloads packages: run `cargo xtask test`"]
+                async fn $name() {
+                    super::$name($crate::Backend::Embedded).await;
+                }
+            )+
+        }
+
+        mod real {
+            $(
+                #[tokio::test]
+                #[ignore = "needs a real ZooKeeper and downloads packages: run `cargo xtask test`"]
+                async fn $name() {
+                    super::$name($crate::Backend::Real).await;
+                }
+            )+
+        }
+    };
+}
+
 #[doc(hidden)]
 #[macro_export]
 macro_rules! on_backends {

@@ -3,7 +3,7 @@
 mod backend;
 pub mod battery;
 pub mod curator;
-pub mod kazoo;
+pub mod packages;
 pub mod peer;
 mod round_trips;
 mod test_server;
