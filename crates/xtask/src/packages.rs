@@ -57,8 +57,8 @@ pub(crate) fn ensure_proxies() -> Result<()> {
     if wanted.is_empty() { Ok(()) } else { install("A proxy", &wanted, "") }
 }
 
-/// Ensures that tests can create an environment with a real kazoo: installs Debian's Python if it is missing
-/// and this process may install packages. The tests install kazoo from PyPI.
+/// Ensures that tests can install packages from PyPI, such as kazoo: installs Debian's Python if it is missing
+/// and this process may install packages.
 pub(crate) fn ensure_python() -> Result<()> {
     // Every Debian Python has the module `venv`, but the module does nothing without `ensurepip`.
     let modules = ["-c", "import ensurepip, venv"];
@@ -66,6 +66,18 @@ pub(crate) fn ensure_python() -> Result<()> {
         return Ok(());
     }
     install("Python with venv", &["python3", "python3-venv"], "")
+}
+
+/// Ensures that tests can install packages from npm: installs Debian's Node and npm if they are missing and
+/// this process may install packages.
+pub(crate) fn ensure_node() -> Result<()> {
+    let mut wanted = Vec::new();
+    for (program, package) in [("node", "nodejs"), ("npm", "npm")] {
+        if !runs_with(program, "--version") {
+            wanted.push(package);
+        }
+    }
+    if wanted.is_empty() { Ok(()) } else { install("Node with npm", &wanted, "") }
 }
 
 /// Ensures that tests with ZooKeeper's C client can run: installs Debian's, with its shell, if it is missing

@@ -116,8 +116,8 @@ impl Arguments {
 }
 
 /// Runs all tests, including those that need a real ZooKeeper, Prometheus, or the third-party clients
-/// Curator, kazoo and ZooKeeper's C client. At the end it repeats the panics of failed tests. The last line
-/// counts the passed, failed and skipped tests.
+/// Curator, kazoo, Dubbo's SDKs, Patroni and ZooKeeper's C client. At the end it repeats the panics of failed
+/// tests. The last line counts the passed, failed and skipped tests.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let arguments = Arguments::parse(arguments)?;
     let mut report = Report::default();
@@ -148,7 +148,8 @@ fn install() -> Result<()> {
     packages::ensure_prometheus()?;
     packages::ensure_proxies()?;
     packages::ensure_c_client()?;
-    packages::ensure_python()
+    packages::ensure_python()?;
+    packages::ensure_node()
 }
 
 /// Runs the tests of changed packages and their dependents, without tests that need other software.
