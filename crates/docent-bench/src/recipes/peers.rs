@@ -3,7 +3,7 @@
 use super::driver::Driver;
 use super::side::Side;
 use anyhow::{Context, Result, ensure};
-use docent_battery::kazoo;
+use docent_battery::packages::KAZOO;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use tokio::process::Command;
@@ -31,7 +31,7 @@ pub(super) async fn start(side: Side) -> Result<Driver> {
     let command = match side {
         Side::Docent | Side::Bare => docent()?,
         Side::Curator => curator().await?,
-        Side::Kazoo => kazoo::python(&folder("python")?, &format!("{MANIFEST}/python/driver.py")).await?,
+        Side::Kazoo => KAZOO.command(&folder("python")?, &format!("{MANIFEST}/python/driver.py")).await?,
     };
     Driver::start(side, command).await
 }
