@@ -224,7 +224,8 @@ both_backends! {
         // The folders are neither shown nor rejected.
         assert_eq!(next(&mut subscription).await, "eu/shop/db=1");
         assert_eq!(subscription.current().refused().len(), 0);
-        // A folder that gets a value is a key beside the keys below it. Names that start alike are no parents.
+        // A folder that gets a value is a key beside the keys below it. Names that start alike are no
+        // parents.
         soon(operator.key("eu").unwrap().publish(&limits(2))).await.unwrap();
         assert_eq!(next(&mut subscription).await, "eu=2");
         soon(operator.key("eu-west").unwrap().publish(&limits(3))).await.unwrap();

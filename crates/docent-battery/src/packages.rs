@@ -129,7 +129,8 @@ impl Source {
             Self::PyPi { requirements } => {
                 self.output(Command::new("python3").args(["-m", "venv", "--clear"]).arg(new)).await?;
                 std::fs::write(new.join("requirements.txt"), requirements)?;
-                // The file lists every package. Some declare more than they need: dubbo-python an older kazoo.
+                // The file lists every package. Some declare more than they need: dubbo-python an older
+                // kazoo.
                 let pip =
                     ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "-r"];
                 let mut pip_install = Command::new(new.join("bin/python"));

@@ -57,8 +57,8 @@ pub(crate) fn ensure_proxies() -> Result<()> {
     if wanted.is_empty() { Ok(()) } else { install("A proxy", &wanted, "") }
 }
 
-/// Ensures that tests can install packages from PyPI, such as kazoo: installs Debian's Python if it is missing
-/// and this process may install packages.
+/// Ensures that tests can install packages from PyPI, such as kazoo: installs Debian's Python if it is
+/// missing and this process may install packages.
 pub(crate) fn ensure_python() -> Result<()> {
     // Every Debian Python has the module `venv`, but the module does nothing without `ensurepip`.
     let modules = ["-c", "import ensurepip, venv"];

@@ -33,8 +33,8 @@ fn ended(children: Id<'_>) -> nix::Result<Option<Pid>> {
     Ok(waitid(children, flags)?.pid())
 }
 
-/// Makes this process the parent of descendants whose parents have ended, so that it can find them. Only Linux
-/// can do this.
+/// Makes this process the parent of descendants whose parents have ended, so that it can find them. Only
+/// Linux can do this.
 pub(super) fn adopt_orphans() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));

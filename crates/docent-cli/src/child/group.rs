@@ -91,8 +91,8 @@ impl Group {
         }
     }
 
-    /// Passes a signal on to the group. Stopped processes must also receive a signal that asks for the end, so
-    /// they are continued, if they may.
+    /// Passes a signal on to the group. Stopped processes must also receive a signal that asks for the end,
+    /// so they are continued, if they may.
     pub(super) fn pass_on(&self, signal: Signal) {
         self.signal(signal);
         if is_end(signal) && self.may_resume() {

@@ -53,8 +53,8 @@ impl<G> Finished<G> {
 /// Runs a command while `guard` is held, and passes signals on to it. When the lease is about to end, the
 /// command is asked to stop and then killed, as `policy` says: it is dead before another client can hold the
 /// lock. The command also gets SIGTERM when another client asks the holder to leave. The command includes all
-/// processes that it starts. If one cannot be killed, that is reported, and the guard is held until it ends, is
-/// lost, or a signal asks for the end.
+/// processes that it starts. If one cannot be killed, that is reported, and the guard is held until it ends,
+/// is lost, or a signal asks for the end.
 ///
 /// # Errors
 /// `NotRunnable` if no process can be created.

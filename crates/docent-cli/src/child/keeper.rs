@@ -19,8 +19,8 @@ const AT_ONCE: Duration = Duration::from_secs(1);
 /// Maximum number of failed keepers in a row.
 const MAX_FAILED_KEEPERS: u32 = 10;
 
-/// Keeper of a command: a process that kills the command when docent is killed, or at a time that docent sets,
-/// even while docent is stalled.
+/// Keeper of a command: a process that kills the command when docent is killed, or at a time that docent
+/// sets, even while docent is stalled.
 ///
 /// # On drop
 /// The keeper ends and leaves the command alone.
@@ -48,8 +48,8 @@ struct Line {
 }
 
 impl Keeper {
-    /// Starts a keeper, which kills the command at `kill_by`. The group is set later. The keeper is in its own
-    /// process group, so that a signal for docent's group misses it.
+    /// Starts a keeper, which kills the command at `kill_by`. The group is set later. The keeper is in its
+    /// own process group, so that a signal for docent's group misses it.
     pub(super) fn start(kill_by: Option<Timestamp>, mark: Option<&Mark>) -> io::Result<Self> {
         let state = KeeperState::new()?;
         kill_by.into_iter().for_each(|at| state.set_kill_by(at));

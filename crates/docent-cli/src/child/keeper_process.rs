@@ -80,8 +80,8 @@ impl Kept {
         let _ = kill_process_group(group, Signal::KILL);
         let docent = (getppid().as_raw() == self.docent).then_some(self.docent);
         if docent.is_some() {
-            // The leader may have left the group. Its number stays valid until `docent` collects its end, which
-            // happens after the keeper has ended.
+            // The leader may have left the group. Its number stays valid until `docent` collects its end,
+            // which happens after the keeper has ended.
             let _ = kill_process(group, Signal::KILL);
         }
         Members::seen_by_keeper(group, self.mark.as_ref(), docent).kill_outsiders();

@@ -6,8 +6,8 @@ use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::FileExt;
 
-/// What a keeper must know, in a file in memory that it shares with docent. Whenever the keeper looks, it sees
-/// the latest state, also after it was stopped.
+/// What a keeper must know, in a file in memory that it shares with docent. Whenever the keeper looks, it
+/// sees the latest state, also after it was stopped.
 #[derive(Debug)]
 pub(super) struct KeeperState(File);
 

@@ -30,8 +30,8 @@ impl Mark {
 /// processes that the command has started, in whichever groups and sessions they are:
 ///
 /// - those with the mark in their environment;
-/// - the descendants of docent. Once docent [adopts orphans](children::adopt_orphans), that includes processes
-///   whose parents have ended.
+/// - the descendants of docent. Once docent [adopts orphans](children::adopt_orphans), that includes
+///   processes whose parents have ended.
 #[derive(Debug, Clone)]
 pub(super) struct Members {
     group: i32,

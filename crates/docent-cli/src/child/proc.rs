@@ -22,8 +22,8 @@ pub(super) struct Process {
 impl Process {
     /// Parses the line of `/proc/NUMBER/stat`.
     fn parse(number: i32, stat: &str) -> Option<Self> {
-        // After the program's name, which is in parentheses and may contain any characters, come state, parent
-        // and group. The start follows 16 fields later.
+        // After the program's name, which is in parentheses and may contain any characters, come state,
+        // parent and group. The start follows 16 fields later.
         let mut fields = stat.rsplit_once(") ")?.1.split(' ');
         let is_running = !["Z", "X"].contains(&fields.next()?);
         let (parent, group) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
@@ -42,8 +42,8 @@ impl Process {
         name.trim_end().to_owned()
     }
 
-    /// Returns true if the process was started with this variable, written `NAME=value`. False if this process
-    /// may not know.
+    /// Returns true if the process was started with this variable, written `NAME=value`. False if this
+    /// process may not know.
     pub(super) fn has_variable(self, variable: &str) -> bool {
         let environment = fs::read(format!("/proc/{}/environ", self.number)).unwrap_or_default();
         environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes())

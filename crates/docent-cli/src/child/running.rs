@@ -127,8 +127,8 @@ impl Running {
     }
 
     /// Ends processes that the command has left, and waits until they have ended: SIGTERM first, then SIGKILL
-    /// after `time` or when a signal asks for the end. Returns that signal, and the processes that could not be
-    /// killed. The end of the command must not be collected yet.
+    /// after `time` or when a signal asks for the end. Returns that signal, and the processes that could not
+    /// be killed. The end of the command must not be collected yet.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -153,8 +153,8 @@ impl Running {
         (signal, self.rest())
     }
 
-    /// Returns the processes that the command has started and that have not ended. The end of the command must
-    /// not be collected yet.
+    /// Returns the processes that the command has started and that have not ended. The end of the command
+    /// must not be collected yet.
     pub(super) fn rest(&self) -> Vec<Process> {
         children::collect_orphans();
         self.group.rest()

@@ -13,24 +13,24 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-/// A folder of configurations: each node below the path is a key with its own value, all of one type. The
-/// key of a node is its path below the folder, such as `mail` or `mail/port`. Created by [`new`](Self::new) or
+/// A folder of configurations: each node below the path is a key with its own value, all of one type. The key
+/// of a node is its path below the folder, such as `mail` or `mail/port`. Created by [`new`](Self::new) or
 /// [`ConfigBuilder::build_tree`](crate::ConfigBuilder::build_tree). Cheap to clone.
 ///
 /// # Guarantees
 /// Each key has the guarantees of [`Config`]. An invalid value does not affect other keys.
 ///
 /// A node with data is a key, even if it has children. A node without data is a key only if it has no
-/// children: otherwise it is a folder, which holds keys and has no value. Such a node is created with each key
-/// below it, so an empty value would appear that was never published. If the format has no empty value, as in
-/// JSON, a node without data and children is rejected only if the key had a valid value before. In a format
-/// with an empty value, a new folder may be shown as an empty value until its first key is read.
+/// children: otherwise it is a folder, which holds keys and has no value. Such a node is created with each
+/// key below it, so an empty value would appear that was never published. If the format has no empty value,
+/// as in JSON, a node without data and children is rejected only if the key had a valid value before. In a
+/// format with an empty value, a new folder may be shown as an empty value until its first key is read.
 ///
 /// The node at the path itself is no key. The histories (`_history`) are not read.
 ///
 /// # Assumptions
-/// All values fit in memory. Each node of the tree uses two watches at the servers, or the whole tree uses one
-/// [persistent watch](docent_core::ClientBuilder::persistent_watches).
+/// All values fit in memory. Each node of the tree uses two watches at the servers, or the whole tree uses
+/// one [persistent watch](docent_core::ClientBuilder::persistent_watches).
 ///
 /// # Examples
 /// ```no_run

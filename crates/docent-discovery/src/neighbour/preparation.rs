@@ -61,9 +61,9 @@ fn folders(client: Client, folders: Vec<String>) -> Arc<Preparation> {
     })
 }
 
-/// Checks of payloads that hold while a registration that made or shared them exists: what its instance does to
-/// typed readers, others of the same form do not make worse. Shared by the registrations of a registry, so that
-/// only the first one reads the instances of others.
+/// Checks of payloads that hold while a registration that made or shared them exists: what its instance does
+/// to typed readers, others of the same form do not make worse. Shared by the registrations of a registry, so
+/// that only the first one reads the instances of others.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Checks(Arc<Mutex<Known>>);
 

@@ -73,8 +73,8 @@ impl<P> Instances<P> {
         self.all.iter().map(|(key, candidate)| (&**key, &candidate.instance))
     }
 
-    /// Returns the instance in [`all`](Self::all) with this id. While an update in Dubbo's layout replaces the
-    /// node of the instance, both nodes may be shown; this method returns the newer one.
+    /// Returns the instance in [`all`](Self::all) with this id. While an update in Dubbo's layout replaces
+    /// the node of the instance, both nodes may be shown; this method returns the newer one.
     pub fn get(&self, id: &str) -> Option<&Arc<Instance<P>>> {
         self.find(id).map(|candidate| &candidate.instance)
     }
