@@ -54,20 +54,28 @@ fn keep(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let mut input = File::from(stdin().try_clone_to_owned().ok()?);
     let state = KeeperState::of(File::from(stdout().try_clone_to_owned().ok()?));
     let kept = Kept { docent, mark, state };
+    let mut kill_by = kept.state.kill_by();
     loop {
-        let kill_by = kept.state.group().and(kept.state.kill_by());
         if readable_until(&input, kill_by) {
             match input.read(&mut [0; 64]) {
-                // The time has changed.
-                Ok(1..) => {}
+                // The time or the group has changed.
+                Ok(1..) => kill_by = kept.state.kill_by(),
                 Ok(0) | Err(_) => {
                     kept.kill();
                     return Some(ExitCode::SUCCESS);
                 }
             }
-        } else if kept.state.kill_by() == kill_by {
-            kept.kill();
-            return Some(ExitCode::from(OVERDUE));
+            continue;
+        }
+        let latest = kept.state.kill_by();
+        match kept.state.group() {
+            _ if latest != kill_by => kill_by = latest,
+            Some(_) => {
+                kept.kill();
+                return Some(ExitCode::from(OVERDUE));
+            }
+            // A command that starts from now on sees for itself that its time is over.
+            None => kill_by = None,
         }
     }
 }

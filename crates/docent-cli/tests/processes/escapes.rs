@@ -45,8 +45,17 @@ async fn next_holder(connect: &str) -> Run {
     next
 }
 
-async fn started(next: Run) -> f64 {
-    next.end().await.stdout[0].parse().unwrap()
+/// Starts a job in this way behind `link`, and lets `end` take its lock away. Checks that the job is dead before
+/// the next holder starts. Returns the run of the job.
+async fn job_that_dies_in_time(connect: &str, link: &str, way: &str, end: impl FnOnce(&Run)) -> Run {
+    let mut holder = job(link, way);
+    let number = holder.number().await;
+    let next = next_holder(connect).await;
+    end(&holder);
+    let died = time_of_death(number).await;
+    let started: f64 = next.end().await.stdout[0].parse().unwrap();
+    assert!(died < started, "{way}");
+    holder
 }
 
 both_backends_in_real_time! {
@@ -54,27 +63,16 @@ both_backends_in_real_time! {
         let server = backend.start().await;
         let connect = servers(&server);
         for way in WAYS {
-            let mut holder = job(&connect, way);
-            let job = holder.number().await;
-            let next = next_holder(&connect).await;
-            holder.signal(Signal::TERM);
-            let died = time_of_death(job).await;
-            assert!(died < started(next).await, "{way}");
-            holder.end().await;
+            job_that_dies_in_time(&connect, &connect, way, |holder| holder.signal(Signal::TERM)).await.end().await;
         }
     }
 
     async fn no_job_outlives_the_lock_behind_a_cut_link(backend: Backend) {
         let server = backend.start().await;
-        let connect = servers(&server);
         for way in WAYS {
             let proxy = server.proxy().await;
-            let mut holder = job(&through(&proxy, &server), way);
-            let job = holder.number().await;
-            let next = next_holder(&connect).await;
-            proxy.blackhole();
-            let died = time_of_death(job).await;
-            assert!(died < started(next).await, "{way}");
+            let link = through(&proxy, &server);
+            let holder = job_that_dies_in_time(&servers(&server), &link, way, |_| proxy.blackhole()).await;
             assert_eq!(holder.end().await.code, 76, "{way}");
         }
     }
@@ -83,23 +81,13 @@ both_backends_in_real_time! {
         let server = backend.start().await;
         let connect = servers(&server);
         for way in WAYS {
-            let mut holder = job(&connect, way);
-            let job = holder.number().await;
-            let next = next_holder(&connect).await;
-            holder.signal(Signal::STOP);
-            let died = time_of_death(job).await;
-            assert!(died < started(next).await, "{way}");
+            let holder = job_that_dies_in_time(&connect, &connect, way, |holder| holder.signal(Signal::STOP)).await;
             holder.signal(Signal::CONT);
             assert_eq!(holder.end().await.code, 76, "{way}");
         }
         // Only variables lead from a killed docent to a process in another session.
         for way in WAYS.into_iter().filter(|way| !way.contains("env -i")) {
-            let mut holder = job(&connect, way);
-            let job = holder.number().await;
-            let next = next_holder(&connect).await;
-            holder.signal(Signal::KILL);
-            let died = time_of_death(job).await;
-            assert!(died < started(next).await, "{way}");
+            job_that_dies_in_time(&connect, &connect, way, |holder| holder.signal(Signal::KILL)).await;
         }
     }
 

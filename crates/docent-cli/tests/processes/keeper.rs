@@ -2,10 +2,14 @@
 
 use crate::process::{PATIENCE, is_alive, keepers_of, send, try_send, until_dead};
 use crate::run::{Run, command, servers};
+use docent::time::{BootClock, Clock};
 use docent_battery::{Backend, both_backends_in_real_time};
 use docent_testkit::eventually;
 use rustix::process::Signal;
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
+use std::time::Duration;
 use tokio::process::Command;
 
 /// Program of a command that leaves its group and never ends on its own.
@@ -105,4 +109,26 @@ both_backends_in_real_time! {
         let words = ["--default-signal", "--block-signal=CHLD"];
         assert_eq!(started_by("env", &words, &docent).end().await.code, 5);
     }
+}
+
+#[tokio::test]
+async fn a_keeper_kills_a_command_that_became_known_without_a_message() {
+    // As when docent is stopped between the start of a command and its next step.
+    let state = tempfile::tempfile().unwrap();
+    state.set_len(16).unwrap();
+    let kill_by = BootClock.now() + Duration::from_secs(2);
+    state.write_all_at(&kill_by.as_nanos().to_ne_bytes(), 8).unwrap();
+    let mut keeper = Command::new(env!("CARGO_BIN_EXE_docent"));
+    keeper.args(["__keep-group", &std::process::id().to_string(), ""]).kill_on_drop(true);
+    keeper.stdin(Stdio::piped()).stdout(state.try_clone().unwrap());
+    let mut keeper = keeper.spawn().unwrap();
+    let stat = format!("/proc/{}/stat", keeper.id().unwrap());
+    let waits = async || std::fs::read_to_string(&stat).unwrap_or_default().contains("(lock-keeper) S ");
+    eventually(PATIENCE, waits, |waits| *waits).await.unwrap();
+    let mut command = Command::new("sleep").arg("1000").process_group(0).kill_on_drop(true).spawn().unwrap();
+    state.write_all_at(&u64::from(command.id().unwrap()).to_ne_bytes(), 0).unwrap();
+    let ended = tokio::time::timeout(PATIENCE, command.wait()).await.expect("the command must be killed");
+    assert_eq!(ended.unwrap().signal(), Some(9));
+    assert!(BootClock.now() >= kill_by);
+    assert_eq!(keeper.wait().await.unwrap().code(), Some(76));
 }
