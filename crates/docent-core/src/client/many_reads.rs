@@ -33,8 +33,8 @@ pub async fn children_of_all(client: &Client, paths: &[&str]) -> Result<Vec<Opti
     }
 }
 
-/// Reads several nodes, in order, in one round trip, and in one request if the servers support that. All
-/// nodes together must fit into one reply.
+/// Reads several nodes, in order, in as few requests as their replies may have room for, or in one round trip
+/// if the servers do not support reads of several nodes.
 ///
 /// # Errors
 /// Those of the request: `InvalidInput`, `Timeout`, `Closed`. The results have those of the nodes, such as
@@ -43,15 +43,25 @@ pub async fn children_of_all(client: &Client, paths: &[&str]) -> Result<Vec<Opti
 /// # Cancel safety
 /// This function is cancel safe.
 pub async fn get_all(client: &Client, paths: &[&str]) -> Result<Vec<Result<Node, Error>>, Error> {
-    let Some(results) = many(client, "get", paths, |path| [MultiOp::GetData { path }]).await? else {
-        return Ok(join_all(paths.iter().map(|path| client.get(path))).await);
-    };
-    let nodes = paths.iter().zip(results).map(|(path, result)| match result {
+    let mut nodes = Vec::with_capacity(paths.len());
+    // A reply that is larger than the client accepts would end the link each time.
+    for paths in paths.chunks(client.shared().max_reads_per_request()) {
+        match many(client, "get", paths, |path| [MultiOp::GetData { path }]).await? {
+            Some(results) => {
+                nodes.extend(paths.iter().zip(results).map(|(path, result)| read_in(result, path)))
+            }
+            None => nodes.extend(join_all(paths.iter().map(|path| client.get(path))).await),
+        }
+    }
+    Ok(nodes)
+}
+
+fn read_in(result: MultiResult, path: &str) -> Result<Node, Error> {
+    match result {
         MultiResult::Data { data, stat } => Ok(Node { data: data.unwrap_or_default(), stat: (*stat).into() }),
         MultiResult::Failed(code) => Err(Error::from_code(code, "get").at(path)),
         _ => Err(Error::from_code(Code::MARSHALLING_ERROR, "get").at(path)),
-    });
-    Ok(nodes.collect())
+    }
 }
 
 /// Sends the `reads` of all paths in one request, and returns their results. Returns `None` if there is
