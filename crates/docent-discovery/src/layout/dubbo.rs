@@ -1,6 +1,6 @@
 use super::ServiceSide;
 use super::percent::escape;
-use super::url::Url;
+use super::url::{Url, is_true};
 use crate::instance::{EncodedInstance, Instance, read_weight};
 use crate::texts::texts_of;
 use docent_core::Error;
@@ -74,7 +74,7 @@ pub(super) fn from_url(url: &str) -> Result<EncodedInstance, String> {
     let mut instance = Instance::named(name);
     instance.id = taken("id").unwrap_or_default();
     instance.registered_at_ms = taken("timestamp").and_then(|text| text.parse().ok()).unwrap_or(0);
-    let is_disabled = taken("disabled").is_some_and(|text| text.eq_ignore_ascii_case("true"));
+    let is_disabled = taken("disabled").is_some_and(|text| is_true(&text));
     instance.enabled = !is_disabled && taken("enabled").is_none_or(|text| text != "false");
     instance.weight = taken("weight").and_then(|text| read_weight(&text));
     let Url { scheme, host, port, parameters, .. } = url;

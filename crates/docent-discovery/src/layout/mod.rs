@@ -11,4 +11,4 @@ pub(crate) use percent::decode;
 pub(crate) use placement::Placement;
 pub use registry_layout::RegistryLayout;
 pub(crate) use service_side::ServiceSide;
-pub(crate) use url::{Url, split_authority};
+pub(crate) use url::{Url, is_true, split_authority};

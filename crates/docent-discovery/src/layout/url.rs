@@ -57,3 +57,8 @@ pub(crate) fn split_authority(authority: &str) -> Result<(Option<String>, Option
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     Ok((Some(host.to_owned()).filter(|host| !host.is_empty()), port))
 }
+
+/// Returns the value of a flag as Java's `Boolean.parseBoolean` reads it.
+pub(crate) fn is_true(text: &str) -> bool {
+    text.eq_ignore_ascii_case("true")
+}

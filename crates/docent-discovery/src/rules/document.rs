@@ -1,7 +1,6 @@
-use super::provider::is_true;
 use super::rule::{ANY, ANY_HOST, addresses, changes};
 use super::{Condition, Origin, Rule, ServiceKey, Side};
-use crate::layout::{Url, split_authority};
+use crate::layout::{Url, is_true, split_authority};
 use serde::Deserialize;
 use serde_norway::Value;
 use std::collections::BTreeMap;

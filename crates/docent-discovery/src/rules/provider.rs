@@ -1,6 +1,6 @@
 use super::ServiceKey;
 use crate::instance::read_weight;
-use crate::layout::{Url, decode};
+use crate::layout::{Url, decode, is_true};
 
 /// Instance of a service as rules see it: the URL in the name of its node.
 #[derive(Debug)]
@@ -43,9 +43,4 @@ impl Provider {
     pub(super) fn is_enabled(&self) -> bool {
         self.url.parameter("enabled") != Some("false")
     }
-}
-
-/// Returns the value of a flag as Java's `Boolean.parseBoolean` reads it.
-pub(super) fn is_true(text: &str) -> bool {
-    text.eq_ignore_ascii_case("true")
 }

@@ -1,7 +1,6 @@
-use super::provider::is_true;
 use super::{Condition, Provider, ServiceKey};
 use crate::instance::read_weight;
-use crate::layout::{Url, split_authority};
+use crate::layout::{Url, is_true, split_authority};
 
 /// Host of rules that apply to any host.
 pub(super) const ANY_HOST: &str = "0.0.0.0";
