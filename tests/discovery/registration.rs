@@ -168,6 +168,9 @@ both_backends! {
     async fn a_deregistration_or_drain_in_an_outage_is_pending_and_done_later(backend: Backend) {
         let server = backend.start_own().await;
         let other = connect(&server).await;
+        // The first requests to a fresh server are slow, and the client of this test waits only briefly.
+        let first = soon(registry(&other).register(orders("0"))).await.unwrap();
+        soon(first.deregister()).await.unwrap();
         let client = builder(&server, server.connect_string())
             .operation_timeout(Duration::from_millis(300)).connect().await.unwrap();
         let one = soon(registry(&client).register(orders("1"))).await.unwrap();
