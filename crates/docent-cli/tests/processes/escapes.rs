@@ -45,8 +45,8 @@ async fn next_holder(connect: &str) -> Run {
     next
 }
 
-/// Starts a job in this way behind `link`, and lets `end` take its lock away. Checks that the job is dead before
-/// the next holder starts. Returns the run of the job.
+/// Starts a job in this way behind `link`, and lets `end` take its lock away. Checks that the job is dead
+/// before the next holder starts. Returns the run of the job.
 async fn job_that_dies_in_time(connect: &str, link: &str, way: &str, end: impl FnOnce(&Run)) -> Run {
     let mut holder = job(link, way);
     let number = holder.number().await;

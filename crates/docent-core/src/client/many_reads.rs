@@ -46,12 +46,11 @@ pub async fn get_all(client: &Client, paths: &[&str]) -> Result<Vec<Result<Node,
     let mut nodes = Vec::with_capacity(paths.len());
     // A reply that is larger than the client accepts would end the link each time.
     for paths in paths.chunks(client.shared().max_reads_per_request()) {
-        match many(client, "get", paths, |path| [MultiOp::GetData { path }]).await? {
-            Some(results) => {
-                nodes.extend(paths.iter().zip(results).map(|(path, result)| read_in(result, path)))
-            }
-            None => nodes.extend(join_all(paths.iter().map(|path| client.get(path))).await),
-        }
+        let read = match many(client, "get", paths, |path| [MultiOp::GetData { path }]).await? {
+            Some(results) => paths.iter().zip(results).map(|(path, result)| read_in(result, path)).collect(),
+            None => join_all(paths.iter().map(|path| client.get(path))).await,
+        };
+        nodes.extend(read);
     }
     Ok(nodes)
 }
