@@ -33,8 +33,8 @@ pub const SHORT_SESSION: Duration = Duration::from_secs(2);
 /// A session timeout that no pause of a busy machine reaches.
 pub const SESSION: Duration = Duration::from_secs(8);
 
-/// Time limit of every wait in a test.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+/// Time limit of every wait in a test, which only a wait without an end reaches, also on a slow machine.
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Returns the settings of a client of `server` that connects to `connect_string`, below the test's own path.
 pub fn builder(server: &TestServer, connect_string: impl AsRef<str>) -> ClientBuilder {

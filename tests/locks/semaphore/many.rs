@@ -183,7 +183,8 @@ both_backends! {
         const PERMITS: u32 = 1_300;
         let server = backend.start().await;
         let proxy = server.proxy().await;
-        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let settings = builder(&server, proxy.connect_string()).session_timeout(LONG_SESSION);
+        let client = settings.connect().await.unwrap();
         let semaphore = Semaphore::new(&client, "/semaphore", PERMITS).unwrap();
         drop(soon(semaphore.acquire()).await.unwrap());
         until_participants(&semaphore, 0).await;

@@ -9,8 +9,8 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-/// Maximum time that a command may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Maximum time that a command may take, which only one without an end reaches, also on a slow machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A finished run of `docent`.
 #[derive(Debug)]

@@ -1,13 +1,12 @@
 //! `docent doctor` when no session can be opened.
 
-use crate::docent_command::Ended;
+use crate::docent_command::{Ended, PATIENCE};
 use crate::doctor::{assert_failed, doctor, findings};
 use docent::server::Server;
 use docent_battery::{Port, RealEnsemble, RealServer};
 use docent_testkit::eventually;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -138,7 +137,7 @@ async fn an_ensemble_without_a_quorum_is_reported() {
     ensemble.servers()[2].stop();
     let check = async || doctor(&connect, &["--timeout", "1s"]).await;
     let knows = |ended: &Ended| ended.stdout.contains("serves no clients: the ensemble has no quorum");
-    let ended = eventually(Duration::from_secs(30), check, knows).await.unwrap();
+    let ended = eventually(PATIENCE, check, knows).await.unwrap();
     assert_failed(&ended, "server", "no quorum", "a majority must run");
     assert_eq!(ended.code, 69);
 }

@@ -1,6 +1,6 @@
 //! Runs the commands of the command-line guide as they are written there.
 
-use crate::docent_command::servers;
+use crate::docent_command::{PATIENCE, servers};
 use docent::discovery::{Instance, Registry};
 use docent::{Client, Mutex};
 use docent_battery::{Backend, both_backends_in_real_time};
@@ -9,13 +9,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 use tokio::time::timeout;
 
 const GUIDE: &str = include_str!("../../../../docs/guide/command-line.md");
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Programs that the guide's commands run. Each prints that it ran; `orders` keeps running until it is asked
 /// to end.

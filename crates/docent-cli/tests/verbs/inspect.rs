@@ -1,6 +1,6 @@
 //! `docent inspect`, `docent ls`, `docent revoke` and `docent break`.
 
-use crate::docent_command::{Ended, Running, run, servers};
+use crate::docent_command::{Ended, PATIENCE, Running, run, servers};
 use docent::client::ClientBuilder;
 use docent::node::{Acl, CreateMode};
 use docent::{Client, Mutex, Queue, Semaphore};
@@ -11,7 +11,6 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 const REPORT: &str = "/locks/report";
-const PATIENCE: Duration = Duration::from_secs(15);
 
 fn builder(connect: &str) -> ClientBuilder {
     Client::builder(connect).server_tick(Duration::from_millis(200))

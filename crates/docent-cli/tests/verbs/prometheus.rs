@@ -1,6 +1,6 @@
 //! Debian's Prometheus scrapes the targets that `docent discover -o file-sd --write` lists.
 
-use crate::docent_command::{Running, servers};
+use crate::docent_command::{PATIENCE, Running, servers};
 use crate::http::{get, serve};
 use docent_battery::peer::Peer;
 use docent_battery::{Backend, curator};
@@ -11,16 +11,12 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
 use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 
 const PEER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/interop/Peer.java");
 const METRICS: &str = "orders_total 7\n";
 const SESSION: &str = "4000";
-
-/// Time for Prometheus and the servers' sessions on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Starts Prometheus with its data in `folder`. It is killed on drop.
 fn start_prometheus(folder: &Path, address: &str, targets: &Path) -> Child {
