@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 /// Coordination on Apache ZooKeeper: locks, elections, services, queues and configuration, for scripts and
 /// operators.
 #[derive(Debug, Parser)]
-#[command(name = "docent", version, disable_help_subcommand = true, infer_long_args = false)]
+#[command(name = "docent", version, infer_long_args = false)]
 #[command(after_long_help = crate::exit::HELP)]
 pub(crate) struct Cli {
     #[command(flatten)]

@@ -3,15 +3,12 @@ use super::job_control;
 use super::lost_pipe::LostPipe;
 use super::members;
 use super::proc::Process;
-use super::run::was_not_run;
 use super::running::{Bond, Collected, Running};
-use super::{ChildCommand, KillPolicy, Signals};
+use super::{ChildCommand, CommandExit, KillPolicy, Signals};
 use crate::exit::Failure;
 use crate::output::Output;
 use docent::guard::Guard;
 use rustix::process::Signal;
-use std::os::unix::process::ExitStatusExt;
-use std::process::ExitStatus;
 use std::sync::Arc;
 
 /// End of a command that ran under a guard.
@@ -19,8 +16,8 @@ use std::sync::Arc;
 pub(crate) struct Finished<G> {
     /// Guard, which may be lost.
     pub(crate) guard: G,
-    /// Exit status of the command.
-    pub(crate) status: ExitStatus,
+    /// End of the command.
+    pub(crate) exit: CommandExit,
     /// Reason why the guard was lost, or was about to be lost, while the command ran.
     pub(crate) lost: Option<String>,
     /// True if another client asked the holder to leave.
@@ -36,17 +33,12 @@ impl<G> Finished<G> {
     pub(crate) fn was_stopped(&self) -> bool {
         let ended_by = |signal: &Signal| {
             let number = signal.as_raw();
-            self.status.signal() == Some(number) || self.status.code() == Some(128 + number)
+            self.exit.signal() == Some(number) || self.exit.code() == Some(128 + number)
         };
         let typed =
-            [Signal::INT, Signal::QUIT].iter().any(|signal| self.status.signal() == Some(signal.as_raw()));
+            [Signal::INT, Signal::QUIT].iter().any(|signal| self.exit.signal() == Some(signal.as_raw()));
         let ends = |signal: &Signal| [Signal::TERM, Signal::INT].contains(signal);
         typed || self.passed_on.iter().any(|signal| ends(signal) || ended_by(signal))
-    }
-
-    /// Returns true if the command could not be run.
-    pub(crate) fn was_not_run(&self) -> bool {
-        was_not_run(self.status)
     }
 }
 
@@ -92,13 +84,13 @@ pub(crate) async fn run_held<G: Guard + 'static>(
         supervision.until_rest_ended(*process, output, signals).await;
     }
     let Supervision { running, mut lost, revoked, mut passed_on, .. } = supervision.end().await;
-    let Collected { status, is_overdue, typed } = running.collect()?;
+    let Collected { exit, is_overdue, typed } = running.collect()?;
     passed_on.extend(typed);
     if is_overdue {
         lost.get_or_insert_with(|| "docent was stalled for too long".to_owned());
     }
     let guard = Arc::into_inner(guard).expect("the deadline's thread, which shared the guard, has ended");
-    Ok(Finished { guard, status, lost, revoked, passed_on })
+    Ok(Finished { guard, exit, lost, revoked, passed_on })
 }
 
 /// Command that runs under a guard, and what supervises it.

@@ -6,20 +6,25 @@ use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::FileExt;
 
-/// What a keeper must know, in a file in memory that it shares with docent. Whenever the keeper looks, it
-/// sees the latest state, also after it was stopped.
+/// What a keeper must know, in a file in memory that it shares with docent and with the process that becomes the
+/// command. Whenever the keeper looks, it sees the latest state, also after it was stopped.
 #[derive(Debug)]
 pub(super) struct KeeperState(File);
 
 /// Places of the numbers, which have eight bytes each. 0 stands for an absent number.
 const GROUP: u64 = 0;
 const KILL_BY: u64 = 8;
+const START: u64 = 16;
+
+/// Values of [`START`].
+const WAS_RUN: u64 = 1;
+const WAS_NOT_RUN: u64 = 2;
 
 impl KeeperState {
     /// Creates an empty state.
     pub(super) fn new() -> io::Result<Self> {
         let file = memory_file()?;
-        file.set_len(KILL_BY + 8)?;
+        file.set_len(START + 8)?;
         Ok(Self(file))
     }
 
@@ -56,6 +61,20 @@ impl KeeperState {
         Some(self.read(KILL_BY)).filter(|nanos| *nanos > 0).map(Timestamp::from_nanos)
     }
 
+    /// Sets whether the program of the command is run.
+    pub(super) fn set_run(&self, is_run: bool) {
+        self.write(START, if is_run { WAS_RUN } else { WAS_NOT_RUN });
+    }
+
+    /// Returns whether the program of the command was run, if the process that becomes the command has said so.
+    pub(super) fn was_run(&self) -> Option<bool> {
+        match self.read(START) {
+            WAS_RUN => Some(true),
+            WAS_NOT_RUN => Some(false),
+            _ => None,
+        }
+    }
+
     /// The file is in memory and has its full length, so neither of these calls can fail.
     fn write(&self, place: u64, number: u64) {
         let _ = self.0.write_all_at(&number.to_ne_bytes(), place);
@@ -77,6 +96,11 @@ mod tests {
         let state = KeeperState::new().unwrap();
         let other = KeeperState::of(state.file().unwrap());
         assert_eq!((other.group(), other.kill_by()), (None, None));
+        assert_eq!(other.was_run(), None);
+        for is_run in [true, false] {
+            state.set_run(is_run);
+            assert_eq!(other.was_run(), Some(is_run));
+        }
         state.set_group(Pid::INIT);
         for at in [u64::MAX, 7, 1] {
             state.set_kill_by(Timestamp::from_nanos(at));

@@ -2,22 +2,16 @@ use super::abandoned;
 use super::job_control;
 use super::on_lost::KILL_AFTER;
 use super::running::{Bond, Collected, Running};
-use super::{ChildCommand, Signals};
+use super::{ChildCommand, CommandExit, Signals};
 use crate::exit::Failure;
 use rustix::process::Signal;
 use std::pin::pin;
-use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
 /// Maximum number of abandoned processes. Beyond it no command is started that may be abandoned as well.
 const MAX_ABANDONED: usize = 4;
-
-/// Returns true if a command could not be run.
-pub(crate) fn was_not_run(status: ExitStatus) -> bool {
-    matches!(status.code(), Some(126 | 127))
-}
 
 /// Returns true for a signal that asks a command to end. SIGHUP and SIGQUIT do not count: many services
 /// reload their settings or print their state on them.
@@ -32,7 +26,7 @@ pub(crate) fn is_stop(signal: Signal) -> bool {
 ///
 /// # Cancel safety
 /// Dropping the future kills the command.
-pub(crate) async fn run(command: &ChildCommand, signals: &mut Signals) -> Result<ExitStatus, Failure> {
+pub(crate) async fn run(command: &ChildCommand, signals: &mut Signals) -> Result<CommandExit, Failure> {
     run_after(command, signals, async |_| (), |_| ()).await
 }
 
@@ -49,7 +43,7 @@ pub(crate) async fn run_after(
     signals: &mut Signals,
     mut before: impl AsyncFnMut(Signal),
     after: impl Fn(Signal),
-) -> Result<ExitStatus, Failure> {
+) -> Result<CommandExit, Failure> {
     signals.listen_for_suspend()?;
     let mut running = Running::start(command, Bond::default())?;
     let group = Arc::clone(running.group());
@@ -81,9 +75,9 @@ pub(crate) async fn run_after(
         again.into_iter().filter(|again| *again != signal).for_each(pass_on);
     }
     running.end_rest(KILL_AFTER, signals).await;
-    let Collected { status, typed, .. } = running.collect()?;
+    let Collected { exit, typed, .. } = running.collect()?;
     typed.into_iter().for_each(|signal| signals.note_end(signal));
-    Ok(status)
+    Ok(exit)
 }
 
 /// Runs a command to its end without passing signals on. A command that takes longer than `limit` is killed
@@ -98,7 +92,7 @@ pub(crate) async fn run_after(
 pub(crate) async fn run_within(
     command: &ChildCommand,
     limit: Duration,
-) -> Result<Option<ExitStatus>, Failure> {
+) -> Result<Option<CommandExit>, Failure> {
     let abandoned = abandoned::collect();
     if abandoned >= MAX_ABANDONED {
         return Err(Failure::not_runnable(format!(
@@ -112,6 +106,6 @@ pub(crate) async fn run_within(
         running.abandon();
         return Ok(None);
     }
-    let status = running.collect()?.status;
-    Ok(ended.is_ok().then_some(status))
+    let exit = running.collect()?.exit;
+    Ok(ended.is_ok().then_some(exit))
 }

@@ -7,11 +7,10 @@ use super::lost_pipe::LostPipe;
 use super::members::{Bystanders, Mark, Members};
 use super::proc::Process;
 use super::trampoline::Ties;
-use super::{ChildCommand, Signals};
+use super::{ChildCommand, CommandExit, Signals};
 use crate::exit::Failure;
 use docent::time::Timestamp;
 use rustix::process::Signal;
-use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{self, SignalKind};
@@ -40,7 +39,7 @@ pub(super) struct Running {
 /// End of a command that was collected.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Collected {
-    pub(super) status: ExitStatus,
+    pub(super) exit: CommandExit,
     /// True if the keeper has killed the command because docent was stalled for too long.
     pub(super) is_overdue: bool,
     /// Signal that was typed at the command's terminal and ended it.
@@ -178,7 +177,10 @@ impl Running {
         let is_overdue = self.keeper.dismiss();
         let uncollected = |error| Failure::other(format!("cannot wait for the command: {error}"));
         let status = self.group.collect().map_err(uncollected)?;
-        Ok(Collected { status, is_overdue, typed: interrupt::note(was_in_front, status) })
+        // Without `/proc`, the process that failed to become the program cannot tell.
+        let was_run = self.keeper.was_run().unwrap_or(!matches!(status.code(), Some(126 | 127)));
+        let exit = CommandExit::new(status, was_run);
+        Ok(Collected { exit, is_overdue, typed: interrupt::note(was_in_front, status) })
     }
 
     /// Waits for the end of a command that was killed, but only as long as a killable process takes. Returns

@@ -100,18 +100,23 @@ fn number<N: FromStr>(argument: OsString) -> Option<N> {
 
 fn become_command(parent: i32, ties: Ties, words: &[OsString]) -> ExitCode {
     let Some((program, arguments)) = words.split_first() else { return ExitCode::from(126) };
+    let state = ties.keeper.and_then(|number| state_of(parent, number));
+    let fail = |error: &io::Error, code| {
+        state.iter().for_each(|state| state.set_run(false));
+        report_failure(program, error);
+        ExitCode::from(code)
+    };
     if let Err(error) = die_with(parent) {
-        report_failure(program, &error);
-        return ExitCode::from(126);
+        return fail(&error, 126);
     }
     if ties.is_killable
         && let Some(error) = cannot_be_killed(program)
     {
-        report_failure(program, &error);
-        return ExitCode::from(126);
+        return fail(&error, 126);
     }
-    if let Some(state) = ties.keeper {
-        notify_keeper(parent, state);
+    if let Some(state) = &state {
+        state.set_group(getpgrp());
+        state.set_run(true);
     }
     job_control::take_terminal();
     let mut command = Command::new(program);
@@ -126,8 +131,7 @@ fn become_command(parent: i32, ties: Ties, words: &[OsString]) -> ExitCode {
         let _ = kill_process(getpid(), Signal::KILL);
     }
     let error = command.exec();
-    report_failure(program, &error);
-    ExitCode::from(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
+    fail(&error, if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
 }
 
 /// Prints why a program cannot be run. Errors are ignored, because standard error may be closed.
@@ -138,13 +142,11 @@ fn report_failure(program: &OsStr, error: &io::Error) {
     let _ = writeln!(io::stderr(), "docent: cannot run {program:?}: {error}");
 }
 
-/// Sends this process's group to the keeper. If that is not possible, as on systems other than Linux,
-/// `docent` sends it.
-fn notify_keeper(parent: i32, state: RawFd) {
-    let path = proc::descriptor(parent, state);
-    if let Some(file) = path.and_then(|path| File::options().write(true).open(path).ok()) {
-        KeeperState::of(file).set_group(getpgrp());
-    }
+/// Returns the state of the command's keeper, which is this descriptor of `docent`. If it cannot be opened, as on
+/// systems other than Linux, `docent` sets the group.
+fn state_of(parent: i32, number: RawFd) -> Option<KeeperState> {
+    let path = proc::descriptor(parent, number)?;
+    File::options().write(true).open(path).ok().map(KeeperState::of)
 }
 
 /// Returns why this user may not kill a program once it runs: it is one like `sudo`, which becomes another

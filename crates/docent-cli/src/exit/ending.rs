@@ -1,13 +1,12 @@
-use std::os::unix::process::ExitStatusExt;
-use std::process::ExitStatus;
+use crate::child::CommandExit;
 
 /// End of a verb that succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// The verb is done.
     Done,
-    /// The command that the verb ran ended with this status.
-    Child(ExitStatus),
+    /// The command that the verb ran has ended.
+    Child(CommandExit),
 }
 
 impl Ending {
@@ -15,7 +14,7 @@ impl Ending {
     pub(super) fn signal(self) -> Option<i32> {
         match self {
             Self::Done => None,
-            Self::Child(status) => status.signal(),
+            Self::Child(exit) => exit.signal(),
         }
     }
 
@@ -23,7 +22,7 @@ impl Ending {
     pub(super) fn code(self) -> u8 {
         match self {
             Self::Done => 0,
-            Self::Child(status) => match (status.code(), status.signal()) {
+            Self::Child(exit) => match (exit.code(), exit.signal()) {
                 (Some(code), _) => low_byte(code),
                 (None, Some(signal)) => of_signal(signal),
                 (None, None) => 1,
@@ -44,12 +43,15 @@ fn low_byte(code: i32) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::ExitStatus;
 
     #[test]
     fn docent_exits_as_its_command_did() {
         // Encoded as by `wait`: the code in the second byte, the signal in the first.
-        assert_eq!(Ending::Child(ExitStatus::from_raw(3 << 8)).code(), 3);
-        assert_eq!(Ending::Child(ExitStatus::from_raw(9)).code(), 137);
+        let ending = |raw| Ending::Child(CommandExit::new(ExitStatus::from_raw(raw), true));
+        assert_eq!(ending(3 << 8).code(), 3);
+        assert_eq!(ending(9).code(), 137);
         assert_eq!(of_signal(15), 143);
     }
 }

@@ -18,6 +18,8 @@ pub(crate) enum FailureKind {
     Usage,
     /// Data is not valid.
     BadData,
+    /// What an argument names does not exist.
+    NotFound,
     /// No server could be reached.
     Unreachable,
     /// Not acquired in time.
@@ -52,6 +54,11 @@ impl Failure {
     /// Data is not valid.
     pub(crate) fn bad_data(text: impl Into<String>) -> Self {
         Self::new(FailureKind::BadData, text)
+    }
+
+    /// What an argument names does not exist.
+    pub(crate) fn not_found(text: impl Into<String>) -> Self {
+        Self::new(FailureKind::NotFound, text)
     }
 
     /// No server could be reached.
@@ -130,6 +137,7 @@ impl Failure {
             FailureKind::Other => 1,
             FailureKind::Usage => 2,
             FailureKind::BadData => 65,
+            FailureKind::NotFound => 66,
             FailureKind::Unreachable => 69,
             FailureKind::NotAcquired { code } => code.unwrap_or(75),
             FailureKind::Lost => 76,

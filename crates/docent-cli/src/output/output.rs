@@ -2,10 +2,12 @@ use super::escape::json_escaped;
 use super::{Table, escaped};
 use crate::args::{Color, Format, Global};
 use docent_server::cli::LossyWriter;
+use rustix::fs::{OFlags, fcntl_getfl, fstat};
 use serde::Serialize;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
 const BOLD: &str = "\u{1b}[1m";
 const RED: &str = "\u{1b}[1;31m";
@@ -40,6 +42,17 @@ impl Output {
     /// Returns true if standard output is a terminal.
     pub(crate) fn is_terminal(&self) -> bool {
         io::stdout().is_terminal()
+    }
+
+    /// Returns true if standard output was closed when docent started. The standard library has then opened
+    /// /dev/null in its place, for reading and writing, while a shell opens it for writing only.
+    pub(crate) fn is_closed(&self) -> bool {
+        let stdout = io::stdout();
+        let is_null = || {
+            let null = std::fs::metadata("/dev/null").ok()?;
+            Some(fstat(&stdout).ok()?.st_rdev == null.rdev() && null.file_type().is_char_device())
+        };
+        fcntl_getfl(&stdout).is_ok_and(|flags| flags.contains(OFlags::RDWR)) && is_null() == Some(true)
     }
 
     /// Writes bytes to standard output unchanged.

@@ -1,7 +1,7 @@
 //! Commands that run once for each change of a followed value or service.
 
 use crate::app::App;
-use crate::child::{ChildCommand, Signals, run, was_not_run};
+use crate::child::{ChildCommand, Signals, run};
 use crate::exit::{Ending, Failure};
 use std::ops::ControlFlow;
 
@@ -16,13 +16,13 @@ impl App {
         command: &ChildCommand,
         signals: &mut Signals,
     ) -> Result<ControlFlow<Ending>, Failure> {
-        let status = run(command, signals).await?;
+        let exit = run(command, signals).await?;
         signals.check_end()?;
-        if was_not_run(status) {
-            return Ok(ControlFlow::Break(Ending::Child(status)));
+        if exit.was_not_run() {
+            return Ok(ControlFlow::Break(Ending::Child(exit)));
         }
-        if !status.success() {
-            self.output.remark(format!("command {:?} ended with {status}", command.name()));
+        if !exit.success() {
+            self.output.remark(format!("command {:?} ended with {exit}", command.name()));
         }
         Ok(ControlFlow::Continue(()))
     }

@@ -32,7 +32,8 @@ fn write_all(command: &Command, folder: &Path) -> Result<(), Failure> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     let file = folder.join(format!("{name}.1"));
     fs::write(&file, page(command)?).map_err(|error| unwritable(&file, &error))?;
-    command.get_subcommands().filter(|verb| !verb.is_hide_set()).try_for_each(|verb| write_all(verb, folder))
+    let mut verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set() && verb.get_name() != "help");
+    verbs.try_for_each(|verb| write_all(verb, folder))
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> Failure {
@@ -41,7 +42,7 @@ fn unwritable(path: &Path, error: &io::Error) -> Failure {
 
 fn page(command: &Command) -> Result<Vec<u8>, Failure> {
     let mut page = Vec::new();
-    clap_mangen::Man::new(command.clone())
+    clap_mangen::Man::new(command.clone().after_long_help(crate::exit::HELP))
         .render(&mut page)
         .map_err(|error| Failure::other(format!("cannot render the manual page: {error}")))?;
     Ok(page)

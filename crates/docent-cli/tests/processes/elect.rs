@@ -42,6 +42,18 @@ both_backends_in_real_time! {
         client.close().await;
     }
 
+    async fn failures_of_the_command_are_reported_and_may_end_docent(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let elect = ["elect", "/e", "--max-failures", "3", "--", "sh", "-c", "echo run; exit 127"];
+        let ended = run(&connect, elect).await;
+        assert_eq!((ended.code, ended.stdout.len()), (127, 3), "{ended:?}");
+        for count in 1..=2 {
+            let message = format!("docent: the command ended with exit status: 127; failures in a row: {count}\n");
+            assert!(ended.stderr.contains(&message), "{}", ended.stderr);
+        }
+    }
+
     async fn a_signal_that_a_command_survived_does_not_count_as_its_end(backend: Backend) {
         let server = backend.start().await;
         let folder = tempfile::tempdir().unwrap();

@@ -128,3 +128,19 @@ async fn a_closed_output_pipe_is_not_reported_as_an_error() {
     let output = child.wait_with_output().await.unwrap();
     assert_eq!((output.status.code(), &*output.stderr), (Some(128 + 13), &b""[..]));
 }
+
+#[tokio::test]
+async fn help_and_manual_pages_have_the_exit_codes() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let output = command("", ["man", "--out", out]).output().await.unwrap();
+    assert!(output.status.success(), "{output:?}");
+    for verb in ["docent", "docent-lock", "docent-config-watch"] {
+        let page = std::fs::read_to_string(folder.path().join(format!("{verb}.1"))).unwrap();
+        assert!(page.contains("126  the command cannot be run"), "{page}");
+    }
+    assert!(!folder.path().join("docent-help.1").exists());
+    let help = command("", ["help", "lock"]).output().await.unwrap();
+    let text = String::from_utf8(help.stdout).unwrap();
+    assert!(help.status.success() && text.contains("Usage: docent lock"), "{text}");
+}

@@ -78,13 +78,13 @@ both_backends_in_real_time! {
         let server = backend.start().await;
         let connect = servers(&server);
         config(&connect, &["set", KEY, r#"{"host": "it's $HOME", "pool": {"size": 4}}"#]).await.ok();
-        let lines = config(&connect, &["get", KEY, "--env"]).await.ok().stdout;
+        let lines = config(&connect, &["get", KEY, "--env", "--env-any"]).await.ok().stdout;
         assert_eq!(lines, "HOST='it'\\''s $HOME'\nPOOL_SIZE='4'\n");
         let script = format!("{lines}printf '%s %s' \"$HOST\" \"$POOL_SIZE\"");
         let shell = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
         assert_eq!(String::from_utf8(shell.stdout).unwrap(), "it's $HOME 4");
         config(&connect, &["set", KEY, "7"]).await.ok();
-        assert_eq!(config(&connect, &["get", KEY, "--env"]).await.code, 65);
+        assert_eq!(config(&connect, &["get", KEY, "--env", "--env-any"]).await.code, 65);
     }
 
     async fn data_cannot_set_variables_that_affect_execution(backend: Backend) {
@@ -92,15 +92,15 @@ both_backends_in_real_time! {
         let connect = servers(&server);
         let value = r#"{"path": "/tmp", "ld": {"preload": "x"}, "docent_version": 77, "uid": 0, "ps4": "$(id)", "n": 1}"#;
         config(&connect, &["set", KEY, value]).await.ok();
-        let got = config(&connect, &["get", KEY, "--env"]).await.ok();
+        let got = config(&connect, &["get", KEY, "--env", "--env-any"]).await.ok();
         assert_eq!(got.stdout, "N='1'\n");
         assert!(["PATH", "LD_PRELOAD", "DOCENT_VERSION", "UID", "PS4"].iter().all(|name| got.stderr.contains(name)), "{got:?}");
         let hook = "echo \"$DOCENT_VERSION $N ${LD_PRELOAD-unset}\"";
-        let mut watch = Running::start(&connect, ["config", "watch", "--env", KEY, "--", "sh", "-c", hook]);
+        let mut watch = Running::start(&connect, ["config", "watch", "--env", "--env-any", KEY, "--", "sh", "-c", hook]);
         assert_eq!(watch.line().await, "0 1 unset");
         assert_eq!(watch.stop(Signal::TERM).await, 143);
         config(&connect, &["set", KEY, r#"{"a": "x\nB=2"}"#]).await.ok();
-        let got = config(&connect, &["get", KEY, "--env"]).await;
+        let got = config(&connect, &["get", KEY, "--env", "--env-any"]).await;
         assert_eq!((got.code, &*got.stdout, got.stderr.contains("value of A")), (65, "", true), "{got:?}");
     }
 
@@ -114,11 +114,17 @@ both_backends_in_real_time! {
             let mut command = docent(&connect, ["config", "get", KEY, "--env"].iter().chain(arguments));
             end(command.env("APP_N", "mine").spawn().unwrap()).await.ok()
         };
-        let got = get(&[]).await;
+        let got = get(&["--env-any"]).await;
         assert_eq!(got.stdout, "APP_HOME='/'\nN='2'\n", "a variable that is already set stays");
         assert!(got.stderr.contains("APP_N is in the environment already"), "{got:?}");
         assert_eq!(get(&["--env-prefix", "APP_"]).await.stdout, "APP_HOME='/'\nAPP_N='1'\n");
         assert_eq!(config(&connect, &["get", KEY, "--env", "--env-prefix", "app"]).await.code, 2);
+        for (arguments, missing) in [(&["--env"][..], "--env-prefix"), (&["--env-any"], "--env")] {
+            let refused = config(&connect, &[&["get", KEY], arguments].concat()).await;
+            assert!(refused.code == 2 && refused.stderr.contains(missing), "{refused:?}");
+        }
+        let both = ["get", KEY, "--env", "--env-any", "--env-prefix", "APP_"];
+        assert_eq!(config(&connect, &both).await.code, 2);
     }
 
     async fn a_deletion_is_printed_and_runs_no_command(backend: Backend) {
@@ -241,8 +247,8 @@ both_backends_in_real_time! {
         let server = backend.start().await;
         let connect = servers(&server);
         config(&connect, &["set", KEY, r#"{"n": 1}"#]).await.ok();
-        let hook = "cat; echo \" $DOCENT_PATH $DOCENT_VERSION $N\"; exit 3";
-        let mut watch = Running::start(&connect, ["config", "watch", "--env", KEY, "--", "sh", "-c", hook]);
+        let hook = "cat; echo \" $DOCENT_PATH $DOCENT_VERSION $N\"; exit 126";
+        let mut watch = Running::start(&connect, ["config", "watch", "--env", "--env-any", KEY, "--", "sh", "-c", hook]);
         assert_eq!(watch.line().await, r#"{"n": 1} /config/limits 0 1"#);
         config(&connect, &["set", KEY, "not an object"]).await.ok();
         config(&connect, &["set", KEY, r#"{"n": 2}"#]).await.ok();
@@ -254,7 +260,7 @@ both_backends_in_real_time! {
         let server = backend.start().await;
         let connect = servers(&server);
         config(&connect, &["set", KEY, "no object"]).await.ok();
-        let mut watch = Running::start(&connect, ["config", "watch", "--env", KEY]);
+        let mut watch = Running::start(&connect, ["config", "watch", "--env", "--env-any", KEY]);
         config(&connect, &["set", KEY, r#"{"n": 2}"#]).await.ok();
         assert_eq!(watch.line().await, "N='2'");
         assert_eq!(watch.stop(Signal::TERM).await, 143);

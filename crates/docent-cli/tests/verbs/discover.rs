@@ -22,6 +22,14 @@ both_backends_in_real_time! {
         assert_eq!(run(&connect, ["discover"]).await.ok().stdout, "orders\n");
         let hosts = run(&connect, ["discover", "orders", "-o", "hostport"]).await.ok();
         assert_eq!(hosts.stdout, "10.0.0.7:8080\n", "a disabled instance gets no work");
+        run(&connect, ["discover", "orders", "--at-least", "1"]).await.ok();
+        let few = run(&connect, ["discover", "orders", "-o", "hostport", "--at-least", "2"]).await;
+        assert_eq!((few.code, &*few.stdout), (75, "10.0.0.7:8080\n"), "{few:?}");
+        assert!(few.stderr.contains("1 instances of \"orders\" may be given work, fewer than 2"), "{few:?}");
+        for arguments in [&["discover", "order"][..], &["discover", "order", "--at-least", "1"]] {
+            let unknown = run(&connect, arguments).await;
+            assert!(unknown.code == 66 && unknown.stderr.contains("no service \"order\" below /services"), "{unknown:?}");
+        }
         let table = run(&connect, ["discover", "orders"]).await.ok().stdout;
         let rows: Vec<_> = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).collect();
         assert_eq!(rows[1][..4], ["one", "10.0.0.7:8080", "enabled", "3"]);

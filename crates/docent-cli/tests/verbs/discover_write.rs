@@ -1,6 +1,6 @@
 //! `docent discover` for other programs: `-o file-sd`, `--format` and `--write`.
 
-use crate::docent_command::{Running, run, servers};
+use crate::docent_command::{PATIENCE, Running, run, servers};
 use docent::discovery::{Instance, Registry};
 use docent::{Client, CreateMode};
 use docent_battery::{Backend, both_backends_in_real_time};
@@ -9,9 +9,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(30);
 /// Prints its input as one line that ends with a full stop.
 const HOOK: [&str; 4] = ["--exec", "sh", "-c", "tr '\\n' ' '; echo ."];
 
@@ -37,7 +35,8 @@ both_backends_in_real_time! {
         let client = Client::connect(&connect).await.unwrap();
         let registry = Registry::new(&client, "/services").unwrap();
         let list = ["discover", "orders", "-o", "file-sd"];
-        assert_eq!(run(&connect, list).await.ok().stdout, "[]\n");
+        let none = run(&connect, list).await;
+        assert_eq!((none.code, &*none.stdout), (66, "[]\n"), "the service does not exist");
         let one = instance("one", "::1").ssl_port(8443).payload(json!({"zone": "a\u{1b}[2J\n"}));
         let _one = registry.register(one).await.unwrap();
         let _two = registry.register(instance("two", "10.0.0.8").enabled(false)).await.unwrap();

@@ -1,6 +1,6 @@
 //! `docent queue`.
 
-use crate::docent_command::{Ended, Running, docent, end, run, run_with, servers};
+use crate::docent_command::{Ended, PATIENCE, Running, docent, end, run, run_with, servers};
 use docent_battery::{Backend, both_backends_in_real_time, round_trips};
 use docent_testkit::eventually;
 use rustix::process::{Pid, Signal, kill_process};
@@ -125,6 +125,37 @@ both_backends_in_real_time! {
         assert_eq!(queue(&connect, &["take", JOBS]).await.ok().stdout, "sooner\n");
     }
 
+    async fn an_item_whose_command_ends_with_126_or_127_does_not_end_the_consumer(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        queue(&connect, &["put", JOBS, "poison", "good"]).await.ok();
+        let script = "read -r item; test $item = good || exec sh -c 'exit '$CODE; echo $item";
+        for code in ["126", "127"] {
+            let take = ["queue", "take", JOBS, "--follow", "--", "env", &format!("CODE={code}"), "sh", "-c", script];
+            let mut taker = Running::start(&connect, take);
+            assert_eq!(taker.line().await, "good");
+            assert_eq!(taker.stop(Signal::TERM).await, 143);
+            queue(&connect, &["put", JOBS, "good"]).await.ok();
+        }
+    }
+
+    async fn nothing_is_taken_while_standard_output_is_closed(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        queue(&connect, &["put", JOBS, "a", "b"]).await.ok();
+        let shell = async |script: &str| {
+            let mut command = tokio::process::Command::new("sh");
+            command.args(["-c", script, env!("CARGO_BIN_EXE_docent"), JOBS]).env("DOCENT_CONNECT", &connect);
+            end(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()).await
+        };
+        let closed = shell("exec \"$0\" queue take \"$1\" >&-").await;
+        assert!(closed.code == 2 && closed.stderr.contains("standard output is closed"), "{closed:?}");
+        assert_eq!(queue(&connect, &["len", JOBS]).await.ok().stdout, "2\n");
+        shell("exec \"$0\" queue take \"$1\" > /dev/null").await.ok();
+        shell("exec \"$0\" queue take \"$1\" -- true >&-").await.ok();
+        assert_eq!(queue(&connect, &["len", JOBS]).await.ok().stdout, "0\n");
+    }
+
     async fn lines_that_arrive_together_are_put_in_batches_and_in_order(backend: Backend) {
         let server = backend.start().await;
         let connect = format!("{}{}", server.connect_string(), server.root());
@@ -158,10 +189,10 @@ both_backends_in_real_time! {
         let mut stdin = putter.stdin.take().unwrap();
         stdin.write_all(b"a\nb\nc").await.unwrap();
         let length = async || queue(&connect, &["len", JOBS]).await.ok().stdout;
-        eventually(Duration::from_secs(30), length, |length| length == "2\n").await.unwrap();
+        eventually(PATIENCE, length, |length| length == "2\n").await.unwrap();
         // The next line is put once the outcome of the lines before it is known.
         stdin.write_all(b"\nd").await.unwrap();
-        eventually(Duration::from_secs(30), length, |length| length == "3\n").await.unwrap();
+        eventually(PATIENCE, length, |length| length == "3\n").await.unwrap();
         let pid = putter.id().and_then(|pid| Pid::from_raw(pid.cast_signed())).unwrap();
         kill_process(pid, Signal::TERM).unwrap();
         let ended = end(putter).await;

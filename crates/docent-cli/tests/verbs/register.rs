@@ -1,6 +1,6 @@
 //! `docent register`.
 
-use crate::docent_command::{Running, docent, end, run, servers};
+use crate::docent_command::{PATIENCE, Running, docent, end, run, servers};
 use docent::node::{Acl, Permissions};
 use docent::{Client, ErrorKind};
 use docent_battery::{Backend, both_backends_in_real_time};
@@ -8,17 +8,17 @@ use docent_testkit::eventually;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::process::Stdio;
-use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::time::timeout;
 
-const PATIENCE: Duration = Duration::from_secs(15);
 const ORDERS: [&str; 9] =
     ["register", "orders", "--address", "10.0.0.7", "--port", "8080", "--id", "one", "-q"];
 
 /// Returns the instances of the service.
 async fn instances(connect: &str) -> Vec<Value> {
-    run(connect, ["discover", "orders", "-o", "json"]).await.ok().json()
+    let listed = run(connect, ["discover", "orders", "-o", "json"]).await;
+    // The service does not exist before its first instance.
+    if listed.code == 66 { Vec::new() } else { listed.ok().json() }
 }
 
 /// Waits until the instance is announced as enabled or disabled, as given.

@@ -48,15 +48,19 @@ pub(super) struct Get {
 pub(super) struct Env {
     /// Members of a JSON object as variables: set for CMD, or printed as NAME='value' lines for a shell
     ///
-    /// Any client that may write the value chooses the names: restrict them with --env-prefix. Skipped, with
-    /// a remark, are variables that are known to decide what runs, such as PATH, LD_* and PYTHON*, and
-    /// without --env-prefix those that are already in the environment of docent. When printing, a value with
-    /// control characters is refused with 65.
-    #[arg(long)]
+    /// Any client that may write the value chooses the names: --env-prefix says which ones it may choose.
+    /// Skipped, with a remark, are variables that are known to decide what runs, such as PATH, LD_* and
+    /// PYTHON*. When printing, a value with control characters is refused with 65.
+    #[arg(long, requires = "names")]
     env: bool,
     /// Take only members whose variable names start with this prefix, such as APP_
-    #[arg(long, value_name = "PREFIX", requires = "env", value_parser = prefix)]
+    #[arg(long, value_name = "PREFIX", requires = "env", group = "names", value_parser = prefix)]
     env_prefix: Option<String>,
+    /// Take members of any name; a writer of the value can then make many programs run its code
+    ///
+    /// Names that are already in the environment of docent are skipped, with a remark.
+    #[arg(long, requires = "env", group = "names")]
+    env_any: bool,
 }
 
 impl Env {
@@ -70,7 +74,8 @@ impl Env {
     /// # Errors
     /// Same as [`allowed`].
     pub(super) fn variables(&self, output: &Output, value: &[u8]) -> Result<Vec<(String, String)>, Failure> {
-        allowed(output, value, self.env_prefix.as_deref())
+        let prefix = self.env_prefix.as_deref().filter(|_| !self.env_any);
+        allowed(output, value, prefix)
     }
 }
 

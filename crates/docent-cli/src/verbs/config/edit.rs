@@ -88,15 +88,15 @@ async fn edit(file: &Path, signals: &mut Signals) -> Result<(), Failure> {
     let words: Vec<_> = editor.split_whitespace().map(OsStr::new).chain([file.as_os_str()]).collect();
     let words: Vec<_> = words.into_iter().map(OsStr::to_owned).collect();
     let command = ChildCommand::new(&words).expect("the command contains at least the file");
-    let status = child::run(&command, signals).await?;
-    match status.code() {
+    let exit = child::run(&command, signals).await?;
+    match exit.code() {
         Some(0) => Ok(()),
-        Some(_) if child::was_not_run(status) => {
+        Some(_) if exit.was_not_run() => {
             let text = format!("cannot run the editor {:?} of VISUAL or EDITOR", command.name());
             Err(Failure::not_runnable(text))
         }
         _ => Err(Failure::other(format!(
-            "the editor {:?} ended with {status}: nothing was published",
+            "the editor {:?} ended with {exit}: nothing was published",
             command.name()
         ))),
     }

@@ -6,6 +6,9 @@ use std::path::PathBuf;
 
 /// List the instances of a service; without SERVICE, list the names of all services.
 ///
+/// docent prints an empty list and exits with 66 if the service does not exist. A service can exist without
+/// instances.
+///
 /// `-o hostport` prints the instances that may be given work, one `host:port` per line. `-o file-sd` prints
 /// the same instances as a JSON list for Prometheus. The port is the TLS port if the instance has one. Both
 /// formats skip and report an instance whose host is neither a name of ASCII letters, digits, `.`, `-` and
@@ -26,6 +29,10 @@ pub(crate) struct Arguments {
     /// of an instance are those after Dubbo's rules
     #[arg(long, value_name = "NAME", default_value = "curator")]
     pub(super) layout: Layout,
+
+    /// Exit with 75 if fewer than N instances may be given work; the instances are printed in any case
+    #[arg(long, value_name = "N", requires = "service", conflicts_with_all = ["watch", "write", "exec"])]
+    pub(super) at_least: Option<usize>,
 
     /// Keep running, and print all instances again after each change
     ///

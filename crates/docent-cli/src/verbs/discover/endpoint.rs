@@ -22,7 +22,8 @@ impl Endpoint {
         };
         let host = host(address).ok_or_else(|| {
             format!(
-                "its address {address:?} must be an IP address or a name of letters, digits, '.', '-' and '_'"
+                "its address {address:?} must be an IP address or a name of letters, digits, '.', '-' and '_' that does \
+                 not start with '-'"
             )
         })?;
         if port == 0 {
@@ -41,9 +42,12 @@ fn host(address: &str) -> Option<String> {
     is_made_of(address, ".-_").then(|| address.to_owned())
 }
 
-/// Returns true for a text of ASCII letters, digits and `others`, which is not empty.
+/// Returns true for a text of ASCII letters, digits and `others`, which is not empty, and which no program takes
+/// for an option.
 pub(super) fn is_made_of(text: &str, others: &str) -> bool {
-    !text.is_empty() && text.chars().all(|char| char.is_ascii_alphanumeric() || others.contains(char))
+    !text.is_empty()
+        && !text.starts_with('-')
+        && text.chars().all(|char| char.is_ascii_alphanumeric() || others.contains(char))
 }
 
 #[cfg(test)]
@@ -64,6 +68,7 @@ mod tests {
             ("unix:/run/x", None),
             ("10.0.0.7:80", None),
             ("10.0.0.7;", None),
+            ("-oProxyCommand", None),
             ("a b", None),
             ("a\nb", None),
             ("a/b", None),

@@ -2,7 +2,7 @@ use super::arguments::Arguments;
 use super::{checks, follow, shown};
 use crate::app::App;
 use crate::child::Signals;
-use crate::exit::{Ending, Outcome};
+use crate::exit::{Ending, Failure, Outcome};
 use docent::discovery::Registry;
 use serde::Serialize;
 use serde_json::Value;
@@ -46,6 +46,16 @@ async fn instances(
     if arguments.watch || arguments.write.is_some() || !arguments.exec.is_empty() {
         return follow::run(app, &service, arguments, signals).await;
     }
-    shown::print(app, name, &service.instances(), arguments)?;
-    Ok(Ending::Done)
+    let instances = service.instances();
+    shown::print(app, name, &instances, arguments)?;
+    let enabled = instances.len();
+    if enabled == 0 && !signals.or(registry.names()).await??.iter().any(|known| known == name) {
+        return Err(Failure::not_found(format!("there is no service {name:?} below {}", arguments.root)));
+    }
+    match arguments.at_least {
+        Some(wanted) if enabled < wanted => Err(Failure::not_acquired(format!(
+            "{enabled} instances of {name:?} may be given work, fewer than {wanted}"
+        ))),
+        _ => Ok(Ending::Done),
+    }
 }

@@ -38,7 +38,7 @@ impl Template {
                 Part::Id if is_made_of(id, "._-:") => line += id,
                 Part::Id => {
                     return Err(format!(
-                        "its id {id:?} must consist of letters, digits, '.', '_', '-' and ':'"
+                        "its id {id:?} must consist of letters, digits, '.', '_', '-' and ':', and not start with '-'"
                     ));
                 }
             }

@@ -1,6 +1,7 @@
 //! `docent elect`: stands for election, and runs a command while leading.
 
 mod arguments;
+mod failures;
 mod listen;
 mod run;
 mod term;

@@ -1,16 +1,13 @@
 use super::Arguments;
+use super::failures::Failures;
 use super::listen::listen;
 use super::term::{Term, lead};
 use crate::app::App;
 use crate::child::{ChildCommand, Signals};
 use crate::connect::close;
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Ending, Failure, Outcome};
 use docent::{Client, Election};
-use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
-
-/// Minimum time between the starts of two terms.
-const TERM_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Stands for election until a signal comes, or observes it.
 pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
@@ -33,17 +30,26 @@ async fn campaign(app: &App, arguments: &Arguments, client: &Client, signals: &m
     let id = arguments.id.clone().unwrap_or_else(|| client.identity().to_owned());
     let election = Election::builder(client, &arguments.path).id(id).build()?;
     let command = ChildCommand::new(&arguments.command);
+    let mut failures = Failures::default();
     loop {
         let leadership = signals.or(election.campaign()).await??;
         signals.check()?;
         let began = Instant::now();
         match lead(app, &arguments.path, leadership, command.as_ref(), policy, signals).await? {
             Term::Stopped(ending) => return Ok(ending),
-            Term::Done(ending) if arguments.once => return Ok(ending),
-            Term::Done(_) => {}
+            Term::Done(exit) if arguments.once => return Ok(Ending::Child(exit)),
+            Term::Done(exit) => {
+                let count = failures.note(exit, began.elapsed());
+                if arguments.max_failures.is_some_and(|max| count >= max.get()) {
+                    return Ok(Ending::Child(exit));
+                }
+                if !exit.success() {
+                    app.output.remark(format!("the command ended with {exit}; failures in a row: {count}"));
+                }
+            }
             Term::Lost(text) if arguments.once => return Err(Failure::lost(text)),
             Term::Lost(text) => app.output.remark(format!("{text}; standing again")),
         }
-        signals.or(sleep_until(began + TERM_INTERVAL)).await?;
+        signals.or(sleep_until(began + failures.interval())).await?;
     }
 }

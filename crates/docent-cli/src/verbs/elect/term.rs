@@ -1,5 +1,5 @@
 use crate::app::App;
-use crate::child::{ChildCommand, Finished, KillPolicy, Signals, run_held};
+use crate::child::{ChildCommand, CommandExit, Finished, KillPolicy, Signals, run_held};
 use crate::exit::{Ending, Failure};
 use crate::verbs::lock::{HeldLine, revoked_message};
 use docent::election::Leadership;
@@ -8,7 +8,7 @@ use docent::election::Leadership;
 #[derive(Debug)]
 pub(super) enum Term {
     /// The command ended, or its end does not depend on the term.
-    Done(Ending),
+    Done(CommandExit),
     /// The command was asked to stop or cannot be run: there will be no further term.
     Stopped(Ending),
     /// The leadership was lost.
@@ -46,12 +46,13 @@ pub(super) async fn lead(
 }
 
 fn end<G>(path: &str, policy: KillPolicy, finished: &Finished<G>) -> Term {
-    let ending = Ending::Child(finished.status);
     match &finished.lost {
-        _ if finished.was_stopped() || finished.was_not_run() => Term::Stopped(ending),
+        _ if finished.was_stopped() || finished.exit.was_not_run() => {
+            Term::Stopped(Ending::Child(finished.exit))
+        }
         Some(reason) if policy.ends_command() => {
             Term::Lost(format!("the leadership of {path:?} was lost: {reason}"))
         }
-        _ => Term::Done(ending),
+        _ => Term::Done(finished.exit),
     }
 }

@@ -58,7 +58,7 @@ async fn run_command(
     signals: &mut Signals,
 ) -> Outcome {
     let command = command.clone().under(path, held.fence());
-    let Finished { guard, status, lost, revoked, .. } =
+    let Finished { guard, exit, lost, revoked, .. } =
         run_held(held, &command, policy, &app.output, signals).await?;
     drop(guard);
     if revoked {
@@ -68,7 +68,7 @@ async fn run_command(
         Some(reason) if policy.ends_command() => {
             Err(Failure::lost(format!("{path:?} was lost while {:?} ran: {reason}", command.name())))
         }
-        _ => Ok(Ending::Child(status)),
+        _ => Ok(Ending::Child(exit)),
     }
 }
 

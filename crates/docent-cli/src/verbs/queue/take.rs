@@ -1,7 +1,7 @@
 use super::arguments::Take;
 use super::item::{ShownItem, print};
 use crate::app::App;
-use crate::child::{ChildCommand, Finished, KillPolicy, Signals, run_held, was_not_run};
+use crate::child::{ChildCommand, Finished, KillPolicy, Signals, run_held};
 use crate::exit::{Ending, Failure, FailureKind, Outcome};
 use bytes::Bytes;
 use docent::Error;
@@ -20,6 +20,11 @@ pub(super) async fn run(
     policy: KillPolicy,
     signals: &mut Signals,
 ) -> Outcome {
+    if arguments.command.is_empty() && app.output.is_closed() {
+        return Err(Failure::usage(
+            "standard output is closed: each item would be lost; to discard items, use `> /dev/null`",
+        ));
+    }
     let mut is_first = true;
     loop {
         let Some(delivery) = signals.or(next(queue, arguments)).await?? else {
@@ -79,27 +84,27 @@ async fn run_command(
     let deliveries = delivery.deliveries().map_or_else(String::new, |count| count.to_string());
     let command = command.under(path, Some(delivery.fence())).variable("DOCENT_ITEM", delivery.name());
     let command = command.variable("DOCENT_DELIVERIES", deliveries).with_input(delivery.item().clone());
-    let Finished { guard, status, lost, .. } =
+    let Finished { guard, exit, lost, .. } =
         run_held(delivery, &command, policy, &app.output, signals).await?;
     if let Some(reason) = lost {
         return Err(Failure::lost(format!("the item was lost while {:?} ran: {reason}", command.name())));
     }
-    match status.success() {
+    match exit.success() {
         true => guard.ack().await?,
         false => guard.nack()?,
     }
-    Ok(Ending::Child(status))
+    Ok(Ending::Child(exit))
 }
 
 /// Returns true if the item was processed, and reports an item that was not. Fails if the next item would
 /// fail in the same way.
 fn report_outcome(app: &App, outcome: Outcome) -> Result<bool, Failure> {
     match outcome {
-        Ok(Ending::Child(status)) if was_not_run(status) => {
+        Ok(Ending::Child(exit)) if exit.was_not_run() => {
             Err(Failure::not_runnable("the command cannot be run; the item is back in the queue"))
         }
-        Ok(Ending::Child(status)) if !status.success() => {
-            app.output.remark(format!("the command ended with {status}; the item returns to the queue"));
+        Ok(Ending::Child(exit)) if !exit.success() => {
+            app.output.remark(format!("the command ended with {exit}; the item returns to the queue"));
             Ok(false)
         }
         Err(failure) if failure.kind() == FailureKind::Lost => {

@@ -51,9 +51,11 @@ async fn check_once(check: &str, path: &str, limit: Duration) -> Result<(), Stri
     let command = ChildCommand::new(&words).ok_or("no program is named")?.under(path, None).without_output();
     let program = command.name();
     match run_within(&command, limit).await {
-        Ok(Some(status)) if status.success() => Ok(()),
-        Ok(Some(status)) if status.code() == Some(127) => Err(format!("{program:?} was not found")),
-        Ok(Some(status)) => Err(format!("ended with {status}")),
+        Ok(Some(exit)) if exit.success() => Ok(()),
+        Ok(Some(exit)) if exit.was_not_run() && exit.code() == Some(127) => {
+            Err(format!("{program:?} was not found"))
+        }
+        Ok(Some(exit)) => Err(format!("ended with {exit}")),
         Ok(None) => Err(format!("took longer than {limit:?}")),
         Err(failure) => Err(failure.to_string()),
     }
