@@ -10,6 +10,7 @@ mod fan_out;
 mod file;
 mod history;
 mod hooks;
+mod layers;
 mod limits;
 mod publish;
 mod restored;

@@ -1,11 +1,13 @@
-//! `ConfigTree` with texts, in the layout that Spring Cloud reads, and kazoo as the writer and reader.
+//! `ConfigTree` with texts and `LayeredConfig`, in the layout that Spring Cloud reads, and kazoo as the
+//! writer and reader.
 
 use crate::beside_kazoo;
 use crate::client::both;
 use docent::Config;
-use docent::config::{Raw, TreeSubscription};
+use docent::config::{LayeredConfig, Raw, TreeSubscription};
 use docent_battery::Backend;
 use docent_tests::soon;
+use serde::Deserialize;
 
 async fn until(subscription: &TreeSubscription<String>, wanted: &[&str]) {
     let shown = || {
@@ -20,7 +22,60 @@ async fn until(subscription: &TreeSubscription<String>, wanted: &[&str]) {
     .await;
 }
 
+#[derive(Debug, PartialEq, Default, Deserialize)]
+#[serde(default)]
+struct Settings {
+    greeting: String,
+    hosts: Vec<String>,
+    pool: Pool,
+}
+
+#[derive(Debug, PartialEq, Default, Deserialize)]
+#[serde(default)]
+struct Pool {
+    max_size: u32,
+    enabled: bool,
+}
+
 beside_kazoo! {
+    async fn layers_that_kazoo_writes_become_one_value(backend: Backend) {
+        let server = backend.start().await;
+        let (client, kazoo) = both(&server).await;
+        let config = LayeredConfig::<Settings>::builder(&client, "orders").profiles(["eu"]).build().unwrap();
+        let subscription = soon(config.subscribe()).await.unwrap();
+        assert_eq!(**subscription.current(), Settings::default());
+        let shared = kazoo.make("text-tree /config/application").await;
+        let orders = kazoo.make("text-tree /config/orders").await;
+        let european = kazoo.make("text-tree /config/orders,eu").await;
+        shared.done("write greeting hello").await;
+        shared.done("write pool/max-size 8").await;
+        shared.done("write pool/enabled true").await;
+        shared.done("write hosts a,b").await;
+        orders.done("write pool/maxSize 16").await;
+        orders.done("write hosts[0] c").await;
+        european.done("write greeting gr\u{fc}\u{df}e").await;
+        let until = async |greeting: &str, host: &str, max_size: u32| {
+            soon(async {
+                while {
+                    let now = subscription.current();
+                    (&*now.greeting, &*now.hosts, now.pool.max_size) != (greeting, &[host.to_owned()], max_size)
+                } {
+                    docent_tests::pause().await;
+                }
+            })
+            .await;
+        };
+        until("gr\u{fc}\u{df}e", "c", 16).await;
+        assert!(subscription.current().pool.enabled);
+        assert_eq!(&*subscription.current().origin("pool.max-size").unwrap().path, "/config/orders/pool/maxSize");
+        orders.done("write pool/maxSize many").await;
+        soon(async { while subscription.rejection().is_none() { docent_tests::pause().await; } }).await;
+        orders.done("delete pool").await;
+        european.done("delete greeting").await;
+        until("hello", "c", 8).await;
+        assert!(subscription.rejection().is_none());
+    }
+
     async fn a_tree_of_texts_is_written_and_read_by_both(backend: Backend) {
         const ROOT: &str = "/config/orders,production";
         let server = backend.start().await;

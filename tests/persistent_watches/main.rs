@@ -11,6 +11,8 @@ mod cost;
 mod fallback;
 #[path = "../discovery/large.rs"]
 mod large;
+#[path = "../config/layers.rs"]
+mod layers;
 #[path = "../config/limits.rs"]
 mod limits;
 #[path = "../discovery/membership/mod.rs"]

@@ -2,8 +2,11 @@
 
 mod codec;
 mod error;
+#[doc(hidden)]
+pub mod internals;
 mod json;
 mod raw;
+mod texts;
 
 pub use codec::Codec;
 pub use error::CodecError;

@@ -8,6 +8,7 @@ mod file;
 mod history;
 #[doc(hidden)]
 pub mod internals;
+mod layers;
 mod shared;
 mod subscription;
 mod telemetry;
@@ -20,6 +21,9 @@ pub use counter::{Counted, Counter, CounterError, Integer};
 pub use docent_codec::{Codec, CodecError, Json, Raw};
 pub use error::{PublishError, SubscribeError};
 pub use history::HistoryEntry;
+pub use layers::{
+    KeyOrigin, LayeredChange, LayeredConfig, LayeredConfigBuilder, LayeredSnapshot, LayeredSubscription,
+};
 pub use shared::{SharedCount, SharedValue};
 pub use subscription::{Change, Subscription};
 pub use tree::{TreeChange, TreeSnapshot, TreeSubscription};

@@ -4,7 +4,7 @@
 #[doc(no_inline)]
 pub use client::{Client, ConnectionState, Error, ErrorKind, Options};
 #[doc(no_inline)]
-pub use config::{Config, ConfigTree, Counter, SharedValue, Subscription};
+pub use config::{Config, ConfigTree, Counter, LayeredConfig, SharedValue, Subscription};
 #[doc(no_inline)]
 pub use discovery::{Instance, Members, Membership, Registry, Service};
 #[cfg(docent_planted)]

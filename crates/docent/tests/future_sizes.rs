@@ -7,7 +7,7 @@ use docent::server::Server;
 use docent::testkit::{FaultProxy, Port, RealServer, eventually, in_line};
 use docent::{
     Barrier, Client, Config, ConfigTree, Counter, CreateMode, DoubleBarrier, Election, Error, Instance,
-    Membership, Mutex, Queue, Registry, RwLock, Semaphore,
+    LayeredConfig, Membership, Mutex, Queue, Registry, RwLock, Semaphore,
 };
 use std::time::Duration;
 
@@ -157,6 +157,7 @@ async fn futures_of_discovery_and_configuration_are_small() -> Result<(), Error>
     let group = Membership::new(&client, "/g")?;
     let service = registry.service_builder::<()>("web").start()?;
     let (config, tree) = (Config::<u32>::new(&client, "/c")?, ConfigTree::<u32>::new(&client, "/t")?);
+    let layered = LayeredConfig::<u32>::builder(&client, "app").build()?;
     let counter = Counter::<i64>::new(&client, "/n")?;
     let (count, value) = (SharedCount::new(&client, "/i", 1)?, SharedValue::new(&client, "/v", "")?);
     let node = TypedNode::<u32>::new(&client, "/typed")?;
@@ -177,6 +178,7 @@ async fn futures_of_discovery_and_configuration_are_small() -> Result<(), Error>
         config.get(),
         config.subscribe(),
         tree.subscribe(),
+        layered.subscribe(),
         counter.get(),
         counter.increment(),
         counter.set(1),

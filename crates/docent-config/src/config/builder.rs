@@ -2,7 +2,7 @@ use super::{Config, ConfigTree};
 use crate::file::LocalFile;
 use crate::subscription::Fallback;
 use crate::telemetry::Counts;
-use crate::value::{Validate, ValueFormat};
+use crate::value::{Checks, Validate, ValueFormat};
 use crate::{Codec, Snapshot};
 use docent_core::recipe::{InOperation, VersionedNode};
 use docent_core::{Client, Error};
@@ -144,7 +144,8 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
             return Err(Error::invalid_input("config", detail));
         }
         let format = self.format();
-        if let Some(rejection) = self.default.as_ref().and_then(|default| format.check(default).err()) {
+        if let Some(rejection) = self.default.as_ref().and_then(|default| format.checks.check(default).err())
+        {
             let detail = format!("default value of {:?}: {}", self.path, rejection.summary());
             return Err(Error::invalid_input("config", detail));
         }
@@ -180,13 +181,8 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
 
     fn format(&self) -> ValueFormat<T> {
         let (codec, validate) = (Arc::clone(&self.codec), self.validate.clone());
-        ValueFormat {
-            path: self.path.as_str().into(),
-            codec,
-            validate,
-            metrics_name: self.metrics_name.clone(),
-            shows_detail: self.shows_detail,
-        }
+        let checks = Checks { path: self.path.as_str().into(), validate, shows_detail: self.shows_detail };
+        ValueFormat { codec, checks, metrics_name: self.metrics_name.clone() }
     }
 }
 

@@ -14,13 +14,7 @@ pub(crate) struct WithInitial<T> {
 
 impl<T: Send + Sync + 'static> WithInitial<T> {
     pub(crate) fn new(client: &Client, path: &str, seed: T, codec: impl Codec<T>) -> Result<Self, Error> {
-        let format = ValueFormat {
-            path: path.into(),
-            codec: Arc::new(codec),
-            validate: None,
-            metrics_name: None,
-            shows_detail: false,
-        };
+        let format = ValueFormat::new(path, Arc::new(codec));
         let fallback = Fallback { default: None, file: None, after: Duration::ZERO };
         let config = Config::from_parts(VersionedNode::new(client, path)?, format, 0, fallback);
         Ok(Self { config, seed: Arc::new(seed) })

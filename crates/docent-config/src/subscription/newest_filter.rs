@@ -58,14 +58,7 @@ mod tests {
     use std::time::SystemTime;
 
     fn filter() -> NewestFilter<u32> {
-        let format = ValueFormat {
-            path: "/a".into(),
-            codec: Arc::new(Json::new()),
-            validate: None,
-            metrics_name: None,
-            shows_detail: false,
-        };
-        NewestFilter::new(format, 0)
+        NewestFilter::new(ValueFormat::new("/a", Arc::new(Json::new())), 0)
     }
 
     /// Returns the verdict on a value: its text if it is valid, otherwise a word.

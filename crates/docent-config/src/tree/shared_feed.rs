@@ -16,13 +16,13 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// Follows a folder at all depths for all its subscriptions.
 pub(crate) struct SharedTreeFeed<T> {
-    pub(super) cache: TreeCache,
-    pub(super) lag: ViewLag,
+    pub(crate) cache: TreeCache,
+    pub(crate) lag: ViewLag,
     /// Reads take no lock.
     pub(super) current: Arc<ArcSwap<TreeSnapshot<T>>>,
     /// The latest values of all keys, or `None` before everything was read once. The task owns its sender and
     /// drops it when it ends.
-    pub(super) state: watch::Receiver<Option<Arc<TreeSnapshot<T>>>>,
+    pub(crate) state: watch::Receiver<Option<Arc<TreeSnapshot<T>>>>,
     _task: DropGuard,
 }
 

@@ -31,9 +31,10 @@ impl<T: 'static> TypedNodeChanges<T> {
         let revision = Revision::from(&stat);
         match self.format.read(&data) {
             Ok(value) => Ok(Some(Snapshot::new(value, revision, Origin::Server))),
-            Err(fault) => {
-                Err(NodeError::Undecodable { path: self.format.path.to_string(), fault: fault.of(revision) })
-            }
+            Err(fault) => Err(NodeError::Undecodable {
+                path: self.format.checks.path.to_string(),
+                fault: fault.of(revision),
+            }),
         }
     }
 }
@@ -49,6 +50,6 @@ impl<T: 'static> Stream for TypedNodeChanges<T> {
 
 impl<T> fmt::Debug for TypedNodeChanges<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TypedNodeChanges").field("path", &self.format.path).finish_non_exhaustive()
+        f.debug_struct("TypedNodeChanges").field("path", &self.format.checks.path).finish_non_exhaustive()
     }
 }

@@ -48,8 +48,7 @@ impl<T: Send + Sync + 'static> TypedNode<T> {
     }
 
     pub(super) fn from_parts(client: &Client, path: &str, codec: Arc<dyn Codec<T>>) -> Result<Self, Error> {
-        let format =
-            ValueFormat { path: path.into(), codec, validate: None, metrics_name: None, shows_detail: false };
+        let format = ValueFormat::new(path, codec);
         let fallback = Fallback { default: None, file: None, after: Duration::ZERO };
         let config = Config::from_parts(
             VersionedNode::new(client, path).in_operation("typed_node")?,

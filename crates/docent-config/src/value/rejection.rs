@@ -54,6 +54,11 @@ impl Rejection {
         Self { revision: Some(revision), ..self }
     }
 
+    /// Returns the same rejection, with `subject` before its printed text.
+    pub(crate) fn about(self, subject: &str) -> Self {
+        Self { summary: format!("{subject} {}", self.summary), ..self }
+    }
+
     /// Returns the same rejection, which prints its detail.
     pub(crate) fn shown(self) -> Self {
         match &self.detail {

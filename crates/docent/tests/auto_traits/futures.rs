@@ -3,8 +3,8 @@
 use crate::{borrows, free};
 use docent::cache::{ChildrenCache, NodeCache, TreeCache};
 use docent::config::{
-    Config, ConfigTree, Counter, SharedCount, SharedValue, Snapshot, Subscription, TreeSubscription,
-    TypedNode,
+    Config, ConfigTree, Counter, LayeredConfig, LayeredSubscription, SharedCount, SharedValue, Snapshot,
+    Subscription, TreeSubscription, TypedNode,
 };
 use docent::discovery::{Instance, Member, Membership, Registration, Registry, Service};
 use docent::election::{Election, Leadership};
@@ -163,7 +163,12 @@ fn of_own_nodes(
     free(entered.leave());
 }
 
-fn of_configuration(config: &Config<u32>, tree: &ConfigTree<u32>, seen: &Snapshot<u32>) -> Option<()> {
+fn of_configuration(
+    config: &Config<u32>,
+    tree: &ConfigTree<u32>,
+    layered: &LayeredConfig<u32>,
+    seen: &Snapshot<u32>,
+) -> Option<()> {
     free(config.publish(&7));
     free(config.publish_if(&7, seen));
     free(config.publish_new(&7));
@@ -176,6 +181,7 @@ fn of_configuration(config: &Config<u32>, tree: &ConfigTree<u32>, seen: &Snapsho
     free(config.get());
     free(config.subscribe());
     free(tree.subscribe());
+    free(layered.subscribe());
     Some(())
 }
 
@@ -215,9 +221,14 @@ fn of_counters(counter: &Counter<i64>) {
 }
 
 /// Reads of a subscription, which belongs to one reader: the futures borrow it mutably.
-fn of_streams(subscription: &mut Subscription<u32>, tree: &mut TreeSubscription<u32>) {
+fn of_streams(
+    subscription: &mut Subscription<u32>,
+    tree: &mut TreeSubscription<u32>,
+    layered: &mut LayeredSubscription<u32>,
+) {
     borrows(subscription.changed());
     borrows(tree.changed());
+    borrows(layered.changed());
 }
 
 fn of_queues(queue: &Queue<u32>, letters: &DeadLetters<u32>, letter: &DeadLetter, simple: &SimpleQueue) {

@@ -1,9 +1,10 @@
 use crate::{rows, unique};
 use docent::config::{
     Change, CodecError, Config, ConfigBuilder, ConfigTree, Counted, Counter, CounterError, HistoryEntry,
-    Json, NodeError, NodeModel, Origin, PathTemplate, PublishError, Raw, Rejection, RejectionReason,
-    Revision, SharedCount, SharedValue, Snapshot, SubscribeError, Subscription, TreeChange, TreeSnapshot,
-    TreeSubscription, TypedNode, TypedNodeChanges,
+    Json, KeyOrigin, LayeredChange, LayeredConfig, LayeredConfigBuilder, LayeredSnapshot,
+    LayeredSubscription, NodeError, NodeModel, Origin, PathTemplate, PublishError, Raw, Rejection,
+    RejectionReason, Revision, SharedCount, SharedValue, Snapshot, SubscribeError, Subscription, TreeChange,
+    TreeSnapshot, TreeSubscription, TypedNode, TypedNodeChanges,
 };
 #[cfg(feature = "tonic")]
 use docent::discovery::BalancedChannel;
@@ -34,12 +35,13 @@ rows! { shared:
     Presence, RegistrationStatus, Registry, RegistryBuilder, RegistryLayout, Service<u32>,
     ServiceBuilder<u32>, ServiceChange<u32>, ServiceType, Unreadable, UriPart, UriSpec,
     Change<u32>, Config<u32>, ConfigBuilder<u32>, ConfigTree<u32>, Counted<i64>, Counter<i64>,
-    HistoryEntry<u32>, Json, NodeModel<u32>, Origin, PathTemplate, Raw, Rejection, RejectionReason, Revision, SharedCount, SharedValue,
+    HistoryEntry<u32>, Json, KeyOrigin, LayeredChange<u32>, LayeredConfig<u32>, LayeredConfigBuilder<u32>,
+    LayeredSnapshot<u32>, LayeredSubscription<u32>, NodeModel<u32>, Origin, PathTemplate, Raw, Rejection, RejectionReason, Revision, SharedCount, SharedValue,
     Snapshot<u32>, Subscription<u32>, TreeChange<u32>, TreeSnapshot<u32>, TreeSubscription<u32>, TypedNode<u32>,
 }
 
 rows! { stream:
-    Leaders, MemberChanges, ServiceChanges<u32>, ServiceNames, Subscription<u32>, TreeSubscription<u32>, TypedNodeChanges<u32>,
+    LayeredSubscription<u32>, Leaders, MemberChanges, ServiceChanges<u32>, ServiceNames, Subscription<u32>, TreeSubscription<u32>, TypedNodeChanges<u32>,
 }
 
 rows! { error: AcquireError, BarrierError, ParseTurnFenceError, PickError, CodecError, CounterError, NodeError, PublishError, SubscribeError }
