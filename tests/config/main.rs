@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod batteries;
+mod codecs;
 mod counter;
 mod delivery;
 mod fan_out;

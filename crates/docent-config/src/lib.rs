@@ -18,6 +18,12 @@ mod value;
 
 pub use config::{Config, ConfigBuilder, ConfigTree};
 pub use counter::{Counted, Counter, CounterError, Integer};
+#[cfg(feature = "properties")]
+pub use docent_codec::Properties;
+#[cfg(feature = "toml")]
+pub use docent_codec::Toml;
+#[cfg(feature = "yaml")]
+pub use docent_codec::Yaml;
 pub use docent_codec::{Codec, CodecError, Json, Raw};
 pub use error::{PublishError, SubscribeError};
 pub use history::HistoryEntry;

@@ -10,6 +10,12 @@ mod simple;
 mod store;
 mod telemetry;
 
+#[cfg(feature = "properties")]
+pub use docent_codec::Properties;
+#[cfg(feature = "toml")]
+pub use docent_codec::Toml;
+#[cfg(feature = "yaml")]
+pub use docent_codec::Yaml;
 pub use docent_codec::{Codec, CodecError, Json, Raw};
 pub use error::{AckError, PeekError, PutError};
 pub use layout::{DeadReason, QueueLayout};

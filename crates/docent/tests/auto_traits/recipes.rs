@@ -2,9 +2,9 @@ use crate::{rows, unique};
 use docent::config::{
     Change, CodecError, Config, ConfigBuilder, ConfigTree, Counted, Counter, CounterError, HistoryEntry,
     Json, KeyOrigin, LayeredChange, LayeredConfig, LayeredConfigBuilder, LayeredSnapshot,
-    LayeredSubscription, NodeError, NodeModel, Origin, PathTemplate, PublishError, Raw, Rejection,
-    RejectionReason, Revision, SharedCount, SharedValue, Snapshot, SubscribeError, Subscription, TreeChange,
-    TreeSnapshot, TreeSubscription, TypedNode, TypedNodeChanges,
+    LayeredSubscription, NodeError, NodeModel, Origin, PathTemplate, Properties, PublishError, Raw,
+    Rejection, RejectionReason, Revision, SharedCount, SharedValue, Snapshot, SubscribeError, Subscription,
+    Toml, TreeChange, TreeSnapshot, TreeSubscription, TypedNode, TypedNodeChanges, Yaml,
 };
 #[cfg(feature = "tonic")]
 use docent::discovery::BalancedChannel;
@@ -35,7 +35,7 @@ rows! { shared:
     Presence, RegistrationStatus, Registry, RegistryBuilder, RegistryLayout, Service<u32>,
     ServiceBuilder<u32>, ServiceChange<u32>, ServiceType, Unreadable, UriPart, UriSpec,
     Change<u32>, Config<u32>, ConfigBuilder<u32>, ConfigTree<u32>, Counted<i64>, Counter<i64>,
-    HistoryEntry<u32>, Json, KeyOrigin, LayeredChange<u32>, LayeredConfig<u32>, LayeredConfigBuilder<u32>,
+    HistoryEntry<u32>, Json, Properties, Toml, Yaml, KeyOrigin, LayeredChange<u32>, LayeredConfig<u32>, LayeredConfigBuilder<u32>,
     LayeredSnapshot<u32>, LayeredSubscription<u32>, NodeModel<u32>, Origin, PathTemplate, Raw, Rejection, RejectionReason, Revision, SharedCount, SharedValue,
     Snapshot<u32>, Subscription<u32>, TreeChange<u32>, TreeSnapshot<u32>, TreeSubscription<u32>, TypedNode<u32>,
 }
