@@ -98,8 +98,8 @@ impl Keeper {
         self.line.0.state.number()
     }
 
-    /// Returns true if the program of the command was run, and false if it could not be, as far as the command's
-    /// process could tell.
+    /// Returns true if the program of the command was run, and false if it could not be, as far as the
+    /// command's process could tell.
     pub(super) fn was_run(&self) -> Option<bool> {
         self.line.0.state.was_run()
     }

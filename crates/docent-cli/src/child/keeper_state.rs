@@ -6,8 +6,8 @@ use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::FileExt;
 
-/// What a keeper must know, in a file in memory that it shares with docent and with the process that becomes the
-/// command. Whenever the keeper looks, it sees the latest state, also after it was stopped.
+/// What a keeper must know, in a file in memory that it shares with docent and with the process that becomes
+/// the command. Whenever the keeper looks, it sees the latest state, also after it was stopped.
 #[derive(Debug)]
 pub(super) struct KeeperState(File);
 
@@ -66,7 +66,8 @@ impl KeeperState {
         self.write(START, if is_run { WAS_RUN } else { WAS_NOT_RUN });
     }
 
-    /// Returns whether the program of the command was run, if the process that becomes the command has said so.
+    /// Returns whether the program of the command was run, if the process that becomes the command has said
+    /// so.
     pub(super) fn was_run(&self) -> Option<bool> {
         match self.read(START) {
             WAS_RUN => Some(true),

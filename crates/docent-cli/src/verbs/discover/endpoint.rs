@@ -42,8 +42,8 @@ fn host(address: &str) -> Option<String> {
     is_made_of(address, ".-_").then(|| address.to_owned())
 }
 
-/// Returns true for a text of ASCII letters, digits and `others`, which is not empty, and which no program takes
-/// for an option.
+/// Returns true for a text of ASCII letters, digits and `others`, which is not empty, and which no program
+/// takes for an option.
 pub(super) fn is_made_of(text: &str, others: &str) -> bool {
     !text.is_empty()
         && !text.starts_with('-')

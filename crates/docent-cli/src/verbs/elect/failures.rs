@@ -24,8 +24,8 @@ impl Failures {
         self.count
     }
 
-    /// Returns the minimum time from the start of this term to that of the next: one second, doubled with each
-    /// failure after the first one.
+    /// Returns the minimum time from the start of this term to that of the next: one second, doubled with
+    /// each failure after the first one.
     pub(super) fn interval(&self) -> Duration {
         let factor = 2_u32.saturating_pow(self.count.saturating_sub(1));
         SHORTEST.saturating_mul(factor).min(LONGEST)
