@@ -16,6 +16,7 @@ fn a_text_and_variables_give_the_same_settings() {
     let json = r#"{
         "connect": "zk1:2181,zk2/shop", "namespace": "/eu", "label": "tills", "identity": "till-7", "session_timeout": "30s",
         "operation_timeout": 5, "server_tick": "1500ms", "credentials_file": "/run/zk", "sasl_credentials_file": "/run/sasl",
+        "sasl_gssapi": true, "sasl_service": "zk", "sasl_server_principal": "zk/all@EXAMPLE.ORG",
         "allow_plaintext_auth": true, "tls_ca_file": "ca.pem", "tls_cert_file": "c.pem",
         "tls_key_file": "c.key", "tls_server_name": "zk.example.org", "dedicated_thread": true, "track_ensemble": true,
         "parents": "persistent"
@@ -36,6 +37,9 @@ fn a_text_and_variables_give_the_same_settings() {
         ("DOCENT_SERVER_TICK", "1.5s"),
         ("DOCENT_CREDENTIALS_FILE", "/run/zk"),
         ("DOCENT_SASL_CREDENTIALS_FILE", "/run/sasl"),
+        ("DOCENT_SASL_GSSAPI", "true"),
+        ("DOCENT_SASL_SERVICE", "zk"),
+        ("DOCENT_SASL_SERVER_PRINCIPAL", "zk/all@EXAMPLE.ORG"),
         ("DOCENT_ALLOW_PLAINTEXT_AUTH", "true"),
         ("DOCENT_TLS_CA_FILE", "ca.pem"),
         ("DOCENT_TLS_CERT_FILE", "c.pem"),
@@ -118,6 +122,22 @@ fn what_is_refused_is_named_with_its_value_and_the_rule() {
         refused(|options| options.tls_key_file = Some("k".into())),
         "options: tls_key_file \"k\" must come with tls_ca_file"
     );
+    for (change, text) in [
+        (
+            (|options| options.sasl_service = Some("zk".into())) as fn(&mut Options),
+            "sasl_service \"zk\" must come with sasl_gssapi",
+        ),
+        (
+            |options| options.sasl_server_principal = Some("zk/all".into()),
+            "sasl_server_principal \"zk/all\" must come with sasl_gssapi",
+        ),
+        (
+            |options| (options.sasl_gssapi, options.sasl_credentials_file) = (true, Some("/run/sasl".into())),
+            "sasl_credentials_file \"/run/sasl\" must not come with sasl_gssapi",
+        ),
+    ] {
+        assert_eq!(refused(change), format!("options: {text}"));
+    }
     let half = refused(|options| {
         (options.tls_ca_file, options.tls_key_file) = (Some("ca".into()), Some("k".into()));
     });

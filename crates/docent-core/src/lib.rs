@@ -47,7 +47,7 @@ pub use session::connect_string::ServerAddress;
 #[cfg(feature = "tls")]
 pub use session::link::tls::Tls;
 pub use session::link::transport::{Dialled, Io, TcpTransport, Transport};
-pub use session::sasl::Sasl;
+pub use session::sasl::{Gssapi, Sasl};
 #[cfg(feature = "zookeeper-client")]
 pub use session::zookeeper_client;
 pub use time::{BootClock, Clock, RetryPolicy, Timestamp, TokioClock, parse_duration};

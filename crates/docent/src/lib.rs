@@ -34,9 +34,9 @@ pub use transport::Tls;
 /// [security](crate::guide::security).
 pub mod client {
     pub use docent_core::{
-        Client, ClientBuilder, ClientIdentity, ConnectionState, ConnectionStatus, Error, ErrorKind, Health,
-        Options, ParentKind, ProvedIdentity, RetryPolicy, RollbackPolicy, Sasl, SecretString, ShutdownNode,
-        ShutdownReport, StateWatcher,
+        Client, ClientBuilder, ClientIdentity, ConnectionState, ConnectionStatus, Error, ErrorKind, Gssapi,
+        Health, Options, ParentKind, ProvedIdentity, RetryPolicy, RollbackPolicy, Sasl, SecretString,
+        ShutdownNode, ShutdownReport, StateWatcher,
     };
 }
 

@@ -10,9 +10,10 @@ pub(crate) struct Global {
     /// Servers and chroot, such as `zk1:2181,zk2:2181/shop` [env: DOCENT_CONNECT]
     ///
     /// Other variables set the options below: DOCENT_SESSION_TIMEOUT, DOCENT_OPERATION_TIMEOUT,
-    /// DOCENT_CREDENTIALS_FILE, DOCENT_SASL_CREDENTIALS_FILE, DOCENT_TLS_CA_FILE and those listed in the
-    /// library's guide. An option overrides a variable, and a variable overrides the current context of the
-    /// file of contexts. With --context, variables are ignored, so that none of them redirects a command.
+    /// DOCENT_CREDENTIALS_FILE, DOCENT_SASL_CREDENTIALS_FILE, DOCENT_SASL_GSSAPI, DOCENT_TLS_CA_FILE and
+    /// those listed in the library's guide. An option overrides a variable, and a variable overrides the
+    /// current context of the file of contexts. With --context, variables are ignored, so that none of them
+    /// redirects a command.
     #[arg(long, global = true, value_name = "SERVERS")]
     pub(crate) connect: Option<String>,
 
@@ -47,6 +48,21 @@ pub(crate) struct Global {
     /// File with `user:password` on its first line, for SASL with DIGEST-MD5
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) sasl_file: Option<PathBuf>,
+
+    /// Prove the identity with a Kerberos ticket: SASL with GSSAPI
+    ///
+    /// The ticket comes from the credential cache or, with KRB5_CLIENT_KTNAME, from a client keytab. Needs a
+    /// build with `RUSTFLAGS="--cfg docent_gssapi"`.
+    #[arg(long, global = true, conflicts_with = "sasl_file")]
+    pub(crate) sasl_gssapi: bool,
+
+    /// First part of the servers' Kerberos principals [default: zookeeper]
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) sasl_service: Option<String>,
+
+    /// Kerberos principal of all servers [default: the service and the host in --connect]
+    #[arg(long, global = true, value_name = "PRINCIPAL")]
+    pub(crate) sasl_server_principal: Option<String>,
 
     /// Send the password of --auth-file even without TLS, where others on the network may read it
     #[arg(long, global = true)]

@@ -54,7 +54,16 @@ impl Global {
         set(&mut options.operation_timeout, &self.timeout);
         set(&mut options.server_tick, &self.server_tick);
         set(&mut options.credentials_file, &self.auth_file);
+        // A client has one identity for SASL.
+        if self.sasl_gssapi {
+            (options.sasl_gssapi, options.sasl_credentials_file) = (true, None);
+        }
+        if self.sasl_file.is_some() {
+            (options.sasl_gssapi, options.sasl_service, options.sasl_server_principal) = (false, None, None);
+        }
         set(&mut options.sasl_credentials_file, &self.sasl_file);
+        set(&mut options.sasl_service, &self.sasl_service);
+        set(&mut options.sasl_server_principal, &self.sasl_server_principal);
         set(&mut options.tls_ca_file, &self.tls_ca);
         set(&mut options.tls_cert_file, &self.tls_cert);
         set(&mut options.tls_key_file, &self.tls_key);
@@ -104,6 +113,23 @@ mod tests {
         assert_eq!(options.connect, "given:1");
         assert_eq!(options.operation_timeout, Some(Duration::from_secs(3)));
         assert_eq!(options.session_timeout, Some(Duration::from_secs(30)));
+    }
+
+    #[test]
+    fn an_option_for_sasl_replaces_the_identity_of_variables() {
+        let given = |global: Global, settings: &[(&str, &str)]| {
+            let global = Global { connect: Some("given:1".to_owned()), ..global };
+            global.client_options_with(&vars(settings)).unwrap()
+        };
+        let ticket = Global { sasl_gssapi: true, ..Global::default() };
+        let options =
+            given(ticket, &[("DOCENT_SASL_CREDENTIALS_FILE", "/run/sasl"), ("DOCENT_SASL_SERVICE", "zk")]);
+        assert_eq!((options.sasl_gssapi, options.sasl_credentials_file), (true, None));
+        assert_eq!(options.sasl_service.as_deref(), Some("zk"));
+        let file = Global { sasl_file: Some("/run/sasl".into()), ..Global::default() };
+        let options = given(file, &[("DOCENT_SASL_GSSAPI", "true"), ("DOCENT_SASL_SERVICE", "zk")]);
+        assert_eq!((options.sasl_gssapi, options.sasl_service), (false, None));
+        assert_eq!(options.sasl_credentials_file, Some("/run/sasl".into()));
     }
 
     #[test]

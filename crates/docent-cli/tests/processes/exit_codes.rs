@@ -100,6 +100,14 @@ both_backends_in_real_time! {
     }
 }
 
+#[cfg(not(docent_gssapi))]
+#[tokio::test]
+async fn a_build_without_kerberos_names_what_to_build() {
+    let ended = run("localhost", ["--sasl-gssapi", "lock", "/a", "--", "echo", "held"]).await;
+    assert_eq!((ended.code, ended.stdout.len()), (2, 0), "{ended:?}");
+    assert!(ended.stderr.contains("RUSTFLAGS=\"--cfg docent_gssapi\""), "{}", ended.stderr);
+}
+
 #[tokio::test]
 async fn unreachable_servers_have_an_exit_code() {
     let unused = Port::claim().unwrap().address().to_string();

@@ -283,12 +283,13 @@ impl ClientBuilder {
     /// Proves an identity with SASL on every link, before anything else is sent. In access control lists the
     /// identity has the scheme `sasl`.
     ///
-    /// If the servers refuse the user or the password, or offer no SASL, the client is in the state
-    /// [`AuthFailed`](ConnectionState::AuthFailed), and tries again every half minute. With SASL, only the
-    /// creator of a node may access it by default; see [`acl`](Self::acl). Sessions of the crate
+    /// If the servers refuse the user, the password or the ticket, or offer no SASL, the client is in the
+    /// state [`AuthFailed`](ConnectionState::AuthFailed), and tries again every half minute. With SASL, only
+    /// the creator of a node may access it by default; see [`acl`](Self::acl). Sessions of the crate
     /// `zookeeper-client` do not support it.
     ///
-    /// The client keeps the password for its lifetime. After a change of the password, build a new client.
+    /// The client keeps a password for its lifetime: after a change of the password, build a new client. It
+    /// gets a Kerberos ticket for each link, so a renewed ticket needs nothing.
     pub fn sasl(mut self, sasl: Sasl) -> Self {
         self.config.sasl = Some(sasl);
         self

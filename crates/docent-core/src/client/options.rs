@@ -1,10 +1,10 @@
 use super::{ClientBuilder, ParentKind};
 use crate::error::Error;
 use crate::node::namespace;
-use crate::session::Sasl;
 use crate::session::connect_string::{ConnectString, without_credentials};
 #[cfg(feature = "tls")]
 use crate::session::link::tls::Tls;
+use crate::session::sasl::{Gssapi, Sasl};
 use crate::time::HumaneDuration;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer};
@@ -65,6 +65,16 @@ pub struct Options {
     /// must contain nothing else and have at most 64 KiB.
     #[serde(default)]
     pub sasl_credentials_file: Option<PathBuf>,
+    /// Whether a Kerberos ticket proves the client's identity: [`ClientBuilder::sasl`] with GSSAPI. Needs a
+    /// build with [`--cfg docent_gssapi`](Sasl::gssapi). Excludes `sasl_credentials_file`. Default false.
+    #[serde(default)]
+    pub sasl_gssapi: bool,
+    /// See [`Gssapi::service`]. Requires `sasl_gssapi`.
+    #[serde(default)]
+    pub sasl_service: Option<String>,
+    /// See [`Gssapi::server_principal`]. Requires `sasl_gssapi`.
+    #[serde(default)]
+    pub sasl_server_principal: Option<String>,
     /// See [`ClientBuilder::allow_plaintext_auth`]. Default false.
     #[serde(default)]
     pub allow_plaintext_auth: bool,
@@ -111,6 +121,9 @@ impl Options {
             server_tick: None,
             credentials_file: None,
             sasl_credentials_file: None,
+            sasl_gssapi: false,
+            sasl_service: None,
+            sasl_server_principal: None,
             allow_plaintext_auth: false,
             tls_ca_file: None,
             tls_cert_file: None,
@@ -128,9 +141,10 @@ impl Options {
     ///
     /// # Errors
     /// `InvalidInput` with the field, its value and the rule. Reasons are a connect string or namespace that
-    /// breaks a rule, a credentials file that is unreadable or malformed, and TLS fields that do not go
-    /// together or lack the feature `tls`. Errors never repeat a file's content. Ranges of durations are
-    /// checked when the client is built.
+    /// breaks a rule, a credentials file that is unreadable or malformed, SASL fields that do not go
+    /// together, and TLS fields that do not go together or lack the feature `tls`. Errors never repeat a
+    /// file's content. Ranges of durations, and whether GSSAPI is built in, are checked when the client is
+    /// built.
     pub fn builder(&self) -> Result<ClientBuilder, Error> {
         ConnectString::parse(&self.connect)?;
         let mut builder = ClientBuilder::new(&self.connect);
@@ -148,8 +162,8 @@ impl Options {
         if let Some((user, password)) = self.credentials()? {
             builder = builder.auth_digest(user, password);
         }
-        if let Some((user, password)) = self.sasl_credentials()? {
-            builder = builder.sasl(Sasl::digest_md5(user, password));
+        if let Some(sasl) = self.sasl()? {
+            builder = builder.sasl(sasl);
         }
         if self.allow_plaintext_auth {
             builder = builder.allow_plaintext_auth();
@@ -185,6 +199,32 @@ impl Options {
     pub fn sasl_credentials(&self) -> Result<Option<(String, SecretString)>, Error> {
         let read = |file| read_credentials("sasl_credentials_file", file);
         self.sasl_credentials_file.as_deref().map(read).transpose()
+    }
+
+    /// Returns the identity for SASL, if these settings have one.
+    fn sasl(&self) -> Result<Option<Sasl>, Error> {
+        let (service, principal) = (&self.sasl_service, &self.sasl_server_principal);
+        if self.sasl_gssapi {
+            if let Some(file) = &self.sasl_credentials_file {
+                return Err(invalid(format!(
+                    "sasl_credentials_file {file:?} must not come with sasl_gssapi"
+                )));
+            }
+            let mut gssapi = Gssapi::new();
+            if let Some(service) = service {
+                gssapi = gssapi.service(service);
+            }
+            if let Some(principal) = principal {
+                gssapi = gssapi.server_principal(principal);
+            }
+            return Ok(Some(Sasl::gssapi(gssapi)));
+        }
+        for (field, value) in [("sasl_service", service), ("sasl_server_principal", principal)] {
+            if let Some(value) = value {
+                return Err(invalid(format!("{field} {value:?} must come with sasl_gssapi")));
+            }
+        }
+        Ok(self.sasl_credentials()?.map(|(user, password)| Sasl::digest_md5(user, password)))
     }
 
     fn timed(&self, mut builder: ClientBuilder) -> ClientBuilder {
@@ -319,6 +359,9 @@ impl fmt::Debug for Options {
             .field("server_tick", &self.server_tick)
             .field("credentials_file", &self.credentials_file)
             .field("sasl_credentials_file", &self.sasl_credentials_file)
+            .field("sasl_gssapi", &self.sasl_gssapi)
+            .field("sasl_service", &self.sasl_service)
+            .field("sasl_server_principal", &self.sasl_server_principal)
             .field("allow_plaintext_auth", &self.allow_plaintext_auth)
             .field("tls_ca_file", &self.tls_ca_file)
             .field("tls_cert_file", &self.tls_cert_file)

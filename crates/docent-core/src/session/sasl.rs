@@ -1,3 +1,9 @@
+mod gssapi;
+#[cfg(docent_gssapi)]
+mod kerberos;
+
+pub use gssapi::Gssapi;
+
 use bytes::Bytes;
 use docent_proto::digest_md5;
 use secrecy::{ExposeSecret, SecretString};
@@ -11,7 +17,15 @@ pub struct Sasl(Mechanism);
 
 #[derive(Clone)]
 enum Mechanism {
-    DigestMd5 { user: String, password: SecretString },
+    DigestMd5 {
+        user: String,
+        password: SecretString,
+    },
+    Gssapi {
+        settings: Gssapi,
+        #[cfg(docent_gssapi)]
+        calls: kerberos::Calls,
+    },
 }
 
 impl Sasl {
@@ -24,6 +38,25 @@ impl Sasl {
         Self(Mechanism::DigestMd5 { user: user.into(), password: password.into() })
     }
 
+    /// Creates an identity that a Kerberos ticket proves: mechanism GSSAPI without a security layer, as in
+    /// ZooKeeper's Java client. The servers prove their identity, too.
+    ///
+    /// It needs MIT Kerberos and a build with `RUSTFLAGS="--cfg docent_gssapi"`; without,
+    /// [`build`](crate::ClientBuilder::build) fails with `InvalidInput`. No feature enables it, because
+    /// `--all-features` must build without a system library.
+    ///
+    /// For each link, the client asks the system's Kerberos library for a ticket, on a thread of its own.
+    /// Without a ticket in time, for example because it has expired, the client continues with the next
+    /// server, until the deadline of [`connect`](crate::ClientBuilder::connect). The error then names the
+    /// reason. A connected client keeps its session if there is a new ticket before the session expires.
+    pub fn gssapi(settings: Gssapi) -> Self {
+        Self(Mechanism::Gssapi {
+            settings,
+            #[cfg(docent_gssapi)]
+            calls: kerberos::Calls::default(),
+        })
+    }
+
     /// Returns the rule that this identity breaks, if it breaks one.
     pub(crate) fn broken_rule(&self) -> Option<&'static str> {
         match &self.0 {
@@ -31,37 +64,60 @@ impl Sasl {
                 Some("SASL user must have at least one character")
             }
             Mechanism::DigestMd5 { .. } => None,
+            Mechanism::Gssapi { settings, .. } => settings.broken_rule(),
         }
     }
 }
 
-/// Prints the mechanism and the user, never the password.
+/// Prints the identity, and no password.
 impl fmt::Debug for Sasl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Mechanism::DigestMd5 { user, .. } => {
                 f.debug_struct("DigestMd5").field("user", user).finish_non_exhaustive()
             }
+            Mechanism::Gssapi { settings, .. } => settings.fmt(f),
         }
     }
 }
 
 /// One authentication on one link.
 #[derive(Debug)]
-pub(in crate::session) struct SaslExchange {
-    /// Response that the server has not confirmed yet.
-    response: Option<digest_md5::Response>,
+pub(in crate::session) enum SaslExchange {
+    DigestMd5 {
+        /// Response that the server has not confirmed yet.
+        response: Option<digest_md5::Response>,
+    },
+    #[cfg(docent_gssapi)]
+    Gssapi(kerberos::Exchange),
+}
+
+/// The beginning of DIGEST-MD5, which needs nothing.
+impl Default for SaslExchange {
+    fn default() -> Self {
+        Self::DigestMd5 { response: None }
+    }
 }
 
 /// Next step of a client after a token of the server.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 pub(in crate::session) enum SaslStep {
     Send(Bytes),
     Done,
 }
 
+// The token contains a hash of the password, or a ticket.
+impl fmt::Debug for SaslStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Send(_) => "Send",
+            Self::Done => "Done",
+        })
+    }
+}
+
 /// Reason why an authentication failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SaslError {
     #[error("the server refused the SASL authentication: wrong user or password")]
     Refused,
@@ -71,12 +127,63 @@ pub(crate) enum SaslError {
     Unproven,
     #[error("cannot answer the server's SASL challenge: {0}")]
     Challenge(#[from] digest_md5::InvalidToken),
+    #[error("no Kerberos ticket for {host} in time; check that the KDC in krb5.conf is reachable")]
+    Late { host: String },
+    #[cfg(docent_gssapi)]
+    #[error(transparent)]
+    Kerberos(#[from] kerberos::KerberosError),
+    #[cfg(not(docent_gssapi))]
+    #[error("{}", gssapi::NEEDS)]
+    NotBuilt,
 }
 
+impl SaslError {
+    /// Returns true if the server refuses this client, and another attempt would end in the same way.
+    pub(in crate::session) fn is_refusal(&self) -> bool {
+        match self {
+            Self::Refused => true,
+            #[cfg(docent_gssapi)]
+            Self::Kerberos(error) => matches!(error, kerberos::KerberosError::Refused { .. }),
+            _ => false,
+        }
+    }
+}
+
+/// An authentication that has begun, and its first token.
+pub(in crate::session) type BegunSasl = (SaslExchange, Bytes);
+
 impl SaslExchange {
-    /// Begins an authentication. Returns it with the first token to send.
-    pub(in crate::session) fn begin() -> (Self, Bytes) {
-        (Self { response: None }, Bytes::new())
+    /// Begins an authentication with the server `host`. Returns it with the first token to send.
+    ///
+    /// # Errors
+    /// If there is no Kerberos ticket for the server. Another attempt may succeed.
+    ///
+    /// # Cancel safety
+    /// This function is cancel safe. A request for a ticket ends on its own thread, and its result is
+    /// discarded.
+    pub(in crate::session) async fn begin(sasl: &Sasl, host: &str) -> Result<BegunSasl, SaslError> {
+        match &sasl.0 {
+            Mechanism::DigestMd5 { .. } => Ok(BegunSasl::default()),
+            #[cfg(docent_gssapi)]
+            Mechanism::Gssapi { settings, calls } => {
+                let (exchange, token) = kerberos::begin(settings, calls, host).await?;
+                Ok((Self::Gssapi(exchange), token))
+            }
+            #[cfg(not(docent_gssapi))]
+            Mechanism::Gssapi { .. } => {
+                let _ = host;
+                Err(SaslError::NotBuilt)
+            }
+        }
+    }
+
+    /// Returns the error for a server that refuses the client.
+    pub(in crate::session) fn refused(&self) -> SaslError {
+        match self {
+            Self::DigestMd5 { .. } => SaslError::Refused,
+            #[cfg(docent_gssapi)]
+            Self::Gssapi(exchange) => exchange.refused(),
+        }
     }
 
     /// Processes a token of the server, which is `None` if the server sent none.
@@ -85,22 +192,37 @@ impl SaslExchange {
         sasl: &Sasl,
         token: Option<&[u8]>,
     ) -> Result<SaslStep, SaslError> {
-        let Mechanism::DigestMd5 { user, password } = &sasl.0;
-        match (self.response.take(), token) {
-            (None, None) => Err(SaslError::NotOffered),
-            (None, Some(challenge)) => {
-                let cnonce = Uuid::new_v4().to_string();
-                let response = digest_md5::respond(user, password.expose_secret(), challenge, &cnonce)?;
-                let token = Bytes::copy_from_slice(&response.token);
-                self.response = Some(response);
-                Ok(SaslStep::Send(token))
+        match (self, &sasl.0) {
+            (Self::DigestMd5 { response }, Mechanism::DigestMd5 { user, password }) => {
+                digest_md5_step(response, user, password, token)
             }
-            // Servers that accept clients whose authentication failed (`zookeeper.allowSaslFailedClients`)
-            // send no token then.
-            (Some(_), None) => Err(SaslError::Refused),
-            (Some(response), Some(token)) if response.is_confirmed_by(token) => Ok(SaslStep::Done),
-            (Some(_), Some(_)) => Err(SaslError::Unproven),
+            (Self::DigestMd5 { .. }, Mechanism::Gssapi { .. }) => Err(SaslError::NotOffered),
+            #[cfg(docent_gssapi)]
+            (Self::Gssapi(exchange), _) => exchange.step(token),
         }
+    }
+}
+
+fn digest_md5_step(
+    pending: &mut Option<digest_md5::Response>,
+    user: &str,
+    password: &SecretString,
+    token: Option<&[u8]>,
+) -> Result<SaslStep, SaslError> {
+    match (pending.take(), token) {
+        (None, None) => Err(SaslError::NotOffered),
+        (None, Some(challenge)) => {
+            let cnonce = Uuid::new_v4().to_string();
+            let response = digest_md5::respond(user, password.expose_secret(), challenge, &cnonce)?;
+            let token = Bytes::copy_from_slice(&response.token);
+            *pending = Some(response);
+            Ok(SaslStep::Send(token))
+        }
+        // Servers that accept clients whose authentication failed (`zookeeper.allowSaslFailedClients`)
+        // send no token then.
+        (Some(_), None) => Err(SaslError::Refused),
+        (Some(response), Some(token)) if response.is_confirmed_by(token) => Ok(SaslStep::Done),
+        (Some(_), Some(_)) => Err(SaslError::Unproven),
     }
 }
 
@@ -109,7 +231,7 @@ mod tests {
     use super::*;
 
     fn challenged(sasl: &Sasl) -> (SaslExchange, Bytes) {
-        let (mut exchange, first) = SaslExchange::begin();
+        let (mut exchange, first) = BegunSasl::default();
         assert!(first.is_empty());
         match exchange.step(sasl, Some(&digest_md5::challenge("nonce"))).unwrap() {
             SaslStep::Send(token) => (exchange, token),
@@ -130,7 +252,7 @@ mod tests {
     #[test]
     fn a_server_without_a_token_offers_no_sasl_or_refuses_the_user() {
         let sasl = Sasl::digest_md5("me", "right");
-        assert_eq!(SaslExchange::begin().0.step(&sasl, None), Err(SaslError::NotOffered));
+        assert_eq!(SaslExchange::default().step(&sasl, None), Err(SaslError::NotOffered));
         assert_eq!(challenged(&sasl).0.step(&sasl, None), Err(SaslError::Refused));
     }
 

@@ -6,9 +6,9 @@ use docent::cache::{
     TreeCacheBuilder, TreeEvent, TreeEvents, TreeSnapshot, WatchStream,
 };
 use docent::client::{
-    Client, ClientBuilder, ClientIdentity, ConnectionState, ConnectionStatus, Error, ErrorKind, Health,
-    Options, ParentKind, ProvedIdentity, RetryPolicy, RollbackPolicy, Sasl, SecretString, ShutdownNode,
-    ShutdownReport, StateWatcher,
+    Client, ClientBuilder, ClientIdentity, ConnectionState, ConnectionStatus, Error, ErrorKind, Gssapi,
+    Health, Options, ParentKind, ProvedIdentity, RetryPolicy, RollbackPolicy, Sasl, SecretString,
+    ShutdownNode, ShutdownReport, StateWatcher,
 };
 use docent::guard::{Fence, Held, Lost, LostReason, ParseFenceError};
 use docent::node::CreatedOrSet;
@@ -33,7 +33,7 @@ use docent::zookeeper_client::{self, ZookeeperClient};
 rows! { shared:
     ChildrenCache, ChildrenEvent, ChildrenSnapshot, NodeCache,
     TreeCache, TreeCacheBuilder, TreeEvent, TreeSnapshot,
-    Client, ClientBuilder, ClientIdentity, ConnectionState, ConnectionStatus, ErrorKind, Health, Options, ParentKind, ProvedIdentity,
+    Client, ClientBuilder, ClientIdentity, ConnectionState, ConnectionStatus, ErrorKind, Gssapi, Health, Options, ParentKind, ProvedIdentity,
     RetryPolicy, RollbackPolicy, Sasl, SecretString, ShutdownNode, ShutdownReport, Stage, StateWatcher,
     Fence, LostReason,
     Acl, Children, CreateMode, Created, Node, NodeAcl, Permissions, Stat, Transaction, TransactionResult,

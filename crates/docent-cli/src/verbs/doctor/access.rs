@@ -52,6 +52,10 @@ fn failed(path: &str, error: &Error, options: &Options, identity: &Identity) -> 
         .seen()
         .map_or_else(String::new, |seen| format!("; the servers identify this client as {seen}"));
     let (text, remedy) = match (&options.credentials_file, &options.sasl_credentials_file) {
+        (None, _) if options.sasl_gssapi => (
+            format!("permission denied at {path} with the Kerberos ticket{seen}"),
+            "give the principal an entry of the scheme sasl in the node's access control list",
+        ),
         (Some(file), _) => (
             format!("permission denied at {path} with the credentials in {}{seen}", file.display()),
             "compare user and password with the node's access control list: servers accept any password at login, \
@@ -63,7 +67,8 @@ fn failed(path: &str, error: &Error, options: &Options, identity: &Identity) -> 
         ),
         (None, None) => (
             format!("permission denied at {path}, without credentials{seen}"),
-            "give --auth-file or --sasl-file with a user and password that the node's access control list names",
+            "give --auth-file or --sasl-file with a user and password that the node's access control list names, \
+             or --sasl-gssapi with the ticket of such a principal",
         ),
     };
     Finding::failure(CHECK, Cause::Permission, text, remedy)

@@ -114,8 +114,8 @@ pub(super) fn no_session(error: &Error, after: Duration) -> Finding {
             Finding::failure(SESSION, Cause::Setting, error.to_string(), remedy)
         }
         ErrorKind::AuthFailed | ErrorKind::NoAuth => {
-            let remedy =
-                "correct the credentials in --auth-file or --sasl-file, or the certificate of --tls-cert";
+            let remedy = "correct the credentials in --auth-file or --sasl-file, the ticket of --sasl-gssapi, or the \
+                 certificate of --tls-cert";
             Finding::failure(SESSION, Cause::Permission, error.to_string(), remedy)
         }
         _ => {

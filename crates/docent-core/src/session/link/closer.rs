@@ -83,7 +83,7 @@ impl SessionCloser {
         loop {
             let io = dialer.next(self.timeout).await;
             let limit = dialer.attempt_timeout(self.timeout);
-            let ended = timeout(limit, self.end(io, seen)).await;
+            let ended = timeout(limit, self.end(io, dialer.host(), seen)).await;
             let error =
                 match ended.unwrap_or_else(|_| Err(CloseError::NoReply(io::ErrorKind::TimedOut.into()))) {
                     Ok(Answer::Closed) => return true,
@@ -132,7 +132,7 @@ impl SessionCloser {
     }
 
     /// Attaches the session and closes it, at a server that has seen the transaction `seen`.
-    async fn end(&self, io: Box<dyn Io>, seen: Option<i64>) -> Result<Answer, CloseError> {
+    async fn end(&self, io: Box<dyn Io>, host: &str, seen: Option<i64>) -> Result<Answer, CloseError> {
         let connect = ConnectRequest {
             // Servers that have seen less do not reply. Without a transaction any server will do, because
             // closing a session needs no server that is up to date.
@@ -142,7 +142,7 @@ impl SessionCloser {
             password: Bytes::copy_from_slice(self.password.expose_secret()),
             read_only: Some(false),
         };
-        let (response, mut side_link) = self.attach(io, &connect).await?;
+        let (response, mut side_link) = self.attach(io, host, &connect).await?;
         if response.timeout_ms <= 0 {
             return Ok(Answer::Unknown);
         }
@@ -163,7 +163,7 @@ impl SessionCloser {
         let io = dialer.next(self.timeout).await;
         let write = async {
             let connect = ConnectRequest::new_session(self.timeout_ms());
-            let (_, mut side_link) = self.attach(io, &connect).await?;
+            let (_, mut side_link) = self.attach(io, dialer.host(), &connect).await?;
             closed(&mut side_link).await
         };
         let written = timeout(dialer.attempt_timeout(self.timeout), write).await;
@@ -182,6 +182,7 @@ impl SessionCloser {
     async fn attach(
         &self,
         io: Box<dyn Io>,
+        host: &str,
         connect: &ConnectRequest,
     ) -> Result<(ConnectResponse, SideLink), CloseError> {
         let credentials = self.credentials.iter().map(Credentials::request);
@@ -189,7 +190,7 @@ impl SessionCloser {
         let attached = match self.sasl.as_ref().filter(|_| self.with_sasl) {
             Some(sasl) => {
                 let close = &Request::CloseSession;
-                side_link.authenticate_and_send(connect, sasl, credentials, close).await
+                side_link.authenticate_and_send(connect, (sasl, host), credentials, close).await
             }
             None => side_link.connect_and_send(connect, credentials, &Request::CloseSession).await,
         };

@@ -90,6 +90,13 @@ impl Dialer {
         (whole / shares * self.rounds.max(1)).min(whole).max(SHORTEST_ATTEMPT)
     }
 
+    /// Records the step that the client waits for from now on, at the server of the last connection.
+    pub(crate) fn waits_for(&self, step: impl FnOnce(String) -> LinkError) {
+        if let Some((server, _)) = &self.current {
+            self.ensemble.last_error.wait_for_server(server, step(server.to_string()));
+        }
+    }
+
     /// Records that the servers were asked and were not restored from an older snapshot. This resets the
     /// suspicion.
     pub(crate) fn not_rolled_back(&self) {
@@ -190,6 +197,11 @@ impl Dialer {
         if self.rounds > 0 {
             self.ensemble.link_status.unreachable(self.ensemble.last_error.get().as_deref());
         }
+    }
+
+    /// Returns the host of the last connection, as the connect string names it.
+    pub(crate) fn host(&self) -> &str {
+        self.current.as_ref().map_or("", |(server, _)| &server.host)
     }
 
     /// Returns the address of the last connection.

@@ -11,6 +11,8 @@ pub(crate) enum LinkError {
     Resolving { host: String },
     #[error("connecting to {server}")]
     Connecting { server: String },
+    #[error("waiting for a Kerberos ticket for {server}")]
+    Ticket { server: String },
     #[error("waiting for {server} to answer the handshake")]
     Greeting { server: String },
     #[error("could not resolve {host:?}")]
@@ -64,7 +66,8 @@ impl LinkError {
 
     /// Returns true for a step that the dialer waits for.
     pub(crate) fn is_step(&self) -> bool {
-        matches!(self, Self::Resolving { .. } | Self::Connecting { .. } | Self::Greeting { .. })
+        let connected = matches!(self, Self::Ticket { .. } | Self::Greeting { .. });
+        connected || matches!(self, Self::Resolving { .. } | Self::Connecting { .. })
     }
 
     /// Returns why there is no link, for a text that names the server.
@@ -72,6 +75,10 @@ impl LinkError {
         match self {
             Self::Resolving { .. } => "still resolving its name".to_owned(),
             Self::Connecting { .. } => "still connecting".to_owned(),
+            Self::Ticket { .. } => {
+                "connected, but no Kerberos ticket yet; check that the KDC in krb5.conf is reachable"
+                    .to_owned()
+            }
             Self::Greeting { .. } => "connected, but no answer to the handshake yet".to_owned(),
             Self::Resolve { source, .. } => format!("name not resolved: {source}"),
             Self::Dial { source, .. } => match source.kind() {

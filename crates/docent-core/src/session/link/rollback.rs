@@ -40,6 +40,7 @@ impl Refusals {
 /// the identities in `settings` the server may reject every request.
 pub(in crate::session) async fn newest_transaction(
     io: Box<dyn Io>,
+    host: &str,
     timeout: Duration,
     settings: &SessionSettings,
 ) -> io::Result<i64> {
@@ -49,7 +50,7 @@ pub(in crate::session) async fn newest_transaction(
     let sync = Request::Sync { path: "/".to_owned() };
     let credentials = settings.credentials.iter().map(Credentials::request);
     match &settings.sasl {
-        Some(sasl) => side_link.authenticate_and_send(&connect, sasl, credentials, &sync).await?,
+        Some(sasl) => side_link.authenticate_and_send(&connect, (sasl, host), credentials, &sync).await?,
         None => side_link.connect_and_send(&connect, credentials, &sync).await?,
     };
     while granted(side_link.reply().await?)?.xid == xid::AUTH {}

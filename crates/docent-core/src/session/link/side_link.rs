@@ -37,20 +37,21 @@ impl SideLink {
         ConnectResponse::decode(self.frame().await?).map_err(invalid)
     }
 
-    /// Opens or resumes a session, authenticates the link with `sasl`, and then sends credentials and a
-    /// request in one write; their [replies](Self::reply) follow. Sends nothing more if the session is not
-    /// attached.
+    /// Opens or resumes a session at `host`, authenticates the link with `sasl`, and then sends credentials
+    /// and a request in one write; their [replies](Self::reply) follow. Sends nothing more if the session is
+    /// not attached.
     ///
     /// # Errors
     /// An error of the kind `PermissionDenied` if the server does not accept `sasl`.
     pub(super) async fn authenticate_and_send(
         &mut self,
         connect: &ConnectRequest,
-        sasl: &Sasl,
+        (sasl, host): (&Sasl, &str),
         credentials: impl Iterator<Item = Request>,
         request: &Request,
     ) -> io::Result<ConnectResponse> {
-        let (mut exchange, token) = SaslExchange::begin();
+        let begun = SaslExchange::begin(sasl, host).await;
+        let (mut exchange, token) = begun.map_err(io::Error::other)?;
         let mut out = Vec::new();
         write_frame(&mut out, |out| connect.write(out));
         RequestFrame::encode_parts(1, &Request::Sasl { token: Some(token) }, &mut out);
@@ -59,9 +60,11 @@ impl SideLink {
         if response.timeout_ms <= 0 {
             return Ok(response);
         }
-        while let SaslStep::Send(token) =
-            exchange.step(sasl, self.token().await?.as_deref()).map_err(denied)?
-        {
+        loop {
+            let token = self.token(&exchange).await?;
+            let SaslStep::Send(token) = exchange.step(sasl, token.as_deref()).map_err(denied)? else {
+                break;
+            };
             out.clear();
             RequestFrame::encode_parts(1, &Request::Sasl { token: Some(token) }, &mut out);
             self.send(&out).await?;
@@ -73,11 +76,11 @@ impl SideLink {
     }
 
     /// Returns the server's next token of SASL.
-    async fn token(&mut self) -> io::Result<Option<Bytes>> {
+    async fn token(&mut self, exchange: &SaslExchange) -> io::Result<Option<Bytes>> {
         let mut reader = Reader::new(self.frame().await?);
         match ReplyHeader::read(&mut reader).map_err(invalid)?.code {
             Code::OK => {}
-            _ => return Err(denied(SaslError::Refused)),
+            _ => return Err(denied(exchange.refused())),
         }
         match Response::decode(OpCode::Sasl, reader.into_rest()).map_err(invalid)? {
             Response::Sasl { token } => Ok(token),

@@ -3,6 +3,7 @@ use crate::session::link::dialer::{Dialer, LinkStatus};
 use crate::session::link::rollback::newest_transaction;
 use crate::session::link::transport::Io;
 use crate::session::own::session::SharedMachine;
+use crate::session::sasl::{BegunSasl, Sasl, SaslError, SaslExchange};
 use crate::session::{LinkError, SessionEnd, Withdraw};
 use crate::task::PollOnWake;
 use crate::time::{DeadlineTimer, Timestamp};
@@ -117,7 +118,11 @@ impl Driver {
             return false;
         }
         let limit = self.dialer.attempt_timeout(timeout);
-        let newest = async { newest_transaction(self.dialer.next(timeout).await, timeout, &settings).await };
+        let dialer = &mut self.dialer;
+        let newest = async {
+            let io = dialer.next(timeout).await;
+            newest_transaction(io, dialer.host(), timeout, &settings).await
+        };
         match tokio::time::timeout(limit, newest).await {
             Ok(Ok(newest)) if newest < seen => {
                 self.dialer.lost(LinkError::RolledBack { newest, seen }, false);
@@ -135,8 +140,9 @@ impl Driver {
     async fn dial(&mut self) -> Result<Box<dyn Io>, SessionEnd> {
         let shared = Arc::clone(&self.shared);
         let timeout = shared.lock().timeout();
+        let sasl = shared.lock().settings().sasl.clone();
         // On the heap, because it is large and is not needed while there is a link.
-        let mut dial = Box::pin(self.dialer.next(timeout));
+        let mut dial = Box::pin(next_link(&mut self.dialer, sasl.as_ref(), timeout));
         let mut alarm = DeadlineTimer::default();
         loop {
             // While the link is down, `tick` cannot report an error of the link.
@@ -149,7 +155,12 @@ impl Driver {
                 return Err(end);
             }
             tokio::select! {
-                io = &mut dial => return Ok(io),
+                (io, begun) = &mut dial => {
+                    if let Some(begun) = begun {
+                        shared.lock().begin_sasl(begun);
+                    }
+                    return Ok(io);
+                }
                 () = poll_fn(|cx| shared.bell.poll_rung(cx)) => {}
                 () = poll_fn(|cx| alarm.poll_by(cx, shared.clock.as_ref(), shared.clock.now(), deadline)) => {}
             }
@@ -190,6 +201,30 @@ impl Driver {
                     return Served::Lost(if refused { LinkError::Refused } else { error });
                 }
             }
+        }
+    }
+}
+
+/// Connects to the next reachable server, and begins the authentication there.
+async fn next_link(
+    dialer: &mut Dialer,
+    sasl: Option<&Sasl>,
+    timeout: Duration,
+) -> (Box<dyn Io>, Option<BegunSasl>) {
+    loop {
+        let io = dialer.next(timeout).await;
+        let Some(sasl) = sasl else {
+            return (io, None);
+        };
+        let limit = dialer.attempt_timeout(timeout);
+        // Only Kerberos takes time.
+        dialer.waits_for(|server| LinkError::Ticket { server });
+        let begun = tokio::time::timeout(limit, SaslExchange::begin(sasl, dialer.host())).await;
+        dialer.waits_for(|server| LinkError::Greeting { server });
+        let late = |_| Err(SaslError::Late { host: dialer.host().to_owned() });
+        match begun.unwrap_or_else(late) {
+            Ok(begun) => return (io, Some(begun)),
+            Err(error) => dialer.lost(error.into(), false),
         }
     }
 }

@@ -27,6 +27,7 @@ use crate::session::ephemerals::Ephemerals;
 use crate::session::leader_contact::LeaderContact;
 use crate::session::lease::Lease;
 use crate::session::requests::{Finished, Requests, WatchRequest, check_size};
+use crate::session::sasl::BegunSasl;
 use crate::session::{
     Cause, Lane, LinkError, LinkState, Outcome, SessionCloser, SessionEnd, SessionSettings, Watch, WatchKind,
 };
@@ -69,6 +70,8 @@ pub(in crate::session) struct Machine {
     to_authenticate: bool,
     /// SASL authentication of the link, until the server has accepted it.
     sasl: Option<Box<SaslInFlight>>,
+    /// SASL authentication for the next link to continue.
+    begun_sasl: Option<Box<BegunSasl>>,
     /// Why the servers refused the client.
     refusal: Option<Box<LinkError>>,
     /// Requests that restore watches on a new link; they are sent before others.
@@ -186,6 +189,7 @@ impl Machine {
             next_xid: 1,
             to_authenticate: false,
             sasl: None,
+            begun_sasl: None,
             refusal: None,
             restore: VecDeque::new(),
             restore_from: None,
@@ -348,6 +352,7 @@ impl Machine {
         self.link = Link::Down;
         self.to_authenticate = false;
         self.sasl = None;
+        self.begun_sasl = None;
         self.to_skip = 0;
         self.restore.clear();
         self.pings.clear();

@@ -1,7 +1,7 @@
 //! Authentication of a new link: credentials and SASL, before anything else (decision 6).
 
 use super::{Link, Machine};
-use crate::session::sasl::{SaslError, SaslExchange, SaslStep};
+use crate::session::sasl::{BegunSasl, SaslError, SaslExchange, SaslStep};
 use crate::session::{LinkError, SessionEnd};
 use crate::time::Timestamp;
 use bytes::Bytes;
@@ -30,12 +30,17 @@ impl Machine {
     pub(super) fn begin_authentication(&mut self, until: Timestamp) {
         self.to_authenticate = !self.settings.credentials.is_empty();
         if self.settings.sasl.is_some() {
-            let (exchange, token) = SaslExchange::begin();
+            let (exchange, token) = *self.begun_sasl.take().unwrap_or_default();
             let step = SaslInFlight { exchange, xid: self.next_xid(), token: Some(token) };
             self.sasl = Some(Box::new(step));
         }
         self.link = Link::Authenticating { until, unanswered: self.settings.credentials.len() };
         self.attach_once_authenticated();
+    }
+
+    /// Sets the authentication that the next link continues, whose beginning took time.
+    pub(in crate::session) fn begin_sasl(&mut self, begun: BegunSasl) {
+        self.begun_sasl = Some(Box::new(begun));
     }
 
     /// Returns true if SASL is not completed on the current link.
@@ -94,7 +99,7 @@ impl Machine {
                 _ => Err(SaslError::NotOffered),
             },
             Code::UNIMPLEMENTED => Err(SaslError::NotOffered),
-            _ => Err(SaslError::Refused),
+            _ => Err(sasl.exchange.refused()),
         };
         match step {
             Ok(SaslStep::Done) => self.attach_once_authenticated(),
@@ -102,7 +107,7 @@ impl Machine {
                 (sasl.token, sasl.xid) = (Some(token), self.next_xid());
                 self.sasl = Some(sasl);
             }
-            Err(error @ SaslError::Refused) => self.refused(error.into()),
+            Err(error) if error.is_refusal() => self.refused(error.into()),
             // A session that was attached at another server with SASL stays alive; other servers may have it.
             Err(error @ SaslError::NotOffered) if self.losses == 0 => self.refused(error.into()),
             Err(error) => return Err(error.into()),
