@@ -51,6 +51,13 @@ pub(crate) fn build_planted(command: &mut Command) -> PathBuf {
     target
 }
 
+/// Makes a cargo command build the mechanism GSSAPI, which needs MIT Kerberos, into a separate build folder.
+/// Warnings are errors there, because no other build sees this code.
+pub(crate) fn with_kerberos(command: &mut Command) {
+    let target = target().join("kerberos");
+    command.env("RUSTFLAGS", "--cfg docent_gssapi -D warnings").env("CARGO_TARGET_DIR", target);
+}
+
 /// Runs `command`, and fails if the command fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("cannot run {command:?}"))?;

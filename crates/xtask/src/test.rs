@@ -42,6 +42,8 @@ struct Sample {
     queue_items: Option<&'static str>,
     /// Seconds of the outage that a service survives, if it differs from the test's default.
     outage: Option<&'static str>,
+    /// Whether the suite of Kerberos runs, which is built into a separate folder.
+    kerberos: bool,
     target: Target,
 }
 
@@ -51,6 +53,7 @@ const SMALL: Sample = Sample {
     simulation: Duration::from_secs(60),
     queue_items: None,
     outage: None,
+    kerberos: false,
     target: Target { limit: Duration::from_secs(8 * 60), without: SET_UP, with: None },
 };
 
@@ -60,6 +63,7 @@ const FULL: Sample = Sample {
     simulation: Duration::from_secs(4 * 60),
     queue_items: Some("20000"),
     outage: Some("40"),
+    kerberos: true,
     target: Target { limit: Duration::from_secs(25 * 60), without: &[], with: Some("`cargo xtask check`") },
 };
 
@@ -116,8 +120,9 @@ impl Arguments {
 }
 
 /// Runs all tests, including those that need a real ZooKeeper, Prometheus, or the third-party clients
-/// Curator, kazoo, Dubbo's SDKs, Patroni and ZooKeeper's C client. At the end it repeats the panics of failed
-/// tests. The last line counts the passed, failed and skipped tests.
+/// Curator, kazoo, Dubbo's SDKs, Patroni and ZooKeeper's C client; with `--full`, also those that need MIT
+/// Kerberos. At the end it repeats the panics of failed tests. The last line counts the passed, failed and
+/// skipped tests.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let arguments = Arguments::parse(arguments)?;
     let mut report = Report::default();
@@ -142,7 +147,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if report.summary.failed > 0 { std::process::exit(1) } else { Ok(()) }
 }
 
-fn install() -> Result<()> {
+fn install(sample: &Sample) -> Result<()> {
+    if sample.kerberos {
+        packages::ensure_kerberos()?;
+    }
     packages::ensure_zookeeper()?;
     packages::ensure_curator()?;
     packages::ensure_prometheus()?;
@@ -176,8 +184,12 @@ fn run_changed(arguments: &Arguments, report: &mut Report) -> Result<()> {
 fn run_stages(arguments: &Arguments, report: &mut Report) -> Result<()> {
     let Arguments { sample, jobs: at_once, .. } = arguments;
     let mut stages = Stages::start();
-    stages.run("packages", install)?;
+    stages.run("packages", || install(sample))?;
     let Built { mut jobs, shared_server, complete } = stages.run("build", job::build)?;
+    let kerberos = match sample.kerberos {
+        true => stages.run("build with Kerberos", job::build_kerberos),
+        false => Ok(Vec::new()),
+    };
     let released = stages.run("release build", build_released);
     let server = stages.run("shared server", || share(shared_server.as_deref(), &mut jobs))?;
     for (variable, value) in
@@ -201,6 +213,7 @@ fn run_stages(arguments: &Arguments, report: &mut Report) -> Result<()> {
     let has_newer = newer.len() == 2;
     jobs.extend(newer);
     jobs.push(job::doc_tests());
+    let kerberos = kerberos.map(|built| jobs.extend(built));
     // Tests that could be built run even if others could not.
     stages.run("tests", || {
         runner::run(jobs, *at_once, |done| report.add(done));
@@ -212,7 +225,7 @@ fn run_stages(arguments: &Arguments, report: &mut Report) -> Result<()> {
     let compared = stages.run("differential", || differential::stage(sample.scripts));
     let simulated = stages.run("simulation", || simulate::stage(sample.simulation));
     stages.finish(Some(&sample.target));
-    complete.and(released).and(served).and(tested).and(compared).and(simulated)
+    complete.and(kerberos).and(released).and(served).and(tested).and(compared).and(simulated)
 }
 
 /// Builds the programs that only later stages need.

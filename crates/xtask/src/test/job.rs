@@ -1,6 +1,6 @@
 use super::cpu::cpu_at_end;
 use super::summary::Summary;
-use crate::cargo::{cargo, remove_own_package, target};
+use crate::cargo::{cargo, remove_own_package, target, with_kerberos};
 use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::Value;
 use std::fmt;
@@ -11,6 +11,9 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 pub(super) const TESTS: &str = "test --workspace --all-features --no-fail-fast";
+
+/// Makes cargo report the programs that it has built.
+const MESSAGES: &str = "--message-format=json-render-diagnostics";
 
 /// Argument that makes a test binary also run its ignored tests.
 const IGNORED_TOO: &str = "--include-ignored";
@@ -73,7 +76,28 @@ pub(super) struct Built {
 
 /// Builds all test binaries.
 pub(super) fn build() -> Result<Built> {
-    let mut command = cargo(&format!("{TESTS} --no-run --message-format=json-render-diagnostics"));
+    build_by(cargo(&format!("{TESTS} --no-run {MESSAGES}")))
+}
+
+/// Builds the tests of Kerberos: of the mechanism, of clients, and of the command. The build folder is a
+/// separate one, and contains only what these need.
+pub(super) fn build_kerberos() -> Result<Vec<Job>> {
+    const PACKAGES: &str = "--package docent-core --package docent-cli --package docent-kerberos";
+    let mut tests = cargo(&format!("test {PACKAGES} --lib --test kerberos --no-run {MESSAGES}"));
+    with_kerberos(&mut tests);
+    let Built { mut jobs, complete, .. } = build_by(tests)?;
+    complete?;
+    for job in &mut jobs {
+        job.name.environment = "RUSTFLAGS=\"--cfg docent_gssapi\" ".to_owned();
+        if job.package == "docent-core" {
+            job.arguments.push("session::sasl".to_owned());
+            job.tests = 0;
+        }
+    }
+    Ok(jobs)
+}
+
+fn build_by(mut command: Command) -> Result<Built> {
     let mut child =
         command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot run {command:?}"))?;
     let messages = child.stdout.take().context("the messages were not piped")?;
