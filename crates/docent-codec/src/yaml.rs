@@ -4,14 +4,15 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_norway::{Error, Value};
+use std::collections::HashSet;
 
 /// Codec for values as one YAML document, by serde. Needs the feature `yaml`.
 ///
 /// A document that is nested deeper than 128 levels is rejected, in both directions. So is one with more than
-/// 128 brackets open at a time, even if they are in texts, and one whose aliases repeat much more than the
-/// document contains. Unknown and missing fields are handled as serde does for the
-/// type: `#[serde(deny_unknown_fields)]`, `#[serde(default)]`. The variant of an enum with content is a tag:
-/// `!limited 5`.
+/// 128 brackets open at a time, even if they are in texts, and one that refers to an anchor (`&name`) by an
+/// alias (`*name`): a short document could repeat its content without end. Unknown and missing fields are
+/// handled as serde does for the type: `#[serde(deny_unknown_fields)]`, `#[serde(default)]`. The variant of
+/// an enum with content is a tag: `!limited 5`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(docsrs, doc(cfg(feature = "yaml")))]
 pub struct Yaml;
@@ -23,6 +24,7 @@ impl<T: Serialize + DeserializeOwned> Codec<T> for Yaml {
         })?;
         // The writer has no limit of nesting.
         check_brackets(&text)?;
+        check_aliases(&text)?;
         serde_norway::from_str::<Value>(&text).map_err(|error| not_yaml(&error))?;
         Ok(text.into())
     }
@@ -33,6 +35,7 @@ impl<T: Serialize + DeserializeOwned> Codec<T> for Yaml {
         }
         let text = utf8(data)?;
         check_brackets(text)?;
+        check_aliases(text)?;
         serde_norway::from_str(text).map_err(|error| match serde_norway::from_str::<Value>(text) {
             Ok(_) => at("YAML does not fit the type", &error),
             Err(error) => not_yaml(&error),
@@ -57,6 +60,31 @@ fn check_brackets(text: &str) -> Result<(), CodecError> {
         }
     }
     Ok(())
+}
+
+/// Rejects a text with an alias for one of its anchors. In texts, names are taken for anchors and aliases
+/// only if the same name follows a `&` and a `*` where an anchor and an alias could be.
+fn check_aliases(text: &str) -> Result<(), CodecError> {
+    let names = |mark: char| text.match_indices(mark).filter_map(move |(at, _)| name_at(text, at));
+    let anchors: HashSet<_> = names('&').collect();
+    match names('*').find(|name| anchors.contains(name)) {
+        Some(name) => {
+            Err(CodecError::new("YAML must not have aliases").with_detail(format!("alias *{name}")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Returns the name after the mark at a position where a value may begin.
+fn name_at(text: &str, mark: usize) -> Option<&str> {
+    let begins = |before: char| before.is_whitespace() || matches!(before, '[' | '{' | ',' | ':');
+    if !text[..mark].chars().next_back().is_none_or(begins) {
+        return None;
+    }
+    let rest = &text[mark + 1..];
+    let is_named = |char: char| !char.is_whitespace() && !matches!(char, ',' | '[' | ']' | '{' | '}');
+    let name = &rest[..rest.find(|char| !is_named(char)).unwrap_or(rest.len())];
+    Some(name).filter(|name| !name.is_empty())
 }
 
 fn not_yaml(error: &Error) -> CodecError {
@@ -122,6 +150,23 @@ mod tests {
             laughs += &format!("{name}: &{name} [{}]\n", vec![format!("*{before}"); 9].join(","));
         }
         assert!(decode::<Value>(&laughs).is_err());
+    }
+
+    #[test]
+    fn an_alias_is_rejected_and_texts_that_look_similar_are_not() {
+        let repeated = format!("a: &a [{}]\nb: [{}]", "x,".repeat(1_000), "*a,".repeat(1_000));
+        for text in
+            [&repeated, "a: &x 1\nb: *x", "[&x 1,*x]", "{\"a\":&x 1,\"b\":*x}", "- &x\n  y: 1\n- *x\n"]
+        {
+            for error in [decode::<Value>(text).unwrap_err(), decode::<u32>(text).unwrap_err()] {
+                assert_eq!(error.to_string(), "YAML must not have aliases", "{text}");
+            }
+        }
+        for text in
+            ["cron: '0 */5 * * *'", "a: &x 1", "'R&D and 2 *D'", "a: 'x &y'\nb: 'x *z'", "a: x*y & x&y"]
+        {
+            assert!(decode::<Value>(text).is_ok(), "{text}");
+        }
     }
 
     #[test]

@@ -11,11 +11,24 @@ pub(super) struct TextDeserializer<'a> {
     pub(super) branch: Cow<'a, Branch>,
     /// Empty for the root.
     pub(super) key: String,
+    /// Number of values that this one is part of.
+    pub(super) depth: usize,
+}
+
+/// Maximum depth. A type that contains itself could otherwise read the same text without end.
+const MAX_DEPTH: usize = 256;
+
+/// Returns the depth of a part of a value.
+fn deeper(depth: usize) -> Result<usize, TextError> {
+    match depth < MAX_DEPTH {
+        true => Ok(depth + 1),
+        false => Err(TextError::new(format!("must be at most {MAX_DEPTH} values deep"))),
+    }
 }
 
 impl<'a> TextDeserializer<'a> {
     pub(super) fn new(root: &'a Branch) -> Self {
-        Self { branch: Cow::Borrowed(root), key: String::new() }
+        Self { branch: Cow::Borrowed(root), key: String::new(), depth: 0 }
     }
 
     /// Returns the text of the key itself.
@@ -39,18 +52,21 @@ impl<'a> TextDeserializer<'a> {
     fn entries(&self, fields: &[&str]) -> Result<Entries, TextError> {
         self.check_map()?;
         let entries = self.branch.named(fields).into_iter();
-        Ok(Entries { key: self.key.clone(), entries, next: None })
+        Ok(Entries { key: self.key.clone(), entries, next: None, depth: self.depth })
     }
 }
 
-/// Deserialises with `seed`, and places its errors at the key.
+/// Deserialises a part of a value of this depth with `seed`, and places its errors at the key.
 pub(super) fn deserialize<'de, S: DeserializeSeed<'de>>(
     seed: S,
     branch: Branch,
     key: String,
+    depth: usize,
 ) -> Result<S::Value, TextError> {
     let place = key.clone();
-    seed.deserialize(TextDeserializer { branch: Cow::Owned(branch), key }).map_err(|error| error.at(&place))
+    let read = deeper(depth)
+        .and_then(|depth| seed.deserialize(TextDeserializer { branch: Cow::Owned(branch), key, depth }));
+    read.map_err(|error| error.at(&place))
 }
 
 impl<'de> de::Deserializer<'de> for TextDeserializer<'_> {
@@ -70,7 +86,7 @@ impl<'de> de::Deserializer<'de> for TextDeserializer<'_> {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, TextError> {
-        visitor.visit_some(self)
+        visitor.visit_some(Self { depth: deeper(self.depth)?, ..self })
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
@@ -78,7 +94,7 @@ impl<'de> de::Deserializer<'de> for TextDeserializer<'_> {
         _: &'static str,
         visitor: V,
     ) -> Result<V::Value, TextError> {
-        visitor.visit_newtype_struct(self)
+        visitor.visit_newtype_struct(Self { depth: deeper(self.depth)?, ..self })
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, TextError> {
@@ -128,7 +144,12 @@ impl<'de> de::Deserializer<'de> for TextDeserializer<'_> {
             // The name of a variant without content.
             Some(text) if Some(text.rank) == rank => {
                 let name = known(&text.text);
-                visitor.visit_enum(Variant { name, content: Branch::default(), key: self.key })
+                visitor.visit_enum(Variant {
+                    name,
+                    content: Branch::default(),
+                    key: self.key,
+                    depth: self.depth,
+                })
             }
             // The variant with the strongest text, with its content from all layers.
             _ => {
@@ -136,7 +157,12 @@ impl<'de> de::Deserializer<'de> for TextDeserializer<'_> {
                 match (strongest.next(), strongest.next()) {
                     (Some((step, content)), None) => {
                         let key = key::below(&self.key, &step);
-                        visitor.visit_enum(Variant { name: known(&step.name()), content, key })
+                        visitor.visit_enum(Variant {
+                            name: known(&step.name()),
+                            content,
+                            key,
+                            depth: self.depth,
+                        })
                     }
                     _ => {
                         Err(TextError::new("must be a variant's name, or have keys of one variant below it"))
@@ -157,6 +183,8 @@ struct Entries {
     key: String,
     entries: btree_map::IntoIter<String, (Step, Branch)>,
     next: Option<(Step, Branch)>,
+    /// Depth of the struct or map.
+    depth: usize,
 }
 
 impl<'de> MapAccess<'de> for Entries {
@@ -168,7 +196,9 @@ impl<'de> MapAccess<'de> for Entries {
         let name = name_of(&name);
         self.next = Some(entry);
         // An unknown field is placed by the struct that does not know it.
-        match seed.deserialize(TextDeserializer { branch: Cow::Owned(name), key: self.key.clone() }) {
+        let deserializer =
+            TextDeserializer { branch: Cow::Owned(name), key: self.key.clone(), depth: self.depth };
+        match seed.deserialize(deserializer) {
             Ok(name) => Ok(Some(name)),
             Err(error) if error.key().is_empty() => Err(error.at(&key)),
             Err(error) => Err(error.at(&self.key)),
@@ -177,7 +207,7 @@ impl<'de> MapAccess<'de> for Entries {
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, TextError> {
         let (step, branch) = self.next.take().expect("a key precedes its value");
-        deserialize(seed, branch, key::below(&self.key, &step))
+        deserialize(seed, branch, key::below(&self.key, &step), self.depth)
     }
 }
 
@@ -192,6 +222,17 @@ struct Variant {
     content: Branch,
     /// Key of the content.
     key: String,
+    /// Depth of the enum.
+    depth: usize,
+}
+
+impl Variant {
+    /// Returns the deserializer of the content, and the content's key.
+    fn content(self) -> Result<(TextDeserializer<'static>, String), TextError> {
+        let Self { content, key, depth, .. } = self;
+        let depth = deeper(depth).map_err(|error| error.at(&key))?;
+        Ok((TextDeserializer { branch: Cow::Owned(content), key: key.clone(), depth }, key))
+    }
 }
 
 impl<'de> EnumAccess<'de> for Variant {
@@ -215,12 +256,12 @@ impl<'de> VariantAccess<'de> for Variant {
     }
 
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, TextError> {
-        deserialize(seed, self.content, self.key)
+        deserialize(seed, self.content, self.key, self.depth)
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, TextError> {
-        let content = TextDeserializer { branch: Cow::Owned(self.content), key: self.key.clone() };
-        de::Deserializer::deserialize_seq(content, visitor).map_err(|error| error.at(&self.key))
+        let (content, key) = self.content()?;
+        de::Deserializer::deserialize_seq(content, visitor).map_err(|error| error.at(&key))
     }
 
     fn struct_variant<V: Visitor<'de>>(
@@ -228,10 +269,10 @@ impl<'de> VariantAccess<'de> for Variant {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, TextError> {
-        let content = TextDeserializer { branch: Cow::Owned(self.content), key: self.key.clone() };
+        let (content, key) = self.content()?;
         let read = content.entries(fields).and_then(|entries| {
             de::Deserializer::deserialize_any(MapAccessDeserializer::new(entries), visitor)
         });
-        read.map_err(|error| error.at(&self.key))
+        read.map_err(|error| error.at(&key))
     }
 }

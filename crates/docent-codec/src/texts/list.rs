@@ -6,7 +6,11 @@ use serde::de::{DeserializeSeed, SeqAccess};
 use std::vec;
 
 /// Elements of a list, each with its key.
-pub(super) struct Elements(vec::IntoIter<(String, Branch)>);
+pub(super) struct Elements {
+    elements: vec::IntoIter<(String, Branch)>,
+    /// Depth of the list.
+    depth: usize,
+}
 
 impl TextDeserializer<'_> {
     /// Returns the elements of a list: those of its text, separated by commas, or those under its indexes.
@@ -33,7 +37,7 @@ impl TextDeserializer<'_> {
                 }
             },
         };
-        Ok(Elements(elements.into_iter()))
+        Ok(Elements { elements: elements.into_iter(), depth: self.depth })
     }
 
     fn in_order<'s>(
@@ -61,11 +65,11 @@ impl<'de> SeqAccess<'de> for Elements {
     type Error = TextError;
 
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, TextError> {
-        let element = self.0.next();
-        element.map(|(key, branch)| deserialize(seed, branch, key)).transpose()
+        let element = self.elements.next();
+        element.map(|(key, branch)| deserialize(seed, branch, key, self.depth)).transpose()
     }
 
     fn size_hint(&self) -> Option<usize> {
-        Some(self.0.len())
+        Some(self.elements.len())
     }
 }

@@ -198,3 +198,27 @@ fn keys_have_at_most_64_levels() {
     texts.insert(&hostile, "", 0).unwrap();
     texts.insert(&".".repeat(1_000_000), "", 0).unwrap_err();
 }
+
+#[test]
+fn a_type_that_contains_itself_ends_at_a_depth() {
+    #[derive(Debug, Deserialize)]
+    struct Tree(#[expect(dead_code, reason = "only read")] Vec<Tree>);
+    #[derive(Debug, Deserialize)]
+    struct Chain(#[expect(dead_code, reason = "only read")] Option<Box<Chain>>);
+    let mut texts = Texts::default();
+    texts.insert("a", "x", 0).unwrap();
+    let tree = texts.decode::<BTreeMap<String, Tree>>().unwrap_err();
+    let chain = texts.decode::<BTreeMap<String, Chain>>().unwrap_err();
+    for error in [tree, chain] {
+        assert_eq!(error.key(), "a");
+        assert!(error.rule().contains("at most 256 values deep"), "{error}");
+    }
+}
+
+#[test]
+fn all_keys_together_have_a_maximum_of_levels() {
+    let mut texts = Texts::default();
+    let insert = |number: usize| texts.insert(&format!("{number}{}", ".".repeat(50)), "x", 0);
+    let error = (0..10_000).map(insert).find_map(Result::err).unwrap();
+    assert!(error.rule().contains("all keys together must have at most 100000 levels"), "{error}");
+}

@@ -3,13 +3,20 @@ use super::deserializer::TextDeserializer;
 use super::key::{self, MAX_STEPS, Step, is_same_key};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// Texts under keys, as a tree. Each text has a rank: of two texts under the same key, the tree contains the
 /// one with the higher rank.
 #[derive(Default)]
 pub struct Texts {
     root: Branch,
+    /// Number of branches below the root.
+    branches: usize,
 }
+
+/// Maximum number of branches. Short keys with many levels would otherwise need much more memory than they
+/// have bytes.
+const MAX_BRANCHES: usize = 100_000;
 
 /// A key with its text and all keys below it. The tree is at most 64 levels deep.
 #[derive(Clone, Default)]
@@ -28,11 +35,25 @@ impl Texts {
     /// Adds a text. It replaces a text of the same or a lower rank.
     ///
     /// # Errors
-    /// If the key has more than 64 steps.
+    /// If the key has more than 64 levels, or all keys together have more than 100,000.
     pub fn insert(&mut self, key: &str, text: &str, rank: usize) -> Result<(), TextError> {
         let rule = || TextError::of_key(key, format!("must have at most {MAX_STEPS} levels"));
         let steps = key::steps(key).ok_or_else(rule)?;
-        let branch = steps.into_iter().fold(&mut self.root, |at, step| at.below.entry(step).or_default());
+        let mut branch = &mut self.root;
+        for step in steps {
+            branch = match branch.below.entry(step) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(_) if self.branches == MAX_BRANCHES => {
+                    let rule =
+                        format!("is too much: all keys together must have at most {MAX_BRANCHES} levels");
+                    return Err(TextError::of_key(key, rule));
+                }
+                Entry::Vacant(new) => {
+                    self.branches += 1;
+                    new.insert(Branch::default())
+                }
+            };
+        }
         branch.set(Text { text: text.to_owned(), rank });
         Ok(())
     }
