@@ -101,8 +101,9 @@ impl ChildCommand {
     ) -> Result<Group, Failure> {
         let mut command = Command::new(trampoline::program());
         command.arg0("docent").args(ties.arguments()).args(&self.words).process_group(0);
-        // The variables of an outer docent are about another path.
-        for name in OWN_VARIABLES {
+        // The variables of an outer docent are about another path. Its mark stays unless this command gets
+        // its own, because the command is part of the outer one.
+        for name in OWN_VARIABLES.into_iter().filter(|name| mark.is_some() || *name != members::VARIABLE) {
             command.env_remove(name);
         }
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));

@@ -49,8 +49,10 @@ impl Deadline {
 
     /// Returns the time at which a command that has not started yet must be killed, if nothing checks it
     /// until then.
-    pub(super) fn kill_by(policy: KillPolicy, lease_left: Duration) -> Timestamp {
-        Countdown::new(policy, BootClock.now(), lease_left).kill_by()
+    pub(super) fn kill_by(policy: KillPolicy, lease_left: impl FnOnce() -> Duration) -> Timestamp {
+        // The time is read first: a pause in between then shortens the lease.
+        let now = BootClock.now();
+        Countdown::new(policy, now, lease_left()).kill_by()
     }
 
     /// Triggers a check immediately, because the guard was lost.
@@ -100,8 +102,10 @@ fn keep(
 ) {
     let mut countdown = Countdown::new(policy, BootClock.now(), lease_left());
     loop {
+        // The time is read first: a pause in between then shortens the lease.
+        let now = BootClock.now();
         let lease_left = lease_left();
-        let step = countdown.step(BootClock.now(), lease_left);
+        let step = countdown.step(now, lease_left);
         keeper.kill_by(countdown.kill_by());
         let wait = match step {
             // The keeper learns of each renewal soon, so that it does not kill the command after a pause that

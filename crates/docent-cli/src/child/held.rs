@@ -63,7 +63,7 @@ pub(crate) async fn run_held<G: Guard + 'static>(
     let guard = Arc::new(guard);
     signals.listen_for_suspend()?;
     let pipe = LostPipe::new().ok();
-    let kill_by = policy.ends_command().then(|| Deadline::kill_by(policy, guard.lease_left()));
+    let kill_by = policy.ends_command().then(|| Deadline::kill_by(policy, || guard.lease_left()));
     let bond = Bond { lost: pipe.as_ref(), kill_by, mark: Some(members::prepare()) };
     let running = Running::start(command, bond)?;
     let deadline = deadline(&guard, policy, &running)?;
@@ -149,10 +149,11 @@ impl<G: Guard> Supervision<'_, G> {
         if self.lost.is_none() {
             output.remark(format!("cannot kill {name}; waiting until it ends"));
             tokio::select! {
-                () = self.running.rest_ended() => return,
+                () = self.running.rest_killed() => return,
                 reason = self.guard.lost() => self.lost = Some(reason.to_string()),
                 signal = signals.next_end_request(self.running.group()) => self.passed_on.push(signal),
             }
+            self.running.group().kill();
         }
         output.remark(format!("{name} may still be running after docent's end: docent cannot kill it"));
     }

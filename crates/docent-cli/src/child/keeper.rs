@@ -1,6 +1,6 @@
 use super::keeper_process;
 use super::keeper_state::KeeperState;
-use super::members::Mark;
+use super::members::{Bystanders, Mark};
 use super::trampoline;
 use docent::time::Timestamp;
 use rustix::io::ioctl_fionbio;
@@ -31,6 +31,7 @@ pub(super) struct Keeper {
     /// Number of consecutive keepers that ended right after they were started.
     in_vain: u32,
     mark: Option<Mark>,
+    bystanders: Bystanders,
     line: KeeperLine,
     /// Number of the keeper's process.
     process: Arc<AtomicI32>,
@@ -50,13 +51,18 @@ struct Line {
 impl Keeper {
     /// Starts a keeper, which kills the command at `kill_by`. The group is set later. The keeper is in its
     /// own process group, so that a signal for docent's group misses it.
-    pub(super) fn start(kill_by: Option<Timestamp>, mark: Option<&Mark>) -> io::Result<Self> {
+    pub(super) fn start(
+        kill_by: Option<Timestamp>,
+        mark: Option<&Mark>,
+        bystanders: &Bystanders,
+    ) -> io::Result<Self> {
         let state = KeeperState::new()?;
         kill_by.into_iter().for_each(|at| state.set_kill_by(at));
-        let (child, pipe) = spawn(&state, mark)?;
+        let (child, pipe) = spawn(&state, mark, bystanders)?;
         let line = KeeperLine(Arc::new(Line { state, pipe: Mutex::new(pipe) }));
         let process = Arc::new(AtomicI32::new(number_of(&child)));
-        Ok(Self { child, started: Instant::now(), in_vain: 0, mark: mark.cloned(), line, process })
+        let (mark, bystanders) = (mark.cloned(), bystanders.clone());
+        Ok(Self { child, started: Instant::now(), in_vain: 0, mark, bystanders, line, process })
     }
 
     /// Starts another keeper if the current one ended, for example by SIGKILL from outside. A keeper that has
@@ -74,7 +80,7 @@ impl Keeper {
         if self.in_vain > MAX_FAILED_KEEPERS {
             return Err(io::Error::other("the process ends each time it is started"));
         }
-        let (child, pipe) = spawn(&self.line.0.state, self.mark.as_ref())?;
+        let (child, pipe) = spawn(&self.line.0.state, self.mark.as_ref(), &self.bystanders)?;
         *self.line.pipe() = pipe;
         self.process.store(number_of(&child), Ordering::Relaxed);
         self.child = child;
@@ -139,12 +145,16 @@ impl KeeperLine {
 }
 
 /// Starts a keeper process with its end of a pipe and the state.
-fn spawn(state: &KeeperState, mark: Option<&Mark>) -> io::Result<(Child, PipeWriter)> {
+fn spawn(
+    state: &KeeperState,
+    mark: Option<&Mark>,
+    bystanders: &Bystanders,
+) -> io::Result<(Child, PipeWriter)> {
     let (reader, pipe) = io::pipe()?;
     // A stopped keeper does not read. Writes to it must not block docent.
     ioctl_fionbio(&pipe, true)?;
     let mut command = Command::new(trampoline::program());
-    command.arg0(keeper_process::NAME).args(keeper_process::arguments(mark));
+    command.arg0(keeper_process::NAME).args(keeper_process::arguments(mark, bystanders));
     command.env_clear().current_dir("/").process_group(0);
     command.stdin(reader).stdout(state.file()?).stderr(Stdio::null());
     let child = trampoline::spawn(&mut command)?;

@@ -4,7 +4,7 @@
 
 use super::alarm::readable_until;
 use super::keeper_state::KeeperState;
-use super::members::{Mark, Members};
+use super::members::{Bystanders, Mark, Members};
 use nix::sys::signal::SigSet;
 use nix::unistd::getppid;
 use rustix::process::{Signal, kill_process, kill_process_group};
@@ -13,6 +13,8 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 use std::process::ExitCode;
+use std::thread::sleep;
+use std::time::Duration;
 
 /// First argument that makes `docent` a keeper.
 const MODE: &str = "__keep-group";
@@ -23,10 +25,16 @@ pub(super) const NAME: &str = "lock-keeper";
 /// Exit code of a keeper that killed the command because its time had come.
 pub(super) const OVERDUE: u8 = 76;
 
+/// Number of further looks for processes of a command whose docent has ended.
+const LAST_LOOKS: u32 = 20;
+
+/// Interval between these looks.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+
 /// Returns the arguments of a keeper.
-pub(super) fn arguments(mark: Option<&Mark>) -> [String; 3] {
+pub(super) fn arguments(mark: Option<&Mark>, bystanders: &Bystanders) -> [String; 4] {
     let mark = mark.map_or_else(String::new, |mark| mark.0.clone());
-    [MODE.to_owned(), std::process::id().to_string(), mark]
+    [MODE.to_owned(), std::process::id().to_string(), mark, bystanders.argument()]
 }
 
 /// Keeps a command if the arguments say so, until `docent` has ended or the time has come. Returns `None` for
@@ -40,6 +48,7 @@ pub(crate) fn keep_if_invoked() -> Option<ExitCode> {
 struct Kept {
     docent: i32,
     mark: Option<Mark>,
+    bystanders: Bystanders,
     state: KeeperState,
 }
 
@@ -51,9 +60,10 @@ fn keep(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let _ = rustix::thread::set_name(&std::ffi::CString::new(NAME).ok()?);
     let docent = arguments.next()?.to_str()?.parse().ok()?;
     let mark = arguments.next()?.into_string().ok().filter(|mark| !mark.is_empty()).map(Mark);
+    let bystanders = Bystanders::from_argument(arguments.next()?.to_str()?);
     let mut input = File::from(stdin().try_clone_to_owned().ok()?);
     let state = KeeperState::of(File::from(stdout().try_clone_to_owned().ok()?));
-    let kept = Kept { docent, mark, state };
+    let kept = Kept { docent, mark, bystanders, state };
     let mut kill_by = kept.state.kill_by();
     loop {
         if readable_until(&input, kill_by) {
@@ -92,6 +102,14 @@ impl Kept {
             // which happens after the keeper has ended.
             let _ = kill_process(group, Signal::KILL);
         }
-        Members::seen_by_keeper(group, self.mark.as_ref(), docent).kill_outsiders();
+        let members = Members::seen_by_keeper(group, self.mark.as_ref(), docent, &self.bystanders);
+        members.kill_outsiders();
+        if docent.is_none() && self.mark.is_some() {
+            // Only the mark leads to processes now, and one that is just being started shows none.
+            for _ in 0..LAST_LOOKS {
+                sleep(LOOK_INTERVAL);
+                members.kill_outsiders();
+            }
+        }
     }
 }

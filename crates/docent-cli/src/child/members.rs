@@ -45,7 +45,7 @@ pub(super) struct Members {
 }
 
 /// Children of this process that exist before a command is started.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Bystanders(Arc<HashSet<i32>>);
 
 impl Bystanders {
@@ -59,6 +59,17 @@ impl Bystanders {
                 .map(|process| process.number)
                 .collect(),
         ))
+    }
+
+    /// Returns their numbers as an argument of a keeper.
+    pub(super) fn argument(&self) -> String {
+        let numbers: Vec<_> = self.0.iter().map(i32::to_string).collect();
+        numbers.join(",")
+    }
+
+    /// Returns the bystanders in an argument.
+    pub(super) fn from_argument(argument: &str) -> Self {
+        Self(Arc::new(argument.split(',').filter_map(|number| number.parse().ok()).collect()))
     }
 }
 
@@ -81,12 +92,17 @@ impl Members {
 
     /// Returns the processes of a command as this process, its keeper, sees them. `docent` is absent once it
     /// has ended.
-    pub(super) fn seen_by_keeper(group: Pid, mark: Option<&Mark>, docent: Option<i32>) -> Self {
+    pub(super) fn seen_by_keeper(
+        group: Pid,
+        mark: Option<&Mark>,
+        docent: Option<i32>,
+        bystanders: &Bystanders,
+    ) -> Self {
         Self {
             group: group.as_raw_nonzero().get(),
             mark: mark.map(variable),
             docent: docent.filter(|_| mark.is_some()),
-            bystanders: Arc::default(),
+            bystanders: Arc::clone(&bystanders.0),
             keeper: Arc::new(AtomicI32::new(getpid().as_raw_nonzero().get())),
         }
     }
@@ -171,6 +187,14 @@ pub(super) fn prepare() -> Mark {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_keeper_knows_the_same_bystanders() {
+        for numbers in [&[][..], &[7], &[7, 8]] {
+            let bystanders = Bystanders(Arc::new(numbers.iter().copied().collect()));
+            assert_eq!(Bystanders::from_argument(&bystanders.argument()).0, bystanders.0);
+        }
+    }
 
     #[test]
     fn descendants_are_found_through_any_number_of_parents() {

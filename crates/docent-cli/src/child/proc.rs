@@ -13,7 +13,7 @@ pub(super) struct Process {
     pub(super) number: i32,
     pub(super) parent: i32,
     pub(super) group: i32,
-    /// False if the process has ended but was not collected.
+    /// False if the process has ended, with all its threads, but was not collected.
     pub(super) is_running: bool,
     /// Time of the start, in ticks since the system has started.
     pub(super) started: u64,
@@ -22,30 +22,42 @@ pub(super) struct Process {
 impl Process {
     /// Parses the line of `/proc/NUMBER/stat`.
     fn parse(number: i32, stat: &str) -> Option<Self> {
-        // After the program's name, which is in parentheses and may contain any characters, come state,
-        // parent and group. The start follows 16 fields later.
+        // After the program's name, which is in parentheses and may contain any characters, come the state of
+        // the first thread, parent and group. The number of threads and the start follow later.
         let mut fields = stat.rsplit_once(") ")?.1.split(' ');
-        let is_running = !["Z", "X"].contains(&fields.next()?);
+        let state = fields.next()?;
         let (parent, group) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-        let started = fields.nth(16)?.parse().ok()?;
+        let threads: u32 = fields.nth(14)?.parse().ok()?;
+        let started = fields.nth(1)?.parse().ok()?;
+        // The first thread may have ended before the others.
+        let is_running = state != "X" && (state != "Z" || threads > 1);
         Some(Self { number, parent, group, is_running, started })
     }
 
     fn read(number: i32) -> Option<Self> {
-        // The process may have ended meanwhile.
-        Self::parse(number, &fs::read_to_string(format!("/proc/{number}/stat")).ok()?)
+        // The process may have ended meanwhile. Its name may be invalid UTF-8, because the system cuts it.
+        let stat = fs::read(format!("/proc/{number}/stat")).ok()?;
+        Self::parse(number, &String::from_utf8_lossy(&stat))
     }
 
     /// Returns the name of the process, for messages.
     pub(super) fn name(self) -> String {
-        let name = fs::read_to_string(format!("/proc/{}/comm", self.number)).unwrap_or_default();
-        name.trim_end().to_owned()
+        let name = fs::read(format!("/proc/{}/comm", self.number)).unwrap_or_default();
+        String::from_utf8_lossy(&name).trim_end().to_owned()
     }
 
     /// Returns true if the process was started with this variable, written `NAME=value`. False if this
     /// process may not know.
     pub(super) fn has_variable(self, variable: &str) -> bool {
-        let environment = fs::read(format!("/proc/{}/environ", self.number)).unwrap_or_default();
+        let folder = PathBuf::from(format!("/proc/{}", self.number));
+        let read = |folder: &Path| fs::read(folder.join("environ")).unwrap_or_default();
+        let mut environment = read(&folder);
+        if environment.is_empty() {
+            // The first thread may have ended, and has no environment then.
+            let threads = fs::read_dir(folder.join("task")).into_iter().flatten().flatten();
+            environment =
+                threads.map(|thread| read(&thread.path())).find(|it| !it.is_empty()).unwrap_or_default();
+        }
         environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes())
     }
 
@@ -61,9 +73,9 @@ impl Process {
         }
         let _ = match descriptor {
             Ok(descriptor) => pidfd_send_signal(descriptor, signal),
-            // Before Linux 5.3.
-            Err(Errno::NOSYS) => kill_process(number, signal),
-            Err(error) => Err(error),
+            Err(Errno::SRCH) => Ok(()),
+            // Before Linux 5.3, or without a free descriptor.
+            Err(_) => kill_process(number, signal),
         };
     }
 
@@ -120,6 +132,16 @@ mod tests {
         let ended = Process { is_running: false, ..process };
         assert_eq!(Process::parse(12, &format!("12 (ended) Z {rest}")), Some(ended));
         assert_eq!(Process::parse(12, ""), None);
+    }
+
+    #[test]
+    fn a_process_runs_until_its_last_thread_has_ended() {
+        let process = |state, threads| {
+            let line = format!("12 (a) {state} 3 45 6 0 -1 0 0 0 0 0 0 0 0 0 20 0 {threads} 0 789 0");
+            Process::parse(12, &line).unwrap().is_running
+        };
+        assert!(process("S", 1) && process("Z", 2));
+        assert!(!process("Z", 1) && !process("Z", 0) && !process("X", 0));
     }
 
     #[cfg(target_os = "linux")]

@@ -19,6 +19,9 @@ use tokio::time::{sleep, timeout};
 /// Interval at which remaining processes are polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
+/// Interval at which remaining processes are killed again.
+const KILL_INTERVAL: Duration = Duration::from_millis(200);
+
 /// Interval at which docent checks whether it has the terminal that a command needs.
 const TERMINAL_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
@@ -71,7 +74,7 @@ impl Running {
         let changes = unix::signal(SignalKind::child()).map_err(cannot_listen)?;
         // The keeper starts before the command as well, because docent may be stalled at any moment.
         let bystanders = mark.map(|_| Bystanders::list()).unwrap_or_default();
-        let keeper = Keeper::start(kill_by, mark).map_err(|error| {
+        let keeper = Keeper::start(kill_by, mark, &bystanders).map_err(|error| {
             Failure::not_runnable(format!(
                 "cannot start the process that supervises {:?}: {error}",
                 command.name()
@@ -136,20 +139,19 @@ impl Running {
         time: Duration,
         signals: &mut Signals,
     ) -> (Option<Signal>, Vec<Process>) {
-        if self.rest().is_empty() {
-            // A process that was created and ended during the check may have created another one.
-            self.group.kill();
-            return (None, Vec::new());
+        let mut asked = None;
+        if !self.rest().is_empty() {
+            self.group.stop();
+            asked = tokio::select! {
+                () = self.rest_ended() => None,
+                () = sleep(time) => None,
+                signal = signals.next_end_request(&self.group) => Some(signal),
+            };
         }
-        self.group.stop();
-        let signal = tokio::select! {
-            () = self.rest_ended() => None,
-            () = sleep(time) => None,
-            signal = signals.next_end_request(&self.group) => Some(signal),
-        };
-        self.group.kill();
-        let _ = timeout(KILLED, self.rest_ended()).await;
-        (signal, self.rest())
+        // Even if no process was found: one that was created and ended during the check may have created
+        // another.
+        let _ = timeout(KILLED, self.rest_killed()).await;
+        (asked, self.rest())
     }
 
     /// Returns the processes that the command has started and that have not ended. The end of the command
@@ -157,6 +159,20 @@ impl Running {
     pub(super) fn rest(&self) -> Vec<Process> {
         children::collect_orphans();
         self.group.rest()
+    }
+
+    /// Kills all processes that the command has started, again and again, until they have ended: they may
+    /// create others meanwhile.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub(super) async fn rest_killed(&self) {
+        loop {
+            self.group.kill();
+            if timeout(KILL_INTERVAL, self.rest_ended()).await.is_ok() {
+                return;
+            }
+        }
     }
 
     /// Waits until all processes that the command has started have ended.

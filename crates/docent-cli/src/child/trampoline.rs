@@ -142,8 +142,8 @@ fn report_failure(program: &OsStr, error: &io::Error) {
     let _ = writeln!(io::stderr(), "docent: cannot run {program:?}: {error}");
 }
 
-/// Returns the state of the command's keeper, which is this descriptor of `docent`. If it cannot be opened, as
-/// on systems other than Linux, `docent` sets the group.
+/// Returns the state of the command's keeper, which is this descriptor of `docent`. If it cannot be opened,
+/// as on systems other than Linux, `docent` sets the group.
 fn state_of(parent: i32, number: RawFd) -> Option<KeeperState> {
     let path = proc::descriptor(parent, number)?;
     File::options().write(true).open(path).ok().map(KeeperState::of)

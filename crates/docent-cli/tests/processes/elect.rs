@@ -54,6 +54,24 @@ both_backends_in_real_time! {
         }
     }
 
+    async fn a_term_that_another_client_has_ended_is_no_failure(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let words = ["elect", "/e", "--max-failures", "1", "--", "sh", "-c", "echo lead; exec sleep 1000"];
+        let mut leader = Run::start(&connect, words);
+        let client = Client::connect(&connect).await.unwrap();
+        for _ in 0..2 {
+            assert_eq!(leader.line().await, "lead");
+            let line = Election::new(&client, "/e").unwrap().candidates().await.unwrap();
+            client.set(&format!("/e/{}", line[0].name), "__REVOKE__", None).await.unwrap();
+        }
+        assert_eq!(leader.line().await, "lead", "docent must stand again");
+        leader.signal(Signal::TERM);
+        let ended = leader.end().await;
+        assert!(ended.code == 143 && !ended.stderr.contains("failures in a row"), "{ended:?}");
+        client.close().await;
+    }
+
     async fn a_signal_that_a_command_survived_does_not_count_as_its_end(backend: Backend) {
         let server = backend.start().await;
         let folder = tempfile::tempdir().unwrap();

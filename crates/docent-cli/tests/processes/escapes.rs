@@ -16,7 +16,7 @@ use tokio::process::Command;
 const JOB: &str = "trap '' TERM INT; echo $$; while :; do sleep 0.02; done";
 
 /// Scripts that start the job in `$JOB` outside of their own process group.
-const WAYS: [&str; 6] = [
+const WAYS: [&str; 7] = [
     // `timeout` makes a group of its own.
     "timeout 600 bash -c \"$JOB\"; echo cleanup",
     "timeout 600 bash -c \"$JOB\" & wait",
@@ -25,6 +25,8 @@ const WAYS: [&str; 6] = [
     "set -m; bash -c \"$JOB\" & wait",
     // A daemon, whose parent ends at once.
     "perl -MPOSIX -e 'fork and exit; setsid; fork and exit; exec \"bash\", \"-c\", $ENV{JOB}'; sleep 600",
+    // With a name that was cut inside of a character.
+    "setsid bash -c 'printf \"abcdefghijklmn\\303\" > /proc/$$/comm; '\"$JOB\" & wait",
     // Without docent's variables.
     "setsid env -i \"PATH=$PATH\" bash -c \"$JOB\" & wait",
 ];
@@ -122,6 +124,19 @@ both_backends_in_real_time! {
             holder.signal(Signal::KILL);
             until_dead(job).await;
         }
+    }
+
+    async fn a_command_of_a_docent_without_a_lock_still_belongs_to_the_outer_lock(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        assert_eq!(run(&connect, ["config", "set", "/limits", "1"]).await.code, 0);
+        let docent = env!("CARGO_BIN_EXE_docent");
+        let inner = [docent, "config", "watch", "/limits", "--", "bash", "-c", WAYS[1]];
+        let words = ["lock", "/a", "--"].into_iter().chain(inner);
+        let mut holder = Run::of(command(&connect, words).env("JOB", JOB));
+        let job = holder.number().await;
+        holder.signal(Signal::KILL);
+        until_dead(job).await;
     }
 
     async fn an_adopted_orphan_that_has_ended_is_collected(backend: Backend) {

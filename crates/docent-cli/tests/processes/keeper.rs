@@ -119,7 +119,7 @@ async fn a_keeper_kills_a_command_that_became_known_without_a_message() {
     let kill_by = BootClock.now() + Duration::from_secs(2);
     state.write_all_at(&kill_by.as_nanos().to_ne_bytes(), 8).unwrap();
     let mut keeper = Command::new(env!("CARGO_BIN_EXE_docent"));
-    keeper.args(["__keep-group", &std::process::id().to_string(), ""]).kill_on_drop(true);
+    keeper.args(["__keep-group", &std::process::id().to_string(), "", ""]).kill_on_drop(true);
     keeper.stdin(Stdio::piped()).stdout(state.try_clone().unwrap());
     let mut keeper = keeper.spawn().unwrap();
     let stat = format!("/proc/{}/stat", keeper.id().unwrap());

@@ -8,8 +8,8 @@ use std::num::NonZero;
 /// CMD is started when a term begins, and is dead before the term's lease ends. When CMD ends, so does the
 /// term, and docent stands again at the end of the queue, at least one second after the term began; the next
 /// term starts CMD again. If CMD ends with another code than 0, docent reports that and doubles this time
-/// with each failure in a row, up to one minute. docent exits with CMD's exit code if CMD cannot be run, or is
-/// ended by SIGTERM, SIGINT or SIGQUIT that docent passed on. CMD's environment is that of `docent lock`.
+/// with each failure in a row, up to one minute. docent exits with CMD's exit code if CMD cannot be run, or
+/// is ended by SIGTERM, SIGINT or SIGQUIT that docent passed on. CMD's environment is that of `docent lock`.
 /// Processes that CMD leaves in its group are ended before the term is. If another client asks the leader to
 /// leave, CMD gets SIGTERM; without CMD, docent exits.
 ///

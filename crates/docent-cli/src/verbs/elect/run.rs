@@ -37,7 +37,9 @@ async fn campaign(app: &App, arguments: &Arguments, client: &Client, signals: &m
         let began = Instant::now();
         match lead(app, &arguments.path, leadership, command.as_ref(), policy, signals).await? {
             Term::Stopped(ending) => return Ok(ending),
-            Term::Done(exit) if arguments.once => return Ok(Ending::Child(exit)),
+            Term::Done(exit) | Term::Revoked(exit) if arguments.once => return Ok(Ending::Child(exit)),
+            // The command was asked to end.
+            Term::Revoked(_) => {}
             Term::Done(exit) => {
                 let count = failures.note(exit, began.elapsed());
                 if arguments.max_failures.is_some_and(|max| count >= max.get()) {

@@ -9,6 +9,8 @@ use docent::election::Leadership;
 pub(super) enum Term {
     /// The command ended, or its end does not depend on the term.
     Done(CommandExit),
+    /// Another client asked the leader to leave, and the command ended.
+    Revoked(CommandExit),
     /// The command was asked to stop or cannot be run: there will be no further term.
     Stopped(Ending),
     /// The leadership was lost.
@@ -53,6 +55,7 @@ fn end<G>(path: &str, policy: KillPolicy, finished: &Finished<G>) -> Term {
         Some(reason) if policy.ends_command() => {
             Term::Lost(format!("the leadership of {path:?} was lost: {reason}"))
         }
+        _ if finished.revoked => Term::Revoked(finished.exit),
         _ => Term::Done(finished.exit),
     }
 }

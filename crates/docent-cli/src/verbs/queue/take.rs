@@ -40,8 +40,9 @@ pub(super) async fn run(
         if !arguments.follow {
             return outcome;
         }
+        let is_processed = report_outcome(app, outcome)?;
         signals.check_end()?;
-        if !report_outcome(app, outcome)? {
+        if !is_processed {
             // The cause of the failure may affect the next item as well: the delay keeps it from using up a
             // backlog within moments.
             signals.or(sleep_until(began + FAILURE_INTERVAL)).await?;
@@ -87,7 +88,12 @@ async fn run_command(
     let Finished { guard, exit, lost, .. } =
         run_held(delivery, &command, policy, &app.output, signals).await?;
     if let Some(reason) = lost {
-        return Err(Failure::lost(format!("the item was lost while {:?} ran: {reason}", command.name())));
+        let text = format!("the item was lost while {:?} ran: {reason}", command.name());
+        if policy.ends_command() {
+            return Err(Failure::lost(text));
+        }
+        app.output.remark(text);
+        return Ok(Ending::Child(exit));
     }
     match exit.success() {
         true => guard.ack().await?,
