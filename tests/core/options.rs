@@ -135,6 +135,13 @@ fn what_is_refused_is_named_with_its_value_and_the_rule() {
             |options| (options.sasl_gssapi, options.sasl_credentials_file) = (true, Some("/run/sasl".into())),
             "sasl_credentials_file \"/run/sasl\" must not come with sasl_gssapi",
         ),
+        (
+            |options| {
+                (options.sasl_gssapi, options.sasl_service) = (true, Some("zk".into()));
+                options.sasl_server_principal = Some("zk/all".into());
+            },
+            "sasl_service \"zk\" must not come with sasl_server_principal \"zk/all\"",
+        ),
     ] {
         assert_eq!(refused(change), format!("options: {text}"));
     }

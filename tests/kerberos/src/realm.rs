@@ -17,7 +17,8 @@ const REALM: &str = "TEST.DOCENT";
 const KDC: &str = "krb5kdc -n >/dev/null 2>&1 </dev/null & echo $!; read end; kill -9 $!";
 
 /// A Kerberos realm with a KDC on a free port of the loopback interface, and all files in one folder. With
-/// the configuration `down.conf` in place of `krb5.conf`, nothing listens at the KDC's address.
+/// the configuration `down.conf` in place of `krb5.conf`, nothing listens at the KDC's address. With
+/// `canonical.conf`, the library asks for the canonical names of hosts, as it does by default.
 ///
 /// # On drop
 /// The KDC is killed, and the files are deleted.
@@ -39,17 +40,18 @@ impl Realm {
         let mut realm = Self { kdc: None, folder: TempDir::new().unwrap(), port: Port::claim().unwrap() };
         let (address, folder) = (realm.port.address(), realm.folder.path().display().to_string());
         // The KDC listens on TCP only, because the claim of the port holds its UDP.
-        let client = |kdc: &dyn std::fmt::Display| {
+        let client = |kdc: &dyn std::fmt::Display, canonical: bool| {
             format!(
                 "[libdefaults]\n default_realm = {REALM}\n dns_lookup_kdc = false\n dns_lookup_realm = false\n \
-                 dns_canonicalize_hostname = false\n rdns = false\n udp_preference_limit = 1\n\
+                 dns_canonicalize_hostname = {canonical}\n rdns = {canonical}\n udp_preference_limit = 1\n\
                  [realms]\n {REALM} = {{\n  kdc = {kdc}\n }}\n\
                  [domain_realm]\n localhost = {REALM}\n\
                  [logging]\n kdc = FILE:{folder}/log\n admin_server = FILE:{folder}/log\n"
             )
         };
-        fs::write(realm.path("krb5.conf"), client(&address)).unwrap();
-        fs::write(realm.path("down.conf"), client(&"127.0.0.1:1")).unwrap();
+        fs::write(realm.path("krb5.conf"), client(&address, false)).unwrap();
+        fs::write(realm.path("canonical.conf"), client(&address, true)).unwrap();
+        fs::write(realm.path("down.conf"), client(&"127.0.0.1:1", false)).unwrap();
         fs::write(
             realm.path("kdc.conf"),
             format!(
@@ -77,6 +79,12 @@ impl Realm {
             self.run("kadmin.local", &["-r", REALM, "ktadd", "-k", keytab.to_str().unwrap(), principal]);
         }
         keytab
+    }
+
+    /// Gives a principal a new key, which replaces those in a keytab.
+    pub fn rotate(&self, principal: &str, keytab: &Path) {
+        fs::remove_file(keytab).unwrap();
+        self.run("kadmin.local", &["-r", REALM, "ktadd", "-k", keytab.to_str().unwrap(), principal]);
     }
 
     /// Removes a principal.

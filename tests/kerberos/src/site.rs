@@ -14,6 +14,8 @@ pub struct Site {
     pub server: RealServer,
     /// The realm of the server and the clients.
     pub realm: Realm,
+    /// Key of the principal of the server.
+    pub keytab: PathBuf,
     /// Key of the principal `alice`.
     pub alice: PathBuf,
     /// The credential cache of the clients.
@@ -26,14 +28,14 @@ impl Site {
         let realm = Realm::start().await;
         let alice = realm.add(&["alice"]);
         // The second principal exists, but the server does not use its key.
-        let server = realm.add(&["zookeeper/localhost"]);
+        let keytab = realm.add(&["zookeeper/localhost"]);
         realm.add(&["zookeeper/other"]);
         let jaas = realm.path("jaas.conf");
         // A server that only accepts tickets needs no KDC.
         let module = format!(
             "Server {{\n com.sun.security.auth.module.Krb5LoginModule required isInitiator=false useKeyTab=true\n  \
              keyTab=\"{}\" storeKey=true useTicketCache=false principal=\"zookeeper/localhost\";\n}};\n",
-            server.display()
+            keytab.display()
         );
         fs::write(&jaas, module).unwrap();
         let provider = "org.apache.zookeeper.server.auth.SASLAuthenticationProvider";
@@ -45,7 +47,7 @@ impl Site {
             .property("zookeeper.kerberos.removeRealmFromPrincipal", "true");
         let server = RealServer::start_with(options).await.unwrap();
         let cache = realm.path("cache");
-        Self { server, realm, alice, cache }
+        Self { server, realm, keytab, alice, cache }
     }
 
     /// Gets a ticket for `alice`.

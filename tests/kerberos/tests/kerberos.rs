@@ -45,6 +45,27 @@ async fn a_ticket_proves_the_identity_on_each_link_and_is_looked_up_for_each() {
 }
 
 #[tokio::test]
+async fn a_server_whose_key_changed_refuses_a_ticket_and_ends_no_session() {
+    let site = Site::start().await;
+    site.kinit("1h");
+    let canonical = site.realm.path("canonical.conf");
+    let mut client = start(&site, &[("KRB5_CONFIG", canonical.to_str().unwrap())]);
+    assert_contains(&client.ask("connect").await, &["sasl:alice"]);
+    site.server.stop();
+    site.realm.rotate("zookeeper/localhost", &site.keytab);
+    site.server.start_again().await.unwrap();
+    let refused = "the server refused the Kerberos ticket for zookeeper/localhost";
+    eventually(PATIENCE, async || client.ask("why").await, |why| why.contains(refused)).await.unwrap();
+    // A new client has no session to keep.
+    assert_contains(&failure(&site, &[]).await, &["AuthFailed", refused]);
+    site.kdestroy();
+    site.kinit("1h");
+    let created = r#"Ok(()) Ok(["sasl:alice"]) in generation 1"#;
+    assert_contains(&client.ask("create /a").await, &[created]);
+    assert_contains(&client.ask("close").await, &["closed"]);
+}
+
+#[tokio::test]
 async fn a_client_keytab_replaces_tickets_that_have_expired() {
     let site = Site::start().await;
     site.kinit("1s");

@@ -61,6 +61,13 @@ impl Global {
         if self.sasl_file.is_some() {
             (options.sasl_gssapi, options.sasl_service, options.sasl_server_principal) = (false, None, None);
         }
+        // A principal for all servers leaves nothing for the service to decide.
+        if self.sasl_service.is_some() {
+            options.sasl_server_principal = None;
+        }
+        if self.sasl_server_principal.is_some() {
+            options.sasl_service = None;
+        }
         set(&mut options.sasl_credentials_file, &self.sasl_file);
         set(&mut options.sasl_service, &self.sasl_service);
         set(&mut options.sasl_server_principal, &self.sasl_server_principal);
@@ -126,6 +133,9 @@ mod tests {
             given(ticket, &[("DOCENT_SASL_CREDENTIALS_FILE", "/run/sasl"), ("DOCENT_SASL_SERVICE", "zk")]);
         assert_eq!((options.sasl_gssapi, options.sasl_credentials_file), (true, None));
         assert_eq!(options.sasl_service.as_deref(), Some("zk"));
+        let principal = Global { sasl_server_principal: Some("zk/all".to_owned()), ..Global::default() };
+        let options = given(principal, &[("DOCENT_SASL_GSSAPI", "true"), ("DOCENT_SASL_SERVICE", "zk")]);
+        assert_eq!((options.sasl_service, options.sasl_server_principal.as_deref()), (None, Some("zk/all")));
         let file = Global { sasl_file: Some("/run/sasl".into()), ..Global::default() };
         let options = given(file, &[("DOCENT_SASL_GSSAPI", "true"), ("DOCENT_SASL_SERVICE", "zk")]);
         assert_eq!((options.sasl_gssapi, options.sasl_service), (false, None));

@@ -69,7 +69,7 @@ pub struct Options {
     /// build with [`--cfg docent_gssapi`](Sasl::gssapi). Excludes `sasl_credentials_file`. Default false.
     #[serde(default)]
     pub sasl_gssapi: bool,
-    /// See [`Gssapi::service`]. Requires `sasl_gssapi`.
+    /// See [`Gssapi::service`]. Requires `sasl_gssapi`. Excludes `sasl_server_principal`.
     #[serde(default)]
     pub sasl_service: Option<String>,
     /// See [`Gssapi::server_principal`]. Requires `sasl_gssapi`.
@@ -208,6 +208,11 @@ impl Options {
             if let Some(file) = &self.sasl_credentials_file {
                 return Err(invalid(format!(
                     "sasl_credentials_file {file:?} must not come with sasl_gssapi"
+                )));
+            }
+            if let (Some(service), Some(principal)) = (service, principal) {
+                return Err(invalid(format!(
+                    "sasl_service {service:?} must not come with sasl_server_principal {principal:?}"
                 )));
             }
             let mut gssapi = Gssapi::new();

@@ -8,6 +8,8 @@ use bytes::Bytes;
 use docent_proto::digest_md5;
 use secrecy::{ExposeSecret, SecretString};
 use std::fmt;
+use std::time::Duration;
+use tokio::time::timeout;
 use uuid::Uuid;
 
 /// Identity that a client proves to the servers with SASL, for
@@ -138,14 +140,20 @@ pub(crate) enum SaslError {
 }
 
 impl SaslError {
-    /// Returns true if the server refuses this client, and another attempt would end in the same way.
+    /// Returns true if the server refuses this client, or offers it no SASL.
     pub(in crate::session) fn is_refusal(&self) -> bool {
         match self {
-            Self::Refused => true,
+            Self::Refused | Self::NotOffered => true,
             #[cfg(docent_gssapi)]
             Self::Kerberos(error) => matches!(error, kerberos::KerberosError::Refused { .. }),
             _ => false,
         }
+    }
+
+    /// Returns true if all servers refuse this client, as for a wrong password. A server that offers no SASL,
+    /// or whose keytab does not fit the ticket, speaks only for itself.
+    pub(in crate::session) fn is_refusal_of_all(&self) -> bool {
+        matches!(self, Self::Refused)
     }
 }
 
@@ -153,7 +161,8 @@ impl SaslError {
 pub(in crate::session) type BegunSasl = (SaslExchange, Bytes);
 
 impl SaslExchange {
-    /// Begins an authentication with the server `host`. Returns it with the first token to send.
+    /// Begins an authentication with the server `host`, within `limit`. Returns it with the first token to
+    /// send.
     ///
     /// # Errors
     /// If there is no Kerberos ticket for the server. Another attempt may succeed.
@@ -161,7 +170,16 @@ impl SaslExchange {
     /// # Cancel safety
     /// This function is cancel safe. A request for a ticket ends on its own thread, and its result is
     /// discarded.
-    pub(in crate::session) async fn begin(sasl: &Sasl, host: &str) -> Result<BegunSasl, SaslError> {
+    pub(in crate::session) async fn begin(
+        sasl: &Sasl,
+        host: &str,
+        limit: Duration,
+    ) -> Result<BegunSasl, SaslError> {
+        let late = |_| Err(SaslError::Late { host: host.to_owned() });
+        timeout(limit, Self::begin_whenever(sasl, host)).await.unwrap_or_else(late)
+    }
+
+    async fn begin_whenever(sasl: &Sasl, host: &str) -> Result<BegunSasl, SaslError> {
         match &sasl.0 {
             Mechanism::DigestMd5 { .. } => Ok(BegunSasl::default()),
             #[cfg(docent_gssapi)]

@@ -4,6 +4,7 @@
 use crate::session::link::dialer::{Dialer, Ensemble, Start};
 use crate::session::link::side_link::SideLink;
 use crate::session::link::transport::Io;
+use crate::session::sasl::{BegunSasl, SaslExchange};
 use crate::session::{Credentials, Sasl};
 use bytes::Bytes;
 use docent_proto::{Code, ConnectRequest, ConnectResponse, ReplyHeader, Request, xid};
@@ -83,7 +84,10 @@ impl SessionCloser {
         loop {
             let io = dialer.next(self.timeout).await;
             let limit = dialer.attempt_timeout(self.timeout);
-            let ended = timeout(limit, self.end(io, dialer.host(), seen)).await;
+            let ended = match self.begin_sasl(dialer.host(), limit).await {
+                Ok(begun) => timeout(limit, self.end(io, begun, seen)).await,
+                Err(error) => Ok(Err(error)),
+            };
             let error =
                 match ended.unwrap_or_else(|_| Err(CloseError::NoReply(io::ErrorKind::TimedOut.into()))) {
                     Ok(Answer::Closed) => return true,
@@ -132,7 +136,12 @@ impl SessionCloser {
     }
 
     /// Attaches the session and closes it, at a server that has seen the transaction `seen`.
-    async fn end(&self, io: Box<dyn Io>, host: &str, seen: Option<i64>) -> Result<Answer, CloseError> {
+    async fn end(
+        &self,
+        io: Box<dyn Io>,
+        begun: Option<BegunSasl>,
+        seen: Option<i64>,
+    ) -> Result<Answer, CloseError> {
         let connect = ConnectRequest {
             // Servers that have seen less do not reply. Without a transaction any server will do, because
             // closing a session needs no server that is up to date.
@@ -142,7 +151,7 @@ impl SessionCloser {
             password: Bytes::copy_from_slice(self.password.expose_secret()),
             read_only: Some(false),
         };
-        let (response, mut side_link) = self.attach(io, host, &connect).await?;
+        let (response, mut side_link) = self.attach(io, begun, &connect).await?;
         if response.timeout_ms <= 0 {
             return Ok(Answer::Unknown);
         }
@@ -161,12 +170,14 @@ impl SessionCloser {
     async fn newest(&self, ensemble: &Ensemble) -> Result<i64, CloseError> {
         let mut dialer = Dialer::new(ensemble.for_side_link(), Start::Immediately);
         let io = dialer.next(self.timeout).await;
+        let limit = dialer.attempt_timeout(self.timeout);
+        let begun = self.begin_sasl(dialer.host(), limit).await?;
         let write = async {
             let connect = ConnectRequest::new_session(self.timeout_ms());
-            let (_, mut side_link) = self.attach(io, dialer.host(), &connect).await?;
+            let (_, mut side_link) = self.attach(io, begun, &connect).await?;
             closed(&mut side_link).await
         };
-        let written = timeout(dialer.attempt_timeout(self.timeout), write).await;
+        let written = timeout(limit, write).await;
         match written.unwrap_or_else(|_| Err(CloseError::NotAttached(io::ErrorKind::TimedOut.into()))) {
             Ok(ReplyHeader { code: Code::OK, zxid, .. }) => Ok(zxid),
             Ok(reply) => Err(CloseError::NotAttached(io::Error::other(reply.code.to_string()))),
@@ -176,31 +187,39 @@ impl SessionCloser {
         }
     }
 
+    /// Begins the authentication with the server `host`, if it is needed. Nothing was sent yet.
+    async fn begin_sasl(&self, host: &str, limit: Duration) -> Result<Option<BegunSasl>, CloseError> {
+        let Some(sasl) = self.sasl.as_ref().filter(|_| self.with_sasl) else { return Ok(None) };
+        let begun = SaslExchange::begin(sasl, host, limit).await;
+        begun.map(Some).map_err(|error| CloseError::NotAttached(io::Error::other(error)))
+    }
+
     /// Opens or resumes a session and closes it, in one write. Over a link that delivers nothing back, the
     /// session would otherwise be attached and live on (decision 6). Returns the reply to the connect
     /// request.
     async fn attach(
         &self,
         io: Box<dyn Io>,
-        host: &str,
+        begun: Option<BegunSasl>,
         connect: &ConnectRequest,
     ) -> Result<(ConnectResponse, SideLink), CloseError> {
         let credentials = self.credentials.iter().map(Credentials::request);
+        let close = &Request::CloseSession;
         let mut side_link = SideLink::new(io);
-        let attached = match self.sasl.as_ref().filter(|_| self.with_sasl) {
-            Some(sasl) => {
-                let close = &Request::CloseSession;
-                side_link.authenticate_and_send(connect, (sasl, host), credentials, close).await
-            }
-            None => side_link.connect_and_send(connect, credentials, &Request::CloseSession).await,
+        let Some((sasl, (exchange, token))) = self.sasl.as_ref().zip(begun) else {
+            let connected = side_link.connect_and_send(connect, credentials, close).await;
+            return Ok((connected.map_err(CloseError::NotAttached)?, side_link));
         };
-        match attached {
-            Ok(response) => Ok((response, side_link)),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                Err(CloseError::Refused(Code::AUTH_FAILED))
-            }
-            Err(error) => Err(CloseError::NotAttached(error)),
+        let connected = side_link.connect_with_sasl(connect, token).await;
+        let response = connected.map_err(CloseError::NotAttached)?;
+        if response.timeout_ms > 0 {
+            let sent = side_link.authenticate_and_send(sasl, exchange, credentials, close).await;
+            sent.map_err(|error| match error.kind() {
+                io::ErrorKind::PermissionDenied => CloseError::Refused(Code::AUTH_FAILED),
+                _ => CloseError::NoReply(error),
+            })?;
         }
+        Ok((response, side_link))
     }
 
     fn timeout_ms(&self) -> i32 {

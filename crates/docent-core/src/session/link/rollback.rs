@@ -6,6 +6,7 @@
 
 use crate::session::link::side_link::SideLink;
 use crate::session::link::transport::Io;
+use crate::session::sasl::SaslExchange;
 use crate::session::{Credentials, SessionSettings};
 use docent_proto::{Code, ConnectRequest, ReplyHeader, Request, xid};
 use std::io;
@@ -50,9 +51,17 @@ pub(in crate::session) async fn newest_transaction(
     let sync = Request::Sync { path: "/".to_owned() };
     let credentials = settings.credentials.iter().map(Credentials::request);
     match &settings.sasl {
-        Some(sasl) => side_link.authenticate_and_send(&connect, (sasl, host), credentials, &sync).await?,
-        None => side_link.connect_and_send(&connect, credentials, &sync).await?,
-    };
+        Some(sasl) => {
+            let begun = SaslExchange::begin(sasl, host, timeout).await;
+            let (exchange, token) = begun.map_err(io::Error::other)?;
+            let connected = side_link.connect_with_sasl(&connect, token).await?;
+            if connected.timeout_ms <= 0 {
+                return Err(io::Error::other("the server opened no session"));
+            }
+            side_link.authenticate_and_send(sasl, exchange, credentials, &sync).await?;
+        }
+        None => drop(side_link.connect_and_send(&connect, credentials, &sync).await?),
+    }
     while granted(side_link.reply().await?)?.xid == xid::AUTH {}
     let newest = granted(side_link.call(&Request::Exists { path: "/".to_owned(), watch: false }).await?)?;
     side_link.call(&Request::CloseSession).await?;

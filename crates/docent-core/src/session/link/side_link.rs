@@ -37,32 +37,36 @@ impl SideLink {
         ConnectResponse::decode(self.frame().await?).map_err(invalid)
     }
 
-    /// Opens or resumes a session at `host`, authenticates the link with `sasl`, and then sends credentials
-    /// and a request in one write; their [replies](Self::reply) follow. Sends nothing more if the session is
-    /// not attached.
+    /// Opens or resumes a session, and sends the first `token` of SASL in the same write. If the session is
+    /// attached, [`authenticate_and_send`](Self::authenticate_and_send) continues.
+    pub(super) async fn connect_with_sasl(
+        &mut self,
+        connect: &ConnectRequest,
+        token: Bytes,
+    ) -> io::Result<ConnectResponse> {
+        let mut out = Vec::new();
+        write_frame(&mut out, |out| connect.write(out));
+        RequestFrame::encode_parts(1, &Request::Sasl { token: Some(token) }, &mut out);
+        self.send(&out).await?;
+        ConnectResponse::decode(self.frame().await?).map_err(invalid)
+    }
+
+    /// Completes the authentication, and then sends credentials and a request in one write; their
+    /// [replies](Self::reply) follow.
     ///
     /// # Errors
     /// An error of the kind `PermissionDenied` if the server does not accept `sasl`.
     pub(super) async fn authenticate_and_send(
         &mut self,
-        connect: &ConnectRequest,
-        (sasl, host): (&Sasl, &str),
+        sasl: &Sasl,
+        mut exchange: SaslExchange,
         credentials: impl Iterator<Item = Request>,
         request: &Request,
-    ) -> io::Result<ConnectResponse> {
-        let begun = SaslExchange::begin(sasl, host).await;
-        let (mut exchange, token) = begun.map_err(io::Error::other)?;
+    ) -> io::Result<()> {
         let mut out = Vec::new();
-        write_frame(&mut out, |out| connect.write(out));
-        RequestFrame::encode_parts(1, &Request::Sasl { token: Some(token) }, &mut out);
-        self.send(&out).await?;
-        let response = ConnectResponse::decode(self.frame().await?).map_err(invalid)?;
-        if response.timeout_ms <= 0 {
-            return Ok(response);
-        }
         loop {
             let token = self.token(&exchange).await?;
-            let SaslStep::Send(token) = exchange.step(sasl, token.as_deref()).map_err(denied)? else {
+            let SaslStep::Send(token) = exchange.step(sasl, token.as_deref()).map_err(failed)? else {
                 break;
             };
             out.clear();
@@ -71,8 +75,7 @@ impl SideLink {
         }
         out.clear();
         append(&mut out, credentials, request);
-        self.send(&out).await?;
-        Ok(response)
+        self.send(&out).await
     }
 
     /// Returns the server's next token of SASL.
@@ -80,7 +83,7 @@ impl SideLink {
         let mut reader = Reader::new(self.frame().await?);
         match ReplyHeader::read(&mut reader).map_err(invalid)?.code {
             Code::OK => {}
-            _ => return Err(denied(exchange.refused())),
+            _ => return Err(failed(exchange.refused())),
         }
         match Response::decode(OpCode::Sasl, reader.into_rest()).map_err(invalid)? {
             Response::Sasl { token } => Ok(token),
@@ -125,8 +128,12 @@ fn append(out: &mut Vec<u8>, credentials: impl Iterator<Item = Request>, request
     RequestFrame::encode_parts(1, request, out);
 }
 
-fn denied(error: SaslError) -> io::Error {
-    io::Error::new(io::ErrorKind::PermissionDenied, error)
+/// Returns the error of an authentication. A server that does not prove its identity refuses nothing.
+fn failed(error: SaslError) -> io::Error {
+    match error.is_refusal() {
+        true => io::Error::new(io::ErrorKind::PermissionDenied, error),
+        false => io::Error::other(error),
+    }
 }
 
 fn invalid(error: DecodeError) -> io::Error {

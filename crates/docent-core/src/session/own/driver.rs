@@ -3,7 +3,7 @@ use crate::session::link::dialer::{Dialer, LinkStatus};
 use crate::session::link::rollback::newest_transaction;
 use crate::session::link::transport::Io;
 use crate::session::own::session::SharedMachine;
-use crate::session::sasl::{BegunSasl, Sasl, SaslError, SaslExchange};
+use crate::session::sasl::{BegunSasl, Sasl, SaslExchange};
 use crate::session::{LinkError, SessionEnd, Withdraw};
 use crate::task::PollOnWake;
 use crate::time::{DeadlineTimer, Timestamp};
@@ -219,10 +219,9 @@ async fn next_link(
         let limit = dialer.attempt_timeout(timeout);
         // Only Kerberos takes time.
         dialer.waits_for(|server| LinkError::Ticket { server });
-        let begun = tokio::time::timeout(limit, SaslExchange::begin(sasl, dialer.host())).await;
+        let begun = SaslExchange::begin(sasl, dialer.host(), limit).await;
         dialer.waits_for(|server| LinkError::Greeting { server });
-        let late = |_| Err(SaslError::Late { host: dialer.host().to_owned() });
-        match begun.unwrap_or_else(late) {
+        match begun {
             Ok(begun) => return (io, Some(begun)),
             Err(error) => dialer.lost(error.into(), false),
         }

@@ -7,8 +7,9 @@ use libgssapi::context::{ClientCtx, CtxFlags, SecurityContext};
 use libgssapi::error::{Error, MajorFlags};
 use libgssapi::name::Name;
 use libgssapi::oid::{GSS_MECH_KRB5, GSS_NT_HOSTBASED_SERVICE, GSS_NT_KRB5_PRINCIPAL};
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use tokio::sync::{Semaphore, oneshot};
 
@@ -27,14 +28,17 @@ const OFFER: usize = 4;
 /// Largest token in bytes, in both directions. Windows limits tickets to 64 KiB.
 const LARGEST_TOKEN: usize = 128 * 1024;
 
-/// The calls of the Kerberos library for one identity, one at a time: each may wait for a KDC on its own
-/// thread.
-#[derive(Clone)]
-pub(super) struct Calls(Arc<Semaphore>);
+/// The calls of the Kerberos library for one identity: one at a time for each server, because each may wait
+/// for a KDC on its own thread. A call that hangs blocks no other server, whose ticket may be in the cache.
+#[derive(Clone, Default)]
+pub(super) struct Calls(Arc<Mutex<HashMap<Target, Arc<Semaphore>>>>);
 
-impl Default for Calls {
-    fn default() -> Self {
-        Self(Arc::new(Semaphore::new(1)))
+impl Calls {
+    fn of(&self, target: &Target) -> Arc<Semaphore> {
+        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Servers without a call are forgotten.
+        calls.retain(|_, call| Arc::strong_count(call) > 1);
+        Arc::clone(calls.entry(target.clone()).or_insert_with(|| Arc::new(Semaphore::new(1))))
     }
 }
 
@@ -50,7 +54,7 @@ pub(super) async fn begin(
         target: target.to_string(),
         reason: reason.to_string(),
     };
-    let permit = Arc::clone(&calls.0).acquire_owned().await.map_err(|error| failed(&error))?;
+    let permit = calls.of(&target).acquire_owned().await.map_err(|error| failed(&error))?;
     let (done, begun) = oneshot::channel();
     let requested = target.clone();
     // Not a thread of the runtime: a runtime that shuts down waits for its own.
@@ -66,7 +70,7 @@ pub(super) async fn begin(
 }
 
 /// Principal of a server.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Target {
     Principal(String),
     Service { service: String, host: String },
@@ -80,13 +84,15 @@ impl Target {
         }
     }
 
+    /// Returns the name of the mechanism. This may ask DNS. The library would otherwise do so in each step.
     fn name(&self) -> Result<Name, Error> {
-        match self {
+        let name = match self {
             Self::Principal(name) => Name::new(name.as_bytes(), Some(&GSS_NT_KRB5_PRINCIPAL)),
             Self::Service { service, host } => {
                 Name::new(format!("{service}@{host}").as_bytes(), Some(&GSS_NT_HOSTBASED_SERVICE))
             }
-        }
+        };
+        name?.canonicalize(Some(&GSS_MECH_KRB5))
     }
 }
 
@@ -170,8 +176,8 @@ impl Exchange {
         Ok(Self { context, target: target.to_string(), next: Next::Proof })
     }
 
-    /// Processes a token of the server. This is computation only: after the first token, the library needs no
-    /// KDC.
+    /// Processes a token of the server. This is computation only: after the first token, the library needs
+    /// neither a KDC nor DNS.
     pub(super) fn step(&mut self, token: Option<&[u8]>) -> Result<SaslStep, SaslError> {
         self.limited(token.unwrap_or_default())?;
         match (self.next, token) {
@@ -243,9 +249,10 @@ impl fmt::Debug for Exchange {
 mod tests {
     use super::*;
 
-    /// An exchange whose first token was sent.
+    /// An exchange whose first token was sent. Its principal needs no DNS.
     fn exchange(next: Next) -> Exchange {
-        let mut exchange = Exchange::new(&Target::new(&Gssapi::new(), "zk1")).unwrap();
+        let settings = Gssapi::new().server_principal("zookeeper/zk1@EXAMPLE.ORG");
+        let mut exchange = Exchange::new(&Target::new(&settings, "zk1")).unwrap();
         exchange.next = next;
         exchange
     }
@@ -256,6 +263,12 @@ mod tests {
         assert_eq!(of(Gssapi::new()), "zookeeper/zk1");
         assert_eq!(of(Gssapi::new().service("zk")), "zk/zk1");
         assert_eq!(of(Gssapi::new().server_principal("zk/all@EXAMPLE.ORG")), "zk/all@EXAMPLE.ORG");
+    }
+
+    #[test]
+    fn a_name_is_resolved_before_the_first_step() {
+        let name = Target::new(&Gssapi::new(), "localhost").name().unwrap().to_string();
+        assert!(name.starts_with("zookeeper/localhost"), "{name} is not the name of a principal");
     }
 
     #[test]
@@ -326,22 +339,34 @@ mod tests {
     #[test]
     fn neither_a_token_nor_a_context_is_printed() {
         let printed = format!("{:?} {:?}", exchange(Next::Offer), SaslStep::Send(b"token"[..].into()));
-        assert_eq!(printed, "Exchange { target: \"zookeeper/zk1\", next: Offer, .. } Send");
+        assert_eq!(printed, "Exchange { target: \"zookeeper/zk1@EXAMPLE.ORG\", next: Offer, .. } Send");
     }
 
     #[tokio::test]
     async fn an_abandoned_call_lets_the_next_one_begin_after_it_has_ended() {
         let calls = Calls::default();
-        let held = Arc::clone(&calls.0).try_acquire_owned().unwrap();
-        // A principal needs no DNS.
         let settings = Gssapi::new().server_principal("zookeeper/zk1@EXAMPLE.ORG");
+        let call = calls.of(&Target::new(&settings, "zk1"));
+        let held = Arc::clone(&call).try_acquire_owned().unwrap();
         let mut waiting = Box::pin(begin(&settings, &calls, "zk1"));
         assert!(futures_util::poll!(&mut waiting).is_pending());
         drop(held);
         // It has a thread now, which nothing waits for.
-        assert!(futures_util::poll!(&mut waiting).is_pending() || calls.0.available_permits() == 1);
+        assert!(futures_util::poll!(&mut waiting).is_pending() || call.available_permits() == 1);
         drop(waiting);
-        calls.0.acquire().await.unwrap().forget();
-        assert_eq!(calls.0.available_permits(), 0);
+        call.acquire().await.unwrap().forget();
+        assert_eq!(call.available_permits(), 0);
+    }
+
+    #[test]
+    fn a_call_that_hangs_blocks_no_other_server_and_is_forgotten_when_it_ends() {
+        let calls = Calls::default();
+        let target = |host| Target::new(&Gssapi::new(), host);
+        let hanging = calls.of(&target("zk1")).try_acquire_owned().unwrap();
+        assert_eq!(calls.of(&target("zk1")).available_permits(), 0);
+        assert_eq!(calls.of(&target("zk2")).available_permits(), 1);
+        drop(hanging);
+        drop(calls.of(&target("zk3")));
+        assert_eq!(calls.0.lock().unwrap().len(), 1);
     }
 }

@@ -107,9 +107,10 @@ impl Machine {
                 (sasl.token, sasl.xid) = (Some(token), self.next_xid());
                 self.sasl = Some(sasl);
             }
-            Err(error) if error.is_refusal() => self.refused(error.into()),
-            // A session that was attached at another server with SASL stays alive; other servers may have it.
-            Err(error @ SaslError::NotOffered) if self.losses == 0 => self.refused(error.into()),
+            // A session that was attached at another server with SASL stays alive.
+            Err(error) if error.is_refusal_of_all() || (error.is_refusal() && self.losses == 0) => {
+                self.refused(error.into());
+            }
             Err(error) => return Err(error.into()),
         }
         Ok(())
