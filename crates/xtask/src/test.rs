@@ -61,7 +61,7 @@ const SMALL: Sample = Sample {
 const FULL: Sample = Sample {
     scripts: 2_000,
     simulation: Duration::from_secs(4 * 60),
-    queue_items: Some("20000"),
+    queue_items: Some("10000"),
     outage: Some("40"),
     kerberos: true,
     target: Target { limit: Duration::from_secs(25 * 60), without: &[], with: Some("`cargo xtask check`") },
