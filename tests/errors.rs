@@ -170,7 +170,7 @@ const CRATES: [&str; 10] =
     ["codec", "config", "core", "discovery", "election", "inspect", "locks", "queue", "server", "testkit"];
 
 /// Public types that users of the facade do not get as an error.
-const INTERNAL: [&str; 2] = ["PlantError", "RawError"];
+const INTERNAL: [&str; 3] = ["PlantError", "RawError", "TextError"];
 
 #[test]
 fn every_public_error_converts() {
