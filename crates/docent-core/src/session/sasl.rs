@@ -47,7 +47,7 @@ impl Sasl {
     /// [`build`](crate::ClientBuilder::build) fails with `InvalidInput`. No feature enables it, because
     /// `--all-features` must build without a system library.
     ///
-    /// For each link, the client asks the system's Kerberos library for a ticket, on a thread of its own.
+    /// For each link, the client asks the system's Kerberos library for a ticket, on a separate thread.
     /// Without a ticket in time, for example because it has expired, the client continues with the next
     /// server, until the deadline of [`connect`](crate::ClientBuilder::connect). The error then names the
     /// reason. A connected client keeps its session if there is a new ticket before the session expires.
