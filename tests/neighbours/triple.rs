@@ -117,9 +117,13 @@ both_backends_with_packages! {
             async move { call(&channel).await }
         });
         pause().await;
+        assert!(!waiting.is_finished());
         let fourth = SdkProvider::start(&server).await;
         let _fourth = fourth.serve(4).await;
-        assert_eq!(soon(waiting).await.unwrap(), Ok(4));
+        // The SDK registers a provider before it listens, so a call may find the provider and not reach it.
+        let answer = soon(waiting).await.unwrap();
+        assert!(answer == Ok(4) || answer.as_ref().is_err_and(|error| error.contains("cannot reach")), "{answer:?}");
+        until_answered_by(&[4], async || call(&channel).await).await;
     }
 
     async fn a_caller_of_either_uses_providers_of_both(backend: Backend) {
