@@ -5,6 +5,7 @@ mod args;
 mod child;
 mod cli;
 mod connect;
+mod descriptors;
 mod exit;
 mod input;
 mod log;
@@ -35,18 +36,22 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let output = output::Output::new(&cli.global);
     log::start(&cli.global, &output);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let outcome = match runtime {
-        Ok(runtime) => {
-            let outcome = runtime.block_on(verbs::run(cli, output.clone()));
-            // A blocking read of standard input would otherwise delay the exit.
-            runtime.shutdown_background();
-            outcome
-        }
-        Err(error) => Err(Failure::other(format!("cannot start: {error}"))),
-    };
+    let outcome = descriptors::check().and_then(|()| run(cli, &output));
     let signal = exit::signal_of(&outcome);
     let code = exit::report(outcome, &output);
     signal.into_iter().for_each(child::end_as_typed);
     code
+}
+
+/// Runs the verb on its own runtime.
+fn run(cli: Cli, output: &output::Output) -> exit::Outcome {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::other(format!("cannot start: {error}")))?;
+    let outcome = runtime.block_on(async {
+        child::collect_orphans_if_first();
+        verbs::run(cli, output.clone()).await
+    });
+    // A blocking read of standard input would otherwise delay the exit.
+    runtime.shutdown_background();
+    outcome
 }

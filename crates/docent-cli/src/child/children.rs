@@ -2,10 +2,16 @@
 
 use nix::errno::Errno;
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getpid};
 use std::io;
 use std::process::{Child, Command};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::signal::unix::{self, SignalKind};
+use tokio::time::timeout;
+
+/// Interval at which the first process of a namespace looks for orphans that have ended.
+const ORPHAN_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Children that were started by this process. Something else collects their ends.
 static STARTED: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
@@ -38,6 +44,29 @@ fn ended(children: Id<'_>) -> nix::Result<Option<Pid>> {
 pub(super) fn adopt_orphans() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+}
+
+/// Collects orphans as they end, if this process is the first of its namespace, as in a container: the kernel
+/// makes it the parent of every orphan, also while no command runs. Must be called on a runtime.
+pub(crate) fn collect_orphans_if_first() {
+    if getpid() != Pid::from_raw(1) {
+        return;
+    }
+    // Without this signal, only the interval remains.
+    let mut changes = unix::signal(SignalKind::child()).ok();
+    tokio::spawn(async move {
+        loop {
+            collect_orphans();
+            let changed = async {
+                match &mut changes {
+                    Some(changes) => drop(changes.recv().await),
+                    None => std::future::pending().await,
+                }
+            };
+            // An orphan may have ended behind a child that is collected later, without another signal.
+            let _ = timeout(ORPHAN_INTERVAL, changed).await;
+        }
+    });
 }
 
 /// Collects orphans that this process has adopted and that have ended, up to the first child that something

@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// Variables that tell a command what it runs under. Each is set only if it applies.
 pub(crate) const OWN_VARIABLES: [&str; 7] = [
@@ -112,10 +112,11 @@ impl ChildCommand {
         match &self.stdin {
             Stdin::Inherited => {}
             Stdin::Data(data) => drop(command.stdin(file_with(data).map_err(not_runnable)?)),
-            Stdin::Empty => drop(command.stdin(Stdio::null())),
+            Stdin::Empty => drop(command.stdin(trampoline::null().map_err(not_runnable)?)),
         }
         if self.is_quiet {
-            command.stdout(Stdio::null()).stderr(Stdio::null());
+            let null = || trampoline::null().map_err(not_runnable);
+            command.stdout(null()?).stderr(null()?);
         }
         trampoline::spawn(&mut command).map(|child| Group::new(child, members)).map_err(not_runnable)
     }

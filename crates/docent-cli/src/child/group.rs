@@ -120,7 +120,10 @@ impl Group {
     }
 
     /// Returns the members besides the leader that have not ended.
-    pub(super) fn rest(&self) -> Vec<Process> {
+    ///
+    /// # Errors
+    /// The error if they are unknown.
+    pub(super) fn rest(&self) -> io::Result<Vec<Process>> {
         self.members.list()
     }
 

@@ -2,8 +2,7 @@ use super::deadline::Deadline;
 use super::job_control;
 use super::lost_pipe::LostPipe;
 use super::members;
-use super::proc::Process;
-use super::running::{Bond, Collected, Running};
+use super::running::{Bond, Collected, Left, Running};
 use super::{ChildCommand, CommandExit, KillPolicy, Signals};
 use crate::exit::Failure;
 use crate::output::Output;
@@ -78,10 +77,10 @@ pub(crate) async fn run_held<G: Guard + 'static>(
     };
     supervision.until_ended(signals).await;
     // The guard is still held, and the deadline still watches it.
-    let (signal, rest) = supervision.running.end_rest(policy.kill_after, signals).await;
+    let (signal, left) = supervision.running.end_rest(policy.kill_after, signals).await;
     supervision.passed_on.extend(signal);
-    if let Some(process) = rest.first() {
-        supervision.until_rest_ended(*process, output, signals).await;
+    if let Some(left) = left {
+        supervision.until_rest_ended(&left, output, signals).await;
     }
     let Supervision { running, mut lost, revoked, mut passed_on, .. } = supervision.end().await;
     let Collected { exit, is_overdue, typed } = running.collect()?;
@@ -142,12 +141,21 @@ impl<G: Guard> Supervision<'_, G> {
         }
     }
 
-    /// Waits for processes that could not be killed, such as those of another user, as long as the guard is
-    /// held and no signal asks for the end. `process` is one of them.
-    async fn until_rest_ended(&mut self, process: Process, output: &Output, signals: &mut Signals) {
-        let name = format!("process {} ({}) of the command", process.number, process.name());
+    /// Waits for processes that could not be killed, such as those of another user, or that may exist, as
+    /// long as the guard is held and no signal asks for the end.
+    async fn until_rest_ended(&mut self, left: &Left, output: &Output, signals: &mut Signals) {
+        let (name, problem) = match left {
+            Left::Process(process) => {
+                let name = format!("process {} ({}) of the command", process.number, process.name());
+                (name.clone(), format!("cannot kill {name}; waiting until it ends"))
+            }
+            Left::Unknown(error) => (
+                "a process of the command".to_owned(),
+                format!("cannot list the processes of the command: {error}; waiting until this is possible"),
+            ),
+        };
         if self.lost.is_none() {
-            output.remark(format!("cannot kill {name}; waiting until it ends"));
+            output.remark(problem);
             tokio::select! {
                 () = self.running.rest_killed() => return,
                 reason = self.guard.lost() => self.lost = Some(reason.to_string()),

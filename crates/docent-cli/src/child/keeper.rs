@@ -1,6 +1,7 @@
 use super::keeper_process;
 use super::keeper_state::KeeperState;
 use super::members::{Bystanders, Mark};
+use super::memory_file::memory_file;
 use super::trampoline;
 use docent::time::Timestamp;
 use rustix::io::ioctl_fionbio;
@@ -8,7 +9,7 @@ use rustix::process::Pid;
 use std::io::{self, PipeWriter, Write};
 use std::os::fd::RawFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -156,7 +157,8 @@ fn spawn(
     let mut command = Command::new(trampoline::program());
     command.arg0(keeper_process::NAME).args(keeper_process::arguments(mark, bystanders));
     command.env_clear().current_dir("/").process_group(0);
-    command.stdin(reader).stdout(state.file()?).stderr(Stdio::null());
+    // The keeper writes nothing there, and a container may have no `/dev/null`.
+    command.stdin(reader).stdout(state.file()?).stderr(memory_file()?);
     let child = trampoline::spawn(&mut command)?;
     Ok((child, pipe))
 }

@@ -5,6 +5,7 @@ use super::proc::{Process, processes};
 use docent::time::{BootClock, Clock};
 use rustix::process::{Pid, Signal, getpid};
 use std::collections::{HashMap, HashSet};
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
@@ -50,15 +51,14 @@ pub(super) struct Bystanders(Arc<HashSet<i32>>);
 
 impl Bystanders {
     /// Lists the children of this process.
-    pub(super) fn list() -> Self {
+    ///
+    /// # Errors
+    /// Same as [`processes`].
+    pub(super) fn list() -> io::Result<Self> {
         let own = getpid().as_raw_nonzero().get();
-        Self(Arc::new(
-            processes()
-                .iter()
-                .filter(|process| process.parent == own)
-                .map(|process| process.number)
-                .collect(),
-        ))
+        let all = processes()?;
+        let children = all.iter().filter(|process| process.parent == own).map(|process| process.number);
+        Ok(Self(Arc::new(children.collect())))
     }
 
     /// Returns their numbers as an argument of a keeper.
@@ -108,24 +108,29 @@ impl Members {
     }
 
     /// Returns the running members.
-    pub(super) fn list(&self) -> Vec<Process> {
-        let all = processes();
+    ///
+    /// # Errors
+    /// Same as [`processes`].
+    pub(super) fn list(&self) -> io::Result<Vec<Process>> {
+        let all = processes()?;
         let parents: HashMap<i32, i32> = all.iter().map(|process| (process.number, process.parent)).collect();
         let begun =
             all.iter().find(|process| process.number == self.group).map_or(0, |leader| leader.started);
         let keeper = self.keeper.load(Ordering::Relaxed);
         let others = [Some(self.group), Some(keeper), self.docent];
-        let is_member = |process: &Process| {
-            let is_marked = || {
-                let mark = self.mark.as_deref().filter(|_| process.started >= begun);
-                mark.is_some_and(|mark| process.has_variable(mark))
-            };
-            process.group == self.group || self.is_descendant(process.number, &parents) || is_marked()
+        let is_marked = |process: &Process| {
+            let mark = self.mark.as_deref().filter(|_| process.started >= begun);
+            mark.map_or(Ok(false), |mark| process.has_variable(mark))
         };
-        let is_other = |process: &Process| others.contains(&Some(process.number));
-        all.into_iter()
-            .filter(|process| process.is_running && !is_other(process) && is_member(process))
-            .collect()
+        let mut members = Vec::new();
+        for process in &all {
+            let is_other = others.contains(&Some(process.number));
+            let belongs = || process.group == self.group || self.is_descendant(process.number, &parents);
+            if process.is_running && !is_other && (belongs() || is_marked(process)?) {
+                members.push(*process);
+            }
+        }
+        Ok(members)
     }
 
     fn is_descendant(&self, number: i32, parents: &HashMap<i32, i32>) -> bool {
@@ -143,29 +148,24 @@ impl Members {
         false
     }
 
-    /// Sends a signal to the members outside of the group.
+    /// Sends a signal to the members outside of the group, unless these are unknown.
     pub(super) fn signal_outsiders(&self, signal: Signal) {
         if self.mark.is_some() {
-            self.list()
-                .into_iter()
-                .filter(|process| process.group != self.group)
-                .for_each(|it| it.signal(signal));
+            let members = self.list().unwrap_or_default();
+            members.iter().filter(|process| process.group != self.group).for_each(|it| it.signal(signal));
         }
     }
 
     /// Kills the members outside of the group, and those that they create meanwhile. A killed process creates
-    /// no others, so nothing is missed once a list has nothing new.
+    /// no others, so nothing is missed once a list has nothing new. Kills none if the members are unknown.
     pub(super) fn kill_outsiders(&self) {
         if self.mark.is_none() {
             return;
         }
         let (begun, mut killed) = (Instant::now(), HashSet::new());
         while begun.elapsed() < KILLING {
-            let news: Vec<_> = self
-                .list()
-                .into_iter()
-                .filter(|process| killed.insert((process.number, process.started)))
-                .collect();
+            let Ok(mut news) = self.list() else { return };
+            news.retain(|process| killed.insert((process.number, process.started)));
             if news.is_empty() {
                 return;
             }

@@ -31,6 +31,7 @@ mod running;
 mod signals;
 mod trampoline;
 
+pub(crate) use children::collect_orphans_if_first;
 pub(crate) use command::{ChildCommand, OWN_VARIABLES};
 pub(crate) use command_exit::CommandExit;
 pub(crate) use held::{Finished, run_held};

@@ -1,9 +1,9 @@
 //! The `/proc` folder of Linux, which lists processes.
 
-#[cfg(target_os = "linux")]
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getpid};
 use std::fs;
+use std::io;
 use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 
@@ -34,10 +34,11 @@ impl Process {
         Some(Self { number, parent, group, is_running, started })
     }
 
-    fn read(number: i32) -> Option<Self> {
-        // The process may have ended meanwhile. Its name may be invalid UTF-8, because the system cuts it.
-        let stat = fs::read(format!("/proc/{number}/stat")).ok()?;
-        Self::parse(number, &String::from_utf8_lossy(&stat))
+    /// Returns a process, or `None` if it has ended.
+    fn read(number: i32) -> io::Result<Option<Self>> {
+        let stat = if_known(fs::read(format!("/proc/{number}/stat")))?;
+        // The name may be invalid UTF-8, because the system cuts it.
+        Ok(stat.and_then(|stat| Self::parse(number, &String::from_utf8_lossy(&stat))))
     }
 
     /// Returns the name of the process, for messages.
@@ -48,17 +49,24 @@ impl Process {
 
     /// Returns true if the process was started with this variable, written `NAME=value`. False if this
     /// process may not know.
-    pub(super) fn has_variable(self, variable: &str) -> bool {
+    ///
+    /// # Errors
+    /// Same as [`processes`].
+    pub(super) fn has_variable(self, variable: &str) -> io::Result<bool> {
         let folder = PathBuf::from(format!("/proc/{}", self.number));
-        let read = |folder: &Path| fs::read(folder.join("environ")).unwrap_or_default();
-        let mut environment = read(&folder);
+        let read = |folder: &Path| if_known(fs::read(folder.join("environ"))).map(Option::unwrap_or_default);
+        let mut environment = read(&folder)?;
         if environment.is_empty() {
             // The first thread may have ended, and has no environment then.
-            let threads = fs::read_dir(folder.join("task")).into_iter().flatten().flatten();
-            environment =
-                threads.map(|thread| read(&thread.path())).find(|it| !it.is_empty()).unwrap_or_default();
+            let threads = if_known(fs::read_dir(folder.join("task")))?;
+            for thread in threads.into_iter().flatten().flatten() {
+                environment = read(&thread.path())?;
+                if !environment.is_empty() {
+                    break;
+                }
+            }
         }
-        environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes())
+        Ok(environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes()))
     }
 
     /// Sends a signal, but not to a later process with the same number. Errors are ignored: the process may
@@ -68,8 +76,9 @@ impl Process {
         use rustix::process::{PidfdFlags, kill_process, pidfd_open, pidfd_send_signal};
         let Some(number) = Pid::from_raw(self.number) else { return };
         let descriptor = pidfd_open(number, PidfdFlags::empty());
-        if Self::read(self.number).is_none_or(|now| now.started != self.started) {
-            return;
+        match Self::read(self.number) {
+            Ok(Some(now)) if now.started == self.started => {}
+            _ => return,
         }
         let _ = match descriptor {
             Ok(descriptor) => pidfd_send_signal(descriptor, signal),
@@ -86,12 +95,32 @@ impl Process {
 
 /// Lists all processes. The list is empty on systems other than Linux, and if `/proc` belongs to [another
 /// namespace](is_own_namespace).
-pub(super) fn processes() -> Vec<Process> {
+///
+/// # Errors
+/// The error if this process lacks descriptors or memory to read the list, which is then unknown.
+pub(super) fn processes() -> io::Result<Vec<Process>> {
     if !is_own_namespace() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    entries.filter_map(|entry| Process::read(entry.ok()?.file_name().to_str()?.parse().ok()?)).collect()
+    let entries = if_known(fs::read_dir("/proc"))?;
+    let number = |entry: io::Result<fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse().ok();
+    let numbers = entries.into_iter().flatten().filter_map(number);
+    numbers.filter_map(|number| Process::read(number).transpose()).collect()
+}
+
+/// Returns what was read, or `None` if a file does not exist or may not be read, as when its process has
+/// ended.
+///
+/// # Errors
+/// The error if this process lacks descriptors or memory: whether the file exists is then unknown.
+fn if_known<T>(read: io::Result<T>) -> io::Result<Option<T>> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(error) => match Errno::from_io_error(&error) {
+            Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => Err(error),
+            _ => Ok(None),
+        },
+    }
 }
 
 /// Returns true if `/proc` numbers processes as this process does. A namespace that was created without its
@@ -148,9 +177,20 @@ mod tests {
     #[test]
     fn this_process_is_listed() {
         let own = getpid().as_raw_nonzero().get();
-        let listed = processes().into_iter().find(|process| process.number == own).unwrap();
+        let listed = processes().unwrap().into_iter().find(|process| process.number == own).unwrap();
         assert!(listed.is_running && listed.parent == nix::unistd::getppid().as_raw() && listed.started > 0);
         let path = format!("PATH={}", std::env::var("PATH").unwrap());
-        assert!(listed.has_variable(&path) && !listed.has_variable("PATH="));
+        assert!(listed.has_variable(&path).unwrap() && !listed.has_variable("PATH=").unwrap());
+    }
+
+    #[test]
+    fn a_missing_descriptor_does_not_mean_that_a_process_has_ended() {
+        let failed = |errno: Errno| if_known::<()>(Err(errno.into())).map_err(|error| error.kind());
+        for ended in [Errno::NOENT, Errno::SRCH, Errno::ACCESS, Errno::PERM] {
+            assert_eq!(failed(ended), Ok(None));
+        }
+        for unknown in [Errno::MFILE, Errno::NFILE, Errno::NOMEM] {
+            assert!(failed(unknown).is_err());
+        }
     }
 }

@@ -11,6 +11,7 @@ use super::{ChildCommand, CommandExit, Signals};
 use crate::exit::Failure;
 use docent::time::Timestamp;
 use rustix::process::Signal;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{self, SignalKind};
@@ -49,6 +50,15 @@ pub(super) struct Collected {
     pub(super) typed: Option<Signal>,
 }
 
+/// Processes that a command has left.
+#[derive(Debug)]
+pub(super) enum Left {
+    /// This one and perhaps others.
+    Process(Process),
+    /// Unknown, because the list of processes cannot be read. There may be some.
+    Unknown(io::Error),
+}
+
 /// Bond between a command and the guard that it runs under. The default is that of a command without a guard.
 #[derive(Debug, Default)]
 pub(super) struct Bond<'a> {
@@ -73,7 +83,12 @@ impl Running {
         // Listen before the command starts, so that its end is not missed.
         let changes = unix::signal(SignalKind::child()).map_err(cannot_listen)?;
         // The keeper starts before the command as well, because docent may be stalled at any moment.
-        let bystanders = mark.map(|_| Bystanders::list()).unwrap_or_default();
+        let bystanders = mark.map(|_| Bystanders::list()).transpose();
+        let bystanders = bystanders.map_err(|error| {
+            // Processes that are older than the command could otherwise be mistaken for its own, and killed.
+            Failure::not_runnable(format!("cannot list the processes of this machine: {error}"))
+        })?;
+        let bystanders = bystanders.unwrap_or_default();
         let keeper = Keeper::start(kill_by, mark, &bystanders).map_err(|error| {
             Failure::not_runnable(format!(
                 "cannot start the process that supervises {:?}: {error}",
@@ -129,8 +144,8 @@ impl Running {
     }
 
     /// Ends processes that the command has left, and waits until they have ended: SIGTERM first, then SIGKILL
-    /// after `time` or when a signal asks for the end. Returns that signal, and the processes that could not
-    /// be killed. The end of the command must not be collected yet.
+    /// after `time` or when a signal asks for the end. Returns that signal, and what is [left](Left) if not
+    /// all could be killed. The end of the command must not be collected yet.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -138,9 +153,9 @@ impl Running {
         &self,
         time: Duration,
         signals: &mut Signals,
-    ) -> (Option<Signal>, Vec<Process>) {
+    ) -> (Option<Signal>, Option<Left>) {
         let mut asked = None;
-        if !self.rest().is_empty() {
+        if self.left().is_some() {
             self.group.stop();
             asked = tokio::select! {
                 () = self.rest_ended() => None,
@@ -151,14 +166,17 @@ impl Running {
         // Even if no process was found: one that was created and ended during the check may have created
         // another.
         let _ = timeout(KILLED, self.rest_killed()).await;
-        (asked, self.rest())
+        (asked, self.left())
     }
 
-    /// Returns the processes that the command has started and that have not ended. The end of the command
-    /// must not be collected yet.
-    pub(super) fn rest(&self) -> Vec<Process> {
+    /// Returns whether processes that the command has started have not ended. The end of the command must not
+    /// be collected yet.
+    fn left(&self) -> Option<Left> {
         children::collect_orphans();
-        self.group.rest()
+        match self.group.rest() {
+            Ok(rest) => rest.first().copied().map(Left::Process),
+            Err(error) => Some(Left::Unknown(error)),
+        }
     }
 
     /// Kills all processes that the command has started, again and again, until they have ended: they may
@@ -180,7 +198,7 @@ impl Running {
     /// # Cancel safety
     /// This method is cancel safe.
     pub(super) async fn rest_ended(&self) {
-        while !self.rest().is_empty() {
+        while self.left().is_some() {
             sleep(POLL_INTERVAL).await;
         }
     }

@@ -18,11 +18,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitCode};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::str::FromStr;
 
 /// First argument that makes `docent` become a command.
 const MODE: &str = "__run-command";
+
+/// Device that discards output and has no input.
+const NULL: &str = "/dev/null";
 
 /// Placeholder for an absent argument.
 const NONE: &str = "-";
@@ -45,6 +48,13 @@ pub(super) fn spawn(command: &mut Command) -> io::Result<Child> {
         let program = command.get_program().display();
         io::Error::new(error.kind(), format!("docent cannot start itself as {program}: {error}"))
     })
+}
+
+/// Returns `/dev/null`, in place of `Stdio::null`, whose error would not name it.
+pub(super) fn null() -> io::Result<Stdio> {
+    let null = File::options().read(true).write(true).open(NULL);
+    null.map(Stdio::from)
+        .map_err(|error| io::Error::new(error.kind(), format!("cannot open {NULL}: {error}")))
 }
 
 /// Ties of a command to the process that starts it.

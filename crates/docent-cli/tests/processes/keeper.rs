@@ -1,13 +1,18 @@
 //! Commands that try to outlive `docent`, and keepers that end early.
 
-use crate::process::{PATIENCE, is_alive, keepers_of, send, try_send, until_dead};
+use crate::process::{PATIENCE, is_alive, keepers_of, send, try_send, until_dead, until_stopped};
 use crate::run::{Run, command, servers};
-use docent::time::{BootClock, Clock};
+use docent::time::{BootClock, Clock, Timestamp};
 use docent_battery::{Backend, both_backends_in_real_time};
 use docent_testkit::eventually;
+use rustix::fs::OFlags;
+use rustix::io::ioctl_fionread;
 use rustix::process::Signal;
-use std::os::unix::fs::FileExt;
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::process::Command;
@@ -18,7 +23,7 @@ const LEAVER: &str = "$SIG{TERM} = sub { exit 7 }; setpgrp(0, getpgrp(getppid())
 
 /// Runs `docent` as the [`command`] says, started by another program that gets the docent command line after
 /// its own arguments.
-fn started_by(program: &str, words: &[&str], docent: &Command) -> Run {
+pub(crate) fn started_by(program: &str, words: &[&str], docent: &Command) -> Run {
     let docent = docent.as_std();
     let mut command = Command::new(program);
     // The first word is an argument of `env`, which also unblocks signals.
@@ -101,6 +106,36 @@ both_backends_in_real_time! {
             codes.push(ended.code);
         }
         assert!(!codes.contains(&3) && codes.contains(&126) && codes.contains(&0), "{codes:?}");
+    }
+
+    async fn a_keeper_that_was_stopped_until_its_pipe_was_full_leaves_a_healthy_command_alone(backend: Backend) {
+        let server = backend.start().await;
+        let mut holder = Run::start(&servers(&server), ["lock", "/a", "--", "sh", "-c", "echo $$; exec sleep 1000"]);
+        let command = holder.number().await;
+        let keeper = keepers_of(holder.id())[0];
+        let [input, state] = [0, 1].map(|number| PathBuf::from(format!("/proc/{keeper}/fd/{number}")));
+        let state = File::open(state).unwrap();
+        let kill_by = || {
+            let mut nanos = [0; 8];
+            state.read_exact_at(&mut nanos, 8).unwrap();
+            Timestamp::from_nanos(u64::from_ne_bytes(nanos))
+        };
+        send(keeper, Signal::STOP);
+        until_stopped(keeper).await;
+        let stopped = kill_by();
+        let mut pipe = File::options().write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(&input).unwrap();
+        while pipe.write(&[0; 4096]).is_ok() {}
+        eventually(PATIENCE, async || BootClock.now(), |now| *now > stopped).await.unwrap();
+        send(keeper, Signal::CONT);
+        let input = File::open(&input).unwrap();
+        let unread = async || ioctl_fionread(&input).unwrap();
+        eventually(PATIENCE, unread, |unread| *unread == 0).await.unwrap();
+        // The keeper still keeps the command: docent is stalled now.
+        assert!(is_alive(command) && is_alive(keeper) && kill_by() > stopped);
+        holder.signal(Signal::STOP);
+        until_dead(command).await;
+        holder.signal(Signal::CONT);
+        assert_eq!(holder.end().await.code, 76);
     }
 
     async fn the_end_of_a_command_is_noticed_if_the_parent_blocks_sigchld(backend: Backend) {

@@ -13,6 +13,7 @@ mod keeper;
 mod killed;
 mod process;
 mod run;
+mod scarce;
 mod signals;
 mod stderr;
 mod terminal;
