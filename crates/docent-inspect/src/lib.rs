@@ -12,8 +12,8 @@ pub use inspect::{Inspector, InspectorBuilder, Limits, Survey};
 pub use live::{Live, LiveSurvey, Reports, Surveys};
 pub use report::{
     Barrier, Claim, ConfigReport, Contender, Counter, DeadLetter, DoubleBarrier, EarlierValue, Election,
-    ElectionLayout, Instance, InstanceState, Kind, LeftOut, Line, Member, Membership, NodeText, NumberFormat,
-    Partition, PartitionItem, Payload, Plain, Queue, QueueItem, QueueLayout, Recipe, Refusal, Registry,
-    RegistryLayout, Report, Semaphore, ServerTime, Service, ServiceName, Since, TimeSource, TimedLease,
-    Value, Writer, printable,
+    ElectionLayout, Ephemeral, Instance, InstanceState, Kind, LeftOut, Line, Member, Membership, NodeText,
+    NumberFormat, Partition, PartitionItem, Payload, Plain, Queue, QueueItem, QueueLayout, Recipe, Refusal,
+    Registry, RegistryLayout, Report, Semaphore, ServerTime, Service, ServiceName, SessionNode,
+    SessionReport, Since, Stake, StakeRole, TimeSource, TimedLease, Value, Writer, printable,
 };

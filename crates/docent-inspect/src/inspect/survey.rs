@@ -1,4 +1,4 @@
-use crate::report::{LeftOut, Refusal, Report, ServerTime};
+use crate::report::{Ephemeral, LeftOut, Refusal, Report, ServerTime};
 use serde::Serialize;
 
 /// Recipes below a root, as found by a walk.
@@ -11,6 +11,8 @@ pub struct Survey {
     pub root: String,
     /// Recipes, level by level, in the order of their paths. Folders and other plain nodes are not included.
     pub found: Vec<Report>,
+    /// Ephemeral nodes that were read, in the order of their paths.
+    pub ephemerals: Vec<Ephemeral>,
     /// Number of nodes that were read.
     pub nodes: usize,
     /// Nodes that may not be read, in the order of their paths.

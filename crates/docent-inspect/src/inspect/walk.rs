@@ -2,7 +2,7 @@ use super::inspector::{Inspected, Inspection, inspect_nodes, server_time};
 use super::reader::read;
 use super::{Inspector, Survey};
 use crate::nodes::{Earlier, Known, Nodes, join};
-use crate::report::{LeftOut, Recipe, Report};
+use crate::report::{Ephemeral, LeftOut, Recipe, Report};
 use docent_config::internals::HISTORY;
 use docent_core::Error;
 use std::time::SystemTime;
@@ -43,6 +43,7 @@ pub(crate) async fn walk(
     let survey = Survey {
         root: root.to_owned(),
         found,
+        ephemerals: ephemerals(&nodes, now),
         nodes: nodes.len(),
         refused: nodes.refused(),
         left_out: LeftOut { deep, nodes: left_out.nodes + skipped, ..left_out },
@@ -77,6 +78,19 @@ async fn inspect_level(
         read(&inspector.client, &inspector.limits, nodes, earlier, missing).await?;
     }
     Ok(reports.into_iter().flatten().collect())
+}
+
+/// Returns the ephemeral nodes that were read, with their ages.
+fn ephemerals(nodes: &Nodes, now: Option<SystemTime>) -> Vec<Ephemeral> {
+    let Some(clock) = server_time(nodes, now) else { return Vec::new() };
+    nodes
+        .stats()
+        .into_iter()
+        .filter_map(|(path, stat)| {
+            let since = clock.since(stat.created);
+            Some(Ephemeral { path: path.to_owned(), session: stat.owner?, since })
+        })
+        .collect()
 }
 
 fn is_recipe(report: &Report) -> bool {

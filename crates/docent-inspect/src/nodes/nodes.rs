@@ -1,7 +1,7 @@
 use super::{Answer, Data, Folder, Known, Read};
 use crate::report::{LeftOut, Refusal};
 use docent_core::Stat;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::SystemTime;
 
 /// Nodes that were read so far, by path.
@@ -122,6 +122,11 @@ impl Nodes {
             (_, Some(Known::Present(data))) => Some(&data.stat),
             _ => None,
         }
+    }
+
+    /// Returns all known stats, in the order of the paths.
+    pub(crate) fn stats(&self) -> BTreeMap<&str, &Stat> {
+        self.paths.iter().filter_map(|path| Some((&**path, self.stat(path)?))).collect()
     }
 
     /// Records the times and transactions of a node.

@@ -85,8 +85,7 @@ impl<'a> View<'a> {
 
     /// Returns a time with its age.
     pub(crate) fn since(&self, at: SystemTime) -> Since {
-        let age = self.clock.now.duration_since(at).unwrap_or_default();
-        Since { at, age, is_at_least: self.clock.source == TimeSource::NewestStat }
+        self.clock.since(at)
     }
 
     pub(crate) fn now(&self) -> SystemTime {

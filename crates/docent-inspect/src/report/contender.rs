@@ -40,7 +40,10 @@ pub struct Contender {
     pub writer: Writer,
 }
 
-fn client<S: Serializer>(client: &Option<ClientIdentity>, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn client<S: Serializer>(
+    client: &Option<ClientIdentity>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct Fields<'a> {
         host: &'a str,

@@ -6,3 +6,8 @@ use serde::{Serialize, Serializer};
 pub(super) fn text<S: Serializer>(session: &Option<i64>, serializer: S) -> Result<S::Ok, S::Error> {
     session.map(|session| format!("{session:#x}")).serialize(serializer)
 }
+
+/// Like [`text`], for a session that is known.
+pub(super) fn of_owner<S: Serializer>(session: &i64, serializer: S) -> Result<S::Ok, S::Error> {
+    text(&Some(*session), serializer)
+}

@@ -47,6 +47,14 @@ pub struct ServerTime {
     pub source: TimeSource,
 }
 
+impl ServerTime {
+    /// Returns a time with its age.
+    pub(crate) fn since(&self, at: SystemTime) -> Since {
+        let age = self.now.duration_since(at).unwrap_or_default();
+        Since { at, age, is_at_least: self.source == TimeSource::NewestStat }
+    }
+}
+
 impl Serialize for ServerTime {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_struct("ServerTime", 2)?;

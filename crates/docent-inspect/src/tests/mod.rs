@@ -8,6 +8,7 @@ mod members;
 mod queues;
 mod semaphores;
 mod services;
+mod sessions;
 mod tree;
 mod values;
 

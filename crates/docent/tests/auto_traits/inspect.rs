@@ -3,10 +3,11 @@
 use crate::rows;
 use docent::inspect::{
     Barrier, Claim, ConfigReport, Contender, Counter, DeadLetter, DoubleBarrier, EarlierValue, Election,
-    ElectionLayout, Inspector, InspectorBuilder, Instance, InstanceState, Kind, LeftOut, Limits, Line, Live,
-    LiveSurvey, Member, Membership, NodeText, NumberFormat, Partition, PartitionItem, Payload, Plain, Queue,
-    QueueItem, QueueLayout, Recipe, Refusal, Registry, RegistryLayout, Report, Reports, Semaphore,
-    ServerTime, Service, ServiceName, Since, Survey, Surveys, TimeSource, TimedLease, Value, Writer,
+    ElectionLayout, Ephemeral, Inspector, InspectorBuilder, Instance, InstanceState, Kind, LeftOut, Limits,
+    Line, Live, LiveSurvey, Member, Membership, NodeText, NumberFormat, Partition, PartitionItem, Payload,
+    Plain, Queue, QueueItem, QueueLayout, Recipe, Refusal, Registry, RegistryLayout, Report, Reports,
+    Semaphore, ServerTime, Service, ServiceName, SessionNode, SessionReport, Since, Stake, StakeRole, Survey,
+    Surveys, TimeSource, TimedLease, Value, Writer,
 };
 use docent::recipe::ContenderName;
 
@@ -14,9 +15,10 @@ rows! { shared: Inspector, InspectorBuilder, Limits, Report, Survey, Live, LiveS
 
 rows! { shared:
     Barrier, Claim, ConfigReport, Contender, Counter, DeadLetter, DoubleBarrier, EarlierValue, Election, ElectionLayout,
-    Instance, InstanceState, Kind, LeftOut, Line, Member, Membership, NodeText, NumberFormat, Partition,
+    Ephemeral, Instance, InstanceState, Kind, LeftOut, Line, Member, Membership, NodeText, NumberFormat, Partition,
     PartitionItem, Payload, Plain, Queue, QueueItem, QueueLayout, Recipe, Refusal, Registry, RegistryLayout, Semaphore,
-    ServerTime, Service, ServiceName, Since, TimeSource, TimedLease, Value, Writer,
+    ServerTime, Service, ServiceName, SessionNode, SessionReport, Since, Stake<'static>, StakeRole, TimeSource,
+    TimedLease, Value, Writer,
 }
 
 rows! { stream: Reports, Surveys }
