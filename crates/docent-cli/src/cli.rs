@@ -34,12 +34,17 @@ pub(crate) enum Verb {
     Inspect(verbs::inspect::Arguments),
     /// List the recipes below a path.
     Ls(verbs::inspect::ListArguments),
+    Sessions(verbs::sessions::Arguments),
+    Wait(verbs::wait::Arguments),
     /// Ask a holder of a lock to leave.
     Revoke(verbs::contenders::RevokeArguments),
     /// Delete the node of a holder or waiter, after showing its owner.
     Break(verbs::contenders::BreakArguments),
     /// Check servers and settings, and suggest a remedy for each problem.
     Doctor(verbs::doctor::Arguments),
+    Ensemble(verbs::ensemble::Arguments),
+    /// List the contexts, and choose the current one.
+    Contexts(verbs::contexts::Arguments),
     /// Print completions for a shell.
     Completions(verbs::completions::Arguments),
     /// Print the manual page.

@@ -1,3 +1,3 @@
 //! Layout of a configuration, for Docent's own crates. Nothing here is covered by any stability promise.
 
-pub use crate::history::{FOLDER as HISTORY, parse as revision};
+pub use crate::history::{FOLDER as HISTORY, name as revision_name, parse as revision};

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// Contexts by name, as read from the file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Contexts {
+pub(crate) struct Contexts {
     /// Name of the context to use when no servers are given.
     current: Option<String>,
     #[serde(default)]
@@ -20,15 +20,9 @@ pub(super) struct Contexts {
 }
 
 impl Contexts {
-    /// Reads `file`. A missing default file yields no contexts; a missing file that was named is an error.
+    /// Reads `file`, as [`ContextsFile::read`] does.
     pub(super) fn read(file: Option<&Path>, var: impl Fn(&str) -> Option<OsString>) -> Result<Self, Failure> {
-        let named = file.map(Path::to_owned).or_else(|| var("DOCENT_CONTEXTS").map(PathBuf::from));
-        let Some(path) = named.clone().or_else(|| default_file(var)) else { return Ok(Self::default()) };
-        match fs::read_to_string(&path) {
-            Ok(text) => Self::parse(&text, &path),
-            Err(error) if error.kind() == ErrorKind::NotFound && named.is_none() => Ok(Self::default()),
-            Err(error) => Err(Failure::usage(format!("cannot read {}: {error}", path.display()))),
-        }
+        Ok(ContextsFile::read(file, var)?.contexts)
     }
 
     fn parse(text: &str, path: &Path) -> Result<Self, Failure> {
@@ -37,12 +31,31 @@ impl Contexts {
 
     /// Returns the context with this name.
     pub(super) fn named(mut self, name: &str) -> Result<Options, Failure> {
+        self.check_known(name)?;
+        Ok(self.contexts.remove(name).expect("the name was checked"))
+    }
+
+    /// Checks that there is a context with this name.
+    ///
+    /// # Errors
+    /// `Usage` with the names of all contexts.
+    pub(crate) fn check_known(&self, name: &str) -> Result<(), Failure> {
+        if self.contexts.contains_key(name) {
+            return Ok(());
+        }
         let names = self.contexts.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-        self.contexts.remove(name).ok_or_else(|| {
-            let known =
-                if names.is_empty() { "the file has none".to_owned() } else { format!("known: {names}") };
-            Failure::usage(format!("no context {name:?} in the file of contexts; {known}"))
-        })
+        let known = if names.is_empty() { "the file has none".to_owned() } else { format!("known: {names}") };
+        Err(Failure::usage(format!("no context {name:?} in the file of contexts; {known}")))
+    }
+
+    /// Returns the name that the file gives as current, whether or not there is such a context.
+    pub(crate) fn current_name(&self) -> Option<&str> {
+        self.current.as_deref()
+    }
+
+    /// Returns all contexts in the order of their names.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &Options)> {
+        self.contexts.iter().map(|(name, options)| (&**name, options))
     }
 
     /// Returns the context that the file names as current.
@@ -51,6 +64,30 @@ impl Contexts {
             Some(name) => self.named(&name).map(Some),
             None => Ok(None),
         }
+    }
+}
+
+/// The file of contexts.
+#[derive(Debug, Default)]
+pub(crate) struct ContextsFile {
+    /// Path of the file; `None` if there is no name for a default file.
+    pub(crate) path: Option<PathBuf>,
+    /// Content; empty if the default file does not exist.
+    pub(crate) text: String,
+    pub(crate) contexts: Contexts,
+}
+
+impl ContextsFile {
+    /// Reads `file`. A missing default file yields no contexts; a missing file that was named is an error.
+    pub(super) fn read(file: Option<&Path>, var: impl Fn(&str) -> Option<OsString>) -> Result<Self, Failure> {
+        let named = file.map(Path::to_owned).or_else(|| var("DOCENT_CONTEXTS").map(PathBuf::from));
+        let Some(path) = named.clone().or_else(|| default_file(var)) else { return Ok(Self::default()) };
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound && named.is_none() => String::new(),
+            Err(error) => return Err(Failure::usage(format!("cannot read {}: {error}", path.display()))),
+        };
+        Ok(Self { contexts: Contexts::parse(&text, &path)?, path: Some(path), text })
     }
 }
 

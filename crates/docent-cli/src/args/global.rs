@@ -107,8 +107,12 @@ pub(crate) enum Format {
     /// Columns for people
     #[default]
     Table,
+    /// Columns for people, with more of them
+    Wide,
     /// JSON, one object per line
     Json,
+    /// YAML, one document per object, with the same fields
+    Yaml,
     /// `host:port` lines
     Hostport,
     /// Targets for Prometheus' `file_sd_configs`
@@ -119,7 +123,7 @@ impl Format {
     /// Returns the name of a format that only `discover` has.
     pub(crate) fn of_discover_only(self) -> Option<&'static str> {
         match self {
-            Self::Table | Self::Json => None,
+            Self::Table | Self::Wide | Self::Json | Self::Yaml => None,
             Self::Hostport => Some("hostport"),
             Self::FileSd => Some("file-sd"),
         }

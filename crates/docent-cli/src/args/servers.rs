@@ -1,7 +1,7 @@
 //! Client settings from options, variables and the file of contexts.
 
 use super::Global;
-use super::contexts::Contexts;
+use super::contexts::{Contexts, ContextsFile};
 use crate::child::OWN_VARIABLES;
 use crate::exit::Failure;
 use docent::client::Options;
@@ -19,6 +19,14 @@ impl Global {
     /// `Usage` if no servers are given or a setting breaks its rule.
     pub(crate) fn client_options(&self) -> Result<Options, Failure> {
         self.client_options_with(&std::env::vars_os().collect::<Vec<_>>())
+    }
+
+    /// Returns the file of contexts that these options or the environment name.
+    ///
+    /// # Errors
+    /// `Usage` if it cannot be read, or a setting in it breaks its rule.
+    pub(crate) fn contexts(&self) -> Result<ContextsFile, Failure> {
+        ContextsFile::read(self.contexts_file.as_deref(), |name| std::env::var_os(name))
     }
 
     fn client_options_with(&self, vars: &[(OsString, OsString)]) -> Result<Options, Failure> {

@@ -10,9 +10,9 @@ the command's own if a command was run; 128 + N if signal N ended the command or
 1    failed
 2    usage: an argument or a setting breaks a rule
 65   data is not valid
-66   the service does not exist
+66   the service or session does not exist
 69   no server could be reached
-75   not acquired in time, or fewer instances than requested
+75   not acquired in time, no such state in time, or fewer instances than requested
 76   lost while the command ran
 77   permission denied, or the credentials were refused
 126  the command cannot be run

@@ -37,7 +37,7 @@ pub(crate) fn json_escaped(json: &str) -> String {
 
 /// Returns true for control characters and line ends, direction marks and other characters without width:
 /// names that differ only in these look the same.
-fn is_unsafe(char: char) -> bool {
+pub(super) fn is_unsafe(char: char) -> bool {
     char.is_control()
         || matches!(
             char,

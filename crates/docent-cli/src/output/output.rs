@@ -1,4 +1,5 @@
 use super::escape::json_escaped;
+use super::yaml::yaml;
 use super::{Table, escaped};
 use crate::args::{Color, Format, Global};
 use docent_server::cli::LossyWriter;
@@ -34,9 +35,14 @@ impl Output {
         self.format
     }
 
-    /// Returns true if JSON was requested.
+    /// Returns true if objects were requested, as JSON or YAML, in place of text.
     pub(crate) fn is_json(&self) -> bool {
-        self.format == Format::Json
+        matches!(self.format, Format::Json | Format::Yaml)
+    }
+
+    /// Returns true if tables should have all their columns.
+    pub(crate) fn is_wide(&self) -> bool {
+        self.format == Format::Wide
     }
 
     /// Returns true if standard output is a terminal.
@@ -67,10 +73,14 @@ impl Output {
         self.bytes(format!("{}\n", escaped(text.as_ref())).as_bytes())
     }
 
-    /// Writes a value as one line of JSON that is safe to show on a terminal.
+    /// Writes a value as one line of JSON, or as a YAML document if that was requested. Both are safe to show
+    /// on a terminal.
     pub(crate) fn json(&self, value: &impl Serialize) -> io::Result<()> {
-        let line = json_escaped(&serde_json::to_string(value)?) + "\n";
-        self.bytes(line.as_bytes())
+        let text = match self.format {
+            Format::Yaml => yaml(value)?,
+            _ => json_escaped(&serde_json::to_string(value)?) + "\n",
+        };
+        self.bytes(text.as_bytes())
     }
 
     /// Writes a table with its heading.

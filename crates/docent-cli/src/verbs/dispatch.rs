@@ -1,5 +1,6 @@
 use super::{
-    completions, config, contenders, dev, discover, doctor, elect, inspect, lock, man, queue, register,
+    completions, config, contenders, contexts, dev, discover, doctor, elect, ensemble, inspect, lock, man,
+    queue, register, sessions, wait,
 };
 use crate::app::App;
 use crate::cli::{Cli, Verb};
@@ -24,9 +25,13 @@ pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
         Verb::Queue(arguments) => queue::run(&app, &arguments).await,
         Verb::Inspect(arguments) => inspect::run(&app, &arguments).await,
         Verb::Ls(arguments) => inspect::list(&app, &arguments).await,
+        Verb::Sessions(arguments) => sessions::run(&app, &arguments).await,
+        Verb::Wait(arguments) => wait::run(&app, &arguments).await,
         Verb::Revoke(arguments) => contenders::revoke(&app, &arguments).await,
         Verb::Break(arguments) => contenders::delete(&app, &arguments).await,
         Verb::Doctor(arguments) => doctor::run(&app, &arguments).await,
+        Verb::Ensemble(arguments) => ensemble::run(&app, &arguments).await,
+        Verb::Contexts(arguments) => contexts::run(&app, &arguments),
         Verb::Completions(arguments) => completions::run(&app, &arguments),
         Verb::Man(arguments) => man::run(&app, &arguments),
     }

@@ -56,6 +56,21 @@ async fn found(client: &Client, path: &str, expected: &[&str]) -> Result<Option<
     Ok(Some(Inspector::new(client).path(path).await?.recipe))
 }
 
+/// Returns true if the node at `path` has children, and only those of Docent's queue.
+///
+/// # Errors
+/// `NoPermission`, `Unreachable`.
+pub(super) async fn is_queue_folder(client: &Client, path: &str) -> Result<bool, Failure> {
+    match client.children(path).await {
+        Ok(children) => {
+            let mut names = children.names.iter().filter(|name| !is_own_name(name)).peekable();
+            Ok(names.peek().is_some() && names.all(|name| QUEUE.contains(&name.as_str())))
+        }
+        Err(error) if error.kind() == ErrorKind::NoNode => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Ignores missing permission for a verb that only writes: it may be allowed to write but not to read.
 pub(super) fn or_unread(result: Result<(), Failure>) -> Result<(), Failure> {
     match result {

@@ -36,7 +36,7 @@ both_backends_in_real_time! {
         assert_eq!(rows[2], ["two", "10.0.0.8:8080", "disabled"]);
         assert!(!table.contains('\u{1b}'), "{table}");
         let json = run(&connect, ["discover", "orders", "-o", "json"]).await.ok().json();
-        assert_eq!((&json[0]["id"], &json[0]["port"], &json[1]["enabled"]), (&"one".into(), &8080.into(), &false.into()));
+        assert_eq!((&json[0]["id"], &json[0]["port"], &json[1]["state"]), (&"one".into(), &8080.into(), &"disabled".into()));
         client.close().await;
     }
 
@@ -57,7 +57,7 @@ both_backends_in_real_time! {
         assert_eq!(run(&connect, in_dubbo).await.ok().stdout, "orders\n", "the folder of rules is no service");
         let orders = |format| in_dubbo.into_iter().chain(["orders", "-o", format]);
         let listed = run(&connect, orders("json")).await.ok();
-        let state = |one: &Value| (one["port"].clone(), one["weight"].clone(), one["enabled"] != json!(false));
+        let state = |one: &Value| (one["port"].clone(), one["weight"].clone(), one["state"] == "enabled");
         let mut states: Vec<_> = listed.json().iter().map(state).collect();
         states.sort_by_key(|(port, ..)| port.as_u64());
         assert_eq!(states, [(json!(1), json!(100), false), (json!(2), json!(30), true)]);

@@ -1,4 +1,4 @@
-//! Runs the commands of the command-line guide as they are written there.
+//! Runs the commands of the guides about the command line as they are written there.
 
 use crate::docent_command::{PATIENCE, servers};
 use docent::discovery::{Instance, Registry};
@@ -13,7 +13,8 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-const GUIDE: &str = include_str!("../../../../docs/guide/command-line.md");
+const GUIDES: [&str; 2] =
+    [include_str!("../../../../docs/guide/command-line.md"), include_str!("../../../../docs/guide/views.md")];
 
 /// Programs that the guide's commands run. Each prints that it ran; `orders` keeps running until it is asked
 /// to end.
@@ -31,7 +32,7 @@ const PROGRAMS: [(&str, &str); 8] = [
 /// A block of commands: whether it runs until a signal, and its text.
 fn blocks() -> Vec<(bool, &'static str)> {
     let mut blocks = Vec::new();
-    for part in GUIDE.split("\n```sh").skip(1) {
+    for part in GUIDES.iter().flat_map(|guide| guide.split("\n```sh").skip(1)) {
         let (info, rest) = part.split_once('\n').unwrap();
         let (code, _) = rest.split_once("\n```").unwrap();
         blocks.push((info.trim() == "endless", code));
@@ -97,6 +98,9 @@ both_backends_in_real_time! {
             "ran nginx -s reload with server 10.0.0.8:8080;\n",
             "ran systemctl reload haproxy with backend orders server other 10.0.0.8:8080 check",
             "/locks/nightly: mutex",
+            "registers /services/orders",
+            "unchanged  /config/limits",
+            "serving",
         ] {
             assert!(output.contains(line), "{line:?} is missing in:\n{output}");
         }

@@ -23,7 +23,7 @@ both_backends_in_real_time! {
         assert_eq!(queue(&connect, &["peek", JOBS]).await.ok().stdout, "a\n");
         let all = queue(&connect, &["take", JOBS, "--follow", "--nonblock"]).await.ok();
         assert_eq!(all.stdout, "a\nb c\n\nd\n");
-        assert_eq!(queue(&connect, &["len", JOBS, "-o", "json"]).await.ok().json()[0]["items"], 0);
+        assert_eq!(queue(&connect, &["len", JOBS, "-o", "json"]).await.ok().json()[0]["depth"], 0);
         assert_eq!(queue(&connect, &["peek", JOBS]).await.code, 1);
     }
 
@@ -41,7 +41,7 @@ both_backends_in_real_time! {
         let mut taker = Running::start(&connect, ["queue", "take", JOBS, "--follow", "-o", "json"]);
         queue(&connect, &["put", JOBS, "x"]).await.ok();
         let taken: serde_json::Value = serde_json::from_str(&taker.line().await).unwrap();
-        assert_eq!((&taken["item"], &taken["deliveries"]), (&"x".into(), &1.into()), "{taken}");
+        assert_eq!((&taken["value"], &taken["deliveries"]), (&"x".into(), &1.into()), "{taken}");
         assert_eq!(taker.stop(Signal::TERM).await, 143);
     }
 
@@ -105,7 +105,7 @@ both_backends_in_real_time! {
             bytes.take().await.unwrap().reject("no\u{1b}[2J good").await.unwrap();
         }
         let dead = queue(&connect, &["dead", JOBS, "-o", "json"]).await.ok().json();
-        assert_eq!(dead.iter().map(|letter| &letter["item"]).collect::<Vec<_>>(), ["bad", "worse"]);
+        assert_eq!(dead.iter().map(|letter| &letter["value"]).collect::<Vec<_>>(), ["bad", "worse"]);
         let table = queue(&connect, &["dead", JOBS]).await.ok().stdout;
         assert!(table.contains("no\\u{1b}[2J good") && !table.contains('\u{1b}'), "{table}");
         assert_eq!(queue(&connect, &["requeue", JOBS, "unknown"]).await.code, 1);

@@ -23,7 +23,7 @@ async fn instances(connect: &str) -> Vec<Value> {
 
 /// Waits until the instance is announced as enabled or disabled, as given.
 async fn until_enabled(connect: &str, enabled: bool) {
-    let is = |all: &Vec<Value>| all.len() == 1 && all[0]["enabled"].as_bool().unwrap_or(true) == enabled;
+    let is = |all: &Vec<Value>| all.len() == 1 && (all[0]["state"] == "enabled") == enabled;
     eventually(PATIENCE, async || instances(connect).await, is).await.unwrap();
 }
 
@@ -35,7 +35,7 @@ both_backends_in_real_time! {
         let mut run = Running::start(&connect, ORDERS.iter().chain(&more));
         assert_eq!(run.line().await, "/services/orders/one one");
         let all = instances(&connect).await;
-        assert_eq!((&all[0]["payload"]["zone"], &all[0]["weight"]), (&"a".into(), &3.into()), "{all:?}");
+        assert_eq!((&all[0]["payload"]["json"]["zone"], &all[0]["weight"]), (&"a".into(), &3.into()), "{all:?}");
         assert_eq!(run.stop(Signal::TERM).await, 0);
         assert!(instances(&connect).await.is_empty());
     }
@@ -60,7 +60,7 @@ both_backends_in_real_time! {
         let more = ["--meta", "zone=a", "--neighbour", "spring-cloud"];
         let mut spring = Running::start(&connect, ORDERS.iter().chain(&more));
         assert_eq!(spring.line().await, "/services/orders/one one");
-        let payload = instances(&connect).await[0]["payload"].clone();
+        let payload = instances(&connect).await[0]["payload"]["json"].clone();
         assert!(payload["@class"].as_str().unwrap().starts_with("org.springframework."), "{payload}");
         assert_eq!(payload["metadata"]["zone"], "a");
 
@@ -251,7 +251,7 @@ both_backends_in_real_time! {
             let arguments = ["--payload", &payload, "--", env!("CARGO_BIN_EXE_docent"), "discover", "orders", "-o", "json"];
             end(docent(&connect, ORDERS.iter().chain(&arguments)).spawn().unwrap()).await
         };
-        assert_eq!(register("{\"zone\": [1]}").await.ok().json()[0]["payload"]["zone"][0], 1);
+        assert_eq!(register("{\"zone\": [1]}").await.ok().json()[0]["payload"]["json"]["zone"][0], 1);
         assert_eq!(register("{oops").await.code, 65);
     }
 }

@@ -211,7 +211,7 @@ impl History {
 }
 
 /// Returns the name of a revision. Transactions come first, so that names sort in the order of revisions.
-fn name(revision: &Revision) -> String {
+pub fn name(revision: &Revision) -> String {
     let Revision { czxid, mzxid, version, modified } = revision;
     let modified = modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
     format!("{mzxid:016x}-{czxid:016x}-{version}-{modified}")

@@ -6,6 +6,6 @@ mod history;
 mod obstacles;
 
 pub use entry::HistoryEntry;
-pub use history::{FOLDER, parse};
+pub use history::{FOLDER, name, parse};
 pub(crate) use history::{History, Listed, Plan};
 pub(crate) use obstacles::Obstacles;

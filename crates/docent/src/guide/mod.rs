@@ -36,6 +36,8 @@
 //! - [Fencing a database](crate::guide::fencing)
 //! - [How it works](crate::guide::how_it_works)
 //! - [The command line](crate::guide::command_line)
+//! - [Views for operators](crate::guide::views)
+//! - [JSON of the command line](crate::guide::json)
 //! - [Write a recipe](crate::guide::write_a_recipe)
 //! - [What 0.1 promises](crate::guide::stability)
 
@@ -116,6 +118,10 @@ pub mod fencing {}
 pub mod how_it_works {}
 #[doc = include_str!("command_line.md")]
 pub mod command_line {}
+#[doc = include_str!("views.md")]
+pub mod views {}
+#[doc = include_str!("json.md")]
+pub mod json {}
 #[doc = include_str!("write_a_recipe.md")]
 pub mod write_a_recipe {}
 #[doc = include_str!("stability.md")]

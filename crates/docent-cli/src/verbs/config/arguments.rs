@@ -21,6 +21,30 @@ pub(super) enum Action {
     /// If the changed value is not published, even because the editor failed, the message names the file that
     /// has it.
     Edit(Edit),
+    /// List the values at a path and below it
+    Ls {
+        /// Path to start at
+        #[arg(default_value = "/")]
+        prefix: String,
+    },
+    /// Delete a value and its history, after showing its version
+    ///
+    /// A value that another client publishes meanwhile is not deleted.
+    Delete(Delete),
+    /// Write the values at a path and below it as JSON lines with `path` and `value`, for `import`
+    ///
+    /// Histories, access control lists and nodes of other recipes are not exported.
+    Export {
+        /// Path to start at
+        #[arg(default_value = "/")]
+        prefix: String,
+    },
+    /// Publish the values of a file that `export` wrote, all or none
+    ///
+    /// A value that is the same is unchanged. One that differs is a conflict: docent lists the conflicts, and
+    /// exits with 1 without importing anything. All values are published in one transaction, which fails if
+    /// another client changes one of them meanwhile. Replaced values are added to their histories.
+    Import(Import),
     /// Print the value and every later one, or run a command for each
     ///
     /// A deletion is reported, with JSON output as an object with `deleted`; CMD is not run for it. docent
@@ -114,12 +138,42 @@ pub(super) struct Watch {
     pub(super) key: String,
     #[command(flatten)]
     pub(super) env: Env,
+    /// Print a row for each change, with the old and the new value
+    #[arg(long, conflicts_with_all = ["env", "command"])]
+    pub(super) diff: bool,
+    /// Like --diff, for all values below the node
+    #[arg(long, conflicts_with_all = ["env", "command"])]
+    pub(super) below: bool,
     /// Skip the value that exists at the start
     #[arg(long)]
     pub(super) changes_only: bool,
     /// Command to run for each value, which it gets on standard input; DOCENT_PATH and DOCENT_VERSION are set
     #[arg(last = true, value_name = "CMD")]
     pub(super) command: Vec<std::ffi::OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Delete {
+    /// Node of the value
+    pub(super) key: String,
+    /// Delete only if the current value has this version
+    #[arg(long, value_name = "VERSION")]
+    pub(super) if_version: Option<i32>,
+    /// Do not ask for confirmation
+    #[arg(long)]
+    pub(super) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Import {
+    /// File with one JSON object per line; - for standard input
+    pub(super) file: PathBuf,
+    /// Replace values that differ
+    #[arg(long)]
+    pub(super) overwrite: bool,
+    /// Only show what would be done
+    #[arg(long)]
+    pub(super) dry_run: bool,
 }
 
 #[derive(Debug, Args)]

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use docent::config::{Config, Revision};
 
 /// Maximum number of characters of a value that a row shows.
-const LONGEST: usize = 60;
+pub(super) const LONGEST: usize = 60;
 
 /// Lists the current value and those that it replaced, the latest first.
 pub(super) async fn list(app: &App, config: &Config<Bytes>) -> Outcome {

@@ -6,8 +6,6 @@ use crate::exit::{Ending, Failure, Outcome};
 use crate::output::Deleted;
 use docent::node::Stat;
 use docent::{Client, ErrorKind};
-use std::io::{self, IsTerminal};
-use tokio::task::spawn_blocking;
 
 /// Folder, below a queue, of the claims of Docent's queues.
 const CLAIMS: &str = "/claims/";
@@ -34,7 +32,7 @@ async fn delete(app: &App, client: &Client, arguments: &BreakArguments) -> Outco
     let (path, stat) = node(client, &report.path, one).await?;
     show(app, &path, one, &stat);
     if !arguments.yes {
-        confirm(app).await?;
+        app.confirm("Delete it?", "nothing was deleted").await?;
     }
     delete_shown(client, &path, &stat, &proofs(client, &path).await?).await?;
     app.output.remark(match one.holds {
@@ -82,24 +80,5 @@ async fn proofs(client: &Client, path: &str) -> Result<Vec<String>, Failure> {
         // The queue has another layout, or the item was deleted.
         Err(error) if error.kind() == ErrorKind::NoNode => Ok(Vec::new()),
         Err(error) => Err(error.into()),
-    }
-}
-
-/// Asks for confirmation on the terminal.
-///
-/// # Errors
-/// `Usage` without a terminal, `Other` for any answer except `y` or `yes`.
-async fn confirm(app: &App) -> Result<(), Failure> {
-    if !io::stdin().is_terminal() {
-        return Err(Failure::usage(
-            "standard input is not a terminal, so nothing can be confirmed: give --yes",
-        ));
-    }
-    app.output.prompt("Delete it? [y/N]");
-    let mut answer = String::new();
-    let read = spawn_blocking(move || io::stdin().read_line(&mut answer).map(|_| answer)).await;
-    match read {
-        Ok(Ok(answer)) if ["y", "yes"].contains(&answer.trim().to_lowercase().as_str()) => Ok(()),
-        _ => Err(Failure::other("nothing was deleted")),
     }
 }

@@ -77,6 +77,13 @@ pub(crate) struct Arguments {
     pub(super) exec: Vec<OsString>,
 }
 
+impl Arguments {
+    /// Returns the path of a service.
+    pub(super) fn path_of(&self, service: &str) -> String {
+        format!("{}/{service}", self.root.trim_end_matches('/'))
+    }
+}
+
 /// Layouts by their names on the command line.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(super) enum Layout {

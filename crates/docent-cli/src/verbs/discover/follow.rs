@@ -1,11 +1,11 @@
 use super::arguments::Arguments;
-use super::file;
 use super::list::List;
 use super::shown::{self, ShownService};
 use crate::app::App;
 use crate::args::Format;
 use crate::child::{ChildCommand, Signals};
 use crate::exit::{Ending, Failure, Outcome};
+use crate::output::replace_file;
 use docent::discovery::{Instances, Service};
 use futures_util::{FutureExt, Stream, StreamExt};
 use serde_json::Value;
@@ -45,13 +45,14 @@ pub(super) async fn run(
 ) -> Outcome {
     let mut follower = Follower { app, service, arguments, has_run_command: false };
     let mut changes = service.changes();
+    let path = arguments.path_of(service.name());
     let mut handled = None;
     let mut pause = None;
     loop {
         // Changes that arrived together are reported together.
         while changes.next().now_or_never().flatten().is_some() {}
         let instances = service.instances();
-        let now = serde_json::to_string(&ShownService::new(service.name(), &instances))
+        let now = serde_json::to_string(&ShownService::new(&path, service.name(), &instances))
             .map_err(|error| Failure::other(format!("cannot serialize the instances: {error}")))?;
         if handled.as_ref() != Some(&now) {
             match follower.handle(&instances, signals).await? {
@@ -123,7 +124,7 @@ impl Follower<'_> {
             }
         }
         let Some(command) = command else { return Ok(ControlFlow::Continue(Handled::Done)) };
-        let path = format!("{}/{}", arguments.root.trim_end_matches('/'), service.name());
+        let path = arguments.path_of(service.name());
         let command = command.under(&path, None).with_input(list.text.into());
         let ended = app.run_hook(&command, signals).await?;
         self.has_run_command = true;
@@ -148,7 +149,7 @@ impl Follower<'_> {
             self.app.output.remark(format!("no instance may be given work; keeping {path:?} if it exists"));
         }
         let (path, text) = (path.to_owned(), list.text.clone());
-        let written = tokio::task::spawn_blocking(move || file::replace(&path, text.as_bytes(), keeps));
+        let written = tokio::task::spawn_blocking(move || replace_file(&path, text.as_bytes(), keeps));
         let written = written.await.map_err(|error| error.to_string())?;
         written.map_err(|error| error.to_string())
     }
@@ -157,7 +158,8 @@ impl Follower<'_> {
     fn print(&self, instances: &Instances<Value>) -> Result<(), Failure> {
         let output = &self.app.output;
         if output.is_json() {
-            return Ok(output.json(&ShownService::new(self.service.name(), instances))?);
+            let (path, name) = (self.arguments.path_of(self.service.name()), self.service.name());
+            return Ok(output.json(&ShownService::new(&path, name, instances))?);
         }
         shown::print(self.app, self.service.name(), instances, self.arguments)?;
         if output.format() == Format::Hostport {

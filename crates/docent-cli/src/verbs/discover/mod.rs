@@ -3,7 +3,6 @@
 mod arguments;
 mod checks;
 mod endpoint;
-mod file;
 mod file_sd;
 mod follow;
 mod list;

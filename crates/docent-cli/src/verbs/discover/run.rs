@@ -9,6 +9,7 @@ use serde_json::Value;
 
 #[derive(Debug, Serialize)]
 struct ServiceName<'a> {
+    path: String,
     service: &'a str,
 }
 
@@ -19,16 +20,16 @@ pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
         let registry = Registry::builder(client, &arguments.root).layout(arguments.layout.into()).build()?;
         match &arguments.service {
             Some(name) => instances(app, &registry, name, arguments, signals).await,
-            None => signals.or(names(app, &registry)).await?,
+            None => signals.or(names(app, &registry, arguments)).await?,
         }
     })
     .await
 }
 
-async fn names(app: &App, registry: &Registry) -> Outcome {
+async fn names(app: &App, registry: &Registry, arguments: &Arguments) -> Outcome {
     for service in &registry.names().await? {
         match app.output.is_json() {
-            true => app.output.json(&ServiceName { service })?,
+            true => app.output.json(&ServiceName { path: arguments.path_of(service), service })?,
             false => app.output.line(service)?,
         }
     }

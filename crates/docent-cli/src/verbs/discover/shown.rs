@@ -12,13 +12,62 @@ use std::sync::Arc;
 /// All instances of a service, as shown in JSON while they are followed.
 #[derive(Debug, Serialize)]
 pub(super) struct ShownService<'a> {
+    path: &'a str,
     service: &'a str,
-    instances: Vec<&'a Instance<Value>>,
+    instances: Vec<ShownInstance<'a>>,
+}
+
+/// An instance as shown in JSON, with the fields that it has in a report of `inspect`.
+#[derive(Debug, Serialize)]
+struct ShownInstance<'a> {
+    path: &'a str,
+    service: &'a str,
+    node: &'a str,
+    state: &'static str,
+    id: &'a str,
+    address: Option<&'a str>,
+    port: Option<u16>,
+    ssl_port: Option<u16>,
+    weight: Option<u32>,
+    service_type: &'static str,
+    registered_at_ms: i64,
+    payload: Option<ShownPayload<'a>>,
+}
+
+/// A payload as shown in JSON. Unlike a report, `discover` shows it completely.
+#[derive(Debug, Serialize)]
+struct ShownPayload<'a> {
+    bytes: usize,
+    json: &'a Value,
+    text: Option<&'a str>,
+}
+
+impl<'a> ShownInstance<'a> {
+    fn new(path: &'a str, service: &'a str, node: &'a str, instance: &'a Instance<Value>) -> Self {
+        let payload = instance.payload.as_ref();
+        Self {
+            path,
+            service,
+            node,
+            state: state(instance),
+            id: &instance.id,
+            address: instance.address.as_deref(),
+            port: instance.port,
+            ssl_port: instance.ssl_port,
+            weight: instance.weight,
+            service_type: instance.service_type.name(),
+            registered_at_ms: instance.registered_at_ms,
+            payload: payload.map(|json| ShownPayload { bytes: json.to_string().len(), json, text: None }),
+        }
+    }
 }
 
 impl<'a> ShownService<'a> {
-    pub(super) fn new(service: &'a str, instances: &'a Instances<Value>) -> Self {
-        Self { service, instances: instances.all().map(|(_, instance)| &**instance).collect() }
+    pub(super) fn new(path: &'a str, service: &'a str, instances: &'a Instances<Value>) -> Self {
+        let all = instances.all();
+        let instances =
+            all.map(|(node, instance)| ShownInstance::new(path, service, node, instance)).collect();
+        Self { path, service, instances }
     }
 }
 
@@ -31,11 +80,16 @@ pub(super) fn print(
     arguments: &Arguments,
 ) -> Result<(), Failure> {
     match app.output.format() {
-        Format::Json => instances.all().try_for_each(|(_, instance)| app.output.json(&**instance))?,
+        Format::Json | Format::Yaml => {
+            let path = &arguments.path_of(name);
+            for (node, instance) in instances.all() {
+                app.output.json(&ShownInstance::new(path, name, node, instance))?;
+            }
+        }
         Format::Hostport | Format::FileSd => {
             app.output.bytes(List::new(app, name, instances, arguments)?.text.as_bytes())?;
         }
-        Format::Table => app.output.table(&table(instances))?,
+        Format::Table | Format::Wide => app.output.table(&table(instances))?,
     }
     report_unreadable(app, instances);
     Ok(())
@@ -57,9 +111,12 @@ fn table(instances: &Instances<Value>) -> Table {
 }
 
 fn row(id: &str, instance: &Arc<Instance<Value>>) -> [String; 5] {
-    let state = if instance.enabled { "enabled" } else { "disabled" };
     let weight = instance.weight.map_or_else(String::new, |weight| weight.to_string());
     let payload = instance.payload.as_ref().filter(|payload| !payload.is_null());
     let payload = payload.map_or_else(String::new, Value::to_string);
-    [id.to_owned(), instance.authority().unwrap_or_default(), state.to_owned(), weight, payload]
+    [id.to_owned(), instance.authority().unwrap_or_default(), state(instance).to_owned(), weight, payload]
+}
+
+fn state(instance: &Instance<Value>) -> &'static str {
+    if instance.enabled { "enabled" } else { "disabled" }
 }

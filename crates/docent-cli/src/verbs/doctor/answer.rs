@@ -2,7 +2,7 @@ use std::time::Duration;
 
 /// Answer of a port to the four-letter word `srvr`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(in crate::verbs) enum Answer {
     /// A ZooKeeper server described itself.
     Server(Description),
     /// A ZooKeeper server that has the word disabled.
@@ -17,13 +17,13 @@ pub(super) enum Answer {
 
 /// Facts that a server reports by `srvr`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Description {
+pub(in crate::verbs) struct Description {
     /// `ZooKeeper` or `ClickHouse Keeper`.
-    pub(super) software: &'static str,
+    pub(in crate::verbs) software: &'static str,
     /// Version without revision and date, such as `3.8.4`.
-    pub(super) version: String,
+    pub(in crate::verbs) version: String,
     /// `leader`, `follower`, `observer`, `standalone` or `read-only`.
-    pub(super) mode: String,
+    pub(in crate::verbs) mode: String,
     /// Minimum, mean and maximum latency of requests in milliseconds, as the server prints them.
     pub(super) latency: String,
 }
@@ -35,7 +35,7 @@ const KEEPER: &str = "ClickHouse Keeper version:";
 const LONGEST_LINE: usize = 60;
 
 impl Answer {
-    pub(super) fn of(bytes: &[u8]) -> Self {
+    pub(in crate::verbs) fn of(bytes: &[u8]) -> Self {
         let text = String::from_utf8_lossy(bytes);
         match () {
             () if bytes.is_empty() => Self::Silence,

@@ -6,13 +6,11 @@ pub(super) struct Finding {
     /// Name of the check, such as `lease`.
     pub(super) check: &'static str,
     /// Server that the finding is about, as `host:port`. `None` for the ensemble and the client.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) server: Option<String>,
     pub(super) level: Level,
     /// Facts, as a sentence.
     pub(super) text: String,
     /// Steps that fix the problem. `None` if nothing has to be done.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) remedy: Option<String>,
     /// Kind of the failure, for the exit code.
     #[serde(skip)]

@@ -17,4 +17,6 @@ mod run;
 mod server;
 mod words;
 
+pub(super) use answer::Answer;
 pub(crate) use run::{Arguments, run};
+pub(super) use words::{exchange, exchange_any, talks_tls};

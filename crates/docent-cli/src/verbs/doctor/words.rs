@@ -9,14 +9,14 @@ use tokio::time::timeout;
 const LONGEST_ANSWER: u64 = 16 * 1024;
 
 /// An address that accepted no connection, and the reason.
-pub(super) type Missed = (SocketAddr, io::Error);
+pub(in crate::verbs) type Missed = (SocketAddr, io::Error);
 
 /// Sends `bytes` over plain TCP and reads the answer, until the other side closes the connection or
 /// `patience` has passed.
 ///
 /// # Errors
 /// The error of connecting; `TimedOut` if connecting takes longer than `patience`.
-pub(super) async fn exchange(
+pub(in crate::verbs) async fn exchange(
     server: &ServerAddress,
     address: SocketAddr,
     bytes: &[u8],
@@ -38,7 +38,7 @@ pub(super) async fn exchange(
 ///
 /// # Errors
 /// The errors of all addresses, if none accepts a connection.
-pub(super) async fn exchange_any(
+pub(in crate::verbs) async fn exchange_any(
     server: &ServerAddress,
     addresses: &[SocketAddr],
     bytes: &[u8],
@@ -55,7 +55,11 @@ pub(super) async fn exchange_any(
 }
 
 /// Returns true if the server at `address` answers a TLS hello as a TLS server does.
-pub(super) async fn talks_tls(server: &ServerAddress, address: SocketAddr, patience: Duration) -> bool {
+pub(in crate::verbs) async fn talks_tls(
+    server: &ServerAddress,
+    address: SocketAddr,
+    patience: Duration,
+) -> bool {
     let mut start = [0; 2];
     let talk = async {
         let mut stream = TcpTransport.dial(server, address).await?;

@@ -1,3 +1,4 @@
+use super::selection::Selection;
 use crate::args::duration;
 use clap::Args;
 use docent::inspect::Kind;
@@ -27,6 +28,9 @@ pub(crate) struct ListArguments {
     /// Kind to list: locks, elections, services, queues or configs; then the path to start at
     #[arg(value_name = "KIND] [ROOT", num_args = 0..=2)]
     words: Vec<String>,
+
+    #[command(flatten)]
+    pub(super) selection: Selection,
 
     /// Keep running, and list again after each change
     #[arg(short, long)]

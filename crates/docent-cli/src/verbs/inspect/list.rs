@@ -1,8 +1,11 @@
 use super::access::readable;
 use super::arguments::ListArguments;
+use super::owner::owner_of;
 use super::path::report_gaps;
+use super::selection::Selection;
 use super::short::short;
 use super::summary::summary;
+use super::time::age;
 use crate::app::App;
 use crate::exit::{Ending, Failure, Outcome};
 use crate::output::{Deleted, Table};
@@ -18,7 +21,7 @@ pub(crate) async fn run(app: &App, arguments: &ListArguments) -> Outcome {
             Limits::default().nodes(arguments.nodes).depth(arguments.depth).look_every(arguments.every);
         let builder = Inspector::builder(client).limits(limits);
         let inspector = if arguments.read_only { builder.read_only() } else { builder }.build();
-        let mut listing = Listing { app, kinds, listed: None };
+        let mut listing = Listing { app, kinds, selection: &arguments.selection, listed: None };
         if !arguments.watch {
             let survey = signals.or(inspector.walk(root)).await??;
             readable(&survey.root, &survey.refused)?;
@@ -39,18 +42,44 @@ pub(crate) async fn run(app: &App, arguments: &ListArguments) -> Outcome {
     .await
 }
 
+fn narrow(found: &[Report]) -> Table {
+    let mut table = Table::new(["PATH", "KIND", "STATE"]);
+    for report in found {
+        table.row([short(&report.path), report.kind().to_string(), short(&summary(&report.recipe))]);
+    }
+    table
+}
+
+/// Returns a table that also has the owner and the age, by which a list can be sorted.
+fn wide(found: &[Report]) -> Table {
+    let mut table = Table::new(["PATH", "KIND", "OWNER", "AGE", "WRITERS", "STATE"]);
+    for report in found {
+        let writers: Vec<_> = report.writers.iter().map(ToString::to_string).collect();
+        table.row([
+            short(&report.path),
+            report.kind().to_string(),
+            short(&owner_of(report).unwrap_or_default()),
+            age(report.since()),
+            writers.join(", "),
+            short(&summary(&report.recipe)),
+        ]);
+    }
+    table
+}
+
 /// Recipes of the selected kinds, printed when they have changed.
 struct Listing<'a> {
     app: &'a App,
     /// Kinds to list, `None` for all.
     kinds: Option<&'static [Kind]>,
+    selection: &'a Selection,
     listed: Option<BTreeMap<String, Recipe>>,
 }
 
 impl Listing<'_> {
     fn show(&mut self, survey: Survey) -> Result<(), Failure> {
         let is_wanted = |report: &Report| self.kinds.is_none_or(|kinds| kinds.contains(&report.kind()));
-        let found: Vec<_> = survey.found.into_iter().filter(is_wanted).collect();
+        let found = self.selection.of(survey.found.into_iter().filter(is_wanted).collect());
         let now: BTreeMap<_, _> =
             found.iter().map(|report| (report.path.clone(), report.recipe.clone())).collect();
         if self.listed.as_ref() != Some(&now) {
@@ -66,11 +95,7 @@ impl Listing<'_> {
         if output.is_json() {
             return self.print_changes(found, now);
         }
-        let mut table = Table::new(["PATH", "KIND", "STATE"]);
-        for report in found {
-            table.row([short(&report.path), report.kind().to_string(), short(&summary(&report.recipe))]);
-        }
-        Ok(output.table(&table)?)
+        Ok(output.table(&if output.is_wide() { wide(found) } else { narrow(found) })?)
     }
 
     /// Prints a line for each recipe that changed since the last listing, and for each that was deleted.

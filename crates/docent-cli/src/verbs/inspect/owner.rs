@@ -1,5 +1,5 @@
 use super::time::age;
-use docent::inspect::{Claim, Contender, NodeText, Since};
+use docent::inspect::{Claim, Contender, NodeText, Report, Since};
 
 /// Describes the owner of a contender: host and process if its node has them, otherwise the node's data,
 /// otherwise the session.
@@ -34,4 +34,14 @@ pub(crate) fn describe_claim(claim: &Claim) -> String {
 
 fn present_for(since: Option<Since>) -> String {
     since.map(|since| format!(", present for {}", age(Some(since)))).unwrap_or_default()
+}
+
+/// Returns the owner of a recipe, with the number of further ones, or `None` if it has none.
+pub(super) fn owner_of(report: &Report) -> Option<String> {
+    let owners: Vec<_> = report.stakes().into_iter().filter(|stake| stake.role.is_owner()).collect();
+    let (first, others) = owners.split_first()?;
+    Some(match others.len() {
+        0 => first.owner(),
+        more => format!("{} and {more} more", first.owner()),
+    })
 }

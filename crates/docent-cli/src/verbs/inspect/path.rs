@@ -63,7 +63,7 @@ fn print(app: &App, report: &Report) -> Result<(), Failure> {
 }
 
 /// Reports what could not be read and what the limits omitted.
-pub(super) fn report_gaps(app: &App, refused: &[Refusal], left_out: LeftOut) {
+pub(crate) fn report_gaps(app: &App, refused: &[Refusal], left_out: LeftOut) {
     for refusal in refused {
         app.output.remark(format!("permission denied at {}", refusal.path));
     }

@@ -3,12 +3,12 @@
 const MAX_LENGTH: usize = 200;
 
 /// Shortens the text of a cell or line, with dots if text was cut.
-pub(super) fn short(text: &str) -> String {
+pub(crate) fn short(text: &str) -> String {
     shortened(text, MAX_LENGTH)
 }
 
 /// Returns the first `most` characters of a text, followed by dots if text was cut.
-pub(super) fn shortened(text: &str, most: usize) -> String {
+pub(crate) fn shortened(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text.to_owned(),

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 /// Formats an age in one unit, or in two if the first is small, such as `3m 20s` or `at least 3m 20s`.
 /// Returns an empty text for `None`.
-pub(super) fn age(since: Option<Since>) -> String {
+pub(crate) fn age(since: Option<Since>) -> String {
     let text = |since: Since| {
         let bound = if since.is_at_least { "at least " } else { "" };
         format!("{bound}{}", short(since.age))

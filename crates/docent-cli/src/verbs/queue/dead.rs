@@ -5,16 +5,19 @@ use crate::exit::{Ending, Failure, Outcome};
 use crate::output::{Table, utc};
 use bytes::Bytes;
 use docent::queue::{DeadLetter, Queue};
+use docent::recipe::since_1970_ms;
 use serde::Serialize;
 
 /// A dead letter as shown in JSON.
 #[derive(Debug, Serialize)]
 struct ShownLetter<'a> {
-    reason: String,
-    detail: &'a str,
-    since: String,
     #[serde(flatten)]
-    item: ShownItem<'a>,
+    content: ShownItem<'a>,
+    /// Name that the item's node had in the queue.
+    item: &'a str,
+    since_ms: u64,
+    reason: &'a str,
+    detail: &'a str,
 }
 
 /// Number of requeued items, as shown in JSON.
@@ -30,8 +33,8 @@ pub(super) async fn list(app: &App, queue: &Queue<Bytes>) -> Outcome {
     let mut table = Table::new(["NAME", "SINCE", "DELIVERIES", "REASON", "DETAIL"]);
     for letter in dead.list().await? {
         if app.output.is_json() {
-            let item = dead.decode(&letter).unwrap_or_else(|_| letter.data.clone());
-            app.output.json(&shown(&letter, &item))?;
+            let value = dead.decode(&letter).unwrap_or_else(|_| letter.data.clone());
+            app.output.json(&shown(queue.path(), &letter, &value))?;
         } else {
             let deliveries = letter.deliveries.map_or_else(String::new, |count| count.to_string());
             table.row([
@@ -49,9 +52,14 @@ pub(super) async fn list(app: &App, queue: &Queue<Bytes>) -> Outcome {
     Ok(Ending::Done)
 }
 
-fn shown<'a>(letter: &'a DeadLetter, item: &'a [u8]) -> ShownLetter<'a> {
-    let item = ShownItem::new(item).named(&letter.name, letter.deliveries);
-    ShownLetter { reason: letter.reason.to_string(), detail: &letter.detail, since: utc(letter.since), item }
+fn shown<'a>(path: &'a str, letter: &'a DeadLetter, value: &Bytes) -> ShownLetter<'a> {
+    ShownLetter {
+        content: ShownItem::new(path, value).named(&letter.name, letter.deliveries),
+        item: &letter.item,
+        since_ms: since_1970_ms(letter.since),
+        reason: letter.reason.name(),
+        detail: &letter.detail,
+    }
 }
 
 /// Puts dead letters back into the queue.

@@ -1,30 +1,24 @@
 use crate::output::Output;
+use bytes::Bytes;
+use docent::inspect::NodeText;
 use serde::Serialize;
 use std::io;
 
 /// An item as shown in JSON.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct ShownItem<'a> {
-    /// Name of the item's node, if the item was taken.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Path of the queue.
+    path: &'a str,
+    /// Name of the item's node; `None` if the item was not taken.
     name: Option<&'a str>,
-    /// Number of deliveries, if the item was taken.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Number of deliveries, if counted.
     deliveries: Option<u32>,
-    /// Item, if it is UTF-8.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    item: Option<&'a str>,
-    /// Item in hexadecimal digits, if it is not UTF-8.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    item_hex: Option<String>,
+    value: NodeText,
 }
 
 impl<'a> ShownItem<'a> {
-    pub(super) fn new(item: &'a [u8]) -> Self {
-        let text = std::str::from_utf8(item).ok();
-        let hex = || item.iter().map(|byte| format!("{byte:02x}")).collect();
-        let item_hex = if text.is_none() { Some(hex()) } else { None };
-        Self { item: text, item_hex, ..Self::default() }
+    pub(super) fn new(path: &'a str, item: &Bytes) -> Self {
+        Self { path, name: None, deliveries: None, value: NodeText::new(item.clone()) }
     }
 
     /// Returns the same item with the name of its node and its number of deliveries.

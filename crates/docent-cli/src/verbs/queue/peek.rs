@@ -6,8 +6,9 @@ use docent::queue::Queue;
 use serde::Serialize;
 
 #[derive(Debug, Serialize)]
-struct Length {
-    items: usize,
+struct Length<'a> {
+    path: &'a str,
+    depth: usize,
 }
 
 /// Prints the item that would be delivered next.
@@ -15,17 +16,17 @@ pub(super) async fn peek(app: &App, queue: &Queue<Bytes>) -> Outcome {
     let item = queue.peek().await?;
     let item =
         item.ok_or_else(|| Failure::other(format!("{} has no item that is free to take", queue.path())))?;
-    print(&app.output, &item, &ShownItem::new(&item))?;
+    print(&app.output, &item, &ShownItem::new(queue.path(), &item))?;
     Ok(Ending::Done)
 }
 
 /// Prints the number of items.
 pub(super) async fn len(app: &App, queue: &Queue<Bytes>) -> Outcome {
-    let items = queue.len().await?;
+    let depth = queue.len().await?;
     if app.output.is_json() {
-        app.output.json(&Length { items })?;
+        app.output.json(&Length { path: queue.path(), depth })?;
     } else {
-        app.output.line(items.to_string())?;
+        app.output.line(depth.to_string())?;
     }
     Ok(Ending::Done)
 }

@@ -35,7 +35,7 @@ pub(super) async fn run(
         let began = Instant::now();
         let outcome = match ChildCommand::new(&arguments.command) {
             Some(command) => run_command(app, queue.path(), delivery, command, policy, signals).await,
-            None => print_item(app, delivery).await,
+            None => print_item(app, queue.path(), delivery).await,
         };
         if !arguments.follow {
             return outcome;
@@ -65,8 +65,8 @@ fn none(queue: &Queue<Bytes>) -> Failure {
 
 /// Prints an item, and acknowledges it once it is written: an item that could not be written stays in the
 /// queue.
-async fn print_item(app: &App, delivery: Delivery<Bytes>) -> Outcome {
-    let shown = ShownItem::new(delivery.item()).named(delivery.name(), delivery.deliveries());
+async fn print_item(app: &App, path: &str, delivery: Delivery<Bytes>) -> Outcome {
+    let shown = ShownItem::new(path, delivery.item()).named(delivery.name(), delivery.deliveries());
     print(&app.output, delivery.item(), &shown)?;
     delivery.ack().await?;
     Ok(Ending::Done)

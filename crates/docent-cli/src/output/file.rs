@@ -16,7 +16,7 @@ const LINKS: usize = 40;
 ///
 /// # Errors
 /// If the file is not a regular one, or cannot be read or written. Then it has its old content.
-pub(super) fn replace(path: &Path, content: &[u8], keeps: bool) -> io::Result<bool> {
+pub(crate) fn replace(path: &Path, content: &[u8], keeps: bool) -> io::Result<bool> {
     let target = target(path)?;
     let existing = existing(&target)?;
     if existing.is_some() && (keeps || fs::read(&target)? == content) {

@@ -1,0 +1,68 @@
+use super::arguments::Delete;
+use super::failure::missing;
+use crate::app::App;
+use crate::exit::{Ending, Failure, Outcome};
+use crate::output::{Deleted, utc};
+use docent::{Client, ErrorKind};
+use docent_config::internals::HISTORY;
+
+/// Deletes a value and its history, after showing it. A value that another client publishes meanwhile stays.
+///
+/// # Errors
+/// `Other` if there is no value, if it has another version than requested or was changed meanwhile, or if
+/// there are other nodes below it. `Usage` without a terminal and `--yes`. Nothing was deleted then.
+pub(super) async fn run(app: &App, client: &Client, arguments: &Delete) -> Outcome {
+    let path = &*arguments.key;
+    client.sync(path).await?;
+    let node = match client.get(path).await {
+        Ok(node) => node,
+        Err(error) if error.kind() == ErrorKind::NoNode => return Err(missing(path)),
+        Err(error) => return Err(error.into()),
+    };
+    let version = node.stat.version;
+    if let Some(wanted) = arguments.if_version.filter(|wanted| *wanted != version) {
+        return Err(Failure::other(format!(
+            "{path} has version {version}, not {wanted}: nothing was deleted"
+        )));
+    }
+    if node.stat.owner.is_some() {
+        return Err(Failure::other(format!("{path} is ephemeral, so no configuration: nothing was deleted")));
+    }
+    let folder = format!("{path}/{HISTORY}");
+    let history = match client.children(&folder).await {
+        Ok(children) => Some(children.names),
+        Err(error) if error.kind() == ErrorKind::NoNode => None,
+        Err(error) => return Err(error.into()),
+    };
+    let count = history.as_ref().map_or(0, Vec::len);
+    app.output.remark(format!(
+        "{path}\n  version {version} of {}, {} bytes, {count} earlier values",
+        utc(node.stat.modified),
+        node.data.len()
+    ));
+    if !arguments.yes {
+        app.confirm("Delete it?", "nothing was deleted").await?;
+    }
+    let mut delete = client.transaction();
+    for name in history.iter().flatten() {
+        delete = delete.delete(&format!("{folder}/{name}"), None);
+    }
+    if history.is_some() {
+        delete = delete.delete(&folder, None);
+    }
+    delete.delete(path, version).commit_exactly().await.map_err(|error| match error.kind() {
+        ErrorKind::BadVersion | ErrorKind::NoNode => {
+            Failure::other(format!("{path} was changed or deleted meanwhile: nothing was deleted"))
+        }
+        ErrorKind::NotEmpty => Failure::other(format!(
+            "there are other nodes below {}: nothing was deleted",
+            error.path().unwrap_or(path)
+        )),
+        _ => error.into(),
+    })?;
+    app.output.remark(format!("deleted {path}"));
+    if app.output.is_json() {
+        app.output.json(&Deleted::new(path))?;
+    }
+    Ok(Ending::Done)
+}

@@ -1,0 +1,182 @@
+use crate::verbs::doctor::{Answer, exchange, exchange_any, talks_tls};
+use docent::transport::{ServerAddress, TcpTransport, Transport};
+use serde::Serialize;
+use std::time::Duration;
+
+/// Vital figures of a server, as shown in JSON. Figures that the server does not report are `None`.
+#[derive(Debug, Serialize)]
+pub(super) struct Vitals {
+    /// Server, as in `--connect`.
+    pub(super) server: String,
+    /// Address that was queried.
+    address: Option<String>,
+    pub(super) state: ServerState,
+    /// `ZooKeeper` or `ClickHouse Keeper`.
+    software: Option<&'static str>,
+    pub(super) version: Option<String>,
+    /// `leader`, `follower`, `observer`, `standalone` or `read-only`.
+    pub(super) mode: Option<String>,
+    /// Last transaction, such as `0x100000002`.
+    pub(super) zxid: Option<String>,
+    pub(super) latency_min_ms: Option<f64>,
+    pub(super) latency_avg_ms: Option<f64>,
+    pub(super) latency_max_ms: Option<f64>,
+    pub(super) connections: Option<u64>,
+    /// Requests that are queued or in work.
+    pub(super) outstanding: Option<u64>,
+    pub(super) znodes: Option<u64>,
+    pub(super) watches: Option<u64>,
+    /// Why the server reported nothing.
+    pub(super) reason: Option<String>,
+}
+
+/// Whether and how a server answered. Serialized and printed as the name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ServerState {
+    /// The server serves clients.
+    Serving,
+    /// The server has no quorum.
+    NoQuorum,
+    /// The server has the words disabled.
+    WordsOff,
+    /// The port uses TLS, over which no words are sent.
+    Tls,
+    /// The port accepts connections, but the answer is not ZooKeeper's.
+    Foreign,
+    /// Nothing accepts connections, or the name is unknown.
+    Down,
+}
+
+impl ServerState {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Serving => "serving",
+            Self::NoQuorum => "no_quorum",
+            Self::WordsOff => "words_off",
+            Self::Tls => "tls",
+            Self::Foreign => "foreign",
+            Self::Down => "down",
+        }
+    }
+
+    /// Returns true if a ZooKeeper server may be behind the port.
+    pub(super) fn is_answer(self) -> bool {
+        !matches!(self, Self::Foreign | Self::Down)
+    }
+}
+
+impl Vitals {
+    /// Queries a server. Each query takes at most `patience`.
+    pub(super) async fn query(server: &ServerAddress, patience: Duration) -> Self {
+        let vitals = Self::unknown(server);
+        let addresses = match TcpTransport.resolve(server).await {
+            Ok(addresses) if !addresses.is_empty() => addresses,
+            Ok(_) => return vitals.without_answer(ServerState::Down, "the name has no address"),
+            Err(error) => return vitals.without_answer(ServerState::Down, error.to_string()),
+        };
+        let (address, bytes) = match exchange_any(server, &addresses, b"srvr", patience).await {
+            Ok((address, bytes, _)) => (address, bytes),
+            Err(missed) => {
+                let reasons: Vec<_> =
+                    missed.iter().map(|(address, error)| format!("{address}: {error}")).collect();
+                return vitals.without_answer(ServerState::Down, reasons.join("; "));
+            }
+        };
+        let vitals = Self { address: Some(address.to_string()), ..vitals };
+        match Answer::of(&bytes) {
+            Answer::Server(_) => {
+                let monitor = exchange(server, address, b"mntr", patience).await.unwrap_or_default();
+                vitals.with(&bytes, &monitor)
+            }
+            Answer::WordsOff => vitals.without_answer(ServerState::WordsOff, "srvr is disabled"),
+            Answer::NotServing => vitals.without_answer(ServerState::NoQuorum, "the ensemble has no quorum"),
+            Answer::Silence | Answer::Foreign(_) if talks_tls(server, address, patience).await => {
+                vitals.without_answer(ServerState::Tls, "the port uses TLS")
+            }
+            Answer::Silence => vitals.without_answer(ServerState::Foreign, "no answer"),
+            Answer::Foreign(line) => {
+                vitals.without_answer(ServerState::Foreign, format!("the answer begins with {line:?}"))
+            }
+        }
+    }
+
+    fn unknown(server: &ServerAddress) -> Self {
+        Self {
+            server: server.to_string(),
+            address: None,
+            state: ServerState::Down,
+            software: None,
+            version: None,
+            mode: None,
+            zxid: None,
+            latency_min_ms: None,
+            latency_avg_ms: None,
+            latency_max_ms: None,
+            connections: None,
+            outstanding: None,
+            znodes: None,
+            watches: None,
+            reason: None,
+        }
+    }
+
+    fn without_answer(self, state: ServerState, reason: impl Into<String>) -> Self {
+        Self { state, reason: Some(reason.into()), ..self }
+    }
+
+    /// Returns the vitals with the figures in the answers to `srvr` and `mntr`. The latter may be refused.
+    fn with(self, server: &[u8], monitor: &[u8]) -> Self {
+        let (text, monitor) = (String::from_utf8_lossy(server), String::from_utf8_lossy(monitor));
+        let value = |key: &str| Some(text.lines().find_map(|line| line.strip_prefix(key))?.trim().to_owned());
+        let number = |key: &str| value(key)?.parse().ok();
+        let latency = value("Latency min/avg/max:").unwrap_or_default();
+        let mut latency = latency.split('/').map(|part| part.parse().ok());
+        let mut latency = || latency.next().flatten();
+        let watches = monitor.lines().find_map(|line| line.strip_prefix("zk_watch_count"));
+        let Answer::Server(description) = Answer::of(server) else { return self };
+        Self {
+            state: ServerState::Serving,
+            software: Some(description.software),
+            version: Some(description.version),
+            mode: Some(description.mode).filter(|mode| !mode.is_empty()),
+            zxid: value("Zxid:"),
+            latency_min_ms: latency(),
+            latency_avg_ms: latency(),
+            latency_max_ms: latency(),
+            connections: number("Connections:"),
+            outstanding: number("Outstanding:"),
+            znodes: number("Node count:"),
+            watches: watches.and_then(|count| count.trim().parse().ok()),
+            ..self
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_come_from_both_answers_and_unknown_ones_are_none() {
+        let server = ServerAddress::all_of("zk1:2181").unwrap().remove(0);
+        let srvr = "Zookeeper version: 3.8.4-9316c2a, built on 2024-02-12\nLatency min/avg/max: 0/0.5/12\n\
+            Received: 9\nSent: 8\nConnections: 3\nOutstanding: 1\nZxid: 0x100000002\nMode: follower\nNode count: 5\n";
+        let vitals =
+            Vitals::unknown(&server).with(srvr.as_bytes(), b"zk_version\t3.8.4\nzk_watch_count\t7\n");
+        assert_eq!((vitals.state, vitals.mode.as_deref()), (ServerState::Serving, Some("follower")));
+        assert_eq!(
+            (vitals.zxid.as_deref(), vitals.znodes, vitals.watches),
+            (Some("0x100000002"), Some(5), Some(7))
+        );
+        assert_eq!((vitals.connections, vitals.outstanding), (Some(3), Some(1)));
+        let latency = [vitals.latency_min_ms, vitals.latency_avg_ms, vitals.latency_max_ms];
+        assert_eq!(latency, [Some(0.0), Some(0.5), Some(12.0)]);
+        let old = "Zookeeper version: 3.4.14\nMode: standalone\n";
+        let vitals = Vitals::unknown(&server).with(old.as_bytes(), b"mntr is not executed");
+        assert_eq!(
+            (vitals.version.as_deref(), vitals.watches, vitals.latency_avg_ms),
+            (Some("3.4.14"), None, None)
+        );
+    }
+}
