@@ -1,5 +1,6 @@
 //! Children of this process: those that it has started, and orphans that it has adopted.
 
+use super::proc::each_process;
 use nix::errno::Errno;
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::{Pid, getpid};
@@ -69,14 +70,42 @@ pub(crate) fn collect_orphans_if_first() {
     });
 }
 
+/// Collects the ends of these children, unless something else must collect them. Returns true if there were
+/// any.
+pub(super) fn collect(ended: &[i32]) -> bool {
+    let started = started();
+    let orphans = ended.iter().map(|number| Pid::from_raw(*number)).filter(|it| !started.contains(it));
+    // All are collected, not only the first one.
+    orphans.filter(|orphan| collect_one(*orphan)).count() > 0
+}
+
+/// Collects the end of an orphan. Returns false if that was done before.
+fn collect_one(orphan: Pid) -> bool {
+    // `nix` does not know real-time signals: it returns an error about one after the orphan was collected.
+    waitid(Id::Pid(orphan), WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG) != Err(Errno::ECHILD)
+}
+
 /// Collects orphans that this process has adopted and that have ended, up to the first child that something
 /// else must collect. Process 1 adopts all orphans of its namespace.
 pub(super) fn collect_orphans() {
-    let started = started();
-    while let Ok(Some(orphan)) = ended(Id::All) {
-        if started.contains(&orphan) {
-            return;
+    loop {
+        match ended(Id::All) {
+            Ok(Some(orphan)) if !started().contains(&orphan) => {
+                collect_one(orphan);
+            }
+            // A real-time signal has ended an orphan, and `nix` does not say which.
+            Err(Errno::EINVAL) if collect_listed().unwrap_or(false) => {}
+            _ => return,
         }
-        let _ = waitid(Id::Pid(orphan), WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG);
     }
+}
+
+/// Collects the orphans that `/proc` lists as ended. Returns true if there were any.
+fn collect_listed() -> io::Result<bool> {
+    let (own, mut ended) = (getpid().as_raw(), Vec::new());
+    each_process(|process| {
+        ended.extend((process.parent == own && !process.is_running).then_some(process.number));
+        Ok(())
+    })?;
+    Ok(collect(&ended))
 }

@@ -107,7 +107,7 @@ impl ChildCommand {
             command.env_remove(name);
         }
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
-        command.envs(mark.map(|mark| (members::VARIABLE, &mark.0)));
+        command.envs(mark.map(|mark| (members::VARIABLE, &mark.value)));
         let not_runnable = |error| Failure::not_runnable(format!("cannot run {:?}: {error}", self.name()));
         match &self.stdin {
             Stdin::Inherited => {}

@@ -1,6 +1,5 @@
 use super::abandoned;
-use super::members::Members;
-use super::proc::Process;
+use super::members::{Members, Rest};
 use super::signals::is_end;
 use nix::unistd;
 use rustix::io::Errno;
@@ -123,7 +122,7 @@ impl Group {
     ///
     /// # Errors
     /// The error if they are unknown.
-    pub(super) fn rest(&self) -> io::Result<Vec<Process>> {
+    pub(super) fn rest(&self) -> io::Result<Rest> {
         self.members.list()
     }
 

@@ -3,6 +3,7 @@
 //! the deadline, because a stalled `docent` cannot.
 
 use super::alarm::readable_until;
+use super::cgroup::Cgroup;
 use super::keeper_state::KeeperState;
 use super::members::{Bystanders, Mark, Members};
 use nix::sys::signal::SigSet;
@@ -13,6 +14,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -25,16 +27,18 @@ pub(super) const NAME: &str = "lock-keeper";
 /// Exit code of a keeper that killed the command because its time had come.
 pub(super) const OVERDUE: u8 = 76;
 
-/// Number of further looks for processes of a command whose docent has ended.
+/// Number of looks in vain for further processes of a command whose docent has ended.
 const LAST_LOOKS: u32 = 20;
 
 /// Interval between these looks.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Returns the arguments of a keeper.
-pub(super) fn arguments(mark: Option<&Mark>, bystanders: &Bystanders) -> [String; 4] {
-    let mark = mark.map_or_else(String::new, |mark| mark.0.clone());
-    [MODE.to_owned(), std::process::id().to_string(), mark, bystanders.argument()]
+pub(super) fn arguments(mark: Option<&Mark>, bystanders: &Bystanders) -> [OsString; 5] {
+    let value = mark.map_or_else(String::new, |mark| mark.value.clone());
+    let folder = mark.and_then(Mark::folder).map_or_else(OsString::new, OsString::from);
+    let docent = std::process::id().to_string();
+    [MODE.into(), docent.into(), value.into(), bystanders.argument().into(), folder]
 }
 
 /// Keeps a command if the arguments say so, until `docent` has ended or the time has come. Returns `None` for
@@ -59,8 +63,11 @@ fn keep(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::set_name(&std::ffi::CString::new(NAME).ok()?);
     let docent = arguments.next()?.to_str()?.parse().ok()?;
-    let mark = arguments.next()?.into_string().ok().filter(|mark| !mark.is_empty()).map(Mark);
+    let value = arguments.next()?.into_string().ok().filter(|value| !value.is_empty());
     let bystanders = Bystanders::from_argument(arguments.next()?.to_str()?);
+    let cgroup = arguments.next().filter(|folder| !folder.is_empty());
+    let cgroup = cgroup.and_then(|folder| Cgroup::open(folder.into()).ok()).map(Arc::new);
+    let mark = value.map(|value| Mark { value, cgroup });
     let mut input = File::from(stdin().try_clone_to_owned().ok()?);
     let state = KeeperState::of(File::from(stdout().try_clone_to_owned().ok()?));
     let kept = Kept { docent, mark, bystanders, state };
@@ -93,6 +100,8 @@ fn keep(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
 impl Kept {
     /// Kills all processes of the command.
     fn kill(&self) {
+        let cgroup = self.mark.as_ref().and_then(|mark| mark.cgroup.as_ref());
+        cgroup.into_iter().for_each(|cgroup| cgroup.kill());
         let Some(group) = self.state.group() else { return };
         // All processes may have ended together with their leader.
         let _ = kill_process_group(group, Signal::KILL);
@@ -106,9 +115,10 @@ impl Kept {
         members.kill_outsiders();
         if docent.is_none() && self.mark.is_some() {
             // Only the mark leads to processes now, and one that is just being started shows none.
-            for _ in 0..LAST_LOOKS {
+            let mut looks = 0;
+            while looks < LAST_LOOKS {
                 sleep(LOOK_INTERVAL);
-                members.kill_outsiders();
+                looks = if members.kill_outsiders() { 0 } else { looks + 1 };
             }
         }
     }

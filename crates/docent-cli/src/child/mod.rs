@@ -8,6 +8,7 @@
 
 mod abandoned;
 mod alarm;
+mod cgroup;
 mod children;
 mod command;
 mod command_exit;

@@ -1,7 +1,7 @@
 //! The `/proc` folder of Linux, which lists processes.
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, getpid};
+use rustix::process::{Pid, Signal, getpid, test_kill_process};
 use std::fs;
 use std::io;
 use std::os::fd::RawFd;
@@ -35,10 +35,17 @@ impl Process {
     }
 
     /// Returns a process, or `None` if it has ended.
-    fn read(number: i32) -> io::Result<Option<Self>> {
+    pub(super) fn read(number: i32) -> io::Result<Option<Self>> {
         let stat = if_known(fs::read(format!("/proc/{number}/stat")))?;
         // The name may be invalid UTF-8, because the system cuts it.
         Ok(stat.and_then(|stat| Self::parse(number, &String::from_utf8_lossy(&stat))))
+    }
+
+    /// Returns a running process that [`each_process`] did not show. 0 is the number of a process of another
+    /// namespace.
+    pub(super) fn unlisted(number: i32) -> Option<Self> {
+        let has_ended = Pid::from_raw(number).is_some_and(|it| test_kill_process(it) == Err(Errno::SRCH));
+        (!has_ended).then_some(Self { number, parent: 0, group: 0, is_running: true, started: 0 })
     }
 
     /// Returns the name of the process, for messages.
@@ -51,7 +58,7 @@ impl Process {
     /// process may not know.
     ///
     /// # Errors
-    /// Same as [`processes`].
+    /// Same as [`each_process`].
     pub(super) fn has_variable(self, variable: &str) -> io::Result<bool> {
         let folder = PathBuf::from(format!("/proc/{}", self.number));
         let read = |folder: &Path| if_known(fs::read(folder.join("environ"))).map(Option::unwrap_or_default);
@@ -88,24 +95,27 @@ impl Process {
         };
     }
 
-    /// No process is ever [listed](processes).
+    /// No process is ever [listed](each_process).
     #[cfg(not(target_os = "linux"))]
     pub(super) fn signal(self, _: Signal) {}
 }
 
-/// Lists all processes. The list is empty on systems other than Linux, and if `/proc` belongs to [another
-/// namespace](is_own_namespace).
+/// Calls `act` for each process, the newest first: a process that was just created may end soon. There are
+/// none on systems other than Linux, and if `/proc` belongs to [another namespace](is_own_namespace).
 ///
 /// # Errors
-/// The error if this process lacks descriptors or memory to read the list, which is then unknown.
-pub(super) fn processes() -> io::Result<Vec<Process>> {
+/// The error if this process lacks descriptors or memory to read the list, which is then unknown, and that of
+/// `act`.
+pub(super) fn each_process(mut act: impl FnMut(Process) -> io::Result<()>) -> io::Result<()> {
     if !is_own_namespace() {
-        return Ok(Vec::new());
+        return Ok(());
     }
     let entries = if_known(fs::read_dir("/proc"))?;
     let number = |entry: io::Result<fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse().ok();
-    let numbers = entries.into_iter().flatten().filter_map(number);
-    numbers.filter_map(|number| Process::read(number).transpose()).collect()
+    let mut numbers: Vec<i32> = entries.into_iter().flatten().filter_map(number).collect();
+    // Numbers are given out in ascending order, until the last one.
+    numbers.sort_unstable_by(|a, b| b.cmp(a));
+    numbers.into_iter().try_for_each(|number| Process::read(number)?.map_or(Ok(()), &mut act))
 }
 
 /// Returns what was read, or `None` if a file does not exist or may not be read, as when its process has
@@ -113,7 +123,7 @@ pub(super) fn processes() -> io::Result<Vec<Process>> {
 ///
 /// # Errors
 /// The error if this process lacks descriptors or memory: whether the file exists is then unknown.
-fn if_known<T>(read: io::Result<T>) -> io::Result<Option<T>> {
+pub(super) fn if_known<T>(read: io::Result<T>) -> io::Result<Option<T>> {
     match read {
         Ok(read) => Ok(Some(read)),
         Err(error) => match Errno::from_io_error(&error) {
@@ -177,7 +187,14 @@ mod tests {
     #[test]
     fn this_process_is_listed() {
         let own = getpid().as_raw_nonzero().get();
-        let listed = processes().unwrap().into_iter().find(|process| process.number == own).unwrap();
+        let mut processes = Vec::new();
+        each_process(|process| {
+            processes.push(process);
+            Ok(())
+        })
+        .unwrap();
+        assert!(processes.is_sorted_by_key(|process| std::cmp::Reverse(process.number)));
+        let listed = processes.into_iter().find(|process| process.number == own).unwrap();
         assert!(listed.is_running && listed.parent == nix::unistd::getppid().as_raw() && listed.started > 0);
         let path = format!("PATH={}", std::env::var("PATH").unwrap());
         assert!(listed.has_variable(&path).unwrap() && !listed.has_variable("PATH=").unwrap());

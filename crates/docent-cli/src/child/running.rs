@@ -12,13 +12,17 @@ use crate::exit::Failure;
 use docent::time::Timestamp;
 use rustix::process::Signal;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::signal::unix::{self, SignalKind};
 use tokio::time::{sleep, timeout};
 
-/// Interval at which remaining processes are polled.
+/// Shortest interval at which remaining processes are polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Shortest time between two polls, as a multiple of the duration of the first one.
+const POLL_REST: u32 = 4;
 
 /// Interval at which remaining processes are killed again.
 const KILL_INTERVAL: Duration = Duration::from_millis(200);
@@ -100,6 +104,7 @@ impl Running {
             keeper: Some(keeper.number()),
             kill_by,
             is_killable: kill_by.is_some(),
+            cgroup: mark.and_then(Mark::folder).map(Path::to_owned),
         };
         let members = |group| Members::of(group, mark, &bystanders, keeper.process());
         let group = Arc::new(command.spawn(ties, mark, members)?);
@@ -172,10 +177,16 @@ impl Running {
     /// Returns whether processes that the command has started have not ended. The end of the command must not
     /// be collected yet.
     fn left(&self) -> Option<Left> {
-        children::collect_orphans();
-        match self.group.rest() {
-            Ok(rest) => rest.first().copied().map(Left::Process),
-            Err(error) => Some(Left::Unknown(error)),
+        loop {
+            match self.group.rest() {
+                Err(error) => return Some(Left::Unknown(error)),
+                Ok(rest) => match rest.members.first() {
+                    Some(process) => return Some(Left::Process(*process)),
+                    // A process that ended during the check may have created another one before.
+                    None if children::collect(&rest.ended) => {}
+                    None => return None,
+                },
+            }
         }
     }
 
@@ -198,8 +209,13 @@ impl Running {
     /// # Cancel safety
     /// This method is cancel safe.
     pub(super) async fn rest_ended(&self) {
-        while self.left().is_some() {
-            sleep(POLL_INTERVAL).await;
+        loop {
+            let begun = Instant::now();
+            if self.left().is_none() {
+                return;
+            }
+            // On a machine with many processes, a look takes long and delays what keeps the lease.
+            sleep(POLL_INTERVAL.max(begun.elapsed() * POLL_REST)).await;
         }
     }
 

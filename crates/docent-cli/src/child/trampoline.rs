@@ -1,6 +1,7 @@
 //! First steps of a command's process. `docent` starts itself, ties its life to that of its parent, and
 //! becomes the command. These steps run after the fork, in the process that they affect.
 
+use super::cgroup;
 use super::children;
 use super::job_control;
 use super::keeper_state::KeeperState;
@@ -58,7 +59,7 @@ pub(super) fn null() -> io::Result<Stdio> {
 }
 
 /// Ties of a command to the process that starts it.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Ties {
     /// Descriptor, in that process, of the pipe that shows the command that the lease has ended.
     pub(super) lost: Option<RawFd>,
@@ -68,22 +69,29 @@ pub(super) struct Ties {
     pub(super) kill_by: Option<Timestamp>,
     /// True if this user must be able to kill the command.
     pub(super) is_killable: bool,
+    /// Folder of the command's control group.
+    pub(super) cgroup: Option<PathBuf>,
 }
 
 impl Ties {
     /// Returns the arguments that precede the words of the command.
-    pub(super) fn arguments(self) -> [String; 6] {
+    pub(super) fn arguments(self) -> [OsString; 7] {
         let kill_by = self.kill_by.map(Timestamp::as_nanos);
         let parent = std::process::id().to_string();
         let is_killable = text(self.is_killable.then_some(1));
-        [MODE.to_owned(), parent, text(self.lost), text(self.keeper), text(kill_by), is_killable]
+        let numbers = [text(self.lost), text(self.keeper), text(kill_by), is_killable].map(OsString::from);
+        let [lost, keeper, kill_by, is_killable] = numbers;
+        let cgroup = self.cgroup.map_or_else(|| NONE.into(), PathBuf::into_os_string);
+        [MODE.into(), parent.into(), lost, keeper, kill_by, is_killable, cgroup]
     }
 
     fn from_arguments(mut arguments: impl Iterator<Item = OsString>) -> Self {
         let mut next = || arguments.next().unwrap_or_default();
         let (lost, keeper) = (number(next()), number(next()));
         let kill_by = number(next()).map(Timestamp::from_nanos);
-        Self { lost, keeper, kill_by, is_killable: number::<u8>(next()).is_some() }
+        let is_killable = number::<u8>(next()).is_some();
+        let cgroup = Some(next()).filter(|folder| folder != NONE).map(PathBuf::from);
+        Self { lost, keeper, kill_by, is_killable, cgroup }
     }
 }
 
@@ -101,14 +109,14 @@ pub(crate) fn become_command_if_invoked() -> Option<ExitCode> {
     let parent = arguments.next().and_then(number)?;
     let ties = Ties::from_arguments(&mut arguments);
     let words: Vec<OsString> = arguments.collect();
-    Some(become_command(parent, ties, &words))
+    Some(become_command(parent, &ties, &words))
 }
 
 fn number<N: FromStr>(argument: OsString) -> Option<N> {
     argument.into_string().ok()?.parse().ok()
 }
 
-fn become_command(parent: i32, ties: Ties, words: &[OsString]) -> ExitCode {
+fn become_command(parent: i32, ties: &Ties, words: &[OsString]) -> ExitCode {
     let Some((program, arguments)) = words.split_first() else { return ExitCode::from(126) };
     let state = ties.keeper.and_then(|number| state_of(parent, number));
     let fail = |error: &io::Error, code| {
@@ -124,6 +132,8 @@ fn become_command(parent: i32, ties: Ties, words: &[OsString]) -> ExitCode {
     {
         return fail(&error, 126);
     }
+    // Outside of its control group, the command is found like one that has none.
+    let _ = ties.cgroup.as_deref().map(cgroup::join);
     if let Some(state) = &state {
         state.set_group(getpgrp());
         state.set_run(true);

@@ -1,7 +1,7 @@
 //! Processes that leave the process group of their command, and signals for all processes named `docent`.
 
 use crate::process::{PATIENCE, is_alive, keepers_of, send, time_of_death, until_dead};
-use crate::run::{Run, command, run, servers, through};
+use crate::run::{Run, as_ordinary_user, command, run, servers, through};
 use docent::{Client, Mutex};
 use docent_battery::{Backend, both_backends_in_real_time};
 use docent_testkit::eventually;
@@ -9,7 +9,6 @@ use rustix::process::{Signal, geteuid};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
-use std::process::Stdio;
 use tokio::process::Command;
 
 /// A job that prints its number and ignores requests to stop.
@@ -150,25 +149,25 @@ both_backends_in_real_time! {
         assert_eq!(holder.end().await.code, 128 + 15);
     }
 
+    async fn an_orphan_that_a_real_time_signal_ended_is_collected(backend: Backend) {
+        let server = backend.start().await;
+        let script = "(sh -c 'echo $$; kill -40 $$' &); (sh -c 'echo $$; exec sleep 0.1' &); exec sleep 600";
+        let mut holder = Run::start(&servers(&server), ["lock", "/a", "--", "sh", "-c", script]);
+        for orphan in [holder.number().await, holder.number().await] {
+            let exists = async || Path::new(&format!("/proc/{orphan}")).exists();
+            eventually(PATIENCE, exists, |exists| !exists).await.unwrap();
+        }
+        holder.signal(Signal::TERM);
+        assert_eq!(holder.end().await.code, 128 + 15);
+    }
+
     async fn a_program_that_becomes_another_user_is_refused(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
         let folder = tempfile::tempdir().unwrap();
-        let program = folder.path().join("docent");
-        fs::copy(env!("CARGO_BIN_EXE_docent"), &program).unwrap();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let as_user = |words: &[&str]| {
-            let docent = command(&connect, words);
-            let docent = docent.as_std();
-            let is_root = geteuid().is_root();
-            let mut command = Command::new(if is_root { "setpriv" } else { "env" });
-            if is_root {
-                command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
-            }
-            command.arg(&program).args(docent.get_args().skip(2)).env_clear().kill_on_drop(true);
-            command.envs(docent.get_envs().filter_map(|(name, value)| Some((name, value?))));
-            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-            Run::of(&mut command)
+            Run::of(&mut as_ordinary_user(&folder.path().join("docent"), &command(&connect, words)))
         };
         // Every Debian has this program, whose owner is root.
         let refused = as_user(&["lock", "/a", "--", "su", "--version"]).end().await;

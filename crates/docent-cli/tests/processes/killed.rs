@@ -120,7 +120,7 @@ both_backends_in_real_time! {
 fn a_command_is_not_started_after_its_deadline() {
     let own = std::process::id().to_string();
     for (kill_by, code, expected) in [("1", None, ""), ("18446744073709551615", Some(0), "on\n")] {
-        let words = ["__run-command", &own, "-", "-", kill_by, "-", "echo", "on"];
+        let words = ["__run-command", &own, "-", "-", kill_by, "-", "-", "echo", "on"];
         let ended = std::process::Command::new(env!("CARGO_BIN_EXE_docent")).args(words).output().unwrap();
         assert_eq!((ended.status.code(), &*ended.stdout), (code, expected.as_bytes()), "{ended:?}");
     }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot continue must fail")]
 
 mod arguments;
+mod cgroup;
 mod deadline;
 mod dev;
 mod elect;

@@ -1,7 +1,9 @@
 use crate::process::{PATIENCE, send};
 use docent_battery::{Proxy, TestServer};
-use rustix::process::Signal;
+use rustix::process::{Signal, geteuid};
 use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
 use std::process::Stdio;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
@@ -49,6 +51,24 @@ pub(crate) fn command<A: AsRef<OsStr>>(connect: &str, arguments: impl IntoIterat
     command
 }
 
+/// Runs a [`command`] as an ordinary user, who may not read the folder of the tests' `docent`: `copy` is a
+/// copy in a folder that everyone may read. If this process is not root, its user is that user.
+pub(crate) fn as_ordinary_user(copy: &Path, docent: &Command) -> Command {
+    if !copy.exists() {
+        fs::copy(env!("CARGO_BIN_EXE_docent"), copy).unwrap();
+    }
+    let docent = docent.as_std();
+    let is_root = geteuid().is_root();
+    let mut command = Command::new(if is_root { "setpriv" } else { "env" });
+    if is_root {
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
+    }
+    command.arg(copy).args(docent.get_args().skip(2)).env_clear().kill_on_drop(true);
+    command.envs(docent.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
 impl Run {
     /// Starts `docent`.
     pub(crate) fn start<A: AsRef<OsStr>>(connect: &str, arguments: impl IntoIterator<Item = A>) -> Self {
@@ -78,8 +98,13 @@ impl Run {
 
     /// Returns the next line of standard output.
     pub(crate) async fn line(&mut self) -> String {
+        self.next_line().await.expect("the run must print another line")
+    }
+
+    /// Returns the next line of standard output, or `None` at its end.
+    pub(crate) async fn next_line(&mut self) -> Option<String> {
         let line = timeout(PATIENCE, self.lines.next_line()).await.expect("a line must arrive in time");
-        line.unwrap().expect("the run must print another line").trim_end_matches('\r').to_owned()
+        Some(line.unwrap()?.trim_end_matches('\r').to_owned())
     }
 
     /// Returns the next line, which is a number.
