@@ -12,6 +12,7 @@ mod exit_codes;
 mod held;
 mod keeper;
 mod killed;
+mod matrix;
 mod process;
 mod run;
 mod scarce;
