@@ -4,13 +4,14 @@ use crate::jobs::{QUEUE, drain, queue, take};
 use bytes::Bytes;
 use docent::node::{Acl, Permissions};
 use docent::queue::{Codec, CodecError, DeadReason, PeekError, PutError, Raw};
-use docent::{CreateMode, ErrorKind, Queue};
+use docent::{CreateMode, Error, ErrorKind, Queue};
 use docent_battery::{Backend, Direction, both_backends};
 use docent_tests::{builder, connect, soon, until};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 /// A codec that panics at 13.
 struct Fragile;
@@ -78,6 +79,47 @@ both_backends! {
         assert!(letters.iter().any(|one| one.detail.contains("format version is 2")), "{letters:?}");
         let text = format!("{letters:?}");
         assert!(!text.contains("[[[[") && !text.contains("hunter2"), "a dead letter prints its payload: {text}");
+    }
+
+    async fn items_of_another_program_stay_in_the_queue(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let patience = Duration::from_secs(5);
+        let jobs: Queue<u64> = crate::jobs::builder(&client).undecodable_after(patience).build().unwrap();
+        jobs.put(&1).await.unwrap();
+        assert_eq!(drain(&jobs).await, [1]);
+        let curator = b"\x00\x01\x00\x01\x01\x00\x00\x00\x01a\x02";
+        let put = async |data: &'static [u8], count: usize| {
+            for _ in 0..count {
+                let path = format!("{QUEUE}/items/item-");
+                client.create(&path, Bytes::from_static(data), CreateMode::PersistentSequential).await.unwrap();
+            }
+        };
+        put(curator, 25).await;
+        let began = Instant::now();
+        // Also when the patience with the first items has ended.
+        while began.elapsed() < patience * 2 {
+            let error = soon(jobs.take()).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidData);
+            let text = error.to_string();
+            assert!(text.contains(&format!("{QUEUE:?}")) && text.contains("\"item-0000000001\""), "{text}");
+            assert!(text.contains("the data is not a queue item"), "{text}");
+            docent_tests::pause().await;
+        }
+        let error = soon(jobs.consume(async |_: &u64| Ok::<_, Error>(()))).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidData);
+        assert_eq!((jobs.len().await.unwrap(), jobs.dead_letters().list().await.unwrap().len()), (25, 0));
+        jobs.purge().await.unwrap();
+        // A newer version of the queue's format is no other format, and few items are no other program.
+        jobs.put(&2).await.unwrap();
+        assert_eq!(drain(&jobs).await, [2]);
+        put(b"\xd0\xce\x00\x02a", 12).await;
+        put(curator, 9).await;
+        until(async || {
+            assert!(soon(jobs.take_timeout(Duration::from_millis(100))).await.unwrap().is_none());
+            jobs.dead_letters().list().await.unwrap().len() == 21
+        })
+        .await;
     }
 
     async fn a_dead_letter_can_be_requeued_once_deleted_and_purged(backend: Backend) {

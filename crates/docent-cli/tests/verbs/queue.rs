@@ -1,6 +1,8 @@
 //! `docent queue`.
 
 use crate::docent_command::{Ended, PATIENCE, Running, docent, end, run, run_with, servers};
+use docent::Client;
+use docent::node::CreateMode;
 use docent_battery::{Backend, both_backends_in_real_time, round_trips};
 use docent_testkit::eventually;
 use rustix::process::{Pid, Signal, kill_process};
@@ -97,7 +99,7 @@ both_backends_in_real_time! {
     async fn dead_letters_are_listed_and_put_back(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);
-        let client = docent::Client::connect(&connect).await.unwrap();
+        let client = Client::connect(&connect).await.unwrap();
         let bytes = docent::Queue::<bytes::Bytes>::builder_with(&client, JOBS, docent::config::Raw).build().unwrap();
         for item in ["bad", "worse"] {
             let put = &queue(&connect, &["put", JOBS, item, "-o", "json"]).await.ok().json()[0];
@@ -115,6 +117,49 @@ both_backends_in_real_time! {
         assert_eq!((&back["path"], &back["requeued"]), (&JOBS.into(), &1.into()), "{back}");
         assert_eq!(queue(&connect, &["len", JOBS]).await.ok().stdout, "2\n");
         client.close().await;
+    }
+
+    async fn items_of_another_program_are_reported_and_stay(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let client = Client::connect(&connect).await.unwrap();
+        queue(&connect, &["put", JOBS, "first"]).await.ok();
+        // As Curator writes them.
+        let put = async |count: usize| {
+            for _ in 0..count {
+                let item = &b"\x00\x01\x00\x01\x01\x00\x00\x00\x01a\x02"[..];
+                let path = format!("{JOBS}/items/item-");
+                client.create(&path, item, CreateMode::PersistentSequential).await.unwrap();
+            }
+        };
+        put(1).await;
+        queue(&connect, &["put", JOBS, "second"]).await.ok();
+        let taken = queue(&connect, &["take", JOBS, "--follow", "--nonblock"]).await.ok();
+        assert_eq!(taken.stdout, "first\nsecond\n");
+        let remark = "docent: cannot decode the item; leaving it for other consumers";
+        assert!(taken.stderr.contains(remark) && taken.stderr.contains("item-0000000001"), "{taken:?}");
+        put(40).await;
+        for options in [&["--nonblock"][..], &["--wait", "1m"], &["--follow", "--", "cat"]] {
+            let refused = queue(&connect, &[&["take", JOBS], options].concat()).await;
+            assert_eq!((refused.code, &*refused.stdout), (65, ""), "{refused:?}");
+            let text = refused.stderr.lines().last().unwrap();
+            for named in ["\"/queues/jobs\"", "\"item-0000000001\"", "the data is not a queue item"] {
+                assert!(text.contains(named), "{text}");
+            }
+        }
+        assert_eq!(queue(&connect, &["len", JOBS]).await.ok().stdout, "41\n");
+        assert_eq!(queue(&connect, &["dead", JOBS, "-o", "json"]).await.ok().stdout, "");
+        client.close().await;
+    }
+
+    async fn the_maximum_number_of_items_is_an_option(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        queue(&connect, &["put", JOBS, "a", "b", "--capacity", "2"]).await.ok();
+        let full = queue(&connect, &["put", JOBS, "c", "--capacity", "2"]).await;
+        assert!(full.code == 1 && full.stderr.contains("2 items of at most 2"), "{full:?}");
+        queue(&connect, &["put", JOBS, "c", "--capacity", "0"]).await.ok();
+        assert_eq!(queue(&connect, &["len", JOBS]).await.ok().stdout, "3\n");
     }
 
     async fn an_item_with_a_lower_priority_number_is_taken_first(backend: Backend) {

@@ -26,7 +26,7 @@ pub(crate) fn of_native(node: &Bytes) -> Result<(i32, Bytes), Malformed> {
     let [a, b, version @ ..] = node.get(..4).ok_or("the frame is truncated")? else {
         return Err("the frame is truncated".to_owned());
     };
-    if [*a, *b] != NATIVE[..2] {
+    if !is_native(&[*a, *b]) {
         return Err("the data is not a queue item".to_owned());
     }
     if version != &NATIVE[2..] {
@@ -36,6 +36,16 @@ pub(crate) fn of_native(node: &Bytes) -> Result<(i32, Bytes), Malformed> {
     let base =
         node.get(4..NATIVE_HEAD).and_then(|base| base.try_into().ok()).ok_or("the frame is truncated")?;
     Ok((i32::from_be_bytes(base), node.slice(NATIVE_HEAD..)))
+}
+
+/// Returns whether the data of a node is that of an item, in whatever version.
+pub(crate) fn is_native(node: &[u8]) -> bool {
+    node.starts_with(&NATIVE[..2])
+}
+
+/// Returns whether the data of a node is that of an item of a Curator queue.
+pub(crate) fn is_curator(node: &[u8]) -> bool {
+    node.starts_with(&CURATOR)
 }
 
 pub(crate) fn curator(item: &[u8]) -> Option<Bytes> {

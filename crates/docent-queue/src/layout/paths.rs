@@ -131,6 +131,15 @@ impl Paths {
         }
     }
 
+    /// Returns whether the data of a node has another format than the items of this layout, so that no
+    /// consumer of the queue can decode it. A newer version of the format counts as the same format.
+    pub(crate) fn is_foreign(&self, node: &[u8]) -> bool {
+        match self.layout {
+            QueueLayout::Native => !frame::is_native(node),
+            QueueLayout::Curator { .. } => !frame::is_curator(node),
+        }
+    }
+
     /// Returns the number that is added to the servers' count of claims, and the item of a node's data.
     pub(crate) fn unframe(&self, node: &Bytes) -> Result<(i32, Bytes), Malformed> {
         match self.layout {

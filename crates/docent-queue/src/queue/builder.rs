@@ -116,6 +116,9 @@ impl<T: 'static> QueueBuilder<T> {
     /// that only newer ones can decode. The time runs while other consumers could take the item, and restarts
     /// after each delivery. It should exceed the session timeout. With zero, the item is moved to the dead
     /// letters immediately. Each process measures its own time.
+    ///
+    /// Unless the time is zero, items of another program are not moved: [`Queue::take`] returns `InvalidData`
+    /// once ten items in a row have another format than those of this layout.
     pub fn undecodable_after(mut self, patience: Duration) -> Self {
         self.limits.undecodable_after = patience;
         self

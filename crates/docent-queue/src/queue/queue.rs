@@ -43,7 +43,8 @@ use std::sync::Arc;
 ///   the acknowledgement. With [`Delivery::ack_with`](crate::Delivery::ack_with), effects in ZooKeeper happen
 ///   exactly once.
 /// - An item that is handed out too often, or that no consumer can decode, is moved to the [dead
-///   letters](Self::dead_letters) and does not block the queue. Only hand-outs are counted, not claims: a
+///   letters](Self::dead_letters) and does not block the queue. If ten items in a row have another format,
+///   they stay, and the consumer gets an [error](Self::take). Only hand-outs are counted, not claims: a
 ///   call that is cancelled before it got its item uses up no delivery.
 ///
 /// # Assumptions

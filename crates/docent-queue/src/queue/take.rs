@@ -6,7 +6,7 @@ use crate::consumer::{LATE, Request, is_passing, leave, ordered};
 use crate::layout::DeadReason;
 use crate::store::{ClaimedItem, ItemEnd, MOST, Store};
 use docent_core::recipe::{InOperation, Line, full_error, full_path, in_time};
-use docent_core::{Error, planted};
+use docent_core::{Error, ErrorKind, planted};
 use futures_util::future::join_all;
 use std::fmt;
 use std::future::Future;
@@ -22,7 +22,10 @@ impl<T: 'static> Queue<T> {
     ///
     /// # Errors
     /// Errors that need an operator: `NoAuth`, which may concern only the next item, `AuthFailed`,
-    /// `ShortLease`, `EnsembleRolledBack`; and `Closed`.
+    /// `ShortLease`, `EnsembleRolledBack`; and `Closed`. `InvalidData` if ten items in a row, which are not
+    /// moved to the dead letters, have another format than the items of this [layout](crate::QueueLayout), so
+    /// that another program may have put them. They are left alone as an item is that [only others can
+    /// decode](crate::QueueBuilder::undecodable_after), and the next call continues behind them.
     ///
     /// # Cancel safety
     /// This method is cancel safe, but cancelling it loses the call's place among the waiting consumers. No
@@ -44,7 +47,7 @@ impl<T: 'static> Queue<T> {
     /// Takes the next item if there is a free one.
     ///
     /// # Errors
-    /// `NoAuth`, `ShortLease`, `Timeout`, `Closed`.
+    /// `NoAuth`, `ShortLease`, `Timeout`, `Closed`; `InvalidData` as for [`take`](Self::take).
     ///
     /// # Cancel safety
     /// This method is cancel safe. See [`take`](Self::take) for an item that was claimed meanwhile.
@@ -143,8 +146,8 @@ impl<T: 'static> Queue<T> {
     ///
     /// # Errors
     /// Errors that repeating cannot mend, after the items in work are finished: `NoAuth`, `AuthFailed`,
-    /// `ShortLease`, `EnsembleRolledBack`; `SessionChanged` if the client is bound to one session; `Closed`
-    /// if the client was closed, or was already shutting down.
+    /// `ShortLease`, `EnsembleRolledBack`; `InvalidData` as for [`take`](Self::take); `SessionChanged` if the
+    /// client is bound to one session; `Closed` if the client was closed, or was already shutting down.
     ///
     /// # Cancel safety
     /// This method is cancel safe: if the future is dropped, the work is dropped, and the items in work
@@ -184,7 +187,7 @@ impl<T: 'static> Queue<T> {
                 }
                 None => Request::new(&self.store, count, ahead, true).answer().await.in_operation("take")?,
             };
-            let batch = self.accept(batch).await;
+            let batch = self.accept(batch).await?;
             if !batch.is_empty() {
                 return Ok(batch);
             }
@@ -220,7 +223,7 @@ impl<T: 'static> Queue<T> {
             if taken.is_empty() {
                 return Ok(None);
             }
-            if let Some(delivery) = self.accept(taken).await.pop() {
+            if let Some(delivery) = self.accept(taken).await?.pop() {
                 return Ok(Some(delivery));
             }
         }
@@ -240,7 +243,7 @@ impl<T: 'static> Queue<T> {
             let taken = taken.in_operation("take")?;
             // Items that are not handed to any call are ended in the background.
             let remaining = limit.saturating_sub(began.elapsed()).saturating_add(LATE);
-            let accepted = timeout(remaining, self.accept(taken)).await.unwrap_or_default();
+            let accepted = timeout(remaining, self.accept(taken)).await.unwrap_or(Ok(Vec::new()))?;
             if let Some(delivery) = accepted.into_iter().next() {
                 return Ok(Some(delivery));
             }
@@ -253,7 +256,7 @@ impl<T: 'static> Queue<T> {
     async fn take_one_locked(&self, lock: &Line) -> Result<Delivery<T>, Error> {
         loop {
             let taken = self.wait_for_lock(lock).await?;
-            if let Some(delivery) = self.accept(taken.into_iter().collect()).await.pop() {
+            if let Some(delivery) = self.accept(taken.into_iter().collect()).await?.pop() {
                 return Ok(delivery);
             }
         }
@@ -261,7 +264,10 @@ impl<T: 'static> Queue<T> {
 
     /// Turns the claimed items into deliveries, without the items that must not be handed out. If no item is
     /// left, waits until the claims have ended.
-    async fn accept(&self, claimed: Vec<ClaimedItem>) -> Vec<Delivery<T>> {
+    ///
+    /// # Errors
+    /// `InvalidData` if the queue [contains items of another format](crate::store::ForeignItems).
+    async fn accept(&self, claimed: Vec<ClaimedItem>) -> Result<Vec<Delivery<T>>, Error> {
         let (mut batch, mut ended) = (Vec::new(), Vec::new());
         for item in claimed {
             match self.accept_one(item) {
@@ -271,8 +277,12 @@ impl<T: 'static> Queue<T> {
         }
         if batch.is_empty() {
             join_all(ended).await;
+            let store = &self.store;
+            if let Some(foreign) = store.foreign.error(&store.path) {
+                return Err(Error::of_recipe(ErrorKind::InvalidData, "take", foreign).at(&store.path));
+            }
         }
-        batch
+        Ok(batch)
     }
 
     fn accept_one(&self, item: ClaimedItem) -> Result<Delivery<T>, oneshot::Receiver<()>> {
@@ -285,6 +295,7 @@ impl<T: 'static> Queue<T> {
         }
         match self.decode(&item.node.data) {
             Ok(decoded) => {
+                store.foreign.clear();
                 if planted!(DeleteBeforeProcessing) {
                     delete_early(store, &item);
                 }
@@ -308,7 +319,9 @@ impl<T: 'static> Queue<T> {
         }
         let handed_out = item.handed_out_before(&self.store.paths);
         let skipped_for = self.store.skipped.skip(&item.name, &item.node.stat, handed_out, patience);
-        if skipped_for.is_some_and(|skipped_for| skipped_for >= patience) {
+        let must_stay = self.store.paths.is_foreign(&item.node.data)
+            && self.store.foreign.add(&item.name, item.node.stat.czxid, detail);
+        if skipped_for.is_some_and(|skipped_for| skipped_for >= patience) && !must_stay {
             return true;
         }
         let (path, name) = (&self.store.path, &item.name);

@@ -1,4 +1,4 @@
-use super::{Backlog, ClaimSize, Dispatcher, HandOutSize, Items, OwnClaims, SkippedItems};
+use super::{Backlog, ClaimSize, Dispatcher, ForeignItems, HandOutSize, Items, OwnClaims, SkippedItems};
 use crate::layout::Paths;
 use crate::telemetry::QueueGauges;
 use docent_core::Client;
@@ -48,6 +48,8 @@ pub(crate) struct Store {
     pub(crate) items: Items,
     /// Items that this process leaves alone.
     pub(crate) skipped: SkippedItems,
+    /// Items of another format that this process took in a row.
+    pub(crate) foreign: ForeignItems,
     /// Claims of this process.
     pub(crate) own: OwnClaims,
     /// Last listing, while the claiming task rests or is not running.
@@ -77,6 +79,7 @@ impl Store {
         Self {
             items: Items::new(&client, &path, &paths, limits.capacity),
             skipped: SkippedItems::default(),
+            foreign: ForeignItems::default(),
             own: OwnClaims::default(),
             backlog: Mutex::default(),
             dispatcher: Dispatcher::default(),

@@ -65,6 +65,9 @@ pub(super) struct Put {
     /// Deliver the items before items with a higher number
     #[arg(long, value_name = "NUMBER", default_value_t = 0, allow_negative_numbers = true)]
     pub(super) priority: i32,
+    /// Maximum number of items in the queue, 0 for no limit: items beyond it are not put
+    #[arg(long, value_name = "NUMBER", default_value_t = 10_000)]
+    pub(super) capacity: usize,
     /// Treat all of standard input as one item
     #[arg(long, conflicts_with = "items")]
     pub(super) whole: bool,
