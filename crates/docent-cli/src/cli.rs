@@ -45,8 +45,10 @@ pub(crate) enum Verb {
     Ensemble(verbs::ensemble::Arguments),
     /// List the contexts, and choose the current one.
     Contexts(verbs::contexts::Arguments),
-    /// Print completions for a shell.
     Completions(verbs::completions::Arguments),
+    /// Print values that complete a line, for the scripts of `completions`.
+    #[command(name = "__complete", hide = true)]
+    Complete(verbs::complete::Arguments),
     /// Print the manual page.
     Man(verbs::man::Arguments),
 }

@@ -1,6 +1,6 @@
 use super::{
-    completions, config, contenders, contexts, dev, discover, doctor, elect, ensemble, inspect, lock, man,
-    queue, register, sessions, wait,
+    complete, completions, config, contenders, contexts, dev, discover, doctor, elect, ensemble, inspect,
+    lock, man, queue, register, sessions, wait,
 };
 use crate::app::App;
 use crate::cli::{Cli, Verb};
@@ -32,6 +32,7 @@ pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
         Verb::Doctor(arguments) => doctor::run(&app, &arguments).await,
         Verb::Ensemble(arguments) => ensemble::run(&app, &arguments).await,
         Verb::Contexts(arguments) => contexts::run(&app, &arguments),
+        Verb::Complete(arguments) => complete::run(&app, &arguments).await,
         Verb::Completions(arguments) => completions::run(&app, &arguments),
         Verb::Man(arguments) => man::run(&app, &arguments),
     }

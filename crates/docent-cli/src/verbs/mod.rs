@@ -1,5 +1,6 @@
 //! Verbs of the command, one module each: its arguments, and `run`.
 
+pub(crate) mod complete;
 pub(crate) mod completions;
 pub(crate) mod config;
 mod confirm;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot continue must fail")]
 
+mod completions;
 mod config;
 mod config_files;
 mod contexts;

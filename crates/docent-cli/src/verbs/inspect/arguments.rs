@@ -62,6 +62,11 @@ const KINDS: [(&str, &[Kind]); 5] = [
     ("configs", &[Kind::Config, Kind::Value, Kind::Counter]),
 ];
 
+/// Returns the words for kinds.
+pub(crate) fn kind_names() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().map(|(name, _)| *name)
+}
+
 impl ListArguments {
     /// Returns the path to start at and the kinds to list, `None` for all.
     ///

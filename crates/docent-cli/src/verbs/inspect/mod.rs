@@ -13,7 +13,7 @@ mod summary;
 mod time;
 
 pub(crate) use access::readable;
-pub(crate) use arguments::{Arguments, ListArguments};
+pub(crate) use arguments::{Arguments, ListArguments, kind_names};
 pub(crate) use list::run as list;
 pub(crate) use owner::{describe_claim, describe_contender};
 pub(crate) use path::{report_gaps, run};
