@@ -13,7 +13,7 @@ mod output;
 mod verbs;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches};
 use cli::Cli;
 use exit::Failure;
 use std::process::ExitCode;
@@ -29,11 +29,15 @@ fn main() -> ExitCode {
     {
         return code;
     }
+    let color = output::color_of_help(std::env::args_os().skip(1));
     let mut words = std::env::args_os();
     if words.any(|word| word == "--") && words.next().is_none() {
-        Cli::command().error(ErrorKind::TooFewValues, NO_COMMAND).exit();
+        Cli::command().color(color).error(ErrorKind::TooFewValues, NO_COMMAND).exit();
     }
-    let cli = Cli::parse();
+    let mut command = Cli::command().color(color);
+    let parsed = command.try_get_matches_from_mut(std::env::args_os());
+    let cli = parsed.and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = cli.unwrap_or_else(|error| error.format(&mut command).exit());
     let output = output::Output::new(&cli.global);
     log::start(&cli.global, &output);
     let outcome = descriptors::check().and_then(|()| run(cli, &output));

@@ -12,6 +12,6 @@ mod yaml;
 pub(crate) use deleted::Deleted;
 pub(crate) use escape::{escaped, json_escaped};
 pub(crate) use file::replace as replace_file;
-pub(crate) use output::Output;
+pub(crate) use output::{Output, color_of_help};
 pub(crate) use table::Table;
 pub(crate) use utc::utc;

@@ -4,6 +4,7 @@ use super::{Table, escaped};
 use crate::args::{Color, Format, Global};
 use docent_server::cli::LossyWriter;
 use rustix::fs::{OFlags, fcntl_getfl, fstat};
+use rustix::termios::tcgetwinsize;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -83,9 +84,16 @@ impl Output {
         self.bytes(text.as_bytes())
     }
 
-    /// Writes a table with its heading.
+    /// Returns the width of the terminal that shows standard output, in characters. Other output has no
+    /// limit, because programs read it.
+    fn width(&self) -> Option<usize> {
+        let size = tcgetwinsize(io::stdout()).ok().filter(|_| self.is_terminal())?;
+        Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+    }
+
+    /// Writes a table with its heading. A narrow terminal shortens the cells of its flexible column.
     pub(crate) fn table(&self, table: &Table) -> io::Result<()> {
-        let mut lines = table.lines();
+        let mut lines = table.lines(self.width());
         if self.has_color(&io::stdout())
             && let Some(heading) = lines.first_mut()
         {
@@ -138,6 +146,28 @@ impl Output {
             Color::Auto => stream.is_terminal() && takes_colors(|name| std::env::var_os(name)),
         }
     }
+}
+
+/// Returns when to use colours in help and errors of the command line itself, for these arguments, which were
+/// not parsed yet.
+pub(crate) fn color_of_help(arguments: impl IntoIterator<Item = OsString>) -> clap::ColorChoice {
+    let mut choice = match takes_colors(|name| std::env::var_os(name)) {
+        true => clap::ColorChoice::Auto,
+        false => clap::ColorChoice::Never,
+    };
+    let mut arguments = arguments.into_iter().take_while(|argument| argument != "--");
+    while let Some(argument) = arguments.next() {
+        let value = match argument.to_str().unwrap_or_default() {
+            "--color" => arguments.next(),
+            argument => argument.strip_prefix("--color=").map(OsString::from),
+        };
+        choice = match value.as_ref().and_then(|value| value.to_str()) {
+            Some("always") => clap::ColorChoice::Always,
+            Some("never") => clap::ColorChoice::Never,
+            _ => choice,
+        };
+    }
+    choice
 }
 
 /// Formats a message. Line breaks of the text are kept, everything else in it is escaped.

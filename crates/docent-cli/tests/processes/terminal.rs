@@ -34,6 +34,27 @@ fn shell(connect: &str, folder: &Path, lines: &str) -> Run {
     self::script(connect, &format!("bash {}", script.display()))
 }
 
+#[tokio::test]
+async fn help_and_errors_have_colours_only_if_they_may() {
+    // Help, and an error of the command line.
+    for words in ["--help", "lock", "--no-such-option"] {
+        for (setting, option, has_color) in [
+            ("TERM=xterm", "", true),
+            ("TERM=xterm", "--color never", false),
+            ("TERM=xterm", "--color=never", false),
+            ("TERM=xterm NO_COLOR=1", "", false),
+            ("TERM=xterm NO_COLOR=1", "--color always", true),
+            ("TERM=dumb", "", false),
+        ] {
+            let variables = format!("--default-signal {setting}");
+            let line = docent(&format!("{option} {words}")).replacen("--default-signal", &variables, 1);
+            let text = script("", &line).end().await.stdout.concat();
+            assert!(text.contains("docent"), "{line}: {text}");
+            assert_eq!(text.contains('\u{1b}'), has_color, "{line}: {text}");
+        }
+    }
+}
+
 both_backends_in_real_time! {
     async fn the_command_may_read_from_the_terminal(backend: Backend) {
         let server = backend.start().await;

@@ -54,7 +54,8 @@ fn print(app: &App, report: &Report) -> Result<(), Failure> {
     }
     let rows = rows(&report.recipe);
     if !rows.is_empty() {
-        let mut table = Table::new(["STATE", "NAME", "OWNER", "AGE", "SESSION", "REMARKS"]);
+        let heading = ["STATE", "OWNER", "NAME", "AGE", "SESSION", "REMARKS"];
+        let mut table = Table::new(heading).flexible("NAME");
         rows.iter().for_each(|row| table.row(row.each_ref().map(|cell| short(cell))));
         app.output.table(&table)?;
     }

@@ -6,7 +6,7 @@ use docent::inspect::{Claim, Contender, DeadLetter, Instance, InstanceState, Mem
 /// Maximum number of characters shown of a payload.
 const PAYLOAD: usize = 80;
 
-/// Cells of a row: state, name, owner, age, session, remarks.
+/// Cells of a row: state, owner, name, age, session, remarks.
 pub(super) type Row = [String; 6];
 
 /// Returns a row for each participant and item of a recipe.
@@ -32,7 +32,7 @@ pub(super) fn rows(recipe: &Recipe) -> Vec<Row> {
             let count =
                 |count: Option<usize>| count.map_or_else(String::new, |count| format!("{count} instances"));
             let row = |name: &str, text| {
-                [text_of("service"), name.to_owned(), text_of(""), text_of(""), text_of(""), text]
+                [text_of("service"), text_of(""), name.to_owned(), text_of(""), text_of(""), text]
             };
             registry.services.iter().map(|service| row(&service.name, count(service.instances))).collect()
         }
@@ -55,12 +55,12 @@ fn contender(state: &str, one: &Contender) -> Row {
     let revoked = one.is_revoked.then(|| "asked to leave (its identity was overwritten)".to_owned());
     let remarks: Vec<_> = [waits_for, fence, held, revoked].into_iter().flatten().collect();
     let (age, session) = (age(one.since), session(one.session));
-    [state.to_owned(), one.name.clone(), identity(one), age, session, remarks.join(", ")]
+    [state.to_owned(), identity(one), one.name.clone(), age, session, remarks.join(", ")]
 }
 
 fn claim(claim: &Claim) -> Row {
     let owner = owner(claim.identity.as_ref(), claim.session);
-    [text_of("in work"), claim.item.clone(), owner, age(claim.since), session(claim.session), String::new()]
+    [text_of("in work"), owner, claim.item.clone(), age(claim.since), session(claim.session), String::new()]
 }
 
 fn dead_letter(letter: &DeadLetter) -> Row {
@@ -75,8 +75,8 @@ fn dead_letter(letter: &DeadLetter) -> Row {
     let remarks: Vec<_> = [Some(why), deliveries, item, size].into_iter().flatten().collect();
     [
         text_of("dead"),
-        letter.name.clone(),
         String::new(),
+        letter.name.clone(),
         age(letter.since),
         String::new(),
         remarks.join(", "),
@@ -98,12 +98,12 @@ fn instance(instance: &Instance) -> Row {
         .map(|payload| format!("payload {}", shortened(&payload.to_string(), PAYLOAD)));
     let remarks: Vec<_> = [instance.fault.clone(), weight, payload].into_iter().flatten().collect();
     let (age, session) = (age(instance.since), session(instance.session));
-    [text_of(state), instance.node.clone(), address, age, session, remarks.join(", ")]
+    [text_of(state), address, instance.node.clone(), age, session, remarks.join(", ")]
 }
 
 fn member(member: &Member) -> Row {
     let owner = text(member.data.as_ref());
-    [text_of("member"), member.id.clone(), owner, age(member.since), session(member.session), String::new()]
+    [text_of("member"), owner, member.id.clone(), age(member.since), session(member.session), String::new()]
 }
 
 fn text(data: Option<&NodeText>) -> String {
