@@ -20,6 +20,8 @@ pub(crate) enum FailureKind {
     BadData,
     /// What an argument names does not exist.
     NotFound,
+    /// Another client changed or created first what this one was to write. Nothing was written.
+    Conflict,
     /// No server could be reached.
     Unreachable,
     /// Not acquired in time.
@@ -59,6 +61,11 @@ impl Failure {
     /// What an argument names does not exist.
     pub(crate) fn not_found(text: impl Into<String>) -> Self {
         Self::new(FailureKind::NotFound, text)
+    }
+
+    /// Another client changed or created first what this one was to write. Nothing was written.
+    pub(crate) fn conflict(text: impl Into<String>) -> Self {
+        Self::new(FailureKind::Conflict, text)
     }
 
     /// No server could be reached.
@@ -139,6 +146,7 @@ impl Failure {
             FailureKind::BadData => 65,
             FailureKind::NotFound => 66,
             FailureKind::Unreachable => 69,
+            FailureKind::Conflict => 73,
             FailureKind::NotAcquired { code } => code.unwrap_or(75),
             FailureKind::Lost => 76,
             FailureKind::NoPermission => 77,

@@ -13,6 +13,9 @@ impl From<Error> for Failure {
         match error.kind() {
             ErrorKind::InvalidInput | ErrorKind::ShortLease => Self::usage(text),
             ErrorKind::TooLarge | ErrorKind::InvalidData => Self::bad_data(text),
+            ErrorKind::BadVersion | ErrorKind::NodeExists | ErrorKind::AlreadyRegistered => {
+                Self::conflict(text)
+            }
             ErrorKind::NotAcquired => Self::not_acquired(text),
             ErrorKind::NoAuth | ErrorKind::AuthFailed => Self::no_permission(text),
             ErrorKind::Lost(_) => Self::lost(text),
@@ -64,7 +67,8 @@ macro_rules! from_recipe_errors {
 }
 
 from_recipe_errors! {
-    PublishError: PublishError::Refused(_) | PublishError::Unreadable(_) => bad_data, _ => other;
+    PublishError: PublishError::Conflict => conflict,
+        PublishError::Refused(_) | PublishError::Unreadable(_) => bad_data, _ => other;
     SubscribeError: SubscribeError::Refused { .. } => bad_data, _ => other;
     PutError: PutError::Encode(_) | PutError::Unreadable(_) => bad_data, _ => other;
     PeekError: _ => bad_data;

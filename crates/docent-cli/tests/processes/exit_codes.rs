@@ -3,7 +3,7 @@
 use crate::run::{Run, command, run, servers};
 use docent::Client;
 use docent::node::{Acl, CreateMode};
-use docent_battery::{Backend, Port, ServerOptions, both_backends_in_real_time};
+use docent_battery::{Backend, Direction, Port, ServerOptions, both_backends_in_real_time};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -60,6 +60,18 @@ both_backends_in_real_time! {
                 assert_eq!((held.code, held.stdout), (0, vec!["held".to_owned()]), "{kind:?} {}", held.stderr);
             }
         }
+    }
+
+    async fn a_lock_that_is_not_waited_for_does_not_wait_for_a_slow_link(backend: Backend) {
+        let server = backend.start().await;
+        // Each reply is soon enough, but not all that an acquire needs.
+        server.front().set_delay(Direction::ToClient, Duration::from_millis(1_500));
+        let ended = run(&servers(&server), ["lock", "--nonblock", "--session-timeout", "30s", "/a/deep/path", "--", "echo", "held"]).await;
+        assert_eq!((ended.code, ended.stdout.len()), (69, 0), "{ended:?}");
+        assert!(ended.stderr.contains("no answer within 5s"), "{ended:?}");
+        // The wait is limited by the time that was given.
+        let ended = run(&servers(&server), ["lock", "--wait", "5m", "--session-timeout", "30s", "/a/deep/path", "--", "echo", "held"]).await;
+        assert_eq!((ended.code, ended.stdout), (0, vec!["held".to_owned()]), "{}", ended.stderr);
     }
 
     async fn a_missing_permission_has_an_exit_code(backend: Backend) {

@@ -82,6 +82,33 @@ async fn no_device_is_needed_to_run_a_command() {
 }
 
 #[tokio::test]
+async fn only_an_editor_needs_a_folder_for_files_and_the_error_names_it() {
+    let server = Server::start().await.unwrap();
+    let connect = server.connect_string();
+    assert_eq!(run(connect, ["config", "set", "/limits", "7"]).await.code, 0);
+    let hide = "mount -t tmpfs -o ro none /dev/shm && exec \"$0\" \"$@\"";
+    let unshare = [unshare(), vec!["--mount", "--kill-child", "--fork", "sh", "-c", hide]].concat();
+    let without = |words: &[&str]| {
+        let mut docent = command(connect, words);
+        docent.env("TMPDIR", "/no/such/folder").env("EDITOR", "true");
+        started_by("unshare", &unshare, &docent)
+    };
+    let register =
+        ["register", "orders", "--address", "10.0.0.7", "--port", "80", "--", "sh", "-c", "echo up; read x"];
+    let mut announced = Run::of(command(connect, register).stdin(std::process::Stdio::piped()));
+    assert_eq!(announced.line().await, "up");
+    let mut found = without(&["discover", "orders", "--exec", "cat"]);
+    assert_eq!(found.line().await, "10.0.0.7:80");
+    let mut read = without(&["config", "watch", "/limits", "--", "sh", "-c", "cat; echo"]);
+    assert_eq!(read.line().await, "7");
+    let edited = without(&["config", "edit", "/limits"]).end().await;
+    assert_eq!(edited.code, 1, "{edited:?}");
+    for named in ["/no/such/folder: ", "/dev/shm: ", "TMPDIR"] {
+        assert!(edited.stderr.contains(named), "{edited:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_limit_of_open_files_that_is_too_low_is_named() {
     let server = Server::start().await.unwrap();
     let mut named = 0;

@@ -60,10 +60,10 @@ both_backends_in_real_time! {
         let server = backend.start().await;
         let connect = servers(&server);
         config(&connect, &["set", KEY, "1", "--if-absent"]).await.ok();
-        assert_eq!(config(&connect, &["set", KEY, "2", "--if-absent"]).await.code, 1);
+        assert_eq!(config(&connect, &["set", KEY, "2", "--if-absent"]).await.code, 73);
         config(&connect, &["set", KEY, "2", "--if-version", "0"]).await.ok();
         let late = config(&connect, &["set", KEY, "3", "--if-version", "0"]).await;
-        assert_eq!(late.code, 1);
+        assert_eq!(late.code, 73);
         assert!(late.stderr.contains("has version 1, not 0"), "{late:?}");
         assert_eq!(config(&connect, &["get", KEY]).await.stdout, "2");
     }
@@ -173,7 +173,7 @@ both_backends_in_real_time! {
         let docent = env!("CARGO_BIN_EXE_docent");
         let path = editor(folder.path(), &format!("{docent} config set {KEY} 9 && echo 3 > \"$1\""));
         let ended = edit(&connect, &path).await;
-        assert_eq!(ended.code, 1, "{ended:?}");
+        assert_eq!(ended.code, 73, "{ended:?}");
         let kept = ended.stderr.trim().rsplit(' ').next().unwrap();
         assert_eq!(std::fs::read_to_string(kept).unwrap(), "3\n", "the work must not be lost");
         std::fs::remove_file(kept).unwrap();
@@ -183,6 +183,27 @@ both_backends_in_real_time! {
         assert_eq!(edit(&connect, &path).await.code, 1);
         let path = editor(folder.path(), "exit 0");
         assert!(edit(&connect, &path).await.ok().stderr.contains("nothing was changed"));
+    }
+
+    async fn an_editor_does_not_need_the_folder_of_temporary_files(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let folder = tempfile::tempdir().unwrap();
+        config(&connect, &["set", KEY, "1"]).await.ok();
+        let editor = editor(folder.path(), "echo \"$1\"; echo 2 > \"$1\"; exit 3");
+        let edit = async |runtime: Option<&Path>| {
+            let mut edit = docent(&connect, ["config", "edit", KEY]);
+            edit.env("EDITOR", &editor).env("TMPDIR", folder.path().join("missing"));
+            edit.envs(runtime.map(|folder| ("XDG_RUNTIME_DIR", folder)));
+            let ended = end(edit.spawn().unwrap()).await;
+            let kept = PathBuf::from(ended.stdout.trim_end());
+            assert!(ended.code == 1 && ended.stderr.contains(kept.to_str().unwrap()), "{ended:?}");
+            assert_eq!(std::fs::read_to_string(&kept).unwrap(), "2\n");
+            std::fs::remove_file(&kept).unwrap();
+            kept
+        };
+        assert_eq!(edit(Some(folder.path())).await.parent(), Some(folder.path()));
+        assert_eq!(edit(None).await.parent(), Some(Path::new("/dev/shm")));
     }
 
     async fn a_signal_reaches_an_editor(backend: Backend) {

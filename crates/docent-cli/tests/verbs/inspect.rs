@@ -280,6 +280,24 @@ both_backends_in_real_time! {
         client.close().await;
     }
 
+    async fn a_free_lock_is_reported_as_free(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let client = Client::connect(&connect).await.unwrap();
+        Mutex::new(&client, "/released").unwrap().acquire().await.unwrap().release().await.unwrap();
+        client.create(REPORT, "", CreateMode::Persistent).await.unwrap();
+        for path in [REPORT, "/released", "/never/held"] {
+            for verb in [&["break", path, "--yes"][..], &["revoke", path]] {
+                let ended = run(&connect, verb).await;
+                assert_eq!(ended.code, 1, "{ended:?}");
+                assert!(ended.stderr.contains(&format!("{path} is free, ")), "{ended:?}");
+                assert!(ended.stderr.contains("nothing was done"), "{ended:?}");
+            }
+        }
+        assert!(client.exists(REPORT).await.unwrap().is_some());
+        client.close().await;
+    }
+
     async fn a_revoked_holder_is_described_before_and_after_its_data_is_overwritten(backend: Backend) {
         let server = backend.start().await;
         let connect = servers(&server);

@@ -19,7 +19,8 @@ pub(super) enum Action {
     /// Change the value in $VISUAL or $EDITOR, and publish it unless it was changed meanwhile
     ///
     /// If the changed value is not published, even because the editor failed, the message names the file that
-    /// has it.
+    /// has it. The file is in the folder of TMPDIR or in /tmp, or else in that of XDG_RUNTIME_DIR or in
+    /// /dev/shm.
     Edit(Edit),
     /// List the values at a path and below it
     Ls {

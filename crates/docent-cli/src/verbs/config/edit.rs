@@ -9,8 +9,11 @@ use docent::config::{Config, PublishError, Snapshot};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
+
+/// Folder of files in memory, in which every user may create files.
+const MEMORY: &str = "/dev/shm";
 
 /// Lets the user change the value in an editor, and publishes it unless it was changed meanwhile. If a
 /// changed value is not published, its file is kept.
@@ -22,7 +25,7 @@ pub(super) async fn run(
 ) -> Outcome {
     let seen = config.get().await?;
     let before = seen.as_ref().map(|seen| seen.value().clone()).unwrap_or_default();
-    let file = written(&before).map_err(|error| unusable(&error))?;
+    let file = written(&before)?;
     let published = match changed(file.path(), &before, arguments, signals).await {
         Ok(Some(value)) => publish(config, &value, seen.as_ref()).await,
         Ok(None) => {
@@ -45,7 +48,7 @@ async fn changed(
     edit(file, signals).await?;
     let value = Bytes::from(fs::read(file).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Failure::other("the editor left no file: nothing was published"),
-        _ => unusable(&error),
+        _ => Failure::other(format!("cannot read {}: {error}", file.display())),
     })?);
     if value == *before {
         return Ok(None);
@@ -66,17 +69,34 @@ async fn publish(
     };
     published.map_err(|error| match error {
         PublishError::Conflict => {
-            Failure::other("another client published a value meanwhile: nothing was published")
+            Failure::conflict("another client published a value meanwhile: nothing was published")
         }
         error => error.into(),
     })
 }
 
-/// Creates a file with the value that only this user can access.
-fn written(value: &[u8]) -> io::Result<NamedTempFile> {
+/// Creates a file with the value that only this user can access, in the first folder that is usable: that of
+/// TMPDIR or `/tmp`, that of XDG_RUNTIME_DIR, or one in memory.
+fn written(value: &[u8]) -> Result<NamedTempFile, Failure> {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    let folders = [Some(std::env::temp_dir()), runtime, Some(PathBuf::from(MEMORY))];
+    let mut reasons = Vec::new();
+    for folder in folders.into_iter().flatten() {
+        match written_in(&folder, value) {
+            Ok(file) => return Ok(file),
+            Err(error) => reasons.push(format!("{}: {}", folder.display(), error.kind())),
+        }
+    }
+    let reasons = reasons.join(", ");
+    Err(Failure::other(format!(
+        "cannot create a file for the editor ({reasons}): set TMPDIR to a folder that this user may write to"
+    )))
+}
+
+fn written_in(folder: &Path, value: &[u8]) -> io::Result<NamedTempFile> {
     let suffix =
         if serde_json::from_slice::<serde::de::IgnoredAny>(value).is_ok() { ".json" } else { ".txt" };
-    let mut file = tempfile::Builder::new().prefix("docent-").suffix(suffix).tempfile()?;
+    let mut file = tempfile::Builder::new().prefix("docent-").suffix(suffix).tempfile_in(folder)?;
     file.write_all(value)?;
     file.flush()?;
     Ok(file)
@@ -122,8 +142,4 @@ fn kept(file: NamedTempFile, before: &Bytes, failure: Failure) -> Failure {
         Ok((_, path)) => failure.with(&format!("; the changed value is in {}", path.display())),
         Err(error) => failure.with(&format!("; the changed value could not be kept: {error}")),
     }
-}
-
-fn unusable(error: &io::Error) -> Failure {
-    Failure::other(format!("cannot use a temporary file: {error}"))
 }

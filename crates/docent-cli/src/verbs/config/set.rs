@@ -46,7 +46,7 @@ async fn seen(config: &Config<Bytes>, version: i32) -> Result<Snapshot<Bytes>, F
         Some(revision) if revision.version == version => Ok(present),
         revision => {
             let now = revision.map_or(-1, |revision| revision.version);
-            Err(Failure::other(format!(
+            Err(Failure::conflict(format!(
                 "{} has version {now}, not {version}: nothing was published",
                 config.path()
             )))

@@ -47,6 +47,9 @@ async fn delete(app: &App, client: &Client, arguments: &BreakArguments) -> Outco
 
 /// Deletes the node that was shown, and no other: the user may have taken minutes to answer, and names are
 /// reused when a folder is re-created. Also deletes `other_nodes`, nodes that belong only to this node.
+///
+/// # Errors
+/// `Conflict` if the node was deleted or replaced.
 async fn delete_shown(
     client: &Client,
     path: &str,
@@ -62,7 +65,7 @@ async fn delete_shown(
             delete.commit_exactly().await?;
             Ok(())
         }
-        _ => Err(Failure::other(format!("{path} was deleted or replaced meanwhile: nothing was deleted"))),
+        _ => Err(Failure::conflict(format!("{path} was deleted or replaced meanwhile: nothing was deleted"))),
     }
 }
 

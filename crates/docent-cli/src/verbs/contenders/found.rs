@@ -37,7 +37,7 @@ pub(super) fn found(report: &Report, name: Option<&str>) -> Result<Vec<Found>, F
     match (found.is_empty(), name) {
         (false, _) => Ok(found),
         (true, Some(name)) => Err(Failure::other(format!("{path} has no contender {name:?}"))),
-        (true, None) => Err(Failure::other(format!("{path} has no holder"))),
+        (true, None) => Err(Failure::other(format!("{path} has no holder: nothing was done"))),
     }
 }
 
@@ -54,11 +54,18 @@ fn all(report: &Report) -> Result<Vec<Found>, Failure> {
             election.leader.iter().chain(&election.candidates).map(Found::from).collect()
         }
         Recipe::Queue(queue) => queue.claims.iter().map(Found::from).collect(),
+        // The folder of a lock that no client holds or waits for looks like any other.
+        Recipe::Absent => return Err(free(&report.path)),
+        Recipe::Plain(plain) if plain.children == 0 => return Err(free(&report.path)),
         other => {
             let text = format!("{} is of kind {}, which has no holder", report.path, other.kind());
             return Err(Failure::other(text));
         }
     })
+}
+
+fn free(path: &str) -> Failure {
+    Failure::other(format!("{path} is free, no client holds it or waits for it: nothing was done"))
 }
 
 impl From<&Contender> for Found {

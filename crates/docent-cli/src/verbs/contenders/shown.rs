@@ -16,7 +16,7 @@ pub(super) async fn node(client: &Client, path: &str, one: &Found) -> Result<(St
             return Ok((path, stat));
         }
     }
-    Err(Failure::other(format!("{} left {path} meanwhile", one.name)))
+    Err(Failure::conflict(format!("{} left {path} meanwhile: nothing was done", one.name)))
 }
 
 /// Shows the owner of a node.

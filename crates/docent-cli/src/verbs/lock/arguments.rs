@@ -24,7 +24,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) kind: Kind,
 
-    /// Do not wait: fail with 75 if the lock is not free, and with 69 if no server answers within 5s
+    /// Do not wait: fail with 75 if the lock is not free, and with 69 if the servers do not say so within 5s,
+    /// or the time of --timeout
     #[arg(short, long, conflicts_with = "wait")]
     pub(super) nonblock: bool,
 

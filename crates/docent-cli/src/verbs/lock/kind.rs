@@ -38,6 +38,12 @@ impl Arguments {
         }
     }
 
+    /// Returns the maximum time from the start to an answer about a lock that is not waited for. `timeout` is
+    /// that of `--timeout`.
+    pub(super) fn answer_limit(&self, timeout: Option<Duration>) -> Option<Duration> {
+        matches!(self.patience(), Patience::None).then(|| timeout.unwrap_or(CONNECT))
+    }
+
     /// Returns the maximum time to connect if `--timeout` is not given: a short wait for the lock also means
     /// a short wait for servers.
     pub(super) fn connect_limit(&self) -> Option<Duration> {

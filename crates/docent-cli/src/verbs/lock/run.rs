@@ -8,22 +8,40 @@ use crate::child::{ChildCommand, Finished, KillPolicy, Signals, run_held};
 use crate::connect::close;
 use crate::exit::{Ending, Failure, Outcome};
 use docent::Client;
+use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
 
 /// Acquires the lock, runs the command, and releases the lock.
 pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
     let mut signals = Signals::listen()?;
     let label = arguments.label.as_deref();
+    let limit = arguments.answer_limit(app.global.timeout).map(|limit| (limit, Instant::now() + limit));
     let client = app.connect_or_signal(&mut signals, label, arguments.connect_limit()).await?;
-    let outcome = locked(app, arguments, &client, &mut signals).await;
+    let outcome = locked(app, arguments, &client, limit, &mut signals).await;
     // This deletes the lock's node and ends the session, even if the wait was cancelled.
     close(&client).await;
     outcome
 }
 
-async fn locked(app: &App, arguments: &Arguments, client: &Client, signals: &mut Signals) -> Outcome {
+async fn locked(
+    app: &App,
+    arguments: &Arguments,
+    client: &Client,
+    limit: Option<(Duration, Instant)>,
+    signals: &mut Signals,
+) -> Outcome {
     let policy = arguments.loss.policy(client)?;
     let lock = Lock::new(client, arguments)?;
-    let held = acquire(app, arguments, client, &lock, signals).await?;
+    let acquiring = acquire(app, arguments, client, &lock, signals);
+    let held = match limit {
+        // Each step of an acquire may take the time of an operation: over a slow link, all of them take a
+        // multiple of that.
+        Some((limit, end)) => timeout_at(end, acquiring).await.unwrap_or_else(|_| {
+            let text = format!("cannot acquire {:?}: no answer within {limit:?}", arguments.path);
+            Err(Failure::unreachable(text))
+        }),
+        None => acquiring.await,
+    }?;
     // A signal that came together with the lock also ends the wait.
     signals.check()?;
     match ChildCommand::new(&arguments.command) {
