@@ -65,7 +65,7 @@ fn all(report: &Report) -> Result<Vec<Found>, Failure> {
 }
 
 fn free(path: &str) -> Failure {
-    Failure::other(format!("{path} is free, no client holds it or waits for it: nothing was done"))
+    Failure::other(format!("{path} is free, and has no holder: nothing was done"))
 }
 
 impl From<&Contender> for Found {
