@@ -85,9 +85,9 @@ impl Output {
     }
 
     /// Returns the width of the terminal that shows standard output, in characters. Other output has no
-    /// limit, because programs read it.
+    /// limit, because programs read it, nor has `-o wide`.
     fn width(&self) -> Option<usize> {
-        let size = tcgetwinsize(io::stdout()).ok().filter(|_| self.is_terminal())?;
+        let size = tcgetwinsize(io::stdout()).ok().filter(|_| self.is_terminal() && !self.is_wide())?;
         Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
     }
 
