@@ -1,4 +1,4 @@
-use super::children_event::{ChildrenEvent, EventResult, Replay};
+use super::children::{ChildrenEvent, EventResult, Replay};
 use super::snapshot::ChildrenSnapshot;
 use super::status::Status;
 use super::subscriber::{NextItem, Subscriber};

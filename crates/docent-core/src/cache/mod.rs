@@ -6,7 +6,6 @@
 
 mod attachment;
 mod children;
-mod children_event;
 mod children_store;
 mod folder;
 mod keys;
@@ -23,17 +22,9 @@ mod subtree_watch;
 mod sync_pace;
 mod task;
 mod tree;
-mod tree_builder;
-mod tree_event;
-mod tree_options;
-mod tree_snapshot;
 
-pub use children::ChildrenCache;
-pub use children_event::{ChildrenEvent, ChildrenEvents};
+pub use children::{ChildrenCache, ChildrenEvent, ChildrenEvents};
 pub use node::{NodeCache, NodeChanges};
 pub use shared_node::SharedNode;
 pub use snapshot::ChildrenSnapshot;
-pub use tree::TreeCache;
-pub use tree_builder::TreeCacheBuilder;
-pub use tree_event::{TreeEvent, TreeEvents};
-pub use tree_snapshot::TreeSnapshot;
+pub use tree::{TreeCache, TreeCacheBuilder, TreeEvent, TreeEvents, TreeSnapshot};

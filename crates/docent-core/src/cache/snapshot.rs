@@ -1,4 +1,4 @@
-use super::children_event::ChildrenEvent;
+use super::children::ChildrenEvent;
 use crate::error::Error;
 use crate::node::{Node, Stat};
 use crate::shared_map::SharedMap;

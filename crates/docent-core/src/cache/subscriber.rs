@@ -1,4 +1,4 @@
-use super::children_event::{EventResult, Replay};
+use super::children::{EventResult, Replay};
 use std::collections::VecDeque;
 use std::mem;
 use std::task::Waker;

@@ -9,7 +9,7 @@ mod persistent;
 mod requests;
 
 use super::attachment::{Attachment, SessionChange};
-use super::children_event::ChildrenEvent;
+use super::children::ChildrenEvent;
 use super::children_store::ChildrenStore;
 use super::keys::Keys;
 use super::nodes::Nodes;
@@ -17,7 +17,7 @@ use super::reads::ReadKind;
 use super::remove_watches::remove_watches;
 use super::subtree_watch::SubtreeWatch;
 use super::sync_pace::SyncPace;
-use super::tree_options::TreeOptions;
+use super::tree::TreeOptions;
 use crate::node::Stat;
 use crate::operation::Shared;
 use crate::session::{Fired, Outcome, PersistentSignal};

@@ -1,17 +1,19 @@
-use super::TreeCacheBuilder;
-use super::children::Handle;
-use super::children_event::ChildrenEvents;
+use super::children::{ChildrenEvent, ChildrenEvents, Handle};
 use super::keys::Keys;
+use super::snapshot::ChildrenSnapshot;
 use super::status;
-use super::tree_event::TreeEvents;
-use super::tree_options::TreeOptions;
-use super::tree_snapshot::TreeSnapshot;
 use crate::client::Client;
 use crate::error::Error;
+use crate::node::Node;
 use crate::task::SyncStream;
+use futures_core::Stream;
+use futures_util::StreamExt;
 use std::fmt;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// A node with everything below it, kept in memory. It corresponds to Curator's `TreeCache` and
@@ -162,5 +164,254 @@ impl fmt::Debug for TreeCache {
             .field("nodes", &self.current().len())
             .field("stale", &self.is_stale())
             .finish_non_exhaustive()
+    }
+}
+
+/// Settings of a [`TreeCache`].
+#[derive(Clone)]
+#[must_use = "a builder does nothing until `build` is called"]
+pub struct TreeCacheBuilder {
+    client: Client,
+    path: String,
+    options: TreeOptions,
+}
+
+impl TreeCacheBuilder {
+    pub(super) fn new(client: &Client, path: String) -> Self {
+        Self { client: client.clone(), path, options: TreeOptions::default() }
+    }
+
+    /// Caches only nodes up to `depth` levels below the path: 0 means only the node itself, 1 includes its
+    /// children. No limit by default.
+    pub fn max_depth(mut self, depth: usize) -> Self {
+        self.options.max_depth = depth;
+        self
+    }
+
+    /// Caches the stats of the nodes without their data. The data is not read, and each shown node has empty
+    /// data. Nodes without children then need no `READ` permission.
+    pub fn without_data(mut self) -> Self {
+        self.options.without_data = true;
+        self
+    }
+
+    /// Caches a node below the path only if `select` returns true for its path; otherwise the node and
+    /// everything below it are omitted.
+    ///
+    /// The cache's task calls `select` for each name of each listing. Therefore `select` must be fast and
+    /// always return the same result for a path. If it panics, the node is omitted and the panic is logged.
+    pub fn select(mut self, select: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        self.options.select = Some(Arc::new(select));
+        self
+    }
+
+    /// Starts caching the tree.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the path breaks a rule, `Closed`.
+    pub fn build(self) -> Result<TreeCache, Error> {
+        TreeCache::start(&self.client, self.path, self.options)
+    }
+}
+
+impl fmt::Debug for TreeCacheBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TreeCacheBuilder")
+            .field("path", &self.path)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Predicate that returns whether a path is cached.
+type Select = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+
+/// Settings of a tree cache.
+#[derive(Clone)]
+pub(super) struct TreeOptions {
+    pub(super) max_depth: usize,
+    pub(super) without_data: bool,
+    pub(super) select: Option<Select>,
+}
+
+impl Default for TreeOptions {
+    fn default() -> Self {
+        Self { max_depth: usize::MAX, without_data: false, select: None }
+    }
+}
+
+impl fmt::Debug for TreeOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TreeOptions")
+            .field("max_depth", &self.max_depth)
+            .field("without_data", &self.without_data)
+            .field("selects", &self.select.is_some())
+            .finish()
+    }
+}
+
+impl TreeOptions {
+    /// Returns whether the user selects the node at a path. A node whose selection panics is omitted.
+    pub(super) fn selects(&self, path: &str) -> bool {
+        let Some(select) = &self.select else { return true };
+        catch_unwind(AssertUnwindSafe(|| select(path))).unwrap_or_else(|payload| {
+            // The drop of the payload is user code as well, and a panic in it would not be caught.
+            std::mem::forget(payload);
+            // Event: The closure that selects the nodes of a tree cache panicked. The cache omits the node.
+            // Action: Fix the closure passed to the cache's builder.
+            // Without client: a panic is logged where the closure is called.
+            tracing::error!(target: "docent::cache", %path, "the cache's node selection panicked; omitting the node");
+            false
+        })
+    }
+}
+
+/// A tree of nodes by their absolute paths, as a [`TreeCache`](super::TreeCache) knew them at one time.
+///
+/// A snapshot does not change. A change of the cache while a snapshot is held copies a few hundred pointers,
+/// however many nodes there are; a change while none is held copies nothing. Cheap to clone.
+#[derive(Clone)]
+pub struct TreeSnapshot(pub(super) Arc<ChildrenSnapshot>);
+
+impl TreeSnapshot {
+    /// Returns the node at a path.
+    pub fn get(&self, path: &str) -> Option<&Arc<Node>> {
+        self.0.get(path)
+    }
+
+    /// Iterates over the nodes, ordered by path.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Arc<str>, &Arc<Node>)> + DoubleEndedIterator {
+        self.0.iter()
+    }
+
+    /// Iterates over the children of the node at a path, by their absolute paths. Visits all nodes below that
+    /// node.
+    pub fn children<'a>(
+        &'a self,
+        path: &str,
+    ) -> impl Iterator<Item = (&'a Arc<str>, &'a Arc<Node>)> + use<'a> {
+        let from = if path == "/" { 1 } else { path.len() + 1 };
+        self.descendants(path).filter(move |(below, _)| !below[from..].contains('/'))
+    }
+
+    /// Iterates over all nodes below the node at a path, excluding that node, by their absolute paths.
+    pub fn descendants<'a>(
+        &'a self,
+        path: &str,
+    ) -> impl Iterator<Item = (&'a Arc<str>, &'a Arc<Node>)> + use<'a> {
+        let prefix = if path == "/" { path.to_owned() } else { format!("{path}/") };
+        let first = self.0.child_after(Some(&prefix));
+        let below = std::iter::successors(first, |(path, _)| self.0.child_after(Some(path)));
+        below.take_while(move |(path, _)| path.starts_with(&prefix))
+    }
+
+    /// Iterates over the nodes that exist but could not be read or listed the last time, with the reason. The
+    /// last known data of such a node is still shown.
+    pub fn unreadable(&self) -> impl ExactSizeIterator<Item = (&Arc<str>, &Error)> {
+        self.0.unreadable()
+    }
+
+    /// Number of known nodes.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns true if no node is known.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+// The data of the nodes is not printed.
+impl fmt::Debug for TreeSnapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TreeSnapshot")
+            .field("nodes", &self.len())
+            .field("unreadable", &self.unreadable().len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Event that a [`TreeCache`](super::TreeCache) sends to a subscriber. Paths are absolute, as the client
+/// knows them.
+#[derive(Clone)]
+#[non_exhaustive]
+pub enum TreeEvent {
+    /// The events up to the next [`Ready`](Self::Ready) contain everything: discard all nodes reported
+    /// before.
+    Init,
+    /// A node appeared: it is new to this subscriber, or a different node (with another `czxid`) replaced the
+    /// one that was reported before.
+    Added(Arc<str>, Arc<Node>),
+    /// The data of a node that was reported before has changed.
+    Updated(Arc<str>, Arc<Node>),
+    /// A node was deleted. The deletions of the nodes below it are reported first.
+    Delete(Arc<str>),
+    /// A node exists but cannot be read or listed; its last known state is kept. The cache retries, and an
+    /// `Added`, `Updated` or `Delete` follows when a read succeeds.
+    Unreadable(Arc<str>, Error),
+    /// The content reported so far is complete and current, as of the cache's last reads.
+    Ready,
+    /// From here on the content may be out of date: the link was lost, or this subscriber was too slow. A
+    /// [`Ready`](Self::Ready) ends the gap, after the missed changes, or after an [`Init`](Self::Init) and
+    /// the whole content.
+    Gap,
+}
+
+// The data of the nodes is not printed.
+impl fmt::Debug for TreeEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Init => f.write_str("Init"),
+            Self::Added(path, node) => write!(f, "Added({path:?}, mzxid {})", node.stat.mzxid),
+            Self::Updated(path, node) => write!(f, "Updated({path:?}, mzxid {})", node.stat.mzxid),
+            Self::Delete(path) => write!(f, "Delete({path:?})"),
+            Self::Unreadable(path, error) => write!(f, "Unreadable({path:?}, {error})"),
+            Self::Ready => f.write_str("Ready"),
+            Self::Gap => f.write_str("Gap"),
+        }
+    }
+}
+
+/// The events of a [`TreeCache`](super::TreeCache) for one subscriber. The stream starts with `Init`, an
+/// `Added` for each node and `Ready` as soon as the cache is loaded, and continues with the changes.
+///
+/// Intermediate values may be skipped, but never the last one. For a slow subscriber, the cache keeps as many
+/// events as there are nodes, and at least 1,024. A subscriber that falls further behind gets `Gap` and the
+/// whole content again.
+///
+/// An error such as `NoAuth` means that the node at the cache's path cannot be read or listed. It is reported
+/// once, and the cache keeps retrying; a `Ready` follows when a read succeeds. The stream ends when the
+/// client is closed.
+///
+/// # On drop
+/// The cache forgets the subscriber. A cache lives as long as any of its handles or subscribers.
+#[must_use = "a stream does nothing unless it is polled"]
+pub struct TreeEvents(pub(super) ChildrenEvents);
+
+impl Stream for TreeEvents {
+    type Item = Result<TreeEvent, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_next_unpin(cx).map(|event| event.map(|event| event.map(of_tree)))
+    }
+}
+
+/// Converts the event of a cache whose keys are paths.
+fn of_tree(event: ChildrenEvent) -> TreeEvent {
+    match event {
+        ChildrenEvent::Init => TreeEvent::Init,
+        ChildrenEvent::Added(path, node) => TreeEvent::Added(path, node),
+        ChildrenEvent::Updated(path, node) => TreeEvent::Updated(path, node),
+        ChildrenEvent::Delete(path) => TreeEvent::Delete(path),
+        ChildrenEvent::Unreadable(path, error) => TreeEvent::Unreadable(path, error),
+        ChildrenEvent::Ready => TreeEvent::Ready,
+        ChildrenEvent::Gap => TreeEvent::Gap,
+    }
+}
+
+impl fmt::Debug for TreeEvents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TreeEvents").finish_non_exhaustive()
     }
 }

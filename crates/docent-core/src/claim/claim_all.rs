@@ -1,6 +1,5 @@
-use super::reads::{Reads, Unread};
 use super::rivals::Rivals;
-use super::wanted::{ClaimRequest, Wanted, claim_of};
+use super::wanted::{ClaimRequest, Reads, Unread, Wanted, claim_of};
 use crate::cleanup::{CreatedNodes, Deletion, ExactWrite, Marker, Near, NewClaim, OwnedNode, WriteOutcome};
 use crate::client::{Client, Recipe, RecipeKind};
 use crate::error::{Error, ErrorKind};

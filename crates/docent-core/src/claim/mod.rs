@@ -4,7 +4,6 @@
 
 mod claim_all;
 mod hand_out;
-mod reads;
 mod rivals;
 mod wanted;
 

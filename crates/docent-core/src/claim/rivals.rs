@@ -1,4 +1,4 @@
-use super::reads::Unread;
+use super::wanted::Unread;
 use crate::cleanup::OwnedNode;
 use crate::guard::SessionGeneration;
 use crate::node::is_proof;

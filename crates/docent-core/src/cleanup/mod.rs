@@ -15,33 +15,25 @@
 //! worker retries until the node is deleted, or until the servers confirm the end of the session that owned
 //! it.
 
-mod by_claim;
 mod by_czxid;
 mod by_name;
 #[expect(clippy::module_inception, reason = "the folder is named after its main module")]
 mod cleanup;
-mod deletion;
 mod exact_write;
-mod job;
 mod lost_creates;
 mod marker;
-mod markers;
 mod own_folder;
 mod own_node;
 mod owned_node;
-mod undo;
 mod worker;
 
 use crate::session::retry::PAUSE;
 pub(crate) use by_name::{children, find};
 pub(crate) use cleanup::Cleanup;
-pub(crate) use deletion::{DeleteOutcome, Deletion};
-pub(crate) use exact_write::{ExactWrite, WriteOutcome};
-use job::Job;
+pub(crate) use exact_write::{CreatedNodes, ExactWrite, WriteOutcome, numbered};
 pub(crate) use lost_creates::LostCreates;
-pub(crate) use marker::Marker;
-pub(crate) use markers::{Markers, leave};
+pub(crate) use marker::{Marker, Markers, leave};
 pub(crate) use own_folder::{Near, OwnFolder};
 pub(crate) use own_node::{NoOwnNode, create_own_node};
-pub(crate) use owned_node::{ClaimVersions, NewClaim, OwnedNode};
-pub(crate) use undo::{CreatedNodes, numbered};
+pub(crate) use owned_node::{ClaimVersions, DeleteOutcome, Deletion, NewClaim, OwnedNode};
+use worker::Job;

@@ -1,18 +1,55 @@
 use super::by_name::{delete_node, undo_create};
-use super::deletion::delete;
+use super::exact_write::{undo_exact, undo_numbered};
 use super::lost_creates::search_for_lost;
-use super::markers::trim;
-use super::undo::{undo_exact, undo_numbered};
-use super::{DeleteOutcome, Job, OwnedNode};
+use super::marker::trim;
+use super::owned_node::delete;
+use super::{CreatedNodes, DeleteOutcome, ExactWrite, OwnedNode};
+use crate::guard::SessionGeneration;
 use crate::operation::Shared;
-use crate::session::SessionCloser;
 use crate::session::link::dialer::Start;
+use crate::session::{Pending, SessionCloser};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use tokio::sync::{mpsc, oneshot};
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+
+/// Work for the cleanup worker.
+pub(super) enum Job {
+    /// Delete a node; `sent` is the request that is in flight.
+    Node { node: Arc<OwnedNode>, sent: Option<Pending>, done: Option<oneshot::Sender<DeleteOutcome>> },
+    /// Delete a node after a delay, or when the client is closed, unless the node is deleted by then.
+    Later { node: Arc<OwnedNode>, delay: Duration },
+    /// Delete the node of a lost guard after its work had time to stop. Closing the client waits for that
+    /// work, and the node is then deleted with the session.
+    Lost { node: Arc<OwnedNode>, margin: Duration },
+    /// Find out whether a create was applied, and undo it.
+    Create {
+        generation: Arc<SessionGeneration>,
+        prefix: String,
+        reply: Option<Pending>,
+        place: Option<OwnedSemaphorePermit>,
+    },
+    /// Find the node that a transaction created, and delete it.
+    Numbered { generation: Arc<SessionGeneration>, prefix: String, czxid: i64 },
+    /// Find out whether an exact write was applied, and undo it.
+    Exact { generation: Arc<SessionGeneration>, write: ExactWrite, created: CreatedNodes },
+    /// Delete a marker.
+    Marker { generation: Arc<SessionGeneration>, path: String, reply: Pending, place: OwnedSemaphorePermit },
+    /// Delete markers that were not needed for a while.
+    Trim(Arc<SessionGeneration>),
+    /// Search for creates that may be applied late.
+    LostCreates { generation: Arc<SessionGeneration>, folder: String },
+    /// End an earlier session, or one whose close was not answered, after `after` resolves: until then,
+    /// guards may be stopping their work.
+    End { closer: SessionCloser, after: BoxFuture<'static, ()>, ended: Box<dyn FnOnce() + Send> },
+    /// Notify when nothing is left to delete.
+    Drained(oneshot::Sender<()>),
+    /// Notify when no session is left to end.
+    AllEnded(oneshot::Sender<()>),
+}
 
 pub(crate) struct CleanupWorker {
     pub(super) queue: mpsc::UnboundedReceiver<Box<Job>>,

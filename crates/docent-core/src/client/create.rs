@@ -1,14 +1,14 @@
 use super::{Client, PARENT_ROUNDS, create_parents, ephemeral, refused_parent};
-use crate::error::Error;
+use crate::cleanup::{ExactWrite, Near, WriteOutcome};
+use crate::error::{Error, ErrorKind};
 use crate::guard::SessionGeneration;
 use crate::node::{CreateMode, Created, namespace};
 use crate::operation::{Idempotency, unexpected};
-use crate::session::Lane;
 use crate::session::abilities::Ability;
-
+use crate::session::{Cause, Lane, lookup};
 use bytes::Bytes;
-use docent_proto::{Code, Create, Request, Response, Stat};
-use tokio::time::Instant;
+use docent_proto::{Code, Create, MultiOp, Request, Response, Stat};
+use tokio::time::{Instant, timeout_at};
 
 /// Creates a node. On `NoNode`, creates its parents and then the node again, in one round trip.
 pub(crate) async fn create(
@@ -98,4 +98,86 @@ fn unsupported(error: Error, mode: CreateMode) -> Error {
         _ => return error,
     };
     error.because(format!("the servers do not support {}", ability.requirement()))
+}
+
+/// Creates an empty node at `path` with `mode`, and missing parents before it, unless the node exists. The
+/// node exists when this returns.
+///
+/// If the reply is lost, the create is sent again. A create that is applied late is harmless, but until then
+/// the node may not exist (decision 11).
+///
+/// # Errors
+/// `NoAuth`, `NoChildrenForEphemerals`, `InvalidInput`, `Closed`; `Timeout` if no reply arrived within the
+/// operation timeout.
+///
+/// # Cancel safety
+/// This function is cancel safe. The node may have been created, and calling the function again is harmless.
+pub async fn ensure_node(client: &Client, path: &str, mode: CreateMode) -> Result<(), Error> {
+    let begun = Instant::now();
+    loop {
+        match client.create(path, Bytes::new(), mode).await {
+            Ok(_) => return Ok(()),
+            Err(error) => match error.kind() {
+                ErrorKind::NodeExists => return Ok(()),
+                ErrorKind::OutcomeUnknown if begun.elapsed() < client.operation_timeout() => {}
+                ErrorKind::OutcomeUnknown => return Err(Error::new(ErrorKind::Timeout, "create").at(path)),
+                _ => return Err(error),
+            },
+        }
+    }
+}
+
+/// Deletes a node if it exists, by exact writes: a plain delete that is applied late could delete the next
+/// node at the path (decision 11). Each attempt first checks whether the node is still the same.
+pub(crate) async fn ensure_absent(client: &Client, path: &str) -> Result<(), Error> {
+    let full = client.shared().namespace.full("delete", path)?;
+    let mut attempts = client.attempts("delete", path, Idempotency::Idempotent);
+    let mut known: Option<i64> = None;
+    // True once the outcome of an attempt could not be determined.
+    let mut unsettled = false;
+    loop {
+        let maybe = |error: Error| if unsettled { error.maybe_applied(true) } else { error };
+        let generation = attempts.generation().await.map_err(maybe)?;
+        // Get the marker first, because that may have to wait, and the check must use the same link as the
+        // delete.
+        let Some(marker) = attempts.marker(&generation, Near::Path(&full)).await.map_err(maybe)? else {
+            continue;
+        };
+        let losses = generation.losses();
+        let version = match timeout_at(attempts.deadline, lookup::stat(&generation, &full)).await {
+            Ok(Ok(Some(stat))) if known.is_none_or(|czxid| czxid == stat.czxid) => {
+                known = Some(stat.czxid);
+                stat.version
+            }
+            other => {
+                marker.unused();
+                match other {
+                    // The node does not exist, or another node has replaced it.
+                    Ok(Ok(_)) => return Ok(()),
+                    Ok(Err(cause)) => attempts.retry(&generation, false, cause).await.map_err(maybe)?,
+                    Err(_) => return Err(maybe(attempts.timeout())),
+                }
+                continue;
+            }
+        };
+        let delete = MultiOp::Delete { path: full.clone(), version };
+        let mut write = ExactWrite::submit_on((losses, None), marker, delete, Lane::Call);
+        let cause = match write.outcome(attempts.deadline).await {
+            WriteOutcome::Applied(..) | WriteOutcome::Failed(_, Code::NO_NODE) => return Ok(()),
+            // The node's data was set in the meantime, or another node has replaced it.
+            WriteOutcome::Failed(_, Code::BAD_VERSION) | WriteOutcome::NoMarker => continue,
+            WriteOutcome::Refused(Code::THROTTLED) => Cause::QueueFull,
+            WriteOutcome::Failed(_, code) | WriteOutcome::Refused(code) => {
+                return Err(maybe(attempts.code(code)));
+            }
+            WriteOutcome::NotApplied(cause) => cause,
+            WriteOutcome::Unknown(cause) => {
+                unsettled = true;
+                cause
+            }
+        };
+        drop(write);
+        let retried = attempts.retry(&generation, false, cause).await;
+        retried.map_err(|error| if unsettled { error.maybe_applied(true) } else { error })?;
+    }
 }

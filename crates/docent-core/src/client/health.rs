@@ -1,5 +1,5 @@
 use super::ConnectionStatus;
-use super::shutdown_report::is_mark;
+use super::shutdown::is_mark;
 use crate::operation::Shared;
 use crate::session::abilities::Ability;
 use crate::time::duration_ms;

@@ -1,8 +1,6 @@
 //! Operations of a `Client` on nodes.
 
-use super::create::create;
-use super::ensure_absent::ensure_absent;
-use super::ensure_node::ensure_node;
+use super::create::{create, ensure_absent, ensure_node};
 use super::transaction::wire;
 use super::{Client, Transaction};
 use crate::error::{Error, ErrorKind};

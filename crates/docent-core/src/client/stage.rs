@@ -1,3 +1,5 @@
+use super::Client;
+use std::future::pending;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -106,6 +108,18 @@ impl Stages {
 async fn pause(until: Option<Instant>) {
     match until {
         Some(until) => tokio::time::sleep_until(until).await,
-        None => std::future::pending().await,
+        None => pending().await,
+    }
+}
+
+/// Waits until the [shutdown](Client::shutdown) of `client` has reached `stage`, for recipes that then end
+/// their work. A client that is closed without a shutdown never reaches a stage.
+///
+/// # Cancel safety
+/// This function is cancel safe.
+pub async fn stage_reached(client: &Client, stage: Stage) {
+    let mut stages = client.shared().stages.subscribe();
+    if stages.wait_for(|reached| *reached >= stage).await.is_err() {
+        pending::<()>().await;
     }
 }

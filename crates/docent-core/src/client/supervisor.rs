@@ -1,11 +1,9 @@
 //! The single task that owns a client's sessions: runs the current one, keeps its guards' lease, opens the
 //! next.
 
-use super::close_on_drop::CloseOnDrop;
+use super::client::CloseOnDrop;
 use super::granted_timeout::check_granted;
-use super::outage::servers_unreachable;
-use super::outage_log::{log_connected, log_loss, log_suspended};
-use super::outage_reminders::start_reminders;
+use super::outage_log::{log_connected, log_loss, log_suspended, servers_unreachable, start_reminders};
 use super::{ConnectionState, RollbackPolicy};
 use crate::guard::{SessionGeneration, heartbeat};
 use crate::operation::{SessionTask, Shared};

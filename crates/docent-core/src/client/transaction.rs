@@ -1,6 +1,5 @@
-use super::commit::Exact;
-use super::while_held::{lost_before_reply, while_held};
-use super::{Client, commit};
+use super::Client;
+use super::commit::{self, Exact, lost_before_reply, while_held};
 use crate::cleanup::{Near, OwnedNode, children};
 use crate::error::{Error, ErrorKind};
 use crate::guard::{HoldState, LostReason};

@@ -12,21 +12,17 @@
 //! - outside of this folder, the operations that ask a quorum about the node: `verify`, transactions and
 //!   `downgrade`.
 
-mod beginning;
 mod fence;
 mod generation;
 pub(crate) mod heartbeat;
 mod hold_state;
-mod hold_table;
 mod lost;
 mod released;
 mod role;
 
-pub(crate) use beginning::Beginning;
 pub use fence::{Fence, ParseFenceError};
-pub(crate) use generation::SessionGeneration;
-pub(crate) use hold_state::{HoldState, REVOKE};
-pub(crate) use hold_table::{HoldTable, UnderWay};
+pub(crate) use generation::{SessionGeneration, UnderWay};
+pub(crate) use hold_state::{Beginning, HoldState, REVOKE};
 pub use lost::{Lost, LostReason};
 pub use released::Released;
 pub use role::Role;

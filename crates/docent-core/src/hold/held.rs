@@ -1,14 +1,52 @@
-use super::{run_while, verify};
+use crate::cleanup::{DeleteOutcome, Deletion};
 use crate::client::{Client, Transaction, while_held};
 use crate::error::{Error, ErrorKind};
-use crate::guard::{Fence, HoldState, Lost, LostReason, Role};
+use crate::guard::{Fence, HoldState, Lost, LostReason, Released, Role};
+use crate::operation::{Attempts, Idempotency};
+use crate::session::Lane;
+use docent_proto::{Code, MultiResult, Request, Response};
 use futures_util::future::{join_all, select_all};
-use std::fmt;
-use std::future::Future;
-use std::slice;
+use std::future::{Future, pending, poll_fn};
+use std::ops::Deref;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
+use std::{fmt, slice};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+/// A guard of a lock, permit, leadership or delivery.
+///
+/// This is the bound of functions that release any guard. Functions that only use a guard take a
+/// [`&Held`](Held). Implement `Guard` for the guard type of your own recipe.
+///
+/// ```
+/// use docent_core::{Error, Guard};
+///
+/// async fn finish(guard: impl Guard) -> Result<(), Error> {
+///     if guard.run(async { /* the work */ }).await.is_ok() {
+///         guard.release().await?;
+///     }
+///     Ok(())
+/// }
+/// ```
+pub trait Guard: Deref<Target = Held> + Send + Sync {
+    /// Releases the guard and waits until its node is deleted, at most for the operation timeout and until
+    /// the end of the lease. A leader resigns; a delivery returns to its queue. Returns
+    /// [`Released::Pending`] if the deletion takes longer, as in an outage: the guard is released, and the
+    /// client keeps deleting its node in the background.
+    ///
+    /// # Errors
+    /// `Lost` if the guard was lost before this call. `NoAuth` and other refusals of the servers. `Closed` if
+    /// the client was closed: the node is then deleted with its session.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: the release continues in the background.
+    fn release(self) -> impl Future<Output = Result<Released, Error>> + Send
+    where
+        Self: Sized;
+}
 
 /// State shared by all guards: whether the guard is held, and for how long that is certain.
 ///
@@ -247,5 +285,98 @@ impl fmt::Debug for Held {
             [part] => part.state.fmt(f),
             parts => f.debug_list().entries(parts.iter().map(|part| &part.state)).finish(),
         }
+    }
+}
+
+/// Checks through a quorum that the node is held.
+pub(super) fn verify(
+    client: &Client,
+    path: &str,
+    held: &Arc<HoldState>,
+) -> impl Future<Output = Result<(), Error>> + Send {
+    // Boxed because callers await it in their own futures.
+    Box::pin(async move {
+        let mut attempts = client.attempts("verify", path, Idempotency::Idempotent);
+        match while_held(slice::from_ref(held), check_node(&mut attempts, held)).await {
+            Ok(answer) => answer,
+            Err(reason) => Err(attempts.error(ErrorKind::Lost(reason))),
+        }
+    })
+}
+
+async fn check_node(attempts: &mut Attempts<'_>, held: &HoldState) -> Result<(), Error> {
+    loop {
+        held.check().map_err(|reason| attempts.error(ErrorKind::Lost(reason)))?;
+        let request = Request::Multi(held.node.checks().collect());
+        let outcome = held.generation.session.submit(request, Lane::Call).by(attempts.deadline).await;
+        return match attempts.next(&held.generation, outcome).await? {
+            None => continue,
+            Some(Ok(Response::Multi(results))) => match MultiResult::first_failure(&results) {
+                None => held.check().map_err(|reason| attempts.error(ErrorKind::Lost(reason))),
+                Some((_, Code::NO_NODE | Code::BAD_VERSION)) => {
+                    let reason = held.mark_lost(LostReason::NodeDeleted);
+                    Err(attempts.error(ErrorKind::Lost(reason)))
+                }
+                Some((_, code)) => Err(attempts.code(code)),
+            },
+            Some(Ok(_)) => Err(attempts.error(ErrorKind::Server(0))),
+            Some(Err(code)) => Err(attempts.code(code)),
+        };
+    }
+}
+
+/// Polls `future` until it completes or a guard is lost; checks the clock before every poll.
+pub(super) async fn run_while<F: Future>(
+    check: impl Fn() -> Result<(), Lost>,
+    lost: impl Future<Output = LostReason>,
+    future: F,
+) -> Result<F::Output, Lost> {
+    let (mut future, mut lost) = (pin!(future), pin!(lost));
+    poll_fn(|cx| {
+        check()?;
+        if let Poll::Ready(reason) = lost.as_mut().poll(cx) {
+            return Poll::Ready(Err(Lost { reason }));
+        }
+        future.as_mut().poll(cx).map(Ok)
+    })
+    .await
+}
+
+/// Waits until the node of `held` is deleted, at most until `deadline` or the end of its lease. A deletion
+/// that takes longer continues in the background. `was_held` is the state of the guard at its release: a loss
+/// after that is no error.
+pub(crate) async fn await_deletion(
+    operation: &'static str,
+    path: &str,
+    deadline: Instant,
+    was_held: Result<(), LostReason>,
+    held: &HoldState,
+    deletion: Option<Deletion>,
+) -> Result<Released, Error> {
+    let error = |kind| Error::new(kind, operation).at(path);
+    was_held.map_err(|reason| error(ErrorKind::Lost(reason)))?;
+    let Some(deletion) = deletion.filter(|_| !planted!(ReleaseNotAwaited)) else {
+        return Ok(Released::Done);
+    };
+    tokio::select! {
+        // A reply that has already arrived counts.
+        biased;
+        outcome = deletion.by(deadline) => match outcome {
+            DeleteOutcome::Deleted => Ok(Released::Done),
+            DeleteOutcome::Refused(code) => {
+                Err(Error::from_code(code, operation).at(path).needing("DELETE"))
+            }
+            DeleteOutcome::Closed => Err(error(ErrorKind::Closed)),
+            DeleteOutcome::Timeout => Ok(Released::Pending),
+        },
+        () = lease_lapsed(held) => Ok(Released::Pending),
+    }
+}
+
+/// Waits for the end of the lease. Never resolves if the client is closed, because a closing client completes
+/// pending deletes.
+async fn lease_lapsed(held: &HoldState) {
+    if held.lease_lapsed().await == LostReason::Closed {
+        pending::<()>().await;
     }
 }

@@ -1,7 +1,6 @@
 //! Kept nodes: nodes that core keeps present despite lost links, new sessions and deletion by other clients.
 
 mod armed;
-mod builder;
 mod desired;
 mod exact;
 mod lifetime;
@@ -11,14 +10,12 @@ mod sequential;
 mod status_log;
 mod step_error;
 mod table;
-mod table_entry;
 mod target;
 mod touch;
 mod witness;
 
-pub use builder::KeptNodeBuilder;
 pub(crate) use desired::{Desired, FinalData};
 pub use desired::{KeptStatus, Preparation};
-pub use node::KeptNode;
+pub use node::{KeptNode, KeptNodeBuilder};
 pub(crate) use table::{Drained, KeptTable, Progress, TaskChannels};
 pub(crate) use witness::Witness;

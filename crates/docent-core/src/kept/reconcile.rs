@@ -9,7 +9,7 @@ use super::lifetime::{ForeignWrites, Lifetime};
 use super::node::occupied;
 use super::status_log::StatusLog;
 use super::step_error::StepError;
-use super::table_entry::TableEntry;
+use super::table::TableEntry;
 use super::target::Target;
 use super::{Desired, Drained, KeptStatus, Progress, TaskChannels, witness};
 use crate::client::{ParentKind, Stage};

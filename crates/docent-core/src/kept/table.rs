@@ -1,9 +1,10 @@
 use super::{Desired, KeptStatus};
 use crate::error::{Error, ErrorKind};
 use crate::node::CreateMode;
+use crate::operation::Shared;
 use futures_util::future::join_all;
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -223,5 +224,34 @@ impl KeptTable {
             let _ = attempted.wait_for(|number| *number >= generation).await;
         }))
         .await;
+    }
+}
+
+/// Entry of a task in the table. The task leaves the table when it ends, even by a panic.
+pub(crate) struct TableEntry {
+    shared: Arc<Shared>,
+    full: String,
+    left: bool,
+}
+
+impl TableEntry {
+    pub(crate) fn new(shared: &Arc<Shared>, full: &str) -> Self {
+        Self { shared: Arc::clone(shared), full: full.to_owned(), left: false }
+    }
+
+    /// Leaves the table, unless there is a successor, which is returned.
+    pub(crate) fn leave(&mut self) -> Option<TaskChannels> {
+        let successor = self.shared.kept.leave(&self.full);
+        self.left = successor.is_none();
+        successor
+    }
+}
+
+impl Drop for TableEntry {
+    fn drop(&mut self) {
+        while !self.left {
+            // No task remains that could serve a successor.
+            drop(self.leave());
+        }
     }
 }

@@ -1,6 +1,5 @@
 use super::name::Contenders;
-use super::position::Position;
-use super::sides::Sides;
+use super::position::{Position, Sides};
 use super::{Ticket, WaitError, draw};
 use crate::client::{Client, ParentKind, Recipe, RecipeKind, debug_handle, full_error};
 use crate::error::{Error, ErrorKind};
@@ -10,8 +9,10 @@ use crate::node::{NodePath, is_own_name};
 use crate::telemetry;
 use bytes::Bytes;
 use docent_proto::Code;
+use std::any::Any;
 use std::error::Error as _;
 use std::fmt;
+use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -452,6 +453,22 @@ impl Line {
             // join the line.
             tracing::info!(target: "docent::lock", client = %self.client().label(), path = %self.full_path(), "rejoined the waiting line");
         }
+    }
+}
+
+impl Line {
+    /// Returns the value of this type that handles of this line share, creating it with `create` if there is
+    /// none.
+    ///
+    /// Handles share a value if their `settings` are equal and their clients have the same timeout and
+    /// session. The value is dropped together with the last handle.
+    pub fn common<K, T>(&self, settings: K, create: impl FnOnce() -> T) -> Arc<T>
+    where
+        K: Any + Eq + Hash + Send,
+        T: Any + Send + Sync,
+    {
+        let key = (self.client().key(self.full_path().to_owned()), self.marker(), settings);
+        self.client().shared().common.get(key, create)
     }
 }
 

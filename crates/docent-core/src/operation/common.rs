@@ -1,8 +1,13 @@
+use crate::error::Error;
+use crate::task::Coalescer;
+use bytes::Bytes;
+use docent_proto::Stat;
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 /// Values that handles of one client share, by type and key. The first handle creates a value, and dropping
 /// the last handle drops it.
@@ -40,6 +45,31 @@ impl fmt::Debug for Common {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Common").finish_non_exhaustive()
     }
+}
+
+/// Reads of lines in flight, by full path: concurrent callers share one request.
+#[derive(Default)]
+pub(crate) struct CoalescedReads {
+    /// Names of the children of a line.
+    pub(crate) lines: Coalescer<ClientKey, Result<Arc<[String]>, Error>>,
+    /// Nodes in lines; `None` for a node that has left.
+    pub(crate) nodes: Coalescer<ClientKey, Result<Option<(Bytes, Stat)>, Error>>,
+}
+
+impl fmt::Debug for CoalescedReads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CoalescedReads").finish_non_exhaustive()
+    }
+}
+
+/// Key of client clones with the same settings that concern the same node.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct ClientKey {
+    pub(crate) operation_timeout: Duration,
+    /// Generation that the clone is bound to, if any.
+    pub(crate) bound: Option<u64>,
+    /// Path of the node, with chroot and namespace.
+    pub(crate) full: String,
 }
 
 #[cfg(test)]

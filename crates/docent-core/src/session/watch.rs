@@ -1,10 +1,11 @@
 use super::{SessionEnd, Withdraw};
-use docent_proto::EventKind;
+use docent_proto::{EventKind, Request, Watches};
 use std::future::Future;
+use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 /// Table of the client that holds a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -69,5 +70,137 @@ impl Drop for Watch {
         if let Some(Registration { id, path, kind, session }) = self.registration.take() {
             session.unregister(id, &path, kind);
         }
+    }
+}
+
+/// A persistent watch on a node and everything below it. The session re-creates it on each new link; changes
+/// made while there was no link are not reported. Dropping the value removes the watch.
+#[derive(Debug)]
+pub(crate) struct PersistentWatch {
+    signals: mpsc::UnboundedReceiver<PersistentSignal>,
+    registration: Registration,
+}
+
+/// Notification from a persistent watch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PersistentSignal {
+    /// A node at or below the watched node was created or deleted, or its data was set.
+    Event(EventKind, Arc<str>),
+    /// The server of the link does not support persistent watches. No further notifications follow.
+    Withdrawn,
+    Ended(SessionEnd),
+}
+
+impl PersistentWatch {
+    pub(super) fn new(
+        signals: mpsc::UnboundedReceiver<PersistentSignal>,
+        registration: Registration,
+    ) -> Self {
+        Self { signals, registration }
+    }
+
+    /// Returns the next notification, in the server's order, or `None` after the last. An event that arrived
+    /// before the reply to a request is available before that reply. Cancel safe.
+    pub(crate) async fn next(&mut self) -> Option<PersistentSignal> {
+        self.signals.recv().await
+    }
+
+    /// Returns the next notification if one is available now.
+    pub(crate) fn take(&mut self) -> Option<PersistentSignal> {
+        self.signals.try_recv().ok()
+    }
+}
+
+impl Drop for PersistentWatch {
+    fn drop(&mut self) {
+        let Registration { id, path, kind, session } = &self.registration;
+        session.unregister(*id, path, *kind);
+    }
+}
+
+// Requests that set several watches, split into sizes that servers accept.
+
+/// Maximum bytes of paths in one request that sets watches. Servers accept 1 MiB; the Java client also uses
+/// this limit.
+pub(super) const CHUNK: usize = 128 * 1024;
+
+/// Lists of watches as of one transaction, under construction.
+pub(super) struct WatchLists {
+    since: i64,
+    limit: usize,
+    full: Vec<Watches>,
+    list: Watches,
+    size: usize,
+}
+
+impl WatchLists {
+    /// Creates empty lists, for requests of up to `request_limit` bytes, as of the transaction `since`.
+    pub(super) fn new(since: i64, request_limit: usize) -> Self {
+        /// Bytes of the request apart from its paths.
+        const FIELDS: usize = 64;
+        let limit = CHUNK.min(request_limit).saturating_sub(FIELDS);
+        Self { since, limit, full: Vec::new(), list: empty(since), size: 0 }
+    }
+
+    /// Adds `path` to the list of one kind.
+    pub(super) fn add(&mut self, kind: fn(&mut Watches) -> &mut Vec<String>, path: String) {
+        /// Bytes of a path's length field.
+        const LENGTH: usize = 4;
+        let added = LENGTH + path.len();
+        if self.size > 0 && self.size + added > self.limit {
+            self.full.push(mem::replace(&mut self.list, empty(self.since)));
+            self.size = 0;
+        }
+        self.size += added;
+        kind(&mut self.list).push(path);
+    }
+
+    pub(super) fn finish(mut self) -> Vec<Watches> {
+        if self.size > 0 {
+            self.full.push(self.list);
+        }
+        self.full
+    }
+}
+
+fn empty(relative_zxid: i64) -> Watches {
+    Watches { relative_zxid, ..Watches::default() }
+}
+
+/// Returns requests that set watches on the data of `paths`, as of the transaction `since`, which the session
+/// has seen. Their replies hold the watches, in the order of the paths. `request_limit` is the largest
+/// request in bytes that the servers accept.
+pub(crate) fn watch_requests(
+    since: i64,
+    paths: impl IntoIterator<Item = String>,
+    request_limit: usize,
+) -> Vec<Request> {
+    let mut lists = WatchLists::new(since, request_limit);
+    for path in paths {
+        lists.add(|watches| &mut watches.data, path);
+    }
+    lists.finish().into_iter().map(Request::SetWatches).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_paths_take_several_requests_in_their_order() {
+        let paths: Vec<_> = (0..3_000).map(|n| format!("/{n:0>100}")).collect();
+        for limit in [1024 * 1024, 64 * 1024] {
+            let requests = watch_requests(7, paths.clone(), limit);
+            let mut all = Vec::new();
+            for request in &requests {
+                assert!(request.payload_len() <= CHUNK.min(limit));
+                let Request::SetWatches(watches) = request else { panic!("{request:?}") };
+                assert_eq!(watches.relative_zxid, 7);
+                all.extend(watches.data.iter().cloned());
+            }
+            assert!(requests.len() > 1);
+            assert_eq!(all, paths);
+        }
+        assert!(watch_requests(7, Vec::new(), 1024).is_empty());
     }
 }

@@ -2,12 +2,10 @@
 
 mod coalescer;
 mod hook;
-mod poll_on_wake;
 mod sync_stream;
 mod wake_flag;
 
 pub(crate) use coalescer::Coalescer;
 pub use hook::{HookPanic, call_hook};
-pub(crate) use poll_on_wake::PollOnWake;
 pub use sync_stream::SyncStream;
-pub(crate) use wake_flag::WakeFlag;
+pub(crate) use wake_flag::{PollOnWake, WakeFlag};

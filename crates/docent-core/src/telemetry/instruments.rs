@@ -1,10 +1,11 @@
-use super::catalogue as c;
-use super::{Metric, Series, Started};
+use super::{Metric, Series, catalogue as c};
 use crate::error::Error;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
+use tracing::Span;
+use tracing::field::{Empty, debug};
 
 /// Metrics of a client and its recipes. Each series exists, with zero, before its first event, because an
 /// alert cannot distinguish zero from a missing series. Instruments keep the series of frequent events and
@@ -211,4 +212,69 @@ pub(super) fn outcome<T>(result: &Result<T, Error>) -> &'static str {
         Err(error) if !error.is_refusal() => "failed",
         _ => "answered",
     }
+}
+
+/// Start time of something whose duration is measured.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Started {
+    #[cfg(feature = "metrics")]
+    at: std::time::Instant,
+}
+
+impl Started {
+    pub(crate) fn now() -> Self {
+        Self {
+            #[cfg(feature = "metrics")]
+            at: std::time::Instant::now(),
+        }
+    }
+
+    /// Returns the time since the start; zero without the feature `metrics`.
+    pub(super) fn elapsed(self) -> Duration {
+        #[cfg(feature = "metrics")]
+        return self.at.elapsed();
+        #[cfg(not(feature = "metrics"))]
+        Duration::ZERO
+    }
+}
+
+// Spans. If no subscriber is interested, a span costs only the check of its level, and records nothing.
+
+/// Creates the span of a request of the client labelled `client`.
+pub(crate) fn request_span(client: &str, operation: &'static str, path: &str) -> Span {
+    tracing::debug_span!(
+        target: "docent::request",
+        "request",
+        otel.kind = "client",
+        db.system.name = "zookeeper",
+        db.operation.name = operation,
+        docent.client = client,
+        docent.path = path,
+        docent.outcome = Empty,
+        docent.error = Empty,
+    )
+}
+
+/// Records in the current request's span how the request ended.
+pub(crate) fn note_outcome<T>(result: &Result<T, Error>) {
+    let span = Span::current();
+    if span.is_disabled() {
+        return;
+    }
+    span.record("docent.outcome", outcome(result));
+    if let Err(error) = result {
+        span.record("docent.error", debug(error.kind()));
+    }
+}
+
+/// Creates the span of the wait for a place in the line at `path`.
+pub(crate) fn acquire_span(client: &str, recipe: &'static str, path: &str) -> Span {
+    tracing::info_span!(
+        target: "docent::lock",
+        "acquire",
+        docent.client = client,
+        docent.recipe = recipe,
+        docent.path = path,
+        docent.fence = Empty,
+    )
 }

@@ -12,10 +12,8 @@
 mod catalogue;
 mod instruments;
 mod metric;
-mod span;
-mod started;
 
-pub(crate) use instruments::{Instruments, RecipeInstruments};
+pub(crate) use instruments::{
+    Instruments, RecipeInstruments, Started, acquire_span, note_outcome, request_span,
+};
 pub use metric::{Metric, MetricUnit, Series};
-pub(crate) use span::{acquire_span, note_outcome, request_span};
-pub(crate) use started::Started;

@@ -1,9 +1,9 @@
 //! Durations in settings, in a notation for people.
 
 use serde::de::{Error, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// Rule for durations in settings, as quoted in errors.
 pub(crate) const DURATION_RULE: &str =
@@ -71,6 +71,35 @@ impl Visitor<'_> for Humane {
         let parsed = Duration::try_from_secs_f64(seconds).map(HumaneDuration);
         parsed.map_err(|_| E::custom(format_args!("duration {seconds} {DURATION_RULE}")))
     }
+}
+
+/// Returns a duration in seconds for a field of a log event, rounded to milliseconds.
+pub(crate) fn seconds(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1000.0).round() / 1000.0
+}
+
+// Serialization of times as numbers of milliseconds, in fields whose names end with `_ms`.
+
+/// Serializes a time as milliseconds since 1970; 0 for earlier times.
+pub(crate) fn time_ms<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
+    since_1970_ms(*time).serialize(serializer)
+}
+
+/// Serializes a duration as milliseconds, if there is one.
+pub(crate) fn duration_ms<S: Serializer>(
+    duration: &Option<Duration>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    duration.map(ms).serialize(serializer)
+}
+
+/// Returns milliseconds since 1970; 0 for earlier times.
+pub fn since_1970_ms(time: SystemTime) -> u64 {
+    ms(time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
+}
+
+fn ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -2,20 +2,12 @@
 //! between attempts.
 
 mod clock;
-mod deadline;
 mod humane;
 mod retry;
-mod seconds;
-mod serialize;
 
-pub use clock::{BootClock, Clock, Timestamp, TokioClock};
-pub(crate) use clock::{DeadlineTimer, sleep_until};
-pub use deadline::after;
-pub(crate) use deadline::deadline;
-pub use humane::parse_duration;
-pub(crate) use humane::{DURATION_RULE, HumaneDuration};
+pub use clock::{BootClock, Clock, Timestamp, TokioClock, after};
+pub(crate) use clock::{DeadlineTimer, deadline, sleep_until};
+pub(crate) use humane::{DURATION_RULE, HumaneDuration, duration_ms, seconds, time_ms};
+pub use humane::{parse_duration, since_1970_ms};
 pub(crate) use retry::Backoff;
 pub use retry::RetryPolicy;
-pub(crate) use seconds::seconds;
-pub use serialize::since_1970_ms;
-pub(crate) use serialize::{duration_ms, time_ms};

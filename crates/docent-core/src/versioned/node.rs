@@ -1,10 +1,12 @@
-use super::CasLoop;
 use crate::client::{Client, Committed, PARENT_ROUNDS, Transaction, TransactionResult, debug_handle};
 use crate::error::{Error, ErrorKind};
+use crate::guard::REVOKE;
 use crate::node::{CreateMode, Node, NodePath, Stat};
+use crate::operation::InOperation;
 use bytes::Bytes;
 use std::fmt;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// A value in a persistent node, written by [exact transactions](Transaction::commit_exactly): a lost reply
 /// neither repeats nor hides a write, because the outcome is determined afterwards.
@@ -245,4 +247,109 @@ impl fmt::Debug for VersionedNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         debug_handle(f, "VersionedNode", &self.path, &self.client).finish_non_exhaustive()
     }
+}
+
+/// The attempts of a read-modify-write on a [`VersionedNode`] that other clients also write: one deadline for
+/// all attempts, and pauses between them.
+///
+/// # Examples
+/// ```no_run
+/// # use docent_core::recipe::VersionedNode;
+/// # use docent_core::Error;
+/// /// Appends to the text in a node.
+/// async fn append(text: &VersionedNode, more: &str) -> Result<(), Error> {
+///     let mut cas = text.cas_loop();
+///     loop {
+///         let node = cas.versioned();
+///         let seen = node.read().await?;
+///         let mut data = seen.as_ref().map_or_else(Vec::new, |node| node.data.to_vec());
+///         data.extend_from_slice(more.as_bytes());
+///         let stat = seen.as_ref().map(|node| &node.stat);
+///         if node.write(stat, &data.into(), |with| with).await?.is_some() {
+///             return Ok(());
+///         }
+///         cas.lost().await?;
+///     }
+/// }
+/// ```
+#[derive(Debug)]
+pub struct CasLoop {
+    versioned: VersionedNode,
+    deadline: Instant,
+    lost: u32,
+}
+
+/// Maximum length of the first pause. Each pause is a random part of its maximum, which doubles each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+/// Number of times that the maximum pause doubles.
+const DOUBLINGS: u32 = 6;
+
+impl CasLoop {
+    pub(super) fn new(versioned: &VersionedNode) -> Self {
+        Self { versioned: versioned.clone(), deadline: versioned.client().deadline(), lost: 0 }
+    }
+
+    /// The node, whose operations use the remaining time.
+    pub fn versioned(&self) -> VersionedNode {
+        self.versioned.within(self.deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Pauses after another client wrote first, and lets the server catch up with that write.
+    ///
+    /// # Errors
+    /// `Timeout` if no time is left; `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn lost(&mut self) -> Result<(), Error> {
+        if Instant::now() >= self.deadline {
+            let detail = format!("other clients wrote first {} times", self.lost + 1);
+            return Err(Error::new(ErrorKind::Timeout, "write").at(self.versioned.path()).because(detail));
+        }
+        // No pause the first time: there may be only one other writer, and it has finished.
+        if self.lost > 0 {
+            let longest = FIRST_PAUSE * 2_u32.pow(self.lost.min(DOUBLINGS));
+            tokio::time::sleep(longest.mul_f64(fastrand::f64())).await;
+        }
+        self.lost += 1;
+        self.versioned().client().sync(self.versioned.path()).await
+    }
+}
+
+impl Client {
+    /// Ensures that a node exists at `path`: creates a persistent node without data, and missing parents,
+    /// unless the node exists. It corresponds to kazoo's method of the same name.
+    ///
+    /// If the node exists, this takes one request. Created parents are of the kind set with
+    /// [`ClientBuilder::parents`](crate::ClientBuilder::parents), and remain at least as long as the node.
+    /// The node is created exactly: a late request does not bring back a node that another client deleted
+    /// since.
+    ///
+    /// # Errors
+    /// `NoAuth`, `NoChildrenForEphemerals`, `InvalidInput`, `Timeout`, `Closed`; `OutcomeUnknown` if the
+    /// session ended before the client could find out whether the node was created.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: the node may have been created, and repeating the call does no harm.
+    pub async fn ensure_path(&self, path: &str) -> Result<(), Error> {
+        // `exists` needs no permission, and the root always exists.
+        if self.exists(path).await.in_operation("ensure_path")?.is_some() {
+            return Ok(());
+        }
+        let node = VersionedNode::at(self, NodePath::new("ensure_path", path)?);
+        // If another client was faster, the node exists as well.
+        let written = Box::pin(node.write(None, &Bytes::new(), |transaction| transaction)).await;
+        written.in_operation("ensure_path").map(drop)
+    }
+}
+
+/// Decodes the number in a node of Curator's `SharedCount`: the first four bytes, in big-endian order.
+/// Returns `None` if there are fewer bytes.
+pub fn decode_count(data: &[u8]) -> Option<i32> {
+    data.first_chunk::<4>().map(|bytes| i32::from_be_bytes(*bytes))
+}
+
+/// Returns true for the data of a contender that was asked to give up its place.
+pub fn is_revocation(data: &[u8]) -> bool {
+    data == REVOKE
 }

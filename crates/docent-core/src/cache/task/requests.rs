@@ -3,7 +3,7 @@
 use super::CacheTask;
 use super::in_flight::Query;
 use super::node_watch::NodeWatch;
-use crate::cache::children_event::ChildrenEvent;
+use crate::cache::children::ChildrenEvent;
 use crate::cache::reads::{Read, ReadKind};
 use crate::error::Error;
 use crate::node::{Node, is_own_name};

@@ -1,10 +1,7 @@
 //! Finds a server to connect to: the list of servers, the order in which they are dialled, and the reason why
 //! there is no link yet.
 
-mod abandoned_servers;
-mod candidate;
 mod ensemble;
-mod known_addresses;
 mod last_error;
 mod link_status;
 mod race;
@@ -16,7 +13,7 @@ use crate::session::LinkError;
 use crate::session::connect_string::ServerAddress;
 use crate::session::link::transport::Io;
 use crate::time::{Backoff, RetryPolicy};
-use candidate::Candidate;
+use ensemble::Candidate;
 use futures_util::stream::{FuturesOrdered, StreamExt};
 use race::Race;
 use std::collections::VecDeque;

@@ -5,7 +5,6 @@
 
 mod driver;
 mod machine;
-mod persistent;
 mod session;
 mod watches;
 

@@ -2,8 +2,7 @@ use super::answer::Failure;
 use super::call::{self, Answer, Call, WatchResult};
 use super::phase::Phase;
 use crate::session::ephemerals::{Change, Ephemerals};
-use crate::session::leader_contact::LeaderContact;
-use crate::session::lease::Lease;
+use crate::session::lease::{LeaderContact, Lease};
 use crate::session::own::{proves_session, verdict};
 use crate::session::requests::{Finished, Queued, Requests, check_size};
 use crate::session::{

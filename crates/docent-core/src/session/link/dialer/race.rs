@@ -1,5 +1,4 @@
-use super::candidate::Candidate;
-use super::ensemble::Ensemble;
+use super::ensemble::{Candidate, Ensemble};
 use crate::session::LinkError;
 use crate::session::link::transport::Io;
 use futures_util::FutureExt;
