@@ -1,7 +1,6 @@
 use super::{OpCode, Request};
 use crate::DecodeError;
-use crate::frame::write_frame;
-use crate::wire::Reader;
+use crate::wire::{Reader, write_frame};
 use bytes::{BufMut, Bytes};
 
 /// Request numbers with a special meaning. Ordinary requests count up from 1.
