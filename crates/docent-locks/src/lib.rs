@@ -12,7 +12,6 @@ mod not_acquired;
 mod own_hold;
 mod owner;
 mod partition;
-mod progress;
 mod rw_lock;
 mod semaphore;
 mod shared_mutex;

@@ -3,11 +3,8 @@
 #[expect(clippy::module_inception, reason = "the folder is named after its main module")]
 mod barrier;
 mod double_barrier;
-mod entered;
 mod error;
-mod ready;
 
 pub use barrier::Barrier;
-pub use double_barrier::{DoubleBarrier, READY};
-pub use entered::Entered;
+pub use double_barrier::{DoubleBarrier, Entered, READY};
 pub use error::BarrierError;

@@ -1,5 +1,4 @@
-use crate::acquire::{LockSide, enter, try_enter};
-use crate::progress::Progress;
+use crate::acquire::{LockSide, Progress, enter, try_enter};
 use crate::{AcquireError, Mutex, Owner, RwLock};
 use docent_core::recipe::{Hold, Line};
 use docent_core::{Fence, Held};

@@ -1,11 +1,11 @@
-use super::MutexBuilder;
-use crate::acquire::{enter, try_enter, with_timeout};
-use crate::progress::Progress;
-use crate::{AcquireError, MutexGuard, Owner};
-use docent_core::recipe::{InOperation, Line, debug_handle};
-use docent_core::{Client, Error, Participant};
+use crate::acquire::{Progress, enter, reentered, release, try_enter, with_timeout};
+use crate::{AcquireError, Owner};
+use docent_core::recipe::{Hold, InOperation, Line, RecipeKind, debug_handle};
+use docent_core::{Client, Error, Fence, Guard, Held, Lost, Participant, Released, Role};
 use std::fmt;
 use std::future::Future;
+use std::ops::Deref;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A fair lock shared by many processes, reentrant by [`Owner`].
@@ -203,5 +203,132 @@ impl Mutex {
 impl fmt::Debug for Mutex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         debug_handle(f, "Mutex", self.line.path(), self.line.client()).finish_non_exhaustive()
+    }
+}
+
+static KIND: RecipeKind = RecipeKind::new("mutex", "acquire");
+
+/// Text before the sequence number in a contender's name, as in Curator's `InterProcessMutex`.
+const MARKER: &str = "lock-";
+
+/// Settings of a [`Mutex`].
+#[derive(Clone)]
+#[must_use = "a builder does nothing until `build` is called"]
+pub struct MutexBuilder {
+    client: Client,
+    path: String,
+    neighbours: Vec<String>,
+}
+
+impl MutexBuilder {
+    pub(crate) fn new(client: &Client, path: &str) -> Self {
+        Self { client: client.clone(), path: path.to_owned(), neighbours: Vec::new() }
+    }
+
+    /// Also waits for contenders of another kind: nodes whose names end with `marker` and ten digits, such as
+    /// `__lock__` for kazoo's `Lock`. May be called for several kinds. By default the mutex waits only for
+    /// contenders with Docent's marker, which Curator's and go-zookeeper's locks also use.
+    ///
+    /// The other contenders have to wait for Docent's nodes as well; otherwise both hold the lock. Kazoo's
+    /// locks do with `extra_lock_patterns=["lock-"]`. All contenders at the path need the same settings.
+    pub fn neighbours(mut self, marker: impl Into<String>) -> Self {
+        self.neighbours.push(marker.into());
+        self
+    }
+
+    /// Builds the mutex.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the path breaks a rule, or if a marker is empty, contains '/', ends with a digit or
+    /// is already used.
+    pub fn build(self) -> Result<Mutex, Error> {
+        Ok(Mutex { line: self.line()? })
+    }
+
+    pub(crate) fn line(&self) -> Result<Line, Error> {
+        let line = Line::new(&self.client, &self.path, &KIND, MARKER)?;
+        let with = |line: Line, marker: &String| line.with_neighbours(marker, Role::Exclusive);
+        self.neighbours.iter().try_fold(line, with)
+    }
+
+    pub(crate) fn markers(self) -> Vec<String> {
+        self.neighbours
+    }
+}
+
+impl fmt::Debug for MutexBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_handle(f, "MutexBuilder", &self.path, &self.client)
+            .field("neighbours", &self.neighbours)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Guard of a [`Mutex`](crate::Mutex). Several guards of one owner share a hold; the lock is released with
+/// the last of them.
+///
+/// Dereferences to [`Held`], which reports whether the lock is still held, runs work only while the lock is
+/// held, and writes to ZooKeeper only while the lock is held.
+///
+/// # On drop
+/// Dropping the last guard releases the lock in the background: the delete of its node is submitted
+/// immediately and retried until it succeeds. The drop never blocks or panics, even outside a runtime. Call
+/// [`release`](Self::release) to wait until the node is deleted.
+#[derive(Debug)]
+#[must_use = "the lock is released when the guard is dropped"]
+pub struct MutexGuard {
+    hold: Arc<Hold>,
+}
+
+impl MutexGuard {
+    pub(super) fn new(hold: Arc<Hold>) -> Self {
+        Self { hold }
+    }
+
+    /// Returns the fencing token, which is higher than the fence of every earlier holder of this path. All
+    /// guards of a hold have the same fence.
+    pub fn fence(&self) -> Fence {
+        self.hold.fence()
+    }
+
+    /// Returns the path of the lock's node.
+    pub fn path(&self) -> String {
+        self.hold.path()
+    }
+
+    /// Returns another guard of the same hold, without I/O and for any owner.
+    ///
+    /// # Errors
+    /// [`Lost`] if the lock is lost.
+    pub fn reenter(&self) -> Result<Self, Lost> {
+        Ok(Self::new(reentered(Arc::clone(&self.hold))?))
+    }
+
+    /// Releases this guard. The last guard of a hold waits until the lock's node is deleted, at most for the
+    /// operation timeout and until the end of the lease. [`Released::Pending`] is returned if that takes
+    /// longer, as in an outage: the lock is then released in the background or with its session.
+    ///
+    /// # Errors
+    /// `Lost` if the lock was lost before this call. `NoAuth` and other refusals of the servers. `Closed` if
+    /// the client was closed: the lock is then released with its session.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: the release continues in the background.
+    pub async fn release(self) -> Result<Released, Error> {
+        release(self.hold).await
+    }
+}
+
+impl Deref for MutexGuard {
+    type Target = Held;
+
+    fn deref(&self) -> &Held {
+        &self.hold
+    }
+}
+
+impl Guard for MutexGuard {
+    fn release(self) -> impl Future<Output = Result<Released, Error>> + Send {
+        Self::release(self)
     }
 }

@@ -1,11 +1,9 @@
 //! A set of items, distributed over the members of a group.
 
-mod builder;
 mod layout;
 mod partitioner;
 mod share;
 
-pub use builder::PartitionerBuilder;
 pub use layout::identity;
-pub use partitioner::Partitioner;
+pub use partitioner::{Partitioner, PartitionerBuilder};
 pub use share::{Share, ShareEnd};

@@ -1,11 +1,12 @@
-use super::{Cohort, SharedMutexBuilder, SharedMutexGuard};
-use crate::acquire::{LockSide, enter, try_enter, with_timeout};
-use crate::progress::Progress;
-use crate::{AcquireError, Mutex, Owner};
+use super::{Cohort, TurnFence};
+use crate::acquire::{LockSide, Progress, enter, reentered, try_enter, with_timeout};
+use crate::lock_hold::LockHold;
+use crate::{AcquireError, Mutex, MutexBuilder, Owner};
 use docent_core::recipe::{Line, debug_handle};
-use docent_core::{Client, Error, Participant};
+use docent_core::{Client, Error, Guard, Held, Lost, Participant, Released};
 use std::fmt;
 use std::future::Future;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -204,5 +205,144 @@ impl SharedMutex {
 impl fmt::Debug for SharedMutex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         debug_handle(f, "SharedMutex", self.path(), self.line.client()).finish_non_exhaustive()
+    }
+}
+
+/// Default maximum number of times that a ticket is passed on.
+const LIMIT: u32 = 100;
+
+/// Default maximum time during which a ticket is passed on.
+const SHARE_FOR: Duration = Duration::from_secs(1);
+
+/// Settings of a [`SharedMutex`].
+#[derive(Debug, Clone)]
+#[must_use = "a builder does nothing until `build` is called"]
+pub struct SharedMutexBuilder {
+    mutex: MutexBuilder,
+    limit: u32,
+    time: Duration,
+}
+
+impl SharedMutexBuilder {
+    pub(super) fn new(client: &Client, path: &str) -> Self {
+        Self { mutex: MutexBuilder::new(client, path), limit: LIMIT, time: SHARE_FOR }
+    }
+
+    /// Sets the maximum number of times that a ticket is passed on to another task; at least 1. Default 100.
+    ///
+    /// Each shared ticket ahead of a contender in another process delays that contender by at most this many
+    /// extra turns, compared with a plain ticket. A high limit favours the tasks of this process, a low limit
+    /// the other processes.
+    pub fn limit(mut self, limit: u32) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Sets the maximum time between the first turn with a ticket and the start of the last turn with the
+    /// same ticket. Default 1 s. A turn that has started is not cut short.
+    pub fn share_for(mut self, time: Duration) -> Self {
+        self.time = time;
+        self
+    }
+
+    /// Also waits for contenders of another kind, like [`MutexBuilder::neighbours`].
+    pub fn neighbours(mut self, marker: impl Into<String>) -> Self {
+        self.mutex = self.mutex.neighbours(marker);
+        self
+    }
+
+    /// Builds the mutex.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the limit is 0; otherwise those of [`MutexBuilder::build`].
+    pub fn build(self) -> Result<SharedMutex, Error> {
+        let Self { mutex, limit, time } = self;
+        let line = mutex.line()?;
+        if limit == 0 {
+            let rule = "the limit 0 of a shared ticket must be at least 1";
+            return Err(Error::invalid_input("mutex", rule).at(line.path()));
+        }
+        let cohort: Arc<Cohort> = line.common((limit, time, mutex.markers()), || Cohort::new(limit, time));
+        Ok(SharedMutex { line, cohort })
+    }
+}
+
+/// Guard of a [`SharedMutex`](crate::SharedMutex). Several guards of one owner share a turn; the turn ends
+/// with the last of them.
+///
+/// Dereferences to [`Held`], which reports whether the guard is held, runs work only while it is held, and
+/// starts [transactions](Held::transaction) that are applied only in this turn. [`Held::fence`] returns
+/// `None` for a turn: call [`fence`](Self::fence) instead.
+///
+/// # On drop
+/// Dropping the last guard ends the turn. If another task waits and the [limits] allow it, that task has the
+/// lock immediately. Otherwise the lock is released in the background: the delete of its node is submitted
+/// immediately and retried until it succeeds. The drop never blocks or panics, even outside a runtime.
+///
+/// [limits]: crate::SharedMutexBuilder::limit
+#[derive(Debug)]
+#[must_use = "the turn ends when its last guard is dropped"]
+pub struct SharedMutexGuard {
+    hold: LockHold,
+}
+
+impl SharedMutexGuard {
+    pub(super) fn new(hold: LockHold) -> Self {
+        Self { hold }
+    }
+
+    /// Returns the fencing token, which is higher than the fence of every earlier holder of this path. All
+    /// guards of a turn have the same fence.
+    pub fn fence(&self) -> TurnFence {
+        match &self.hold {
+            LockHold::Own(hold) => hold.fence().into(),
+            LockHold::Turn(turn) => turn.fence(),
+        }
+    }
+
+    /// Returns the path of the ticket's node.
+    ///
+    /// The node stays while the ticket is passed on. A check of this path in a transaction of your own
+    /// therefore does not prove that this guard is held. Use the guard's [`transaction`](Held::transaction)
+    /// instead.
+    pub fn path(&self) -> String {
+        self.hold.path()
+    }
+
+    /// Returns another guard of the same turn, without I/O and for any owner.
+    ///
+    /// # Errors
+    /// [`Lost`] if the lock is lost.
+    pub fn reenter(&self) -> Result<Self, Lost> {
+        Ok(Self::new(reentered(self.hold.clone())?))
+    }
+
+    /// Releases this guard. The last guard of a turn returns immediately if another task has the next turn.
+    /// Otherwise it waits until the ticket's node is deleted, at most for the operation timeout and until the
+    /// end of the lease. [`Released::Pending`] is returned if that takes longer, as in an outage: the lock is
+    /// then released in the background or with its session.
+    ///
+    /// # Errors
+    /// `Lost` if the lock was lost before this call. `NoAuth` and other refusals of the servers. `Closed` if
+    /// the client was closed: the lock is then released with its session.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: the release continues in the background.
+    pub async fn release(self) -> Result<Released, Error> {
+        self.hold.release().await
+    }
+}
+
+impl Deref for SharedMutexGuard {
+    type Target = Held;
+
+    fn deref(&self) -> &Held {
+        &self.hold
+    }
+}
+
+impl Guard for SharedMutexGuard {
+    fn release(self) -> impl Future<Output = Result<Released, Error>> + Send {
+        Self::release(self)
     }
 }

@@ -2,8 +2,6 @@
 
 mod holder;
 mod lease;
-mod obtained;
 
 pub use holder::Holder;
-pub use lease::TimedLease;
-pub use obtained::Obtained;
+pub use lease::{Obtained, TimedLease};
