@@ -1,5 +1,3 @@
-mod integer;
 mod value;
 
-pub use integer::Integer;
-pub use value::{Counted, Counter, CounterError};
+pub use value::{Counted, Counter, CounterError, Integer};

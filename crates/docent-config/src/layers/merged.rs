@@ -1,4 +1,4 @@
-use super::snapshot::{KeyOrigin, LayeredSnapshot};
+use super::subscription::{KeyOrigin, LayeredSnapshot};
 use crate::value::Checks;
 use crate::{Rejection, Revision, Snapshot, TreeSnapshot};
 use bytes::Bytes;

@@ -51,10 +51,107 @@ impl<T: 'static> NewestFilter<T> {
     }
 }
 
+/// State of a value, as shown to its subscriptions. The numbers show each subscription what is new.
+pub(crate) struct ValueState<T> {
+    /// The last valid value, and the number of valid values before it.
+    pub(crate) good: Option<Arc<Snapshot<T>>>,
+    pub(crate) good_number: u64,
+    /// State of the value on the servers.
+    pub(crate) latest: Latest,
+    pub(crate) latest_number: u64,
+    /// Number of rejected values.
+    pub(crate) refused: u64,
+    /// Number of times the ensemble was restored from an older snapshot, so that older values were accepted
+    /// again.
+    pub(crate) rollbacks: u64,
+    /// True once a value existed on the servers, valid or not, according to them or to the local file.
+    pub(crate) existed: bool,
+    /// True if the local file was read, or if there is none.
+    pub(crate) file_read: bool,
+    /// Transactions that created and wrote the node that the cache reported last. `None` before its first
+    /// report, `Some(None)` for no node.
+    pub(crate) processed: Option<Option<Written>>,
+}
+
+/// Transactions that created a node and last wrote it.
+pub(crate) type Written = (i64, i64);
+
+#[derive(Debug, Clone)]
+pub(crate) enum Latest {
+    Unknown,
+    /// The last valid value.
+    Good,
+    Missing,
+    Refused(Rejection),
+}
+
+impl<T> ValueState<T> {
+    pub(crate) fn new(default: Option<Arc<Snapshot<T>>>, file_read: bool, rollbacks: u64) -> Self {
+        Self {
+            good: default,
+            good_number: 0,
+            latest: Latest::Unknown,
+            latest_number: 0,
+            refused: 0,
+            rollbacks,
+            existed: false,
+            file_read,
+            processed: None,
+        }
+    }
+
+    /// Applies a verdict. Returns true if the state changed.
+    pub(crate) fn enter(&mut self, judgement: &Judgement<T>) -> bool {
+        match judgement {
+            Judgement::Good(snapshot) => {
+                self.good = Some(Arc::clone(snapshot));
+                self.good_number += 1;
+                self.latest = Latest::Good;
+            }
+            Judgement::Missing => self.latest = Latest::Missing,
+            Judgement::Refused(refusal) => {
+                self.refused += 1;
+                self.latest = Latest::Refused(refusal.clone());
+            }
+            Judgement::Old => return false,
+        }
+        self.existed |= !matches!(judgement, Judgement::Missing);
+        self.latest_number += 1;
+        true
+    }
+
+    /// Applies the content of the local file, unless the servers answered first.
+    pub(crate) fn enter_file(&mut self, snapshot: Option<Arc<Snapshot<T>>>) {
+        self.file_read = true;
+        self.existed |= snapshot.is_some();
+        let is_from_server = self.good.as_ref().is_some_and(|good| good.origin() == Origin::Server);
+        if let Some(snapshot) = snapshot.filter(|_| !is_from_server) {
+            self.good = Some(snapshot);
+            self.good_number += 1;
+        }
+    }
+}
+
+impl<T> Clone for ValueState<T> {
+    fn clone(&self) -> Self {
+        Self {
+            good: self.good.clone(),
+            good_number: self.good_number,
+            latest: self.latest.clone(),
+            latest_number: self.latest_number,
+            refused: self.refused,
+            rollbacks: self.rollbacks,
+            existed: self.existed,
+            file_read: self.file_read,
+            processed: self.processed,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Json;
+    use crate::{Json, Revision};
     use std::time::SystemTime;
 
     fn filter() -> NewestFilter<u32> {
@@ -92,5 +189,21 @@ mod tests {
         assert_eq!(filter.rollbacks(), 1);
         assert_eq!(judged(&mut filter, 8, "8", 1), "old");
         assert_eq!(judged(&mut filter, 10, "10", 1), "10");
+    }
+
+    #[test]
+    fn the_servers_override_the_file_and_both_override_the_default() {
+        let snapshot = |value, origin| {
+            let revision = Revision { czxid: 1, mzxid: 900, version: 0, modified: SystemTime::UNIX_EPOCH };
+            Some(Arc::new(Snapshot::new(value, revision, origin)))
+        };
+        let mut state = ValueState::new(Some(Arc::new(Snapshot::default_value(1_u32))), false, 0);
+        state.enter_file(snapshot(2, Origin::File));
+        assert_eq!((*state.good.as_ref().unwrap().value(), state.file_read), (2, true));
+        let Some(server) = snapshot(3, Origin::Server) else { unreachable!() };
+        assert!(state.enter(&Judgement::Good(server)));
+        state.enter_file(snapshot(2, Origin::File));
+        assert_eq!(*state.good.as_ref().unwrap().value(), 3);
+        assert!(!state.enter(&Judgement::Old));
     }
 }

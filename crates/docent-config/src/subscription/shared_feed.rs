@@ -1,4 +1,4 @@
-use super::value_state::{Latest, ValueState, Written};
+use super::newest_filter::{Latest, ValueState, Written};
 use super::{Fallback, Judgement, NewestFilter};
 use crate::file::{LocalFile, Record};
 use crate::telemetry::Counts;
