@@ -1,7 +1,7 @@
 //! One ZooKeeper session: what the rest of core needs from it, and its two implementations.
 //!
 //! [`own`] is Docent's own implementation, over a [`link`]. The folder `zookeeper_client` has the second one,
-//! behind a feature. [`lease`] holds what a session has proven, by the rules of [`timing`].
+//! behind a feature. [`lease`] holds what a session has proven, and by which rules.
 
 pub(crate) mod abilities;
 pub(crate) mod connect_string;
