@@ -50,7 +50,7 @@ both_backends_in_real_time! {
         let unconfirmed = config(&connect, &["delete", "/config/a"]).await;
         assert!(unconfirmed.code == 2 && unconfirmed.stderr.contains("version 1 of"), "{unconfirmed:?}");
         let late = config(&connect, &["delete", "/config/a", "--if-version", "0", "--yes"]).await;
-        assert!(late.code == 1 && late.stderr.contains("has version 1, not 0"), "{late:?}");
+        assert!(late.code == 73 && late.stderr.contains("has version 1, not 0"), "{late:?}");
         assert_eq!(config(&connect, &["get", "/config/a"]).await.ok().stdout, "2");
         let deleted = config(&connect, &["delete", "/config/a", "--if-version", "1", "--yes", "-o", "json"]).await.ok();
         assert_eq!(deleted.stdout, "{\"path\":\"/config/a\",\"deleted\":true}\n");
@@ -99,7 +99,7 @@ both_backends_in_real_time! {
         };
         let actions = |ended: &Ended| ended.json().iter().map(|one| one["action"].clone()).collect::<Vec<_>>();
         let refused = import(&[]).await;
-        assert_eq!((refused.code, actions(&refused)), (1, vec![json!("create"), json!("conflict")]));
+        assert_eq!((refused.code, actions(&refused)), (73, vec![json!("create"), json!("conflict")]));
         assert!(refused.stderr.contains("1 of 2 values differ") && refused.stderr.contains("--overwrite"), "{refused:?}");
         let plan = import(&["--overwrite", "--dry-run"]).await.ok();
         assert_eq!(actions(&plan), ["create", "replace"]);

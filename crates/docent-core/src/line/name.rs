@@ -1,5 +1,5 @@
-//! Names of tickets, and the kinds of lines that may share a path: recipes and layouts whose contenders do not
-//! wait for each other.
+//! Names of tickets, and the kinds of lines that may share a path: recipes and layouts whose contenders do
+//! not wait for each other.
 
 use super::Line;
 use crate::error::{Error, ErrorKind};

@@ -9,8 +9,8 @@ use docent_config::internals::HISTORY;
 /// Deletes a value and its history, after showing it. A value that another client publishes meanwhile stays.
 ///
 /// # Errors
-/// `Other` if there is no value, if it has another version than requested or was changed meanwhile, or if
-/// there are other nodes below it. `Usage` without a terminal and `--yes`. Nothing was deleted then.
+/// `Conflict` if the value has another version than requested or was changed meanwhile; `Other` if there is
+/// no value or there are other nodes below it; `Usage` without a terminal and `--yes`. Nothing was deleted then.
 pub(super) async fn run(app: &App, client: &Client, arguments: &Delete) -> Outcome {
     let path = &*arguments.key;
     client.sync(path).await?;
@@ -21,7 +21,7 @@ pub(super) async fn run(app: &App, client: &Client, arguments: &Delete) -> Outco
     };
     let version = node.stat.version;
     if let Some(wanted) = arguments.if_version.filter(|wanted| *wanted != version) {
-        return Err(Failure::other(format!(
+        return Err(Failure::conflict(format!(
             "{path} has version {version}, not {wanted}: nothing was deleted"
         )));
     }
@@ -52,7 +52,7 @@ pub(super) async fn run(app: &App, client: &Client, arguments: &Delete) -> Outco
     }
     delete.delete(path, version).commit_exactly().await.map_err(|error| match error.kind() {
         ErrorKind::BadVersion | ErrorKind::NoNode => {
-            Failure::other(format!("{path} was changed or deleted meanwhile: nothing was deleted"))
+            Failure::conflict(format!("{path} was changed or deleted meanwhile: nothing was deleted"))
         }
         ErrorKind::NotEmpty => Failure::other(format!(
             "there are other nodes below {}: nothing was deleted",

@@ -68,8 +68,8 @@ pub(super) async fn entries(arguments: &Import) -> Result<Vec<Entry>, Failure> {
 /// compared.
 ///
 /// # Errors
-/// `Other` if values conflict or another client changes one meanwhile; `BadData` if all values together do not
-/// fit into one request. Nothing was imported then.
+/// `Conflict` if values differ from those at the servers, or another client changes one meanwhile; `BadData`
+/// if all values together do not fit into one request. Nothing was imported then.
 pub(super) async fn run(app: &App, client: &Client, arguments: &Import, entries: Vec<Entry>) -> Outcome {
     client.sync("/").await?;
     let mut steps = Vec::new();
@@ -79,7 +79,7 @@ pub(super) async fn run(app: &App, client: &Client, arguments: &Import, entries:
     show(app, &steps)?;
     let conflicts = steps.iter().filter(|step| step.action == Action::Conflict).count();
     if conflicts > 0 {
-        return Err(Failure::other(format!(
+        return Err(Failure::conflict(format!(
             "{conflicts} of {} values differ from those at the servers: nothing was imported; --overwrite replaces them",
             steps.len()
         )));
@@ -150,7 +150,7 @@ async fn commit(client: &Client, steps: &[Step]) -> Result<(), Failure> {
         };
     }
     transaction.commit_exactly().await.map_err(|error| match error.kind() {
-        ErrorKind::BadVersion | ErrorKind::NoNode | ErrorKind::NodeExists => Failure::other(format!(
+        ErrorKind::BadVersion | ErrorKind::NoNode | ErrorKind::NodeExists => Failure::conflict(format!(
             "another client changed {} meanwhile: nothing was imported",
             error.path().unwrap_or("a value")
         )),

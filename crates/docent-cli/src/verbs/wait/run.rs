@@ -33,8 +33,8 @@ pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
 /// Returns the first report that shows the state.
 ///
 /// # Errors
-/// `NotAcquired` at the deadline; `Unreachable` if no server is reachable then; `NoPermission`; `Other` if the
-/// recipe at the path is of a kind that never has the state.
+/// `NotAcquired` at the deadline; `Unreachable` if no server is reachable then; `NoPermission`; `Other` if
+/// the recipe at the path is of a kind that never has the state.
 async fn until_met(
     client: &Client,
     arguments: &Arguments,
