@@ -142,7 +142,8 @@ both_backends_in_real_time! {
         let server = backend.start().await;
         let docent = command(&servers(&server), ["lock", "/a", "--", "sh", "-c", "sleep 0.5; exit 5"]);
         let words = ["--default-signal", "--block-signal=CHLD"];
-        assert_eq!(started_by("env", &words, &docent).end().await.code, 5);
+        let ended = started_by("env", &words, &docent).end().await;
+        assert_eq!(ended.code, 5, "{ended:?}");
     }
 }
 

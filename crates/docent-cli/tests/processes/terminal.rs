@@ -158,7 +158,7 @@ both_backends_in_real_time! {
         make().await;
         run.write("y\n").await;
         let ended = run.end().await;
-        assert!(ended.code == 1 && ended.stdout.concat().contains("nothing was deleted"), "{ended:?}");
+        assert!(ended.code == 73 && ended.stdout.concat().contains("nothing was deleted"), "{ended:?}");
         assert!(client.exists(node).await.unwrap().is_some());
         client.close().await;
     }
