@@ -10,7 +10,8 @@ use docent_config::internals::HISTORY;
 ///
 /// # Errors
 /// `Conflict` if the value has another version than requested or was changed meanwhile; `Other` if there is
-/// no value or there are other nodes below it; `Usage` without a terminal and `--yes`. Nothing was deleted then.
+/// no value or there are other nodes below it; `Usage` without a terminal and `--yes`. Nothing was deleted
+/// then.
 pub(super) async fn run(app: &App, client: &Client, arguments: &Delete) -> Outcome {
     let path = &*arguments.key;
     client.sync(path).await?;
