@@ -9,6 +9,7 @@ use crate::output::Output;
 use docent::guard::Guard;
 use rustix::process::Signal;
 use std::sync::Arc;
+use tokio::task::spawn_blocking;
 
 /// End of a command that ran under a guard.
 #[derive(Debug)]
@@ -62,8 +63,11 @@ pub(crate) async fn run_held<G: Guard + 'static>(
     let guard = Arc::new(guard);
     signals.listen_for_suspend()?;
     let pipe = LostPipe::new().ok();
+    // It may wait for processes that a killed docent has left, and the lease must be renewed meanwhile.
+    let prepared = spawn_blocking(members::prepare).await;
+    let mark = prepared.map_err(|error| Failure::other(format!("cannot prepare the command: {error}")))?;
     let kill_by = policy.ends_command().then(|| Deadline::kill_by(policy, || guard.lease_left()));
-    let bond = Bond { lost: pipe.as_ref(), kill_by, mark: Some(members::prepare()) };
+    let bond = Bond { lost: pipe.as_ref(), kill_by, mark: Some(mark) };
     let running = Running::start(command, bond)?;
     let deadline = deadline(&guard, policy, &running)?;
     let mut supervision = Supervision {
