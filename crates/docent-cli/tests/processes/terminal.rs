@@ -163,6 +163,23 @@ both_backends_in_real_time! {
         client.close().await;
     }
 
+    async fn a_value_that_was_published_again_since_it_was_shown_is_not_deleted(backend: Backend) {
+        let server = backend.start().await;
+        let client = Client::connect(servers(&server)).await.unwrap();
+        let publish = async |value: &'static str| client.create("/limits", value, CreateMode::Persistent).await.unwrap();
+        publish("old").await;
+        let mut run = script(&servers(&server), &docent("config delete /limits"));
+        assert!(run.line().await.contains("/limits"));
+        assert!(run.line().await.contains("version 0 of "));
+        client.delete("/limits", None).await.unwrap();
+        publish("new").await;
+        run.write("y\n").await;
+        let ended = run.end().await;
+        assert!(ended.code == 73 && ended.stdout.concat().contains("nothing was deleted"), "{ended:?}");
+        assert_eq!(client.get("/limits").await.unwrap().data, "new");
+        client.close().await;
+    }
+
     async fn a_neighbour_in_the_pipeline_may_use_the_terminal(backend: Backend) {
         let server = backend.start().await;
         let folder = tempfile::tempdir().unwrap();

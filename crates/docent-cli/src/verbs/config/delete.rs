@@ -44,6 +44,13 @@ pub(super) async fn run(app: &App, client: &Client, arguments: &Delete) -> Outco
     if !arguments.yes {
         app.confirm("Delete it?", "nothing was deleted").await?;
     }
+    let changed =
+        || Failure::conflict(format!("{path} was changed or deleted meanwhile: nothing was deleted"));
+    // The user may have taken minutes to answer, and a value that was published again has the first version.
+    client.sync(path).await?;
+    if client.exists(path).await?.is_none_or(|now| now.czxid != node.stat.czxid) {
+        return Err(changed());
+    }
     let mut delete = client.transaction();
     for name in history.iter().flatten() {
         delete = delete.delete(&format!("{folder}/{name}"), None);
@@ -52,9 +59,7 @@ pub(super) async fn run(app: &App, client: &Client, arguments: &Delete) -> Outco
         delete = delete.delete(&folder, None);
     }
     delete.delete(path, version).commit_exactly().await.map_err(|error| match error.kind() {
-        ErrorKind::BadVersion | ErrorKind::NoNode => {
-            Failure::conflict(format!("{path} was changed or deleted meanwhile: nothing was deleted"))
-        }
+        ErrorKind::BadVersion | ErrorKind::NoNode => changed(),
         ErrorKind::NotEmpty => Failure::other(format!(
             "there are other nodes below {}: nothing was deleted",
             error.path().unwrap_or(path)
