@@ -8,6 +8,7 @@ use rustix::process::{Signal, geteuid};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use tokio::process::Command;
 
 /// A daemon that ignores requests to stop, and has none of docent's variables.
@@ -19,15 +20,19 @@ const MARKED: &str = "setsid bash -c 'trap \"\" TERM INT; echo $$; while :; do s
 
 /// Returns the folder of the control group of this process, if this process may create groups there.
 fn delegated() -> Option<PathBuf> {
-    let groups = fs::read_to_string("/proc/self/cgroup").unwrap();
-    let own = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
-    let mount = mounts.lines().find(|line| line.split(' ').nth(2) == Some("cgroup2"))?;
-    let folder = Path::new(mount.split(' ').nth(1)?).join(own);
-    let probe = folder.join(format!("probe-{}", std::process::id()));
-    fs::create_dir(&probe).ok()?;
-    fs::remove_dir(probe).unwrap();
-    Some(folder)
+    // Tests run in threads of this process, and two probes of one name would refuse each other.
+    static DELEGATED: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
+        let groups = fs::read_to_string("/proc/self/cgroup").unwrap();
+        let own = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+        let mount = mounts.lines().find(|line| line.split(' ').nth(2) == Some("cgroup2"))?;
+        let folder = Path::new(mount.split(' ').nth(1)?).join(own);
+        let probe = folder.join(format!("probe-{}", std::process::id()));
+        fs::create_dir(&probe).ok()?;
+        fs::remove_dir(probe).unwrap();
+        Some(folder)
+    });
+    DELEGATED.clone()
 }
 
 /// Returns the folder of the control group that docent has created for a process, or `None` if the process is
@@ -133,7 +138,8 @@ both_backends_in_real_time! {
         let script = format!("{} -e '$< = $> = 0; $| = 1; print \"$$\\n\"; sleep 600' & wait", perl.display());
         let docent = command(&servers(&server), ["--session-timeout", "30s", "lock", "/a", "--kill-after", "200ms", "--", "sh", "-c", &script]);
         let docent = as_ordinary_user(&folder.path().join("docent"), &docent);
-        let group = delegated.map(|delegated| delegated.join(format!("user-{}", std::process::id())));
+        // The name is the temporary folder's: the test of the other server runs in this process too.
+        let group = delegated.map(|delegated| delegated.join(folder.path().file_name().unwrap()));
         let mut entering = Command::new("sh");
         entering.args(["-c", "test -z \"$0\" || echo $$ > \"$0/cgroup.procs\"; exec \"$@\""]);
         entering.arg(group.as_deref().unwrap_or(Path::new("")));
