@@ -3,7 +3,7 @@
 use docent::inspect::{Inspector, Kind, Limits, Live, Recipe, Reports};
 use docent::queue::PutOptions;
 use docent::{CreateMode, Mutex, Queue};
-use docent_battery::{Backend, both_backends};
+use docent_battery::{Backend, Dialect, both_backends};
 use docent_tests::{connect, soon};
 use futures_util::StreamExt;
 use std::time::Duration;
@@ -82,22 +82,6 @@ both_backends! {
         next_with(&mut reports, is_new).await;
     }
 
-    async fn unwatched_nodes_are_polled(backend: Backend) {
-        let server = backend.start().await;
-        let client = connect(&server).await;
-        soon(client.create("/g", "", CreateMode::Persistent)).await.unwrap();
-        soon(client.create("/g/a", "one", CreateMode::Ephemeral)).await.unwrap();
-        let limits = Limits::default().watches(1).look_every(Duration::from_secs(1));
-        let mut reports = Inspector::builder(&client).limits(limits).build().watch("/g");
-        assert_eq!(soon(reports.next()).await.unwrap().unwrap().unwatched, 2);
-        soon(client.set("/g/a", "two", None)).await.unwrap();
-        let is_new = |live: &Live| match &live.report.recipe {
-            Recipe::Membership(group) => group.members[0].data.as_ref().unwrap().as_str() == Some("two"),
-            _ => false,
-        };
-        next_with(&mut reports, is_new).await;
-    }
-
     async fn a_delayed_item_is_announced_when_it_is_due(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;
@@ -124,23 +108,41 @@ both_backends! {
         server.start_again().await;
         next_with(&mut reports, |live| !live.is_stale).await;
     }
+}
 
-    async fn watches_are_bounded_and_the_others_are_counted(backend: Backend) {
-        let server = backend.start().await;
-        let client = connect(&server).await;
-        for name in ["/g/a", "/g/b", "/g/c", "/g/d", "/g/e"] {
-            if name == "/g/a" {
-                soon(client.create("/g", "", CreateMode::Persistent)).await.unwrap();
-            }
-            soon(client.create(name, "", CreateMode::Ephemeral)).await.unwrap();
+#[tokio::test(start_paused = true)]
+async fn unwatched_nodes_are_polled() {
+    let server = Backend::As(Dialect::ZooKeeper35).start().await;
+    let client = connect(&server).await;
+    soon(client.create("/g", "", CreateMode::Persistent)).await.unwrap();
+    soon(client.create("/g/a", "one", CreateMode::Ephemeral)).await.unwrap();
+    let limits = Limits::default().watches(1).look_every(Duration::from_secs(1));
+    let mut reports = Inspector::builder(&client).limits(limits).build().watch("/g");
+    assert_eq!(soon(reports.next()).await.unwrap().unwrap().unwatched, 2);
+    soon(client.set("/g/a", "two", None)).await.unwrap();
+    let is_new = |live: &Live| match &live.report.recipe {
+        Recipe::Membership(group) => group.members[0].data.as_ref().unwrap().as_str() == Some("two"),
+        _ => false,
+    };
+    next_with(&mut reports, is_new).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn watches_are_bounded_and_the_others_are_counted() {
+    let server = Backend::As(Dialect::ZooKeeper35).start().await;
+    let client = connect(&server).await;
+    for name in ["/g/a", "/g/b", "/g/c", "/g/d", "/g/e"] {
+        if name == "/g/a" {
+            soon(client.create("/g", "", CreateMode::Persistent)).await.unwrap();
         }
-        let inspector = Inspector::builder(&client).limits(Limits::default().watches(2)).build();
-        let mut reports = inspector.watch("/g");
-        let first = soon(reports.next()).await.unwrap().unwrap();
-        // The folder with its five members exceeds the limit. The two watches are on the folder's names and
-        // stat.
-        assert_eq!((first.report.kind(), first.unwatched), (Kind::Membership, 5));
-        soon(client.delete("/g/e", None)).await.unwrap();
-        next_with(&mut reports, |live| live.unwatched == 4).await;
+        soon(client.create(name, "", CreateMode::Ephemeral)).await.unwrap();
     }
+    let inspector = Inspector::builder(&client).limits(Limits::default().watches(2)).build();
+    let mut reports = inspector.watch("/g");
+    let first = soon(reports.next()).await.unwrap().unwrap();
+    // The folder with its five members exceeds the limit. The two watches are on the folder's names and
+    // stat.
+    assert_eq!((first.report.kind(), first.unwatched), (Kind::Membership, 5));
+    soon(client.delete("/g/e", None)).await.unwrap();
+    next_with(&mut reports, |live| live.unwatched == 4).await;
 }

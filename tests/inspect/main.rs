@@ -4,6 +4,7 @@
 
 mod access;
 mod cancelled;
+mod followed;
 mod live;
 mod locks;
 mod stores;

@@ -69,6 +69,40 @@ both_backends! {
         assert!(report.is_complete());
     }
 
+    async fn a_limit_cuts_whole_recipes_and_never_their_state(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        soon(client.create("/locks", "", CreateMode::Persistent)).await.unwrap();
+        for hundred in 0..4 {
+            let locks = (hundred * 100..(hundred + 1) * 100).fold(client.transaction(), |create, number| {
+                let lock = format!("/locks/n{number:03}");
+                let ticket = format!("{lock}/_c_{number:032x}-lock-0000000000");
+                create
+                    .create(&lock, "", CreateMode::Persistent)
+                    .create(&ticket, "10.0.0.7", CreateMode::Ephemeral)
+            });
+            soon(locks.commit()).await.unwrap();
+        }
+        let walk = async |nodes| {
+            let limits = Limits::default().nodes(nodes);
+            soon(Inspector::builder(&client).limits(limits).build().walk("/")).await.unwrap()
+        };
+        for nodes in [50, 200, 400, 799] {
+            let survey = walk(nodes).await;
+            let is_held = |report: &&docent::inspect::Report| match &report.recipe {
+                Recipe::Mutex(line) => line.holders().all(|holder| holder.session.is_some() && holder.identity.is_some()),
+                _ => false,
+            };
+            let shown = survey.found.len();
+            assert_eq!(survey.found.iter().filter(is_held).count(), shown, "{nodes}");
+            assert!(shown >= nodes / 2 - 10 && survey.nodes <= nodes, "{nodes}: {shown} of {}", survey.nodes);
+            assert_eq!(shown + survey.left_out.nodes, 400, "{nodes}");
+            let first = (0..shown).map(|number| format!("/locks/n{number:03}")).collect::<Vec<_>>();
+            assert_eq!(survey.found.iter().map(|it| it.path.clone()).collect::<Vec<_>>(), first);
+        }
+        assert!(walk(810).await.left_out.is_empty());
+    }
+
     async fn a_long_line_is_read_up_to_the_limit_the_first_first(backend: Backend) {
         let server = backend.start().await;
         let client = connect(&server).await;

@@ -75,6 +75,7 @@ pub mod recipe {
     // What Docent's own recipes share besides.
     #[doc(hidden)]
     pub use crate::{
+        cache::{SubtreeEvent, SubtreeEvents},
         client::{
             ViewLag, children_of_all, debug_handle, get_all, is_own_session, server_time, stage_reached,
             time_of_day,

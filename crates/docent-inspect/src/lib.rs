@@ -9,7 +9,7 @@ mod report;
 mod tests;
 
 pub use inspect::{Inspector, InspectorBuilder, Limits, Survey};
-pub use live::{Live, LiveSurvey, Reports, Surveys};
+pub use live::{Live, LiveSurvey, Reports, SurveyEvent, Surveys};
 pub use report::{
     Barrier, Claim, ConfigReport, Contender, Counter, DeadLetter, DoubleBarrier, EarlierValue, Election,
     ElectionLayout, Ephemeral, Instance, InstanceState, Kind, LeftOut, Line, Member, Membership, NodeText,

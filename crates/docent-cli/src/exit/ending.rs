@@ -5,6 +5,8 @@ use crate::child::CommandExit;
 pub(crate) enum Ending {
     /// The verb is done.
     Done,
+    /// The verb is done, but a limit has cut its list.
+    Cut,
     /// The command that the verb ran has ended.
     Child(CommandExit),
 }
@@ -13,7 +15,7 @@ impl Ending {
     /// Returns the number of the signal that ended the command.
     pub(super) fn signal(self) -> Option<i32> {
         match self {
-            Self::Done => None,
+            Self::Done | Self::Cut => None,
             Self::Child(exit) => exit.signal(),
         }
     }
@@ -22,6 +24,7 @@ impl Ending {
     pub(super) fn code(self) -> u8 {
         match self {
             Self::Done => 0,
+            Self::Cut => 74,
             Self::Child(exit) => match (exit.code(), exit.signal()) {
                 (Some(code), _) => low_byte(code),
                 (None, Some(signal)) => of_signal(signal),

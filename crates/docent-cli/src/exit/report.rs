@@ -13,6 +13,7 @@ the command's own if a command was run; 128 + N if signal N ended the command or
 66   the service or session does not exist
 69   no server could be reached
 73   another client changed or created it first: nothing was written
+74   the list is incomplete, because a limit was reached (ls)
 75   not acquired in time, no such state in time, or fewer instances than requested
 76   lost while the command ran
 77   permission denied, or the credentials were refused

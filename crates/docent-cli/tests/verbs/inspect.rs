@@ -95,8 +95,48 @@ both_backends_in_real_time! {
         assert_eq!((queues.len(), &queues[0]["path"], &queues[0]["depth"]), (1, &"/queues/jobs".into(), &1.into()));
         assert_eq!(rows(&run(&connect, ["ls", "/queues"]).await.ok()).len(), 1);
         assert_eq!(run(&connect, ["ls", "lock"]).await.code, 2);
-        let few = run(&connect, ["ls", "--nodes", "2"]).await.ok();
-        assert!(few.stderr.contains("omitted because of limits"), "{few:?}");
+        client.close().await;
+    }
+
+    async fn a_cut_list_has_complete_rows_a_remark_and_its_own_exit_code(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let client = builder(&connect).connect().await.unwrap();
+        for number in 0..20 {
+            let ticket = format!("/locks/n{number:02}/_c_{number:032x}-lock-0000000000");
+            client.create(&ticket, "host-7", CreateMode::Ephemeral).await.unwrap();
+        }
+        let cut = run(&connect, ["ls", "locks", "--nodes", "22"]).await;
+        let shown = rows(&cut).len();
+        assert!(cut.code == 74 && (1..20).contains(&shown), "{cut:?}");
+        assert_eq!(cut.stdout.matches("held by host-7").count(), shown, "each shown lock has its holder: {cut:?}");
+        assert!(cut.stderr.contains("the list is incomplete") && cut.stderr.contains("raise --nodes 22"), "{cut:?}");
+        let lines = run(&connect, ["ls", "locks", "--nodes", "22", "-o", "json"]).await;
+        let last = lines.json().pop().unwrap();
+        assert_eq!((lines.code, &last["cut"], last["left_out"]["nodes"].as_u64()), (74, &true.into(), Some(20 - shown as u64)));
+        let shallow = run(&connect, ["ls", "--depth", "1"]).await;
+        assert!(shallow.code == 74 && shallow.stderr.contains("raise --depth 1"), "{shallow:?}");
+        assert_eq!(rows(&run(&connect, ["ls", "locks"]).await.ok()).len(), 20);
+        client.close().await;
+    }
+
+    async fn a_followed_table_prints_only_what_changes(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let client = builder(&connect).connect().await.unwrap();
+        client.create("/limit", "7", CreateMode::Persistent).await.unwrap();
+        client.create("/other", "7", CreateMode::Persistent).await.unwrap();
+        let mut watch = Running::start(&connect, ["ls", "--watch"]);
+        for start in ["PATH ", "/limit ", "/other "] {
+            let line = watch.line().await;
+            assert!(line.starts_with(start), "{line}");
+        }
+        client.set("/limit", "8", None).await.unwrap();
+        let line = watch.line().await;
+        assert!(line.starts_with("/limit  counter  ") && line.contains('8'), "{line}");
+        client.delete("/limit", None).await.unwrap();
+        assert_eq!(watch.line().await, "/limit  deleted");
+        assert_eq!(watch.stop(Signal::TERM).await, 143);
         client.close().await;
     }
 
@@ -141,8 +181,7 @@ both_backends_in_real_time! {
         let connect = servers(&server);
         let client = builder(&connect).connect().await.unwrap();
         client.create("/limit", "7", CreateMode::Persistent).await.unwrap();
-        // A poll interval that would be too long for this test.
-        let mut watch = Running::start(&connect, ["ls", "--watch", "--every", "1h", "-o", "json"]);
+        let mut watch = Running::start(&connect, ["ls", "--watch", "-o", "json"]);
         let first: Value = serde_json::from_str(&watch.line().await).unwrap();
         assert_eq!(first["path"], "/limit", "{first}");
         let _guard = Mutex::new(&client, REPORT).unwrap().acquire().await.unwrap();
@@ -326,8 +365,8 @@ both_backends_in_real_time! {
         let client = builder(&connect).connect().await.unwrap();
         let node = "/h/lock/_c_274ea99d-ba87-4def-bd24-7d1929098c6d-latch-0000000000";
         client.create(node, "host-7", CreateMode::Ephemeral).await.unwrap();
-        let list = run(&connect, ["ls", "--nodes", "2", "/h"]).await.ok();
-        assert!(list.stdout.contains("led by an unknown owner"), "{list:?}");
+        let list = run(&connect, ["ls", "--nodes", "2", "/h"]).await;
+        assert_eq!((list.code, list.stdout.contains("unknown owner")), (74, false), "{list:?}");
         // The servers' root node has no time.
         let root = run(&server.address().to_string(), ["inspect", "/"]).await.ok();
         assert!(!root.stdout.contains("1970"), "{root:?}");

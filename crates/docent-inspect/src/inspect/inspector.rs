@@ -1,9 +1,9 @@
 use super::clock::Clock;
-use super::reader::read;
-use super::walk::walk;
+use super::tree::Tree;
+use super::walk::complete;
 use super::{InspectorBuilder, Limits, Survey};
-use crate::live::{Reports, Surveys};
-use crate::nodes::{Earlier, Nodes, Read, View};
+use crate::live::{Feeds, Reports, Surveys};
+use crate::nodes::{Nodes, Read, View};
 use crate::recognise::recognise;
 use crate::report::{Report, ServerTime, TimeSource};
 use docent_core::recipe::debug_handle;
@@ -34,22 +34,13 @@ pub struct Inspector {
     pub(super) client: Client,
     pub(super) limits: Limits,
     clock: Arc<Clock>,
+    feeds: Arc<Feeds>,
 }
 
 /// A report, with the reads that it is based on.
 pub(crate) struct Inspected {
     pub(crate) report: Report,
     pub(crate) reads: Vec<Read>,
-    /// Number of nodes omitted because of a limit.
-    pub(crate) skipped: usize,
-}
-
-/// Result of an inspection, with everything that it is based on.
-pub(crate) struct Inspection<T> {
-    pub(crate) result: T,
-    pub(crate) nodes: Nodes,
-    /// Reads for each inspected path.
-    pub(crate) reads: Vec<(String, Vec<Read>)>,
 }
 
 impl Inspector {
@@ -64,7 +55,7 @@ impl Inspector {
     }
 
     pub(super) fn with(client: Client, limits: Limits, clock: Clock) -> Self {
-        Self { client, limits, clock: Arc::new(clock) }
+        Self { client, limits, clock: Arc::new(clock), feeds: Arc::default() }
     }
 
     /// Reports on one path. A path without a node is [`Absent`](crate::Recipe::Absent), which is not an
@@ -77,12 +68,20 @@ impl Inspector {
     /// This method is cancel safe.
     pub fn path(&self, path: &str) -> impl Future<Output = Result<Report, Error>> + Send + use<> {
         let (inspector, path) = (self.clone(), path.to_owned());
-        async move { Ok(inspector.inspect(&path, &mut Earlier::default()).await?.result) }
+        async move {
+            let (now, mut tree) = (inspector.now().await, Tree::only(&path, &inspector.limits));
+            complete(&inspector, &mut tree, now).await?;
+            Ok(tree.report().expect("a complete tree has a report on its root").as_ref().clone())
+        }
     }
 
-    /// Reports on every recipe at `root` and below it, level by level. Nodes inside a recipe, such as the
-    /// contenders of a lock, are not separate recipes. ZooKeeper's own nodes below `/zookeeper`, and nodes
+    /// Reports on every recipe at `root` and below it. Nodes inside a recipe, such as the contenders of a
+    /// lock, are not separate recipes. ZooKeeper's own nodes below `/zookeeper`, and nodes
     /// that clients keep for themselves in folders named `_docent`, are skipped.
+    ///
+    /// Each recipe is read completely before the next one. When the [limit of nodes](Limits::nodes) is
+    /// reached, the walk ends: the recipes in the survey are complete, and those that follow are
+    /// [counted](crate::LeftOut::nodes). Only a recipe at `root` itself is reported as far as it was read.
     ///
     /// # Errors
     /// `InvalidInput` if the path breaks a rule, `Timeout`, `Closed`.
@@ -91,32 +90,46 @@ impl Inspector {
     /// This method is cancel safe.
     pub fn walk(&self, root: &str) -> impl Future<Output = Result<Survey, Error>> + Send + use<> {
         let (inspector, root) = (self.clone(), root.to_owned());
-        async move { Ok(walk(&inspector, &root, &mut Earlier::default()).await?.result) }
+        async move {
+            let (now, mut tree) = (inspector.now().await, Tree::below(&root, &inspector.limits));
+            complete(&inspector, &mut tree, now).await?;
+            Ok(tree.survey(now))
+        }
     }
 
     /// Follows one path: yields its current report, and a new one after each change. A change of ages alone
     /// does not count.
     ///
-    /// The stream watches the nodes that the report is based on, with one-shot watches that are re-armed, up
-    /// to the [limit](Limits::watches), and reads again what changed. `unwatched` of [`Live`](crate::Live)
-    /// counts the other nodes, which are read again with the next change and
-    /// [periodically](Limits::look_every). Changes in quick succession are merged. While the servers are
-    /// unreachable, the last report is repeated once, as stale. The stream ends when the client is closed.
+    /// One persistent recursive watch on the path reports changes, of which those in quick succession are
+    /// merged. Nothing is requested while nothing changes. After a lost connection the report is stale until
+    /// everything that changed meanwhile was read again. All streams of an inspector and its clones on one
+    /// path share the watch, the reads and the report. The stream ends when the client is closed.
+    ///
+    /// # Caveats
+    /// - Servers before ZooKeeper 3.6 close the link once when they are asked for a persistent watch. One-shot
+    ///   watches then follow the path, up to a [limit](Limits::watches), and the other nodes are
+    ///   [polled](Limits::look_every).
+    /// - Servers do not report changes of permissions, and new ones (3.8.4, 3.9.2) report nothing about nodes
+    ///   that this client may not read. Nodes that were refused are tried again every 30 s, together with the
+    ///   names beside them.
     ///
     /// # On drop
-    /// The watches at the server are removed.
+    /// The last stream removes the watch at the server.
     pub fn watch(&self, path: &str) -> Reports {
         Reports::new(self, path)
     }
 
     /// Follows all recipes at `root` and below it, as [`walk`](Self::walk) finds them: yields all current
-    /// ones, and all of them again after each change of one. Changes of ages alone, and of nodes that are not
-    /// recipes, do not count.
+    /// ones, and then each recipe that changes. Changes of ages alone, and of nodes that are not recipes, do
+    /// not count.
     ///
-    /// Watches work as for [`watch`](Self::watch), with nodes near the root first.
+    /// Watches work as for [`watch`](Self::watch). All streams of an inspector and its clones on one root share
+    /// one walk, one watch at the server and one copy of the reports, so a service keeps one inspector for all
+    /// of its users. A stream that is not polled holds no changes in memory: it skips intermediate reports,
+    /// and yields a new [`Snapshot`](crate::SurveyEvent::Snapshot) if it has missed a deletion.
     ///
     /// # On drop
-    /// The watches at the server are removed.
+    /// The last stream removes the watch at the server.
     pub fn watch_below(&self, root: &str) -> Surveys {
         Surveys::new(self, root)
     }
@@ -125,31 +138,17 @@ impl Inspector {
         &self.client
     }
 
+    pub(crate) fn feeds(&self) -> &Feeds {
+        &self.feeds
+    }
+
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
     }
 
     /// Returns the time by the servers' clock, if a node may be created for it.
-    pub(super) async fn now(&self) -> Option<SystemTime> {
+    pub(crate) async fn now(&self) -> Option<SystemTime> {
         self.clock.now(&self.client).await
-    }
-
-    pub(crate) async fn inspect(
-        &self,
-        path: &str,
-        earlier: &mut Earlier,
-    ) -> Result<Inspection<Report>, Error> {
-        let now = self.now().await;
-        let mut nodes = Nodes::default();
-        loop {
-            match inspect_nodes(&nodes, path, now, &self.limits) {
-                Ok(Inspected { report, reads, .. }) => {
-                    let reads = vec![(path.to_owned(), reads)];
-                    return Ok(Inspection { result: report, nodes, reads });
-                }
-                Err(missing) => read(&self.client, &self.limits, &mut nodes, earlier, missing).await?,
-            }
-        }
     }
 }
 
@@ -180,7 +179,7 @@ pub(crate) fn inspect_nodes(
         as_of_zxid: view.newest_zxid(),
         clock,
     };
-    Ok(Inspected { report, reads: view.touched(), skipped: view.skipped() })
+    Ok(Inspected { report, reads: view.touched() })
 }
 
 /// Returns the time that ages are relative to. It is never before the newest time that was seen.

@@ -4,7 +4,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Maximum number of nodes to read; 10,000 by default, at least 1.
+    /// Maximum number of nodes to read; 100,000 by default, at least 1.
     pub nodes: usize,
     /// Maximum number of levels below the root of a walk; 16 by default. With 0 only the root is read.
     pub depth: usize,
@@ -15,8 +15,9 @@ pub struct Limits {
     pub data_bytes: usize,
     /// Maximum number of dead letters to list for a queue, the oldest first; 100 by default.
     pub dead_letters: usize,
-    /// Maximum number of watches of a [live report](crate::Inspector::watch) or
-    /// [survey](crate::Inspector::watch_below); 1,000 by default, at least 1.
+    /// Maximum number of one-shot watches of a [live report](crate::Inspector::watch) or
+    /// [survey](crate::Inspector::watch_below) at servers before ZooKeeper 3.6, which have no persistent
+    /// watches; 1,000 by default, at least 1.
     pub watches: usize,
     /// Poll interval for nodes that are not watched because of that limit; 5 s by default, at least 1 s.
     pub look_every: Duration,
@@ -25,7 +26,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            nodes: 10_000,
+            nodes: 100_000,
             depth: 16,
             in_flight: 32,
             data_bytes: 16 * 1024 * 1024,

@@ -1,52 +1,28 @@
 use super::Limits;
-use crate::nodes::{Answer, Data, Earlier, Folder, Known, Nodes, Read};
+use super::tree::Tree;
+use crate::nodes::{Answer, Data, Folder, Known, Read};
 use docent_core::{Client, Error, ErrorKind};
 use futures_util::stream::{self, StreamExt};
-use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Performs the `missing` reads as far as the limits allow, except those that `earlier` has answers to, and
-/// adds the answers to `nodes`.
+/// Performs the `missing` reads, and adds the answers to the tree as they arrive.
 ///
 /// # Errors
 /// Errors that are not about one node: `InvalidInput`, `Timeout`, `Closed`.
 pub(super) async fn read(
     client: &Client,
     limits: &Limits,
-    nodes: &mut Nodes,
-    earlier: &mut Earlier,
+    tree: &mut Tree,
     missing: Vec<Read>,
 ) -> Result<(), Error> {
-    let (within, beyond) = split(limits, nodes, missing);
-    beyond.into_iter().for_each(|read| nodes.omit(read));
-    let mut open = Vec::new();
-    for read in within {
-        match earlier.take(&read) {
-            Some(answer) => nodes.add(read, answer),
-            None => open.push(read),
-        }
-    }
-    let bytes = AtomicUsize::new(nodes.bytes());
-    let reads = stream::iter(open).map(|read| one(client, read, &bytes, limits.data_bytes));
+    let bytes = AtomicUsize::new(tree.nodes().bytes());
+    let reads = stream::iter(missing).map(|read| one(client, read, &bytes, limits.data_bytes));
     let mut answers = reads.buffer_unordered(limits.in_flight.max(1));
     while let Some(answer) = answers.next().await {
         let (read, answer) = answer?;
-        nodes.add(read, answer);
+        tree.answer(read, answer);
     }
     Ok(())
-}
-
-/// Splits the reads into those that the limit of nodes allows, and the rest.
-fn split(limits: &Limits, nodes: &Nodes, missing: Vec<Read>) -> (Vec<Read>, Vec<Read>) {
-    let room = limits.nodes.max(1).saturating_sub(nodes.len());
-    let mut new = HashSet::new();
-    missing.into_iter().partition(|read| {
-        let path = read.path();
-        if nodes.has(path) || new.contains(path) {
-            return true;
-        }
-        new.len() < room && new.insert(path.to_owned())
-    })
 }
 
 async fn one(client: &Client, read: Read, bytes: &AtomicUsize, most: usize) -> Result<(Read, Answer), Error> {

@@ -1,3 +1,4 @@
+use super::below::depth;
 use crate::report::{Ephemeral, LeftOut, Refusal, Report, ServerTime};
 use serde::Serialize;
 
@@ -11,13 +12,15 @@ pub struct Survey {
     pub root: String,
     /// Recipes, level by level, in the order of their paths. Folders and other plain nodes are not included.
     pub found: Vec<Report>,
-    /// Ephemeral nodes that were read, in the order of their paths.
+    /// Ephemeral nodes that a walk has read, in the order of their paths. Empty in a [live
+    /// survey](crate::LiveSurvey).
     pub ephemerals: Vec<Ephemeral>,
     /// Number of nodes that were read.
     pub nodes: usize,
     /// Nodes that may not be read, in the order of their paths.
     pub refused: Vec<Refusal>,
     /// Nodes omitted because of a limit. This is a lower bound, because the nodes below them are not known.
+    /// Nodes that a report omits, such as dead letters, are counted only in that report.
     pub left_out: LeftOut,
     /// Newest transaction that was seen; 0 if no node was.
     pub as_of_zxid: i64,
@@ -26,6 +29,13 @@ pub struct Survey {
 }
 
 impl Survey {
+    /// Returns the survey with its recipes in order.
+    pub(crate) fn sorted(mut self) -> Self {
+        self.found
+            .sort_by(|one, other| (depth(&one.path), &one.path).cmp(&(depth(&other.path), &other.path)));
+        self
+    }
+
     /// Returns true if nothing was refused or omitted.
     pub fn is_complete(&self) -> bool {
         self.refused.is_empty() && self.left_out.is_empty()

@@ -1,14 +1,17 @@
-//! Streams of reports on a path, and of surveys below a root.
+//! Streams of reports on a path, and of changes of the recipes below a root.
 
-mod following;
+mod board;
+mod feed;
+mod feeds;
+mod follower;
 mod reports;
 mod snapshot;
+mod subscriber;
 mod surveys;
-mod turn;
-mod wanted;
 mod watch;
 mod watches;
 
+pub(crate) use feeds::Feeds;
 pub use reports::Reports;
-pub use snapshot::{Live, LiveSurvey};
+pub use snapshot::{Live, LiveSurvey, SurveyEvent};
 pub use surveys::Surveys;

@@ -1,31 +1,75 @@
 use super::Live;
-use super::following::{Following, Subject};
-use super::turn::turns_in;
-use crate::inspect::{Inspection, Inspector};
-use crate::nodes::Earlier;
-use crate::report::Report;
+use super::feed::Feed;
+use crate::inspect::Inspector;
 use docent_core::Error;
 use docent_core::recipe::SyncStream;
 use futures_core::Stream;
 use futures_util::stream::{self, StreamExt};
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use tokio::sync::watch;
 
 /// Stream of reports on one path: the current one first, then one after each change. Created by
 /// [`Inspector::watch`].
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct Reports(SyncStream<Result<Live, Error>>);
 
+/// Subscriber of the report on one path.
+struct Subscriber {
+    feed: Arc<Feed>,
+    number: watch::Receiver<u64>,
+    last: Option<Live>,
+    /// Number of the last failure that was yielded.
+    failure: u64,
+}
+
 impl Reports {
     pub(crate) fn new(inspector: &Inspector, path: &str) -> Self {
-        let following = Following::new(inspector, Path(path.to_owned()));
-        let stream = stream::unfold(following, |mut following| async move {
-            let item = following.next().await?;
-            Some((item.map(Live::from), following))
-        });
-        Self(SyncStream::new(stream))
+        let (inspector, path) = (inspector.clone(), path.to_owned());
+        // The first poll subscribes.
+        let started = stream::once(async move { inspector.feeds().only(&inspector, &path) });
+        Self(SyncStream::new(started.flat_map(|feed| match feed {
+            Ok(feed) => {
+                let subscriber = Subscriber { number: feed.number.clone(), feed, last: None, failure: 0 };
+                stream::unfold(subscriber, |mut subscriber| async move {
+                    let item = subscriber.next().await?;
+                    Some((item, subscriber))
+                })
+                .boxed()
+            }
+            Err(error) => stream::iter([Err(error)]).boxed(),
+        })))
+    }
+}
+
+impl Subscriber {
+    /// Returns the next item, or `None` once the client is closed. Cancel safe.
+    async fn next(&mut self) -> Option<Result<Live, Error>> {
+        loop {
+            self.number.borrow_and_update();
+            let item = self.item();
+            if item.is_some() {
+                return item;
+            }
+            self.number.changed().await.ok()?;
+        }
+    }
+
+    fn item(&mut self) -> Option<Result<Live, Error>> {
+        let posted = self.feed.board.posted();
+        if let Some((number, error)) = posted.failure.as_ref().filter(|(number, _)| *number > self.failure) {
+            self.failure = *number;
+            return Some(Err(error.clone()));
+        }
+        let report = posted.reports().next()?.as_ref().clone();
+        let live = Live { report, is_stale: posted.is_stale, unwatched: posted.unwatched };
+        if self.last.as_ref().is_some_and(|last| last.is_same(&live)) {
+            return None;
+        }
+        self.last = Some(live.clone());
+        Some(Ok(live))
     }
 }
 
@@ -40,28 +84,5 @@ impl Stream for Reports {
 impl fmt::Debug for Reports {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reports").finish_non_exhaustive()
-    }
-}
-
-/// Path that is followed.
-struct Path(String);
-
-impl Subject for Path {
-    type Output = Report;
-
-    async fn inspect(
-        &self,
-        inspector: &Inspector,
-        earlier: &mut Earlier,
-    ) -> Result<Inspection<Report>, Error> {
-        inspector.inspect(&self.0, earlier).await
-    }
-
-    fn same(one: &Report, other: &Report) -> bool {
-        one.without_times() == other.without_times()
-    }
-
-    fn turns_in(report: &Report) -> Option<Duration> {
-        turns_in(report)
     }
 }

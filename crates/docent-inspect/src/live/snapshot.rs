@@ -1,6 +1,5 @@
-use super::following::Followed;
 use crate::inspect::Survey;
-use crate::report::Report;
+use crate::report::{LeftOut, Refusal, Report};
 use serde::Serialize;
 
 /// Report on a followed path.
@@ -12,17 +11,19 @@ pub struct Live {
     /// Report.
     #[serde(flatten)]
     pub report: Report,
-    /// True while the servers are unreachable: the path may have changed since.
+    /// True from the loss of the connection until everything that changed meanwhile was read again.
     pub is_stale: bool,
-    /// Number of nodes that the report is based on but that are not watched, or not completely, because of
-    /// the limit. Their changes are seen together with the next change of another node, or after a
-    /// [time](crate::Limits::look_every).
+    /// Number of nodes whose changes are seen only with the next poll, because the servers do not support
+    /// persistent watches and the [limit of watches](crate::Limits::watches) was reached. 0 with ZooKeeper
+    /// 3.6 and newer.
     pub unwatched: usize,
 }
 
-impl From<Followed<Report>> for Live {
-    fn from(Followed { result: report, is_stale, unwatched }: Followed<Report>) -> Self {
-        Self { report, is_stale, unwatched }
+impl Live {
+    /// Returns true if the other report differs only in its ages.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        (self.is_stale, self.unwatched) == (other.is_stale, other.unwatched)
+            && self.report.without_times() == other.report.without_times()
     }
 }
 
@@ -35,14 +36,38 @@ pub struct LiveSurvey {
     /// Recipes.
     #[serde(flatten)]
     pub survey: Survey,
-    /// True while the servers are unreachable: the recipes may have changed since.
+    /// True from the loss of the connection until everything that changed meanwhile was read again.
     pub is_stale: bool,
-    /// Number of inspected nodes that are not watched, as in a [`Live`] report.
+    /// Number of nodes whose changes are seen late, as in a [`Live`] report.
     pub unwatched: usize,
 }
 
-impl From<Followed<Survey>> for LiveSurvey {
-    fn from(Followed { result: survey, is_stale, unwatched }: Followed<Survey>) -> Self {
-        Self { survey, is_stale, unwatched }
-    }
+/// Item of [`Surveys`](crate::Surveys).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SurveyEvent {
+    /// All current recipes: the first item, and again if the subscriber was too slow to get each deletion.
+    Snapshot(Box<LiveSurvey>),
+    /// A recipe is new or has changed.
+    Changed(Box<Report>),
+    /// There is no recipe of a selected kind at the path any more.
+    Gone {
+        /// Path of the recipe.
+        path: String,
+        /// Newest transaction that was seen when the recipe was missing.
+        as_of_zxid: i64,
+    },
+    /// What the survey does not include has changed.
+    Gaps {
+        /// Nodes that may not be read, in the order of their paths.
+        refused: Vec<Refusal>,
+        /// Nodes omitted because of a limit.
+        left_out: LeftOut,
+        /// Number of nodes whose changes are seen late, as in a [`Live`] report.
+        unwatched: usize,
+    },
+    /// The connection is lost: from here on the recipes may have changed without an event.
+    Stale,
+    /// The connection is back, and all changes that were made meanwhile have been yielded.
+    Current,
 }

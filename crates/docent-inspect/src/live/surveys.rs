@@ -1,8 +1,6 @@
-use super::LiveSurvey;
-use super::following::{Following, Subject};
-use super::turn::turns_in;
-use crate::inspect::{Inspection, Inspector, Survey, walk};
-use crate::nodes::Earlier;
+use super::SurveyEvent;
+use super::subscriber::{Select, Subscriber};
+use crate::inspect::Inspector;
 use crate::report::Report;
 use docent_core::Error;
 use docent_core::recipe::SyncStream;
@@ -10,60 +8,61 @@ use futures_core::Stream;
 use futures_util::stream::{self, StreamExt};
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
-/// Stream of the recipes below a root: the current ones first, then all of them again after each change.
-/// Created by [`Inspector::watch_below`].
+/// Stream of the recipes below a root: the current ones first, then each change. Created by
+/// [`Inspector::watch_below`].
 #[must_use = "a stream does nothing unless it is polled"]
-pub struct Surveys(SyncStream<Result<LiveSurvey, Error>>);
+pub struct Surveys {
+    inspector: Inspector,
+    root: String,
+    select: Option<Select>,
+    /// `None` before the first poll.
+    events: Option<SyncStream<Result<SurveyEvent, Error>>>,
+}
 
 impl Surveys {
     pub(crate) fn new(inspector: &Inspector, root: &str) -> Self {
-        let following = Following::new(inspector, Root(root.to_owned()));
-        let stream = stream::unfold(following, |mut following| async move {
-            let item = following.next().await?;
-            Some((item.map(LiveSurvey::from), following))
-        });
-        Self(SyncStream::new(stream))
+        Self { inspector: inspector.clone(), root: root.to_owned(), select: None, events: None }
+    }
+
+    /// Yields only the recipes for which `select` returns true, such as those of one kind. A recipe that was
+    /// yielded and is not selected any more is [`Gone`](SurveyEvent::Gone). The stream starts again with a
+    /// snapshot.
+    pub fn select(mut self, select: impl Fn(&Report) -> bool + Send + Sync + 'static) -> Self {
+        self.select = Some(Arc::new(select));
+        self.events = None;
+        self
+    }
+
+    fn start(&self) -> SyncStream<Result<SurveyEvent, Error>> {
+        match self.inspector.feeds().below(&self.inspector, &self.root) {
+            Ok(feed) => {
+                let subscriber = Subscriber::new(feed, self.select.clone());
+                SyncStream::new(stream::unfold(subscriber, |mut subscriber| async move {
+                    let event = subscriber.next().await?;
+                    Some((event, subscriber))
+                }))
+            }
+            Err(error) => SyncStream::new(stream::iter([Err(error)])),
+        }
     }
 }
 
 impl Stream for Surveys {
-    type Item = Result<LiveSurvey, Error>;
+    type Item = Result<SurveyEvent, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll_next_unpin(cx)
+        let mut events = self.events.take().unwrap_or_else(|| self.start());
+        let event = events.poll_next_unpin(cx);
+        self.events = Some(events);
+        event
     }
 }
 
 impl fmt::Debug for Surveys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Surveys").finish_non_exhaustive()
-    }
-}
-
-/// Path below which recipes are followed.
-struct Root(String);
-
-impl Subject for Root {
-    type Output = Survey;
-
-    async fn inspect(
-        &self,
-        inspector: &Inspector,
-        earlier: &mut Earlier,
-    ) -> Result<Inspection<Survey>, Error> {
-        walk(inspector, &self.0, earlier).await
-    }
-
-    fn same(one: &Survey, other: &Survey) -> bool {
-        let reports = |survey: &Survey| survey.found.iter().map(Report::without_times).collect::<Vec<_>>();
-        let rest = |survey: &Survey| (survey.refused.clone(), survey.left_out);
-        rest(one) == rest(other) && reports(one) == reports(other)
-    }
-
-    fn turns_in(survey: &Survey) -> Option<Duration> {
-        survey.found.iter().filter_map(turns_in).min()
+        f.debug_struct("Surveys").field("root", &self.root).finish_non_exhaustive()
     }
 }

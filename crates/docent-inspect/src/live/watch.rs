@@ -1,4 +1,4 @@
-use crate::nodes::{Answer, Known};
+use crate::nodes::{Known, Nodes, Read};
 use docent_core::{Client, Error, ErrorKind, Stat};
 use futures_util::stream::{BoxStream, StreamExt};
 
@@ -41,17 +41,18 @@ impl Watch {
         })
     }
 
-    /// Returns true if the reported state matches the answer.
-    pub(super) fn agrees(&self, seen: Seen, answer: Option<&Answer>) -> bool {
-        let known = match answer {
-            Some(Answer::Data(known)) => state(known, |data| data_of(&data.stat)),
-            Some(Answer::Folder(known)) => state(known, |folder| match self {
-                Self::Children(_) => children_of(&folder.stat),
-                Self::Node(_) | Self::Data(_) => data_of(&folder.stat),
+    /// Returns true if the reported state matches the answer to a read.
+    pub(super) fn agrees(&self, seen: Seen, nodes: &Nodes, read: &Read) -> bool {
+        let known = match read {
+            Read::Data(path) => nodes.data(path).map(|known| state(known, |data| data_of(&data.stat))),
+            Read::Children(path) => nodes.folder(path).map(|known| {
+                state(known, |folder| match self {
+                    Self::Children(_) => children_of(&folder.stat),
+                    Self::Node(_) | Self::Data(_) => data_of(&folder.stat),
+                })
             }),
-            None => return false,
         };
-        seen == known
+        known == Some(seen)
     }
 }
 

@@ -14,6 +14,26 @@ pub(crate) enum Known<T> {
     LeftOut,
 }
 
+impl<T> Known<T> {
+    pub(crate) fn as_ref(&self) -> Known<&T> {
+        match self {
+            Self::Present(found) => Known::Present(found),
+            Self::Absent => Known::Absent,
+            Self::Refused => Known::Refused,
+            Self::LeftOut => Known::LeftOut,
+        }
+    }
+
+    pub(crate) fn map<U>(self, of: impl FnOnce(T) -> U) -> Known<U> {
+        match self {
+            Self::Present(found) => Known::Present(of(found)),
+            Self::Absent => Known::Absent,
+            Self::Refused => Known::Refused,
+            Self::LeftOut => Known::LeftOut,
+        }
+    }
+}
+
 /// Data of a node.
 #[derive(Debug, Clone)]
 pub(crate) struct Data {

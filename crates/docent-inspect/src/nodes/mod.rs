@@ -8,7 +8,7 @@ mod place;
 mod read;
 mod view;
 
-pub(crate) use answer::{Answer, Earlier};
+pub(crate) use answer::Answer;
 pub(crate) use known::{Data, Folder, Known};
 pub(crate) use nodes::Nodes;
 pub(crate) use place::{Place, agree, join};

@@ -1,5 +1,5 @@
 use super::{Answer, Data, Folder, Known, Read};
-use crate::report::{LeftOut, Refusal};
+use crate::report::LeftOut;
 use docent_core::Stat;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::SystemTime;
@@ -13,6 +13,9 @@ pub(crate) struct Nodes {
     paths: HashSet<String>,
     /// Bytes of data that were read.
     bytes: usize,
+    /// Number of nodes of which only the stat was read.
+    without_bytes: usize,
+    refused: BTreeSet<String>,
     newest: Option<SystemTime>,
     newest_zxid: i64,
     left_out: HashSet<String>,
@@ -26,26 +29,83 @@ impl Nodes {
         }
     }
 
-    /// Returns all answers, each with its read.
-    pub(crate) fn into_answers(self) -> impl Iterator<Item = (Read, Answer)> {
-        let data = self.data.into_iter().map(|(path, known)| (Read::Data(path), Answer::Data(known)));
-        let folders =
-            self.folders.into_iter().map(|(path, known)| (Read::Children(path), Answer::Folder(known)));
-        data.chain(folders)
+    /// Forgets the answer to a read.
+    pub(crate) fn remove(&mut self, read: &Read) {
+        let path = read.path();
+        match read {
+            Read::Data(path) => {
+                let removed = self.data.remove(path);
+                self.bytes -= removed.as_ref().map_or(0, length);
+                self.without_bytes -= usize::from(removed.is_some_and(|known| has_no_bytes(&known)));
+            }
+            Read::Children(path) => drop(self.folders.remove(path)),
+        }
+        let (data, folder) = (self.data.get(path), self.folders.get(path));
+        if !matches!((data, folder), (Some(Known::Refused), _) | (_, Some(Known::Refused))) {
+            self.refused.remove(path);
+        }
+        if !matches!((data, folder), (Some(Known::LeftOut), _) | (_, Some(Known::LeftOut))) {
+            self.left_out.remove(path);
+        }
+        if data.is_none() && folder.is_none() {
+            self.paths.remove(path);
+        }
+    }
+
+    /// Forgets the answer to a read that was omitted.
+    pub(crate) fn retry(&mut self, read: &Read) {
+        let is_left_out = match read {
+            Read::Data(path) => matches!(self.data.get(path), Some(Known::LeftOut)),
+            Read::Children(path) => matches!(self.folders.get(path), Some(Known::LeftOut)),
+        };
+        if is_left_out {
+            self.remove(read);
+        }
+    }
+
+    /// Returns true if the answer to a read, if there is one, matches the node as it is now. A refusal never
+    /// does, because permissions may have changed.
+    pub(crate) fn agrees(&self, read: &Read, stat: Option<&Stat>) -> bool {
+        let data = |stat: &Stat| (stat.czxid, stat.mzxid, stat.aversion);
+        let known = match read {
+            Read::Data(path) => self.data.get(path).map(|known| known.as_ref().map(|it| (&it.stat, None))),
+            Read::Children(path) => {
+                self.folders.get(path).map(|known| known.as_ref().map(|it| (&it.stat, Some(it.stat.pzxid))))
+            }
+        };
+        match known {
+            None | Some(Known::LeftOut) => true,
+            Some(Known::Refused) => false,
+            Some(Known::Absent) => stat.is_none(),
+            Some(Known::Present((known, pzxid))) => stat
+                .is_some_and(|now| data(now) == data(known) && pzxid.is_none_or(|pzxid| pzxid == now.pzxid)),
+        }
+    }
+
+    /// Returns the paths that were read or tried.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &String> {
+        self.paths.iter()
     }
 
     pub(crate) fn add_data(&mut self, path: String, known: Known<Data>) {
-        if let Known::Present(data) = &known {
-            self.bytes += data.bytes.as_ref().map_or(0, bytes::Bytes::len);
-            self.note(&data.stat);
+        self.remove(&Read::Data(path.clone()));
+        self.bytes += length(&known);
+        self.without_bytes += usize::from(has_no_bytes(&known));
+        match &known {
+            Known::Present(data) => self.note(&data.stat),
+            Known::Refused => drop(self.refused.insert(path.clone())),
+            Known::Absent | Known::LeftOut => {}
         }
         self.paths.insert(path.clone());
         self.data.insert(path, known);
     }
 
     pub(crate) fn add_folder(&mut self, path: String, known: Known<Folder>) {
-        if let Known::Present(folder) = &known {
-            self.note(&folder.stat);
+        self.remove(&Read::Children(path.clone()));
+        match &known {
+            Known::Present(folder) => self.note(&folder.stat),
+            Known::Refused => drop(self.refused.insert(path.clone())),
+            Known::Absent | Known::LeftOut => {}
         }
         self.paths.insert(path.clone());
         self.folders.insert(path, known);
@@ -62,17 +122,12 @@ impl Nodes {
 
     /// Counts the nodes that were not read, or not completely, because of limits.
     pub(crate) fn left_out(&self) -> LeftOut {
-        let no_bytes = |known: &&Known<Data>| matches!(known, Known::Present(Data { bytes: None, .. }));
-        let data = self.data.values().filter(no_bytes).count();
-        LeftOut { nodes: self.left_out.len(), deep: 0, data }
+        LeftOut { nodes: self.left_out.len(), deep: 0, data: self.without_bytes }
     }
 
-    /// Returns the nodes that may not be read, in the order of their paths.
-    pub(crate) fn refused(&self) -> Vec<Refusal> {
-        let data = self.data.iter().filter(|(_, known)| matches!(known, Known::Refused));
-        let folders = self.folders.iter().filter(|(_, known)| matches!(known, Known::Refused));
-        let paths: BTreeSet<_> = data.map(|(path, _)| path).chain(folders.map(|(path, _)| path)).collect();
-        paths.into_iter().map(|path| Refusal { path: path.clone() }).collect()
+    /// Returns the paths that may not be read, in order.
+    pub(crate) fn refused(&self) -> impl Iterator<Item = &String> {
+        self.refused.iter()
     }
 
     /// Returns the newest transaction in any stat, or 0 if there is none.
@@ -134,4 +189,16 @@ impl Nodes {
         self.newest_zxid = self.newest_zxid.max(stat.czxid).max(stat.mzxid).max(stat.pzxid);
         self.newest = self.newest.max(Some(stat.created)).max(Some(stat.modified));
     }
+}
+
+/// Returns the number of bytes of data.
+fn length(known: &Known<Data>) -> usize {
+    match known {
+        Known::Present(data) => data.bytes.as_ref().map_or(0, bytes::Bytes::len),
+        _ => 0,
+    }
+}
+
+fn has_no_bytes(known: &Known<Data>) -> bool {
+    matches!(known, Known::Present(Data { bytes: None, .. }))
 }

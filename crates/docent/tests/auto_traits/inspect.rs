@@ -7,11 +7,11 @@ use docent::inspect::{
     Line, Live, LiveSurvey, Member, Membership, NodeText, NumberFormat, Partition, PartitionItem, Payload,
     Plain, Queue, QueueItem, QueueLayout, Recipe, Refusal, Registry, RegistryLayout, Report, Reports,
     Semaphore, ServerTime, Service, ServiceName, SessionNode, SessionReport, Since, Stake, StakeRole, Survey,
-    Surveys, TimeSource, TimedLease, Value, Writer,
+    SurveyEvent, Surveys, TimeSource, TimedLease, Value, Writer,
 };
 use docent::recipe::ContenderName;
 
-rows! { shared: Inspector, InspectorBuilder, Limits, Report, Survey, Live, LiveSurvey, ContenderName<'static> }
+rows! { shared: Inspector, InspectorBuilder, Limits, Report, Survey, SurveyEvent, Live, LiveSurvey, ContenderName<'static> }
 
 rows! { shared:
     Barrier, Claim, ConfigReport, Contender, Counter, DeadLetter, DoubleBarrier, EarlierValue, Election, ElectionLayout,

@@ -23,6 +23,9 @@ pub(crate) struct Arguments {
 }
 
 /// List the recipes below a path.
+///
+/// The state of each listed recipe is complete. If a limit is reached, the last recipes are missing: the command
+/// reports that, with -o json as a line with "cut", and exits with 74.
 #[derive(Debug, Args)]
 pub(crate) struct ListArguments {
     /// Kind to list: locks, elections, services, queues or configs; then the path to start at
@@ -32,16 +35,17 @@ pub(crate) struct ListArguments {
     #[command(flatten)]
     pub(super) selection: Selection,
 
-    /// Keep running, and list again after each change
+    /// Keep running, and print each change
     #[arg(short, long)]
     pub(super) watch: bool,
 
-    /// Poll interval with --watch, used if there are more nodes than can be watched
+    /// Poll interval with --watch for servers before ZooKeeper 3.6, used if there are more nodes than can be
+    /// watched
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
     pub(super) every: Duration,
 
-    /// Maximum number of nodes to read
-    #[arg(long, value_name = "NUMBER", default_value_t = 10_000)]
+    /// Maximum number of nodes to read. Recipes beyond it are not listed, and the exit code is 74
+    #[arg(long, value_name = "NUMBER", default_value_t = 100_000)]
     pub(super) nodes: usize,
 
     /// Maximum depth to descend

@@ -1,19 +1,18 @@
 use super::access::readable;
 use super::arguments::ListArguments;
+use super::cut::report_cut;
 use super::owner::owner_of;
-use super::path::report_gaps;
-use super::selection::Selection;
+use super::path::report_refused;
 use super::short::short;
 use super::summary::summary;
 use super::time::age;
 use crate::app::App;
 use crate::exit::{Ending, Failure, Outcome};
 use crate::output::{Deleted, Table};
-use docent::inspect::{Inspector, Kind, Limits, Recipe, Report, Survey};
+use docent::inspect::{Inspector, Kind, Limits, Report, Survey, SurveyEvent};
 use futures_util::StreamExt;
-use std::collections::BTreeMap;
 
-/// Lists the recipes below a path, and lists them again after changes if requested.
+/// Lists the recipes below a path, and prints each later change if requested.
 pub(crate) async fn run(app: &App, arguments: &ListArguments) -> Outcome {
     let (root, kinds) = arguments.selection().map_err(Failure::usage)?;
     app.with_signals(async |client, signals| {
@@ -21,31 +20,35 @@ pub(crate) async fn run(app: &App, arguments: &ListArguments) -> Outcome {
             Limits::default().nodes(arguments.nodes).depth(arguments.depth).look_every(arguments.every);
         let builder = Inspector::builder(client).limits(limits);
         let inspector = if arguments.read_only { builder.read_only() } else { builder }.build();
-        let mut listing = Listing { app, kinds, selection: &arguments.selection, listed: None };
+        let listing = Listing { app, arguments };
         if !arguments.watch {
-            let survey = signals.or(inspector.walk(root)).await??;
+            let mut survey = signals.or(inspector.walk(root)).await??;
+            survey.found.retain(|report| is_wanted(kinds, report));
+            survey.found = arguments.selection.of(survey.found);
             readable(&survey.root, &survey.refused)?;
-            listing.show(survey)?;
-            return Ok(Ending::Done);
+            listing.show(&survey)?;
+            return Ok(if survey.left_out.is_empty() { Ending::Done } else { Ending::Cut });
         }
-        let mut surveys = inspector.watch_below(root);
-        while let Some(live) = signals.or(surveys.next()).await? {
-            let live = live?;
-            if live.is_stale {
-                app.output.remark("cannot reach any server: the list may be out of date");
-            } else {
-                listing.show(live.survey)?;
-            }
+        let selection = arguments.selection.clone();
+        let is_selected = move |report: &Report| is_wanted(kinds, report) && selection.includes(report);
+        let mut events = inspector.watch_below(root).select(is_selected);
+        while let Some(event) = signals.or(events.next()).await? {
+            listing.follow(event?)?;
         }
         Ok(Ending::Done)
     })
     .await
 }
 
+/// Returns true for a report of one of the kinds, or of any if there are none.
+fn is_wanted(kinds: Option<&[Kind]>, report: &Report) -> bool {
+    kinds.is_none_or(|kinds| kinds.contains(&report.kind()))
+}
+
 fn narrow(found: &[Report]) -> Table {
     let mut table = Table::new(["PATH", "KIND", "STATE"]);
     for report in found {
-        table.row([short(&report.path), report.kind().to_string(), short(&summary(&report.recipe))]);
+        table.row(row(report));
     }
     table
 }
@@ -67,45 +70,48 @@ fn wide(found: &[Report]) -> Table {
     table
 }
 
-/// Recipes of the selected kinds, printed when they have changed.
+/// Printer of lists and changes.
 struct Listing<'a> {
     app: &'a App,
-    /// Kinds to list, `None` for all.
-    kinds: Option<&'static [Kind]>,
-    selection: &'a Selection,
-    listed: Option<BTreeMap<String, Recipe>>,
+    arguments: &'a ListArguments,
 }
 
 impl Listing<'_> {
-    fn show(&mut self, survey: Survey) -> Result<(), Failure> {
-        let is_wanted = |report: &Report| self.kinds.is_none_or(|kinds| kinds.contains(&report.kind()));
-        let found = self.selection.of(survey.found.into_iter().filter(is_wanted).collect());
-        let now: BTreeMap<_, _> =
-            found.iter().map(|report| (report.path.clone(), report.recipe.clone())).collect();
-        if self.listed.as_ref() != Some(&now) {
-            self.print(&found, &now)?;
-            report_gaps(self.app, &survey.refused, survey.left_out);
-            self.listed = Some(now);
+    fn show(&self, survey: &Survey) -> Result<(), Failure> {
+        let output = &self.app.output;
+        if output.is_json() {
+            survey.found.iter().try_for_each(|report| output.json(report))?;
+        } else {
+            output.table(&if output.is_wide() { wide(&survey.found) } else { narrow(&survey.found) })?;
+        }
+        report_refused(self.app, &survey.refused);
+        report_cut(self.app, self.arguments, survey.left_out)
+    }
+
+    fn follow(&self, event: SurveyEvent) -> Result<(), Failure> {
+        let output = &self.app.output;
+        match event {
+            SurveyEvent::Snapshot(live) => {
+                readable(&live.survey.root, &live.survey.refused)?;
+                let found = self.arguments.selection.of(live.survey.found);
+                self.show(&Survey { found, ..live.survey })?;
+            }
+            SurveyEvent::Changed(report) if output.is_json() => output.json(&report)?,
+            SurveyEvent::Changed(report) => output.line(row(&report).join("  "))?,
+            SurveyEvent::Gone { path, .. } if output.is_json() => output.json(&Deleted::new(&path))?,
+            SurveyEvent::Gone { path, .. } => output.line(format!("{}  deleted", short(&path)))?,
+            SurveyEvent::Gaps { refused, left_out, .. } => {
+                report_refused(self.app, &refused);
+                report_cut(self.app, self.arguments, left_out)?;
+            }
+            SurveyEvent::Stale => output.remark("connection lost: the list may be out of date"),
+            SurveyEvent::Current => output.remark("connected again: the list is up to date"),
+            _ => {}
         }
         Ok(())
     }
+}
 
-    fn print(&self, found: &[Report], now: &BTreeMap<String, Recipe>) -> Result<(), Failure> {
-        let output = &self.app.output;
-        if output.is_json() {
-            return self.print_changes(found, now);
-        }
-        Ok(output.table(&if output.is_wide() { wide(found) } else { narrow(found) })?)
-    }
-
-    /// Prints a line for each recipe that changed since the last listing, and for each that was deleted.
-    fn print_changes(&self, found: &[Report], now: &BTreeMap<String, Recipe>) -> Result<(), Failure> {
-        let output = &self.app.output;
-        let before = |path: &str| self.listed.as_ref().and_then(|listed| listed.get(path));
-        for report in found.iter().filter(|report| before(&report.path) != Some(&report.recipe)) {
-            output.json(report)?;
-        }
-        let deleted = self.listed.iter().flat_map(BTreeMap::keys).filter(|path| !now.contains_key(*path));
-        deleted.map(|path| Deleted::new(path)).try_for_each(|deleted| Ok(output.json(&deleted)?))
-    }
+fn row(report: &Report) -> [String; 3] {
+    [short(&report.path), report.kind().to_string(), short(&summary(&report.recipe))]
 }

@@ -2,6 +2,7 @@
 
 mod access;
 mod arguments;
+mod cut;
 mod facts;
 mod list;
 mod owner;

@@ -65,13 +65,18 @@ fn print(app: &App, report: &Report) -> Result<(), Failure> {
 
 /// Reports what could not be read and what the limits omitted.
 pub(crate) fn report_gaps(app: &App, refused: &[Refusal], left_out: LeftOut) {
-    for refusal in refused {
-        app.output.remark(format!("permission denied at {}", refusal.path));
-    }
+    report_refused(app, refused);
     if !left_out.is_empty() {
         let LeftOut { nodes, deep, data, .. } = left_out;
         app.output.remark(format!(
             "omitted because of limits: {nodes} nodes, the children of {deep} folders, the data of {data} nodes"
         ));
+    }
+}
+
+/// Reports what could not be read.
+pub(super) fn report_refused(app: &App, refused: &[Refusal]) {
+    for refusal in refused {
+        app.output.remark(format!("permission denied at {}", refusal.path));
     }
 }

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::time::Duration;
 
 /// Which recipes to list, and in which order.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(super) struct Selection {
     /// List only these kinds, by the names in the column KIND, such as mutex; repeat for several
     #[arg(long, value_name = "KIND", value_parser = kind)]
@@ -79,7 +79,8 @@ impl Selection {
         reports
     }
 
-    fn includes(&self, report: &Report) -> bool {
+    /// Returns true for a selected report.
+    pub(super) fn includes(&self, report: &Report) -> bool {
         let is_kind = self.kind.is_empty() || self.kind.contains(&report.kind());
         let is_old = |limit| report.since().is_some_and(|since| since.age >= limit);
         let is_owned_by = |text: &String| {

@@ -1,0 +1,133 @@
+use crate::inspect::Survey;
+use crate::report::Report;
+use docent_core::Error;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
+
+/// Minimum number of deletions that are kept for subscribers that have not seen them.
+const DELETIONS: usize = 1_024;
+
+/// Current reports of a followed tree, from which any number of subscribers read.
+///
+/// Each report has the number of its last change, and a subscriber remembers the last number that it has
+/// seen. So a subscriber that is slow or never polled needs no memory: it skips intermediate reports. Only
+/// deletions are kept separately, at most as many as there are reports. A subscriber that has missed one
+/// starts again with a snapshot.
+#[derive(Debug)]
+pub(super) struct Board(Mutex<Posted>);
+
+/// The writer of a [`Board`].
+#[derive(Debug, Clone)]
+pub(super) struct Poster {
+    pub(super) board: Arc<Board>,
+    number: Arc<watch::Sender<u64>>,
+}
+
+/// Contents of a [`Board`].
+#[derive(Debug, Default)]
+pub(super) struct Posted {
+    /// Number of the last change.
+    pub(super) number: u64,
+    reports: HashMap<Arc<str>, (u64, Arc<Report>)>,
+    /// Path of the report that changed last with each number.
+    changed: BTreeMap<u64, Arc<str>>,
+    /// Deleted paths by number, each with the newest transaction.
+    deleted: BTreeMap<u64, (Arc<str>, i64)>,
+    /// Number of the last deletion that was discarded.
+    discarded: u64,
+    /// Everything about the tree except for the recipes. `None` before it was read.
+    pub(super) summary: Option<Survey>,
+    pub(super) is_stale: bool,
+    pub(super) unwatched: usize,
+    /// Last error that is not an outage, with its number.
+    pub(super) failure: Option<(u64, Error)>,
+}
+
+/// A change of a report.
+pub(super) enum Change {
+    Changed(Arc<str>, Arc<Report>),
+    Deleted(Arc<str>, i64),
+}
+
+impl Board {
+    /// Returns the contents. They must not be held across an await.
+    pub(super) fn posted(&self) -> MutexGuard<'_, Posted> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Poster {
+    /// Creates an empty board. The receiver returns the number of the last change.
+    pub(super) fn new() -> (Self, watch::Receiver<u64>) {
+        let (number, receiver) = watch::channel(0);
+        let board = Arc::new(Board(Mutex::new(Posted::default())));
+        (Self { board, number: Arc::new(number) }, receiver)
+    }
+
+    /// Changes the contents and wakes the subscribers.
+    pub(super) fn post(&self, change: impl FnOnce(&mut Posted)) {
+        let number = {
+            let mut posted = self.board.posted();
+            posted.number += 1;
+            change(&mut posted);
+            posted.number
+        };
+        self.number.send_replace(number);
+    }
+
+    /// Waits until there is no subscriber.
+    pub(super) async fn abandoned(&self) {
+        self.number.closed().await;
+    }
+}
+
+impl Posted {
+    /// Sets the report on a path, or removes it as of a transaction.
+    pub(super) fn set(&mut self, path: Arc<str>, report: Option<Arc<Report>>, as_of_zxid: i64) {
+        self.number += 1;
+        let before = match report {
+            Some(report) => {
+                self.changed.insert(self.number, Arc::clone(&path));
+                self.reports.insert(path, (self.number, report))
+            }
+            None => {
+                let before = self.reports.remove(&path);
+                if before.is_some() {
+                    self.deleted.insert(self.number, (path, as_of_zxid));
+                }
+                before
+            }
+        };
+        if let Some((number, _)) = before {
+            self.changed.remove(&number);
+        }
+        while self.deleted.len() > self.reports.len().max(DELETIONS) {
+            self.discarded = self.deleted.pop_first().map_or(self.discarded, |(number, _)| number);
+        }
+    }
+
+    /// Returns true if all changes after this number are known.
+    pub(super) fn knows_all_since(&self, number: u64) -> bool {
+        number >= self.discarded
+    }
+
+    /// Returns the first change after this number, with its own.
+    pub(super) fn next(&self, after: u64) -> Option<(u64, Change)> {
+        let changed = self.changed.range(after + 1..).next();
+        let deleted = self.deleted.range(after + 1..).next();
+        match (changed, deleted) {
+            (Some((number, path)), deleted) if deleted.is_none_or(|(other, _)| number < other) => {
+                let (_, report) = self.reports.get(path)?;
+                Some((*number, Change::Changed(Arc::clone(path), Arc::clone(report))))
+            }
+            (_, Some((number, (path, zxid)))) => Some((*number, Change::Deleted(Arc::clone(path), *zxid))),
+            _ => None,
+        }
+    }
+
+    /// Returns all reports.
+    pub(super) fn reports(&self) -> impl Iterator<Item = &Arc<Report>> {
+        self.reports.values().map(|(_, report)| report)
+    }
+}
