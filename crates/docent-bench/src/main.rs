@@ -1,6 +1,6 @@
 //! Benchmarks that compare Docent with other libraries on one server, and Docent's server with a real
-//! ZooKeeper. Start them with `cargo xtask bench session`, `recipes`, `server`, `command-line` or
-//! `code-paths`.
+//! ZooKeeper. Start them with `cargo xtask bench session`, `recipes`, `server`, `command-line`,
+//! `inspect` or `code-paths`.
 //!
 //! The clients are measured in turns, each in a separate process: this binary starts itself as one of the
 //! clients, so the measured CPU time belongs to that client alone. `docs/benchmarks.md` explains the measures
@@ -9,6 +9,7 @@
 mod clients;
 mod code_paths;
 mod command_line;
+mod inspect;
 mod measures;
 mod recipes;
 mod report;
@@ -36,6 +37,8 @@ enum Bench {
     Recipes(recipes::Options),
     /// Compare the `docent` command from start to exit with other ways to hold a lock.
     CommandLine(command_line::Options),
+    /// Measure `docent ls --watch` over many locks.
+    Inspect(inspect::Options),
     /// Print the code that single operations execute, and the size of the code.
     CodePaths(code_paths::Options),
     /// Run the process that callgrind profiles.
@@ -62,6 +65,7 @@ fn main() -> Result<()> {
         Bench::Server(options) => runtime.block_on(server::run(options)),
         Bench::Recipes(options) => runtime.block_on(recipes::run(options)),
         Bench::CommandLine(options) => runtime.block_on(command_line::run(options)),
+        Bench::Inspect(options) => runtime.block_on(inspect::run(options)),
         Bench::CodePaths(options) => runtime.block_on(code_paths::run(options)),
         Bench::CodePathWorker(options) => code_paths::work(&options),
         Bench::SequentialLock(options) => runtime.block_on(command_line::sequential_lock(options)),

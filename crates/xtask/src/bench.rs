@@ -11,14 +11,14 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         let run = "run --package docent-bench --features rustix/use-libc --";
         return execute(cargo(run).args(arguments));
     }
-    if !arguments.iter().any(|argument| argument == "--embedded") {
+    if !arguments.iter().any(|argument| argument == "--embedded" || argument == "inspect") {
         packages::ensure_zookeeper()?;
     }
     if arguments.first().is_some_and(|bench| bench == "recipes") {
         packages::ensure_curator()?;
         packages::ensure_python()?;
     }
-    if arguments.first().is_some_and(|bench| bench == "command-line") {
+    if arguments.first().is_some_and(|bench| bench == "command-line" || bench == "inspect") {
         execute(&mut cargo("build --release --package docent-cli"))?;
     }
     execute(cargo("run --release --package docent-bench --").args(arguments))

@@ -10,4 +10,5 @@ mod serve;
 mod sessions;
 
 pub(crate) use bench::{Options, run};
+pub(crate) use process::{Kind, Process, megabytes};
 pub(crate) use serve::serve;

@@ -8,13 +8,13 @@ use tokio::process::{Child, Command};
 
 /// Server that takes part in the comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Embedded,
     Real,
 }
 
 impl Kind {
-    pub(super) const BOTH: [Self; 2] = [Self::Embedded, Self::Real];
+    pub(crate) const BOTH: [Self; 2] = [Self::Embedded, Self::Real];
 }
 
 impl fmt::Display for Kind {
@@ -32,7 +32,7 @@ impl fmt::Display for Kind {
 ///
 /// The process is killed.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(crate) struct Process {
     address: SocketAddr,
     running: Running,
 }
@@ -44,7 +44,7 @@ enum Running {
 }
 
 impl Process {
-    pub(super) async fn start(kind: Kind) -> Result<Self> {
+    pub(crate) async fn start(kind: Kind) -> Result<Self> {
         match kind {
             Kind::Embedded => Self::embedded().await,
             Kind::Real => {
@@ -69,19 +69,24 @@ impl Process {
         Ok(Self { address, running: Running::Embedded(child) })
     }
 
-    pub(super) fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// Resident memory of the process in megabytes.
-    pub(super) fn megabytes(&self) -> Result<f64> {
+    pub(crate) fn megabytes(&self) -> Result<f64> {
         let pid = match &self.running {
             Running::Embedded(child) => child.id(),
             Running::Real(server) => server.pid(),
         };
         let pid = pid.context("the server has ended")?;
-        resident(&std::fs::read_to_string(format!("/proc/{pid}/status"))?)
+        megabytes(pid)
     }
+}
+
+/// Resident memory of a process in megabytes.
+pub(crate) fn megabytes(pid: u32) -> Result<f64> {
+    resident(&std::fs::read_to_string(format!("/proc/{pid}/status"))?)
 }
 
 /// Returns the resident megabytes from the kernel's status file.

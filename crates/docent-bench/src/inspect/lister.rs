@@ -1,0 +1,51 @@
+use anyhow::{Context, Result, ensure};
+use std::fs;
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
+
+/// A process that runs `docent ls --watch`.
+///
+/// # On drop
+///
+/// The process is killed.
+#[derive(Debug)]
+pub(super) struct Lister {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Lister {
+    pub(super) fn start(servers: &str) -> Result<Self> {
+        // `cargo xtask bench inspect` builds `docent` into the same folder.
+        let mut command = Command::new(std::env::current_exe()?.with_file_name("docent"));
+        command.args(["--connect", servers, "-o", "json", "ls", "--watch", "locks"]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn().with_context(|| format!("cannot run {command:?}"))?;
+        let lines = BufReader::new(child.stdout.take().context("the output is piped")?).lines();
+        Ok(Self { child, lines })
+    }
+
+    /// Returns the next line that the process prints.
+    pub(super) async fn line(&mut self) -> Result<String> {
+        self.lines.next_line().await?.context("docent ls --watch has ended")
+    }
+
+    /// Returns the CPU time of all threads of the process.
+    pub(super) fn cpu(&self) -> Result<Duration> {
+        let mut total = 0;
+        for thread in fs::read_dir(format!("/proc/{}/task", self.pid()?))? {
+            let times = fs::read_to_string(thread?.path().join("schedstat"))?;
+            let running = times.split_whitespace().next().context("the kernel reports no times")?;
+            total += running.parse::<u64>()?;
+        }
+        ensure!(total > 0, "the kernel does not measure the times of threads");
+        Ok(Duration::from_nanos(total))
+    }
+
+    /// Returns the id of the process.
+    pub(super) fn pid(&self) -> Result<u32> {
+        self.child.id().context("docent ls --watch has ended")
+    }
+}
