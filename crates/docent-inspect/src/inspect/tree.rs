@@ -114,7 +114,10 @@ impl Tree {
             for path in std::mem::take(&mut self.open) {
                 match inspect_nodes(&self.nodes, &path, now, &self.limits) {
                     _ if !self.places.contains_key(&path) => {}
-                    Ok(inspected) => self.accept(&path, inspected),
+                    Ok(inspected) => match self.omitted(&path, &inspected.reads) {
+                        omitted if omitted.is_empty() => self.accept(&path, inspected),
+                        omitted => missing.push((path, omitted)),
+                    },
                     Err(reads) => missing.push((path, reads)),
                 }
             }

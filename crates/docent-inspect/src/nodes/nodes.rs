@@ -63,6 +63,16 @@ impl Nodes {
         }
     }
 
+    /// Returns true if a read was omitted because of a limit.
+    pub(crate) fn is_omitted(&self, read: &Read) -> bool {
+        let is_left_out = match read {
+            Read::Data(path) => matches!(self.data.get(path), Some(Known::LeftOut)),
+            Read::Children(path) => matches!(self.folders.get(path), Some(Known::LeftOut)),
+        };
+        // A reply that was too large is not in this set, and would be too large again.
+        is_left_out && self.left_out.contains(read.path())
+    }
+
     /// Returns true if the answer to a read, if there is one, matches the node as it is now. A refusal never
     /// does, because permissions may have changed.
     pub(crate) fn agrees(&self, read: &Read, stat: Option<&Stat>) -> bool {

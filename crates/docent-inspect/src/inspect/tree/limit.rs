@@ -28,7 +28,7 @@ impl Tree {
                 continue;
             }
             let is_first = self.open.is_empty();
-            if is_first && (path == self.root || self.places[&path].is_known) {
+            if is_first && self.may_be_partial(&path) {
                 self.open.push(path);
                 reads = self.as_far_as_possible(wanted, room);
             } else {
@@ -43,6 +43,22 @@ impl Tree {
             self.queue.extend(missing.by_ref().map(|(path, _)| path).collect::<Vec<_>>().into_iter().rev());
         }
         reads
+    }
+
+    /// Returns the reads that another place has omitted, if this place needs all of its reads, and forgets their
+    /// answers.
+    pub(super) fn omitted(&mut self, path: &Arc<str>, reads: &[Read]) -> Vec<Read> {
+        if self.may_be_partial(path) {
+            return Vec::new();
+        }
+        let omitted: Vec<_> = reads.iter().filter(|read| self.nodes.is_omitted(read)).cloned().collect();
+        omitted.iter().for_each(|read| self.nodes.retry(read));
+        omitted
+    }
+
+    /// Returns true for the root, and for a place that is shown already.
+    fn may_be_partial(&self, path: &Arc<str>) -> bool {
+        *path == self.root || self.places.get(path).is_some_and(|place| place.is_known)
     }
 
     /// Omits the reads beyond the limit.
