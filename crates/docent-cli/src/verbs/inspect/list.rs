@@ -91,10 +91,10 @@ impl Listing<'_> {
     fn follow(&self, event: SurveyEvent) -> Result<(), Failure> {
         let output = &self.app.output;
         match event {
-            SurveyEvent::Snapshot(live) => {
+            SurveyEvent::Snapshot(mut live) => {
                 readable(&live.survey.root, &live.survey.refused)?;
-                let found = self.arguments.selection.of(live.survey.found);
-                self.show(&Survey { found, ..live.survey })?;
+                live.survey.found = self.arguments.selection.of(std::mem::take(&mut live.survey.found));
+                self.show(&live.survey)?;
             }
             SurveyEvent::Changed(report) if output.is_json() => output.json(&report)?,
             SurveyEvent::Changed(report) => output.line(row(&report).join("  "))?,
