@@ -28,7 +28,33 @@ fn contenders(live: &Live) -> usize {
     }
 }
 
+fn waiters(live: &Live) -> Option<usize> {
+    match &live.report.recipe {
+        Recipe::Semaphore(semaphore) => Some(semaphore.waiters.len()),
+        _ => None,
+    }
+}
+
 both_backends! {
+    async fn the_part_of_a_recipe_that_lies_beside_it_is_followed_as_well(backend: Backend) {
+        let server = backend.start().await;
+        let (client, observer) = (connect(&server).await, connect(&server).await);
+        let hex = "8eb6557ec51a32d1e0cb91e4d5e9a5c5";
+        soon(client.create("/s", "1", CreateMode::Persistent)).await.unwrap();
+        soon(client.create(&format!("/s/{hex}"), "worker-1", CreateMode::Ephemeral)).await.unwrap();
+        let mut reports = Inspector::new(&observer).watch("/s");
+        next_with(&mut reports, |live| waiters(live) == Some(0)).await;
+        // kazoo keeps the waiters of its semaphore here.
+        soon(client.create("/s-__lock__", "", CreateMode::Persistent)).await.unwrap();
+        let waiter = format!("/s-__lock__/{hex}__lock__0000000000");
+        for _ in 0..2 {
+            soon(client.create(&waiter, "worker-2", CreateMode::Ephemeral)).await.unwrap();
+            next_with(&mut reports, |live| waiters(live) == Some(1)).await;
+            soon(client.delete(&waiter, None)).await.unwrap();
+            next_with(&mut reports, |live| waiters(live) == Some(0)).await;
+        }
+    }
+
     async fn a_path_is_followed_from_absence_through_changes_to_the_end(backend: Backend) {
         let server = backend.start().await;
         let (client, observer) = (connect(&server).await, connect(&server).await);

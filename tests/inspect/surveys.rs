@@ -288,8 +288,85 @@ both_backends! {
         let shown: Vec<_> = followed.found.keys().cloned().collect();
         assert_eq!(shown, ["/many/n00000", "/many/n00001", "/many/n00002", "/many/n00003", "/many/n00004"]);
         soon(client.delete("/many/n00001", None)).await.unwrap();
-        followed.until(|it| it.found.contains_key("/many/n00005")).await;
-        assert!(!followed.found.contains_key("/many/n00001") && followed.found.len() == 5);
+        let has = |it: &Followed, path: &str| it.found.contains_key(path);
+        followed.until(|it| has(it, "/many/n00005") && !has(it, "/many/n00001")).await;
+        assert_eq!(followed.found.len(), 5);
+    }
+
+    async fn a_known_recipe_stays_when_the_limit_is_exceeded(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        counters(&client, "/many", 5).await;
+        let limits = Limits::default().nodes(6);
+        let mut followed = Followed::new(Inspector::builder(&client).limits(limits).build().watch_below("/many"));
+        followed.first().await;
+        let known: Vec<_> = followed.found.keys().cloned().collect();
+        assert_eq!(known.len(), 5);
+        // Both changes arrive together, and the new node is read first.
+        let change = || {
+            let change = client.transaction().set("/many/n00004", "8", None);
+            change.create("/many/a", "7", CreateMode::Persistent)
+        };
+        commit(change, async || soon(client.exists("/many/a")).await.unwrap().is_some()).await;
+        followed.until(|it| it.number("/many/n00004") == Some("8")).await;
+        assert!(known.iter().all(|path| followed.found.contains_key(path)), "{:?}", followed.kinds());
+    }
+
+    async fn a_recipe_that_was_cut_appears_once_it_has_become_smaller(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        counters(&client, "/many", 4).await;
+        soon(client.create("/many/p", "", CreateMode::Persistent)).await.unwrap();
+        let contender = |number: usize| format!("/many/p/_c_8eb6557e-c51a-32d1-e0cb-91e4d5e9a5c5-lock-000000000{number}");
+        for number in 0..3 {
+            soon(client.create(&contender(number), "", CreateMode::Ephemeral)).await.unwrap();
+        }
+        let limits = Limits::default().nodes(8);
+        let mut followed = Followed::new(Inspector::builder(&client).limits(limits).build().watch_below("/many"));
+        followed.first().await;
+        assert_eq!(followed.found.len(), 4);
+        soon(client.delete(&contender(0), None)).await.unwrap();
+        followed.until(|it| it.contenders("/many/p") == 2).await;
+        assert_eq!(followed.found.len(), 5);
+    }
+
+    async fn all_recipes_that_fit_appear_after_a_large_one_was_deleted(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        counters(&client, "/many", 4).await;
+        soon(client.create("/many/p", "", CreateMode::Persistent)).await.unwrap();
+        for number in 0..5 {
+            let contender = format!("/many/p/_c_8eb6557e-c51a-32d1-e0cb-91e4d5e9a5c5-lock-000000000{number}");
+            soon(client.create(&contender, "", CreateMode::Ephemeral)).await.unwrap();
+        }
+        for path in ["/many/q", "/many/r", "/many/s"] {
+            soon(client.create(path, "7", CreateMode::Persistent)).await.unwrap();
+        }
+        let limits = Limits::default().nodes(8);
+        let mut followed = Followed::new(Inspector::builder(&client).limits(limits).build().watch_below("/many"));
+        followed.first().await;
+        assert_eq!(followed.found.len(), 4);
+        soon(client.delete_all("/many/p")).await.unwrap();
+        followed.until(|it| it.found.len() == 7).await;
+    }
+
+    async fn a_recipe_that_was_shown_in_part_is_completed_when_there_is_room(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        counters(&client, "/many", 4).await;
+        let mutex = Mutex::new(&client, "/many/p").unwrap();
+        let guard = soon(mutex.acquire()).await.unwrap();
+        let limits = Limits::default().nodes(7);
+        let mut followed = Followed::new(Inspector::builder(&client).limits(limits).build().watch_below("/many"));
+        followed.first().await;
+        assert_eq!(followed.contenders("/many/p"), 1);
+        let waiting = tokio::spawn(mutex.acquire());
+        let is_partial = |it: &Followed| it.found.get("/many/p").is_some_and(|lock| !lock.is_complete());
+        followed.until(is_partial).await;
+        soon(client.delete("/many/n00001", None)).await.unwrap();
+        followed.until(|it| !is_partial(it) && it.contenders("/many/p") == 2).await;
+        guard.release().await.unwrap();
+        soon(waiting).await.unwrap().unwrap().release().await.unwrap();
     }
 }
 

@@ -62,6 +62,20 @@ beside_kazoo! {
         let Recipe::Semaphore(semaphore) = report(&client, "/s").await.recipe else { panic!("no semaphore") };
         assert_eq!((semaphore.limit, semaphore.permits.len()), (Some(2), 1));
 
+        // The waiter is in a lock beside the semaphore, which is no recipe of its own.
+        let (holder, waiter) = (kazoo.make("semaphore /w 1").await, kazoo.make("semaphore /w 1").await);
+        holder.done("acquire").await;
+        let waiting = waiter.start("acquire");
+        until_contenders(&client, "/w-__lock__", 1).await;
+        assert_eq!(report(&client, "/w-__lock__").await.part_of.as_deref(), Some("/w"));
+        let survey = soon(Inspector::new(&client).walk("/")).await.unwrap();
+        let paths: Vec<_> = survey.found.iter().map(|found| &*found.path).collect();
+        assert_eq!(paths, ["/s", "/w"]);
+        let Recipe::Semaphore(semaphore) = &survey.found[1].recipe else { panic!("no semaphore") };
+        assert_eq!((semaphore.permits.len(), semaphore.waiters.len()), (1, 1));
+        holder.done("release").await;
+        waiting.done().await;
+
         for (kind, path) in [("party", "/party"), ("shallow-party", "/shallow")] {
             kazoo.make(&format!("{kind} {path} worker")).await.done("join").await;
             let report = report(&client, path).await;

@@ -4,6 +4,7 @@ When it is connected, the process carries out the orders that `orders.py` descri
 creates a thing.
 """
 
+import functools
 import pathlib
 import sys
 import threading
@@ -95,7 +96,8 @@ def party_of(kind):
 
 def semaphore(client, path, leases):
     recipe = client.Semaphore(path, max_leases=int(leases))
-    return {"try": lambda: recipe.acquire(blocking=False), "release": recipe.release}
+    attempt = functools.partial(recipe.acquire, blocking=False)
+    return {"try": attempt, "acquire": recipe.acquire, "release": recipe.release}
 
 
 def dubbo_consumer(client, interface):

@@ -31,6 +31,12 @@ pub(super) fn below(nodes: &Nodes, report: &Report) -> Vec<String> {
     names.filter(|name| join(&report.path, name) != SYSTEM).cloned().collect()
 }
 
+/// Returns true for the root, and for a path below it.
+pub(super) fn is_at_or_below(path: &str, root: &str) -> bool {
+    let rest = path.strip_prefix(root.trim_end_matches('/'));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 /// Returns the number of nodes above a node.
 pub(super) fn depth(path: &str) -> usize {
     if path == "/" { 0 } else { path.matches('/').count() }

@@ -111,7 +111,8 @@ impl Inspector {
     ///   [polled](Limits::look_every).
     /// - Servers do not report changes of permissions, and new ones (3.8.4, 3.9.2) report nothing about nodes
     ///   that this client may not read. Nodes that were refused are tried again every 30 s, together with the
-    ///   names beside them.
+    ///   names beside them. A node that is created without permission to read it is noticed with the next
+    ///   change of its folder, or over the next link.
     ///
     /// # On drop
     /// The last stream removes the watch at the server.
@@ -126,7 +127,8 @@ impl Inspector {
     /// Watches work as for [`watch`](Self::watch). All streams of an inspector and its clones on one root share
     /// one walk, one watch at the server and one copy of the reports, so a service keeps one inspector for all
     /// of its users. A stream that is not polled holds no changes in memory: it skips intermediate reports,
-    /// and yields a new [`Snapshot`](crate::SurveyEvent::Snapshot) if it has missed a deletion.
+    /// and yields a new [`Snapshot`](crate::SurveyEvent::Snapshot) if it has missed a deletion. The ages in a
+    /// report are those at the time of its own [`clock`](Report::clock).
     ///
     /// # On drop
     /// The last stream removes the watch at the server.
@@ -174,6 +176,7 @@ pub(crate) fn inspect_nodes(
         writers: found.writers(),
         recipe: found.recipe,
         may_be: found.may_be,
+        part_of: found.part_of,
         refused: view.refused(),
         left_out: view.left_out(),
         as_of_zxid: view.newest_zxid(),

@@ -1,7 +1,7 @@
 mod limit;
 
 use super::Limits;
-use super::below::{Below, below, depth, is_recipe, same};
+use super::below::{Below, below, depth, is_at_or_below, is_recipe, same};
 use super::ephemerals::ephemerals;
 use super::inspector::{Inspected, inspect_nodes, server_time};
 use super::survey::Survey;
@@ -42,8 +42,14 @@ pub(crate) struct Tree {
     open: Vec<Arc<str>>,
     /// Places that the limit of nodes has cut.
     cut: BTreeSet<Arc<str>>,
-    /// Number of nodes for which the places were cut. With fewer nodes they are tried again.
+    /// Known places of which the limit of nodes has omitted reads.
+    partial: BTreeSet<Arc<str>>,
+    /// Number of nodes with which the limit was reached. With fewer nodes, what it has omitted is tried again.
     full: usize,
+    /// True once partial places were tried again since [`advance`](Self::advance) was last finished.
+    is_retried: bool,
+    /// Reads of nodes outside of the root: some recipes keep part of their state beside them.
+    outside: BTreeSet<Read>,
     deep: usize,
     turns: Turns,
     changes: HashSet<Arc<str>>,
@@ -84,7 +90,10 @@ impl Tree {
             queue: Vec::new(),
             open: Vec::new(),
             cut: BTreeSet::new(),
+            partial: BTreeSet::new(),
             full: 0,
+            is_retried: false,
+            outside: BTreeSet::new(),
             deep: 0,
             turns: Turns::default(),
             changes: HashSet::new(),
@@ -96,10 +105,6 @@ impl Tree {
     /// Inspects places as far as their nodes were read. Returns the reads that are missing, or none if all
     /// places were inspected. Ages are relative to `now`, the time of the servers.
     pub(crate) fn advance(&mut self, now: Option<SystemTime>) -> Vec<Read> {
-        if self.nodes.len() < self.full {
-            self.full = 0;
-            self.queue.splice(0..0, std::mem::take(&mut self.cut).into_iter().rev());
-        }
         loop {
             let window = WINDOW.min(self.room() / 8).max(1);
             while self.open.len() < window
@@ -108,6 +113,9 @@ impl Tree {
                 self.open.push(path);
             }
             if self.open.is_empty() {
+                if self.retry() {
+                    continue;
+                }
                 return Vec::new();
             }
             let mut missing = Vec::new();
@@ -130,7 +138,12 @@ impl Tree {
 
     /// Returns true if places are to be inspected.
     pub(crate) fn is_due(&self) -> bool {
-        !self.queue.is_empty() || !self.open.is_empty()
+        !self.queue.is_empty() || !self.open.is_empty() || self.has_room()
+    }
+
+    /// Returns the reads of nodes outside of the root.
+    pub(crate) fn outside(&self) -> impl Iterator<Item = &Read> {
+        self.outside.iter()
     }
 
     /// Adds the answer to a read.
@@ -228,7 +241,8 @@ impl Tree {
         let Some(place) = self.places.get_mut(path) else { return };
         if !std::mem::replace(&mut place.is_due, true) {
             // A limit may have become less strict.
-            place.reads.iter().for_each(|read| self.nodes.retry(read));
+            let may_read_data = self.nodes.bytes() < self.limits.data_bytes;
+            place.reads.iter().for_each(|read| self.nodes.retry(read, may_read_data));
             self.queue.push(Arc::clone(path));
         }
     }
@@ -242,7 +256,11 @@ impl Tree {
             Below { is_deep: !names.is_empty(), names: Vec::new() }
         };
         self.turns.set(path, &report);
-        let shown = (!self.descends || is_recipe(&report)).then(|| Arc::new(report));
+        if !reads.iter().any(|read| self.nodes.is_omitted(read)) {
+            self.partial.remove(path);
+        }
+        let is_shown = is_recipe(&report) && (report.part_of.is_none() || *path == self.root);
+        let shown = (!self.descends || is_shown).then(|| Arc::new(report));
         let Some(place) = self.places.get_mut(path) else { return };
         (place.is_due, place.is_known) = (false, true);
         if !same(place.report.as_deref(), shown.as_deref()) {
@@ -272,12 +290,16 @@ impl Tree {
         let (old, new): (HashSet<_>, HashSet<_>) = (before.iter().collect(), after.iter().collect());
         for read in after.iter().filter(|read| !old.contains(read)) {
             self.readers.entry(read.clone()).or_default().push(Arc::clone(path));
+            if !is_at_or_below(read.path(), &self.root) {
+                self.outside.insert(read.clone());
+            }
         }
         for read in before.iter().filter(|read| !new.contains(read)) {
             let Some(readers) = self.readers.get_mut(read) else { continue };
             readers.retain(|reader| reader != path);
             if readers.is_empty() {
                 self.readers.remove(read);
+                self.outside.remove(read);
                 self.nodes.remove(read);
             }
         }
@@ -292,9 +314,8 @@ impl Tree {
             self.changes.insert(Arc::clone(path));
         }
         self.index(path, &place.reads, &[]);
-        if !place.is_known {
-            self.cut.remove(path);
-        }
+        self.cut.remove(path);
+        self.partial.remove(path);
         for name in &place.below.names {
             self.remove(&Arc::from(join(path, name)));
         }

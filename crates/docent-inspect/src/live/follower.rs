@@ -29,8 +29,10 @@ pub(super) struct Follower {
     inspector: Inspector,
     tree: Tree,
     events: SubtreeEvents,
-    /// One-shot watches, if the servers do not support persistent ones.
-    watches: Option<Watches>,
+    /// One-shot watches on nodes that the persistent watch does not cover.
+    watches: Watches,
+    /// False if the servers do not support persistent watches.
+    is_watched: bool,
     poster: Poster,
     is_attached: bool,
     /// True if changes may have been missed.
@@ -51,7 +53,8 @@ impl Follower {
             inspector: inspector.clone(),
             tree,
             events,
-            watches: None,
+            watches: Watches::default(),
+            is_watched: false,
             poster,
             is_attached: false,
             is_suspect: false,
@@ -106,15 +109,9 @@ impl Follower {
     async fn wait(&mut self) -> Option<()> {
         let alarm = [self.tree.next_turn(), self.poll_at, self.not_before].into_iter().flatten().min();
         let in_flight = self.inspector.limits().in_flight;
-        let fired = async {
-            match &mut self.watches {
-                Some(watches) => watches.changed(&mut self.tree, in_flight).await,
-                None => pending().await,
-            }
-        };
         tokio::select! {
             event = self.events.next() => self.apply(event?),
-            fired = fired => fired?,
+            fired = self.watches.changed(&mut self.tree, in_flight) => fired?,
             () = until(alarm) => {
                 let now = Instant::now();
                 self.tree.take_turns(now);
@@ -152,7 +149,7 @@ impl Follower {
             SubtreeEvent::Data(path) => self.tree.node_changed(&path, false),
             SubtreeEvent::Attached { is_watched } => {
                 (self.is_attached, self.is_suspect) = (true, true);
-                self.watches = (!is_watched).then(Watches::default);
+                (self.watches, self.is_watched) = (Watches::default(), is_watched);
             }
             SubtreeEvent::Detached => {
                 self.is_attached = false;
@@ -161,14 +158,13 @@ impl Follower {
         }
     }
 
-    /// Sets one-shot watches, if the servers do not support persistent ones, and the time of the next poll.
+    /// Sets one-shot watches on what the persistent watch does not cover, and the time of the next poll.
     fn watch_once(&mut self) -> Result<(), Error> {
         let (client, limits) = (self.inspector.client(), self.inspector.limits());
-        let mut interval = self.tree.nodes().refused().next().map(|_| REFUSED);
-        if let Some(watches) = &mut self.watches {
-            watches.keep(client, &self.tree, limits.watches)?;
-            interval = (watches.unwatched() > 0).then(|| limits.look_every.max(PAUSE));
-        }
+        self.watches.keep(client, &self.tree, limits.watches, self.is_watched)?;
+        let refused = self.tree.nodes().refused().next().filter(|_| self.is_watched).map(|_| REFUSED);
+        let unwatched = (self.watches.unwatched() > 0).then(|| limits.look_every.max(PAUSE));
+        let interval = [refused, unwatched].into_iter().flatten().min();
         let next = interval.and_then(|interval| Instant::now().checked_add(interval));
         self.poll_at = next.map(|next| self.poll_at.map_or(next, |before| before.min(next)));
         Ok(())
@@ -176,24 +172,25 @@ impl Follower {
 
     /// Schedules nodes whose changes no event reports.
     fn poll(&mut self) {
-        if let Some(watches) = &self.watches {
-            return watches.poll_unwatched(&mut self.tree);
+        self.watches.poll_unwatched(&mut self.tree);
+        if self.is_watched {
+            let refused: Vec<_> = self.tree.nodes().refused().cloned().collect();
+            refused.iter().for_each(|path| self.tree.node_changed(path, true));
         }
-        let refused: Vec<_> = self.tree.nodes().refused().cloned().collect();
-        refused.iter().for_each(|path| self.tree.node_changed(path, true));
     }
 
     /// Posts what has changed.
     fn post(&mut self, now: Option<SystemTime>) {
         (self.is_due, self.failed) = (false, None);
         let (changes, summary) = (self.tree.take_changes(), self.tree.summary(now));
-        let unwatched = self.watches.as_ref().map_or(0, Watches::unwatched);
+        let unwatched = self.watches.unwatched();
         let (zxid, is_stale) = (summary.as_of_zxid, false);
         self.poster.post(|posted| {
             for (path, report) in changes {
                 posted.set(path, report, zxid);
             }
             (posted.summary, posted.unwatched, posted.is_stale) = (Some(summary), unwatched, is_stale);
+            posted.failure = None;
         });
     }
 

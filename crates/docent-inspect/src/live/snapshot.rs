@@ -13,9 +13,9 @@ pub struct Live {
     pub report: Report,
     /// True from the loss of the connection until everything that changed meanwhile was read again.
     pub is_stale: bool,
-    /// Number of nodes whose changes are seen only with the next poll, because the servers do not support
-    /// persistent watches and the [limit of watches](crate::Limits::watches) was reached. 0 with ZooKeeper
-    /// 3.6 and newer.
+    /// Number of nodes whose changes are seen only with the next poll, because no persistent watch
+    /// covers them and the [limit of watches](crate::Limits::watches) was reached: before ZooKeeper 3.6, or
+    /// outside of the root that is followed.
     pub unwatched: usize,
 }
 

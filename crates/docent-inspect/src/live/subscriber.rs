@@ -1,4 +1,4 @@
-use super::board::Change;
+use super::board::{Change, Posted};
 use super::feed::Feed;
 use super::{LiveSurvey, SurveyEvent};
 use crate::inspect::Survey;
@@ -64,18 +64,19 @@ impl Subscriber {
 
     fn event(&mut self) -> Option<SurveyEvent> {
         let feed = Arc::clone(&self.feed);
-        let posted = feed.board.posted();
-        let summary = posted.summary.as_ref()?;
-        let gaps = || (summary.refused.clone(), summary.left_out, posted.unwatched);
-        let Some(mut seen) = self.seen.filter(|seen| posted.knows_all_since(*seen)) else {
-            let reports: Vec<_> = posted.reports().cloned().collect();
-            (self.seen, self.gaps, self.is_stale) = (Some(posted.number), gaps(), posted.is_stale);
-            let summary = summary.clone();
+        loop {
+            let posted = feed.board.posted();
+            let summary = posted.summary.as_ref()?;
+            let Some(seen) = self.seen.filter(|seen| posted.knows_all_since(*seen)) else {
+                let (summary, reports) = (summary.clone(), posted.reports().cloned().collect());
+                (self.seen, self.gaps, self.is_stale) = (Some(posted.number), gaps(&posted), posted.is_stale);
+                drop(posted);
+                return Some(self.snapshot(summary, reports));
+            };
+            let Some((number, change)) = posted.next(seen) else { return self.remainder(&posted) };
+            // The user's selection runs without the lock.
             drop(posted);
-            return Some(self.snapshot(summary, reports));
-        };
-        while let Some((number, change)) = posted.next(seen) {
-            (seen, self.seen) = (number, Some(number));
+            self.seen = Some(number);
             let event = match change {
                 Change::Changed(path, report) if self.selects(&report) => {
                     self.shown.insert(path);
@@ -88,10 +89,14 @@ impl Subscriber {
                 return event;
             }
         }
-        let (refused, left_out, unwatched) = &self.gaps;
-        if (refused, *left_out, *unwatched) != (&summary.refused, summary.left_out, posted.unwatched) {
-            self.gaps = gaps();
-            let (refused, left_out, unwatched) = self.gaps.clone();
+    }
+
+    /// Returns what has changed except for reports, once all of these were yielded.
+    fn remainder(&mut self, posted: &Posted) -> Option<SurveyEvent> {
+        let gaps = gaps(posted);
+        if gaps != self.gaps {
+            self.gaps = gaps.clone();
+            let (refused, left_out, unwatched) = gaps;
             return Some(SurveyEvent::Gaps { refused, left_out, unwatched });
         }
         let was_stale = std::mem::replace(&mut self.is_stale, posted.is_stale);
@@ -121,4 +126,10 @@ impl Subscriber {
     fn gone(&mut self, path: &str, as_of_zxid: i64) -> Option<SurveyEvent> {
         self.shown.remove(path).then(|| SurveyEvent::Gone { path: path.to_owned(), as_of_zxid })
     }
+}
+
+fn gaps(posted: &Posted) -> Gaps {
+    let summary = posted.summary.as_ref();
+    let (refused, left_out) = summary.map(|it| (it.refused.clone(), it.left_out)).unwrap_or_default();
+    (refused, left_out, posted.unwatched)
 }

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::future::poll_fn;
 use std::task::{Context, Poll};
 
-/// One-shot watches on the nodes that a tree is based on, for servers without persistent watches.
+/// One-shot watches on nodes that a tree is based on and that its persistent watch does not cover.
 #[derive(Default)]
 pub(super) struct Watches {
     open: HashMap<Watch, Open>,
@@ -25,14 +25,22 @@ struct Open {
 }
 
 impl Watches {
-    /// Sets watches on everything that the tree is based on, up to `most`, and removes the others.
+    /// Sets watches on everything that the tree is based on, up to `most`, and removes the others. If a
+    /// persistent watch covers the root, only nodes outside of it are watched.
     ///
     /// # Errors
     /// `InvalidInput` if a path breaks a rule.
-    pub(super) fn keep(&mut self, client: &Client, tree: &Tree, most: usize) -> Result<(), Error> {
+    pub(super) fn keep(
+        &mut self,
+        client: &Client,
+        tree: &Tree,
+        most: usize,
+        is_covered: bool,
+    ) -> Result<(), Error> {
         let mut before = std::mem::take(&mut self.open);
         self.unwatched.clear();
-        for (watch, read) in wanted(tree) {
+        let wanted = if is_covered { wanted_outside(tree) } else { wanted(tree) };
+        for (watch, read) in wanted {
             if let Some(open) = self.open.get_mut(&watch) {
                 open.guarded.push(read);
             } else if self.open.len() < most.max(1) {
@@ -112,6 +120,19 @@ fn wanted(tree: &Tree) -> Vec<(Watch, Read)> {
     let mut seen = HashSet::new();
     wanted.retain(|one| seen.insert(one.clone()));
     wanted
+}
+
+/// Returns the watches for reads of nodes outside of the root.
+fn wanted_outside(tree: &Tree) -> Vec<(Watch, Read)> {
+    let of = |read: &Read| {
+        let mut watches: Vec<_> = watch(tree.nodes(), read).into_iter().collect();
+        // The stat of the folder was read together with its children.
+        if let (Read::Children(path), Some(Known::Present(_))) = (read, tree.nodes().folder(read.path())) {
+            watches.push(Watch::Node(path.clone()));
+        }
+        watches.into_iter().map(|watch| (watch, read.clone())).collect::<Vec<_>>()
+    };
+    tree.outside().flat_map(of).collect()
 }
 
 /// Returns the watch for a read, or `None` for an omitted read.

@@ -18,7 +18,9 @@ pub(crate) struct Nodes {
     refused: BTreeSet<String>,
     newest: Option<SystemTime>,
     newest_zxid: i64,
-    left_out: HashSet<String>,
+    left_out: HashSet<Read>,
+    /// Reads whose replies were too large.
+    too_large: HashSet<Read>,
 }
 
 impl Nodes {
@@ -40,22 +42,24 @@ impl Nodes {
             }
             Read::Children(path) => drop(self.folders.remove(path)),
         }
+        self.left_out.remove(read);
+        self.too_large.remove(read);
         let (data, folder) = (self.data.get(path), self.folders.get(path));
         if !matches!((data, folder), (Some(Known::Refused), _) | (_, Some(Known::Refused))) {
             self.refused.remove(path);
-        }
-        if !matches!((data, folder), (Some(Known::LeftOut), _) | (_, Some(Known::LeftOut))) {
-            self.left_out.remove(path);
         }
         if data.is_none() && folder.is_none() {
             self.paths.remove(path);
         }
     }
 
-    /// Forgets the answer to a read that was omitted.
-    pub(crate) fn retry(&mut self, read: &Read) {
+    /// Forgets the answer to a read that was omitted or, `with_data`, whose data were.
+    pub(crate) fn retry(&mut self, read: &Read, with_data: bool) {
         let is_left_out = match read {
-            Read::Data(path) => matches!(self.data.get(path), Some(Known::LeftOut)),
+            Read::Data(path) => self
+                .data
+                .get(path)
+                .is_some_and(|known| matches!(known, Known::LeftOut) || with_data && has_no_bytes(known)),
             Read::Children(path) => matches!(self.folders.get(path), Some(Known::LeftOut)),
         };
         if is_left_out {
@@ -70,7 +74,7 @@ impl Nodes {
             Read::Children(path) => matches!(self.folders.get(path), Some(Known::LeftOut)),
         };
         // A reply that was too large is not in this set, and would be too large again.
-        is_left_out && self.left_out.contains(read.path())
+        is_left_out && self.left_out.contains(read)
     }
 
     /// Returns true if the answer to a read, if there is one, matches the node as it is now. A refusal never
@@ -84,7 +88,9 @@ impl Nodes {
             }
         };
         match known {
-            None | Some(Known::LeftOut) => true,
+            None => true,
+            // A reply that was too large may be small now.
+            Some(Known::LeftOut) => self.left_out.contains(read),
             Some(Known::Refused) => false,
             Some(Known::Absent) => stat.is_none(),
             Some(Known::Present((known, pzxid))) => stat
@@ -104,7 +110,8 @@ impl Nodes {
         match &known {
             Known::Present(data) => self.note(&data.stat),
             Known::Refused => drop(self.refused.insert(path.clone())),
-            Known::Absent | Known::LeftOut => {}
+            Known::LeftOut => drop(self.too_large.insert(Read::Data(path.clone()))),
+            Known::Absent => {}
         }
         self.paths.insert(path.clone());
         self.data.insert(path, known);
@@ -115,7 +122,8 @@ impl Nodes {
         match &known {
             Known::Present(folder) => self.note(&folder.stat),
             Known::Refused => drop(self.refused.insert(path.clone())),
-            Known::Absent | Known::LeftOut => {}
+            Known::LeftOut => drop(self.too_large.insert(Read::Children(path.clone()))),
+            Known::Absent => {}
         }
         self.paths.insert(path.clone());
         self.folders.insert(path, known);
@@ -123,7 +131,7 @@ impl Nodes {
 
     /// Records that a read is omitted because of a limit.
     pub(crate) fn omit(&mut self, read: Read) {
-        self.left_out.insert(read.path().to_owned());
+        self.left_out.insert(read.clone());
         match read {
             Read::Data(path) => drop(self.data.insert(path, Known::LeftOut)),
             Read::Children(path) => drop(self.folders.insert(path, Known::LeftOut)),
@@ -132,7 +140,8 @@ impl Nodes {
 
     /// Counts the nodes that were not read, or not completely, because of limits.
     pub(crate) fn left_out(&self) -> LeftOut {
-        LeftOut { nodes: self.left_out.len(), deep: 0, data: self.without_bytes }
+        let nodes = self.left_out.iter().map(Read::path).collect::<HashSet<_>>().len();
+        LeftOut { nodes, deep: 0, data: self.without_bytes + self.too_large.len() }
     }
 
     /// Returns the paths that may not be read, in order.

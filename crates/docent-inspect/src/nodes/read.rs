@@ -1,5 +1,5 @@
 /// A read that recognition requested.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Read {
     /// Data and stat of the node at this path.
     Data(String),

@@ -7,16 +7,23 @@ pub(crate) struct Found {
     pub(crate) recipe: Recipe,
     /// Other kinds with the same layout.
     pub(crate) may_be: Vec<Kind>,
+    /// Path of the recipe whose state includes this one.
+    pub(crate) part_of: Option<String>,
     writers: BTreeSet<Writer>,
 }
 
 impl Found {
     pub(super) fn new(recipe: Recipe) -> Self {
-        Self { recipe, may_be: Vec::new(), writers: BTreeSet::new() }
+        Self { recipe, may_be: Vec::new(), part_of: None, writers: BTreeSet::new() }
     }
 
     pub(super) fn may_be(mut self, kinds: impl IntoIterator<Item = Kind>) -> Self {
         self.may_be.extend(kinds);
+        self
+    }
+
+    pub(super) fn part_of(mut self, path: String) -> Self {
+        self.part_of = Some(path);
         self
     }
 

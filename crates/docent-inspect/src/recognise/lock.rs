@@ -1,5 +1,6 @@
 use super::contenders::{Markers, contenders};
 use super::found::{Found, writers};
+use super::semaphore::kazoo_semaphore_of;
 use crate::nodes::Place;
 use crate::report::{Kind, Line, Recipe};
 use docent_core::Role;
@@ -37,7 +38,11 @@ pub(super) fn mutex(place: &Place<'_>) -> Option<Found> {
     }
     let kazoo_alone = contenders.iter().all(|contender| contender.name.contains("__lock__"));
     let writers = writers(&contenders);
-    let found = Found::new(Recipe::Mutex(Line { contenders })).by(writers).may_be([Kind::Election]);
+    let found = Found::new(Recipe::Mutex(Line { contenders })).by(writers);
+    if let Some(semaphore) = kazoo_semaphore_of(place) {
+        return Some(found.part_of(semaphore));
+    }
+    let found = found.may_be([Kind::Election]);
     // What looks like kazoo's mutex may be a read/write lock that currently has only writers.
     Some(if kazoo_alone { found.may_be([Kind::ReadWriteLock]) } else { found })
 }

@@ -122,11 +122,20 @@ fn limit(place: &Place<'_>) -> Option<u32> {
     std::str::from_utf8(place.own_data()?).ok()?.parse().ok()
 }
 
+/// Returns the limit of kazoo's semaphore.
+fn kazoo_limit(place: &Place<'_>) -> Option<u32> {
+    limit(place).filter(|_| place.names.iter().all(|name| is_hex_id(name)))
+}
+
+/// Returns the path of kazoo's semaphore whose contenders wait for their turn at a place.
+pub(super) fn kazoo_semaphore_of(turns: &Place<'_>) -> Option<String> {
+    let path = turns.path.strip_suffix(KAZOO_TURNS)?;
+    let semaphore = Place::new(turns.view, path, turns.view.folder(path)?);
+    kazoo_limit(&semaphore).map(|_| path.to_owned())
+}
+
 fn kazoo(place: &Place<'_>) -> Option<Found> {
-    let limit = limit(place)?;
-    if !place.names.iter().all(|name| is_hex_id(name)) {
-        return None;
-    }
+    let limit = kazoo_limit(place)?;
     let permits = place.names.iter().map(|name| holder(place, name, place.data(name)));
     let mut permits: Vec<_> = permits.map(|permit| Contender { held: None, ..permit }).collect();
     permits.sort_by_key(|permit| permit.fence);

@@ -22,6 +22,9 @@ pub struct Report {
     pub recipe: Recipe,
     /// Other kinds with the same layout, which names and data do not distinguish.
     pub may_be: Vec<Kind>,
+    /// Path of the recipe whose state includes this one: kazoo's semaphore keeps its waiters in a lock beside
+    /// it. A walk lists only that recipe.
+    pub part_of: Option<String>,
     /// Libraries whose formats were seen, without duplicates.
     pub writers: Vec<Writer>,
     /// Nodes that may not be read. The other nodes are still reported.

@@ -31,6 +31,7 @@ fn the_form_of_a_mutex_is_stable() {
             "writer": "docent",
         }],
         "may_be": ["election"],
+        "part_of": null,
         "writers": ["docent"],
         "refused": [],
         "left_out": { "nodes": 0, "deep": 0, "data": 0 },

@@ -2,13 +2,44 @@
 
 use super::Tree;
 use crate::nodes::Read;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 impl Tree {
     /// Returns the number of nodes that may still be read.
     pub(super) fn room(&self) -> usize {
         self.limits.nodes.max(1).saturating_sub(self.nodes.len())
+    }
+
+    /// Returns true if something that the limit of nodes has omitted may fit now.
+    pub(super) fn has_room(&self) -> bool {
+        self.nodes.len() < self.full && !(self.cut.is_empty() && self.partial.is_empty())
+    }
+
+    /// Schedules what the limit of nodes has omitted and may fit now. Returns false if there is nothing.
+    pub(super) fn retry(&mut self) -> bool {
+        let mut partial = BTreeSet::new();
+        if self.has_room() && !std::mem::replace(&mut self.is_retried, true) {
+            partial = std::mem::take(&mut self.partial);
+        }
+        // Each place needs at least one node.
+        let room = self.full.saturating_sub(self.nodes.len());
+        let next: Vec<_> = self.cut.iter().take(room).cloned().collect();
+        for path in &next {
+            self.cut.remove(path);
+        }
+        if partial.is_empty() && next.is_empty() {
+            self.is_retried = false;
+            self.full = self.full.min(self.nodes.len());
+            return false;
+        }
+        if !next.is_empty() {
+            // Until a place does not fit again, more of them may.
+            self.full = self.full.max(self.limits.nodes.max(1));
+        }
+        self.queue.extend(next.into_iter().rev());
+        partial.iter().for_each(|path| self.enqueue(path));
+        true
     }
 
     /// Returns the reads that the limit of nodes allows, and leaves their places open. The first place that
@@ -29,8 +60,10 @@ impl Tree {
             }
             let is_first = self.open.is_empty();
             if is_first && self.may_be_partial(&path) {
+                reads = self.as_far_as_possible(&path, wanted, room);
+                self.partial.insert(Arc::clone(&path));
+                self.full = self.full.max(self.limits.nodes.max(1));
                 self.open.push(path);
-                reads = self.as_far_as_possible(wanted, room);
             } else {
                 self.queue
                     .extend(missing.by_ref().map(|(path, _)| path).collect::<Vec<_>>().into_iter().rev());
@@ -52,7 +85,7 @@ impl Tree {
             return Vec::new();
         }
         let omitted: Vec<_> = reads.iter().filter(|read| self.nodes.is_omitted(read)).cloned().collect();
-        omitted.iter().for_each(|read| self.nodes.retry(read));
+        omitted.iter().for_each(|read| self.nodes.retry(read, false));
         omitted
     }
 
@@ -61,12 +94,16 @@ impl Tree {
         *path == self.root || self.places.get(path).is_some_and(|place| place.is_known)
     }
 
-    /// Omits the reads beyond the limit.
-    fn as_far_as_possible(&mut self, wanted: Vec<Read>, room: usize) -> Vec<Read> {
+    /// Omits the reads beyond the limit, but not those of the place itself: without them, a known recipe and
+    /// everything below it would seem to be deleted.
+    fn as_far_as_possible(&mut self, place: &str, wanted: Vec<Read>, room: usize) -> Vec<Read> {
         let mut new = HashSet::new();
         let (within, beyond): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|read| {
             let path = read.path();
-            self.nodes.has(path) || new.contains(path) || (new.len() < room && new.insert(path.to_owned()))
+            path == place
+                || self.nodes.has(path)
+                || new.contains(path)
+                || (new.len() < room && new.insert(path.to_owned()))
         });
         beyond.into_iter().for_each(|read| self.nodes.omit(read));
         within
