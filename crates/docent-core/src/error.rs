@@ -44,6 +44,9 @@ pub enum ErrorKind {
     QuotaExceeded,
     /// The server does not support the operation, or has it disabled.
     Unsupported,
+    /// The client only reads, because it was built with [`read_only`](crate::ClientBuilder::read_only), and
+    /// the call needs a write, or a server that has a quorum. Nothing was sent.
+    ReadOnly,
     /// The session that the operation was bound to has ended.
     SessionChanged,
     /// The guard was lost.
@@ -101,6 +104,7 @@ impl ErrorKind {
             | Self::InvalidAcl
             | Self::QuotaExceeded
             | Self::Unsupported
+            | Self::ReadOnly
             | Self::Lost(_)
             | Self::ShortLease
             | Self::InvalidData
@@ -131,6 +135,7 @@ impl ErrorKind {
             Self::InvalidAcl => "access control list is not valid",
             Self::QuotaExceeded => "quota exceeded",
             Self::Unsupported => "the server does not support the operation",
+            Self::ReadOnly => "the client only reads, and this needs more",
             Self::SessionChanged => "the session has ended",
             Self::Lost(_) => "the guard is lost",
             Self::ShortLease => "session timeout is too short for a lease",
@@ -260,6 +265,7 @@ impl Error {
             Code::INVALID_ACL => ErrorKind::InvalidAcl,
             Code::QUOTA_EXCEEDED => ErrorKind::QuotaExceeded,
             Code::UNIMPLEMENTED | Code::RECONFIG_DISABLED => ErrorKind::Unsupported,
+            Code::NOT_READ_ONLY => ErrorKind::ReadOnly,
             Code::BAD_ARGUMENTS => ErrorKind::InvalidInput,
             Code::SESSION_EXPIRED => ErrorKind::SessionChanged,
             other => ErrorKind::Server(other.0),

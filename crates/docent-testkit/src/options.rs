@@ -43,6 +43,10 @@ pub struct ServerOptions {
     /// Whether the servers of a real ensemble can be reconfigured. They then cannot be cut off from each
     /// other. Default: `false`.
     pub reconfig: bool,
+    /// Whether a server of a real ensemble that has lost its quorum serves reads. It grants local sessions,
+    /// without which ZooKeeper 3.8 cannot open sessions in this mode, and upgrades those that create an
+    /// ephemeral node. Default: `false`.
+    pub read_only_mode: bool,
     /// Whether the header of an event from the embedded server contains the transaction that caused it, as in
     /// ZooKeeper 3.9 and later. A real server does what its version does. Default: `true` if the environment
     /// variable `DOCENT_EMBEDDED_AS` is `3.9`.
@@ -73,6 +77,7 @@ impl Default for ServerOptions {
             secure_port: false,
             sync_limit: 10,
             reconfig: false,
+            read_only_mode: false,
             zxid_in_events: version == "3.9",
             long_lived: false,
             parent_folder: None,
@@ -152,6 +157,13 @@ impl ServerOptions {
         self
     }
 
+    /// Sets [`read_only_mode`](Self::read_only_mode).
+    #[must_use]
+    pub fn read_only_mode(mut self, enabled: bool) -> Self {
+        self.read_only_mode = enabled;
+        self
+    }
+
     /// Sets [`dialect`](Self::dialect).
     #[must_use]
     pub fn dialect(mut self, dialect: Dialect) -> Self {
@@ -191,7 +203,8 @@ impl ServerOptions {
     pub(crate) fn config(&self, address: SocketAddr, secure: Option<SocketAddr>, data: &Path) -> String {
         let plain = format!(
             "tickTime={}\ndataDir={}\nclientPort={}\nclientPortAddress={}\nminSessionTimeout={}\n\
-             maxSessionTimeout={}\nmaxClientCnxns=0\nreconfigEnabled={}\n",
+             maxSessionTimeout={}\nmaxClientCnxns=0\nreconfigEnabled={}\nlocalSessionsEnabled={}\n\
+             localSessionsUpgradingEnabled={}\n",
             self.tick.as_millis(),
             data.display(),
             address.port(),
@@ -199,6 +212,8 @@ impl ServerOptions {
             self.min_session_timeout.as_millis(),
             self.max_session_timeout.as_millis(),
             self.reconfig,
+            self.read_only_mode,
+            self.read_only_mode,
         );
         match secure {
             Some(address) => {
@@ -233,6 +248,7 @@ impl ServerOptions {
             ("zookeeper.admin.enableServer", "false"),
             ("zookeeper.4lw.commands.whitelist", "*"),
             ("zookeeper.extendedTypesEnabled", if self.extended_types { "true" } else { "false" }),
+            ("readonlymode.enabled", if self.read_only_mode { "true" } else { "false" }),
             ("znode.container.checkIntervalMs", &interval),
             ("org.slf4j.simpleLogger.defaultLogLevel", "warn"),
         ];

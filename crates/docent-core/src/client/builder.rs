@@ -185,6 +185,22 @@ impl ClientBuilder {
         self
     }
 
+    /// Makes the client read only: for tools that show what there is, also while the servers have no quorum.
+    ///
+    /// If no server with a quorum accepts the client, it also uses one in read-only mode, which ZooKeeper has
+    /// with `readonlymode.enabled` and `localSessionsEnabled`. The state is then
+    /// [`ReadOnly`](ConnectionState::ReadOnly), and what the client reads may be out of date without a limit.
+    /// After five minutes on such a server the client leaves it to look for one with a quorum. Each lost
+    /// connection ends the session.
+    ///
+    /// Every write fails with [`ReadOnly`](crate::ErrorKind::ReadOnly) and is not sent, so this client
+    /// acquires no lock and keeps no node. `sync` fails with the same kind while the state is `ReadOnly`.
+    /// Default: a client that also writes, and never uses a server in read-only mode.
+    pub fn read_only(mut self) -> Self {
+        self.config.read_only = true;
+        self
+    }
+
     /// Sets the label in the client's [identity](crate::ClientIdentity) and in logs and metrics. It
     /// distinguishes the clients of one process: the name of the service or of the job. One line of at most
     /// 128 bytes. Default: none; logs and metrics then show the client's number in its process, from 1 on.
@@ -342,7 +358,7 @@ impl ClientBuilder {
     pub async fn connect(self) -> Result<Client, Error> {
         let client = self.build()?;
         match tokio::time::timeout_at(client.deadline(), settled(client.state())).await {
-            Ok(ConnectionState::Connected) => Ok(client),
+            Ok(ConnectionState::Connected | ConnectionState::ReadOnly) => Ok(client),
             Ok(ConnectionState::AuthFailed) => {
                 let reason = client.shared().ensemble.last_error.get();
                 let error = Error::new(ErrorKind::AuthFailed, "connect");
@@ -474,6 +490,9 @@ impl ClientBuilder {
         if let Some(options) = &config.zookeeper_client {
             if config.sasl.is_some() {
                 return invalid("sasl must not be set for sessions of zookeeper-client".to_owned());
+            }
+            if config.read_only {
+                return invalid("read_only must not be set for sessions of zookeeper-client".to_owned());
             }
             if options.least_timeout.is_some_and(|least| least.is_zero()) {
                 return invalid("minimum session timeout 0 must be longer than zero".to_owned());

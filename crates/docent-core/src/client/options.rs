@@ -97,6 +97,9 @@ pub struct Options {
     /// See [`ClientBuilder::track_ensemble`]. Default false.
     #[serde(default)]
     pub track_ensemble: bool,
+    /// See [`ClientBuilder::read_only`]. Default false.
+    #[serde(default)]
+    pub read_only: bool,
     /// See [`ClientBuilder::persistent_watches`]. Default false.
     #[serde(default)]
     pub persistent_watches: bool,
@@ -130,6 +133,7 @@ impl Options {
             tls_key_file: None,
             tls_server_name: None,
             dedicated_thread: false,
+            read_only: false,
             persistent_watches: false,
             track_ensemble: false,
             parents: None,
@@ -173,6 +177,9 @@ impl Options {
         }
         if self.track_ensemble {
             builder = builder.track_ensemble();
+        }
+        if self.read_only {
+            builder = builder.read_only();
         }
         if self.persistent_watches {
             builder = builder.persistent_watches();

@@ -81,6 +81,7 @@ impl Options {
             "TLS_KEY_FILE" => self.tls_key_file = Some(value.into()),
             "TLS_SERVER_NAME" => self.tls_server_name = Some(value),
             "TRACK_ENSEMBLE" => self.track_ensemble = switch(field, &value)?,
+            "READ_ONLY" => self.read_only = switch(field, &value)?,
             "PERSISTENT_WATCHES" => self.persistent_watches = switch(field, &value)?,
             "PARENTS" => self.parents = Some(parents(&value)?),
             "DEDICATED_THREAD" => self.dedicated_thread = switch(field, &value)?,

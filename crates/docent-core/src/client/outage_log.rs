@@ -1,6 +1,6 @@
 //! Log messages that show the course of an outage: each names the client, the server and the cause.
 
-use super::{ConnectionState, ConnectionStatus};
+use super::ConnectionStatus;
 use crate::guard::SessionGeneration;
 use crate::operation::Shared;
 use crate::session::{LinkError, SessionEnd};
@@ -117,7 +117,7 @@ async fn remind(shared: Arc<Shared>) {
 
 /// Returns true if no reminder is due.
 fn is_over(status: &ConnectionStatus) -> bool {
-    status.state == ConnectionState::Connected || status.is_final()
+    status.is_attached() || status.is_final()
 }
 
 async fn remind_until_connected(shared: &Shared) {
@@ -151,7 +151,7 @@ const SERVERS_RETURN: Duration = Duration::from_secs(2);
 pub(super) async fn servers_unreachable(shared: &Shared) {
     let mut connection = shared.connection.subscribe();
     loop {
-        let is_connected = connection.borrow_and_update().state == ConnectionState::Connected;
+        let is_connected = connection.borrow_and_update().is_attached();
         let link = &shared.ensemble.link_status;
         // A client with a new link is connected once it has restored its watches and nodes.
         let is_attached = link.is_attached();

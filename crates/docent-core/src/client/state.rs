@@ -10,8 +10,8 @@ use tokio::sync::watch;
 /// State of a client's connection to its ensemble.
 ///
 /// `Connecting → Connected ⇄ Suspended → Lost → Connected` (in the next session), and `Closed` at the end. If
-/// the servers refuse the client's credentials, the state changes to `AuthFailed`. `Closed` and `RolledBack`
-/// are final.
+/// the servers refuse the client's credentials, the state changes to `AuthFailed`. A client that only reads can
+/// be `ReadOnly` instead of `Connected`. `Closed` and `RolledBack` are final.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -20,6 +20,9 @@ pub enum ConnectionState {
     Connecting,
     /// A session is attached to a server.
     Connected,
+    /// A [client that only reads](crate::ClientBuilder::read_only) is attached to a server that has lost its
+    /// quorum: what it reads may be out of date.
+    ReadOnly,
     /// The link is down; the session may live on. Guards whose lease ends in the meantime are lost.
     Suspended,
     /// The session has ended and its guards are lost; a new session is being opened.
@@ -45,6 +48,7 @@ impl ConnectionState {
             Self::Closed => 4,
             Self::RolledBack => 5,
             Self::AuthFailed => 6,
+            Self::ReadOnly => 7,
         }
     }
 }
@@ -54,6 +58,7 @@ impl fmt::Display for ConnectionState {
         f.write_str(match self {
             Self::Connecting => "connecting",
             Self::Connected => "connected",
+            Self::ReadOnly => "read-only",
             Self::Suspended => "suspended",
             Self::Lost => "lost",
             Self::RolledBack => "rolled back",
@@ -77,6 +82,11 @@ pub struct ConnectionStatus {
 }
 
 impl ConnectionStatus {
+    /// Returns true if a session is attached to a server.
+    pub(crate) fn is_attached(&self) -> bool {
+        matches!(self.state, ConnectionState::Connected | ConnectionState::ReadOnly)
+    }
+
     /// Returns true if no other state follows.
     pub(crate) fn is_final(&self) -> bool {
         matches!(self.state, ConnectionState::Closed | ConnectionState::RolledBack)

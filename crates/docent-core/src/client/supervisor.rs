@@ -275,11 +275,12 @@ async fn close_now(shared: &Shared, generation: &SessionGeneration) {
 
 fn publish_link(shared: &Arc<Shared>, generation: &SessionGeneration, link: LinkState) {
     let state = match link.up {
+        true if link.is_read_only => ConnectionState::ReadOnly,
         true => ConnectionState::Connected,
         false if link.losses > 0 => ConnectionState::Suspended,
         false => return,
     };
-    if state == ConnectionState::Connected {
+    if link.up {
         shared.instruments.connected();
         check_granted(shared, generation);
     } else {

@@ -274,6 +274,7 @@ fn open(
         ephemeral_limit: config.max_ephemeral_bytes,
         credentials: config.credentials.clone(),
         sasl: config.sasl.clone(),
+        only_reads: config.read_only,
         abilities: Arc::clone(abilities),
     };
     let lease = Arc::new(Lease::new(config.server_tick));

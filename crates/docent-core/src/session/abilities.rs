@@ -261,10 +261,13 @@ impl Abilities {
 
     /// Returns the ability to probe before anything else is sent, if the next request needs `next`. A Keeper
     /// is probed as soon as the session is attached: hanging up ends the session, which has nothing to lose
-    /// yet.
-    pub(super) fn to_probe(&self, next: Option<Ability>) -> Option<Ability> {
+    /// yet. A client that `only_reads` never probes with a write.
+    pub(super) fn to_probe(&self, next: Option<Ability>, only_reads: bool) -> Option<Ability> {
         let learned = self.lock();
-        let is_open = |ability: &Ability| !learned.is_proven(*ability) && !learned.lacks(*ability);
+        let is_open = |ability: &Ability| {
+            let may_ask = !(only_reads && ability.probe().is_write());
+            may_ask && !learned.is_proven(*ability) && !learned.lacks(*ability)
+        };
         let of_keeper = Some(Ability::Containers).filter(|_| learned.is_keeper);
         let is_suspect = |ability: &Ability| {
             *ability != Ability::PersistentWatches
@@ -335,14 +338,14 @@ mod tests {
         let (abilities, ability) = (Abilities::default(), Ability::Create2);
         abilities.linked(server(1), at(0));
         abilities.hung_up(ability, false, at(1));
-        assert_eq!(abilities.to_probe(Some(ability)), None, "a link may be lost for any reason");
+        assert_eq!(abilities.to_probe(Some(ability), false), None, "a link may be lost for any reason");
         abilities.hung_up(ability, false, at(2));
         assert!(!abilities.lacks(ability));
-        assert_eq!(abilities.to_probe(Some(ability)), Some(ability));
-        assert_eq!(abilities.to_probe(None), None, "it is not needed");
+        assert_eq!(abilities.to_probe(Some(ability), false), Some(ability));
+        assert_eq!(abilities.to_probe(None, false), None, "it is not needed");
         abilities.hung_up(ability, true, at(3));
         assert!(abilities.lacks(ability));
-        assert_eq!(abilities.to_probe(Some(ability)), None);
+        assert_eq!(abilities.to_probe(Some(ability), false), None);
     }
 
     #[test]
@@ -356,7 +359,7 @@ mod tests {
         for seconds in 3..9 {
             abilities.hung_up(ability, false, at(seconds));
         }
-        assert_eq!(abilities.to_probe(Some(ability)), None);
+        assert_eq!(abilities.to_probe(Some(ability), false), None);
         assert!(!abilities.lacks(ability));
     }
 
@@ -366,15 +369,15 @@ mod tests {
         abilities.linked(server(1), at(0));
         abilities.greeted(true, at(0));
         assert!(abilities.lacks(Ability::Create2) && abilities.lacks(Ability::WhoAmI));
-        assert_eq!(abilities.to_probe(None), Some(Ability::Containers));
+        assert_eq!(abilities.to_probe(None, false), Some(Ability::Containers));
         abilities.hung_up(Ability::Containers, true, at(0));
         assert!(abilities.lacks(Ability::Containers) && abilities.lacks(Ability::Ttl));
         abilities.linked(server(2), at(1));
         abilities.greeted(true, at(1));
-        assert_eq!(abilities.to_probe(None), None);
+        assert_eq!(abilities.to_probe(None, false), None);
         abilities.linked(server(2), at(601));
         abilities.greeted(true, at(601));
-        assert_eq!(abilities.to_probe(None), Some(Ability::Containers), "it may have been upgraded");
+        assert_eq!(abilities.to_probe(None, false), Some(Ability::Containers), "it may have been upgraded");
         abilities.answered(Ability::Containers);
         assert!(!abilities.lacks(Ability::Containers) && !abilities.lacks(Ability::Ttl));
     }

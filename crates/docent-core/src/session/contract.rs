@@ -129,8 +129,15 @@ impl SessionEnd {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LinkState {
     pub(crate) up: bool,
+    /// True if the server of the link has lost its quorum.
+    pub(crate) is_read_only: bool,
     /// Number of times that the link was lost.
     pub(crate) losses: u64,
+}
+
+impl LinkState {
+    /// No link yet.
+    pub(in crate::session) const DOWN: Self = Self { up: false, is_read_only: false, losses: 0 };
 }
 
 /// Settings that a session is opened with.
@@ -151,6 +158,8 @@ pub(crate) struct SessionSettings {
     pub(crate) credentials: Vec<Credentials>,
     /// Proved on every new link before anything else.
     pub(crate) sasl: Option<Sasl>,
+    /// True for a client that only reads, also from servers that have lost their quorum.
+    pub(crate) only_reads: bool,
     /// What the client has learned about its servers.
     pub(crate) abilities: Arc<Abilities>,
 }

@@ -24,9 +24,12 @@ pub(super) struct Queued {
 impl Queued {
     /// Creates a request of the session itself, whose outcome has no receiver.
     pub(super) fn own(request: Request) -> Self {
-        Self { id: 0, request, lane: Lane::Cleanup, deadline: None, done: None }
+        Self { id: OWN, request, lane: Lane::Cleanup, deadline: None, done: None }
     }
 }
+
+/// Id of a request that is in no queue.
+pub(super) const OWN: u64 = 0;
 
 /// A request that was written and waits for its reply.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use super::metric::{Metric, MetricUnit};
 pub(super) static CONNECTION_STATE: Metric = Metric::gauge(
     "docent_connection_state",
     MetricUnit::None,
-    "State: 0 connecting, 1 connected, 2 suspended, 3 lost, 4 closed, 5 rolled back, 6 credentials refused.",
+    "State: 0 connecting, 1 connected, 2 suspended, 3 lost, 4 closed, 5 rolled back, 6 credentials refused, 7 read-only.",
 );
 pub(super) static CONNECTED: Metric = Metric::counter(
     "docent_connected_total",

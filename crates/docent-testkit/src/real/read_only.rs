@@ -8,8 +8,7 @@ use crate::ports::Port;
 const ABSENT: &str = "server.2=127.0.0.1:1:2\nserver.3=127.0.0.1:3:4\n";
 
 impl RealServer {
-    /// Starts only the first of three servers, which is read-only because it has no quorum. It grants local
-    /// sessions, without which ZooKeeper 3.8 cannot open sessions in this mode.
+    /// Starts only the first of three servers, which is read-only because it has no quorum.
     ///
     /// # Errors
     /// See [`start`](Self::start).
@@ -21,11 +20,9 @@ impl RealServer {
         blocking(|| {
             let ports = [Port::claim()?, Port::claim()?];
             let [quorum, votes] = ports.each_ref().map(|port| port.address().port());
-            let members = format!(
-                "initLimit=5\nsyncLimit=5\nlocalSessionsEnabled=true\nserver.1=127.0.0.1:{quorum}:{votes}\n{ABSENT}"
-            );
+            let members = format!("initLimit=5\nsyncLimit=5\nserver.1=127.0.0.1:{quorum}:{votes}\n{ABSENT}");
             let membership = Membership { id: 1, members, _ports: ports };
-            let options = ServerOptions::default().property("readonlymode.enabled", "true");
+            let options = ServerOptions::default().read_only_mode(true);
             let server = Self::prepare(&Java::find()?, &options, Some(membership))?;
             server.launch()?;
             server.until_it_serves()?;

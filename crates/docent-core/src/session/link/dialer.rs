@@ -81,10 +81,8 @@ impl Dialer {
     /// share the time, so that a silent address leaves time for the rest. The limit grows with each
     /// unsuccessful round, to accommodate slow servers.
     pub(crate) fn attempt_timeout(&self, session_timeout: Duration) -> Duration {
-        let addresses = self.addresses.max(self.ensemble.servers.get().len());
-        let shares = u32::try_from(addresses.clamp(1, 3)).unwrap_or(3);
         let whole = session_timeout / 3;
-        (whole / shares * self.rounds.max(1)).min(whole).max(SHORTEST_ATTEMPT)
+        (whole / self.shares() * self.rounds.max(1)).min(whole).max(SHORTEST_ATTEMPT)
     }
 
     /// Records the step that the client waits for from now on, at the server of the last connection.
@@ -109,6 +107,18 @@ impl Dialer {
                 None => std::future::pending().await,
             }
         }
+    }
+
+    /// Returns true if all servers were tried in vain since the session was last attached, twice if there are
+    /// several.
+    pub(crate) fn is_again(&self) -> bool {
+        self.rounds > self.shares().min(2)
+    }
+
+    /// Returns the number of addresses that share the time for a round.
+    fn shares(&self) -> u32 {
+        let addresses = self.addresses.max(self.ensemble.servers.get().len());
+        u32::try_from(addresses.clamp(1, 3)).unwrap_or(3)
     }
 
     /// Returns true if servers have refused this client for long enough that they may have been restored from

@@ -33,6 +33,8 @@ pub(crate) enum LinkError {
     Io(#[source] Arc<io::Error>),
     #[error("the server was removed from the list of servers")]
     Removed,
+    #[error("the server has lost its quorum; looking for one that has not")]
+    ReadOnly,
     #[error("the server gave no reply in time")]
     Silent,
     #[error("the client was paused for too long; the servers may be about to expire its session")]

@@ -172,7 +172,7 @@ impl Driver {
         let timeout = self.dialer.attempt_timeout(self.shared.lock().timeout());
         let link_status = self.dialer.link_status().clone();
         let (server, now) = (self.dialer.server(), self.shared.clock.now());
-        self.shared.lock().dialled(server, now);
+        self.shared.lock().dialled(server, self.dialer.is_again(), now);
         let mut link = ServedLink::new(&self.shared, &self.withdraw, io, timeout);
         let mut removed = PollOnWake::new(self.dialer.removed());
         loop {

@@ -20,15 +20,16 @@ use super::watches::{Fires, PersistentFires, PersistentWatches, WatchTable};
 use crate::session::abilities::Ability;
 use crate::session::ephemerals::Ephemerals;
 use crate::session::lease::{LeaderContact, Lease, Timing};
-use crate::session::requests::{Finished, Requests, WatchRequest, check_size};
+use crate::session::requests::{Finished, OWN, Requests, WatchRequest, check_size};
 use crate::session::sasl::BegunSasl;
 use crate::session::{
-    Cause, Lane, LinkError, LinkState, Outcome, SessionCloser, SessionEnd, SessionSettings, Watch, WatchKind,
+    Cause, Lane, LinkError, LinkState, Outcome, Reply, SessionCloser, SessionEnd, SessionSettings, Watch,
+    WatchKind,
 };
 use crate::time::Timestamp;
 use adapt::Suspect;
 use authentication::SaslInFlight;
-use docent_proto::{Frames, Request};
+use docent_proto::{Code, Frames, Request};
 use secrecy::SecretSlice;
 use std::collections::VecDeque;
 use std::mem;
@@ -36,6 +37,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
+
+/// Time after which a client leaves a server that has lost its quorum, because others may have one.
+const SEARCH: Duration = Duration::from_secs(300);
 
 #[derive(Debug)]
 pub(in crate::session) struct Machine {
@@ -48,6 +52,10 @@ pub(in crate::session) struct Machine {
     /// True once the server has answered the request to close.
     is_closed: bool,
     link: Link,
+    /// True if the next handshake also accepts a server that has lost its quorum.
+    asks_read_only: bool,
+    /// Time at which a server that has lost its quorum accepted the link; `None` for any other server.
+    read_only_since: Option<Timestamp>,
     losses: u64,
     /// State that [`link_change`](Self::link_change) returned last.
     last_published: LinkState,
@@ -172,8 +180,10 @@ impl Machine {
             phase: Phase::Open,
             is_closed: false,
             link: Link::Down,
+            asks_read_only: false,
+            read_only_since: None,
             losses: 0,
-            last_published: LinkState { up: false, losses: 0 },
+            last_published: LinkState::DOWN,
             key: None,
             requests: Requests::default(),
             suspect: Suspect::default(),
@@ -222,6 +232,13 @@ impl Machine {
             check_size(&request, self.settings.outbound_limit)?;
         }
         let (done, outcome) = oneshot::channel();
+        if self.settings.only_reads && request.is_write() {
+            let result = Err(Code::NOT_READ_ONLY);
+            let reply = Reply { result, zxid: self.last_zxid, watch: None, watches: Vec::new() };
+            // Nobody waits for it yet, so this calls nobody back.
+            let _ = done.send(Outcome::Reply(reply));
+            return Ok((OWN, outcome));
+        }
         let id = self.requests.push(request, lane, deadline, Some(done));
         Ok((id, outcome))
     }
@@ -333,6 +350,8 @@ impl Machine {
         // time.
         let is_keeper = self.settings.abilities.is_keeper();
         let was_attached = matches!(self.link, Link::Attached | Link::Authenticating { .. });
+        let is_reader =
+            self.settings.only_reads && (self.link == Link::Attached || self.read_only_since.is_some());
         if is_keeper && self.probe == Some(Ability::Containers) {
             // A Keeper is probed for containers before anything else is sent in a session: the next link
             // opens another one.
@@ -344,6 +363,7 @@ impl Machine {
         self.persistent_link_lost(now);
         self.probe = None;
         self.link = Link::Down;
+        self.read_only_since = None;
         self.to_authenticate = false;
         self.sasl = None;
         self.begun_sasl = None;
@@ -363,8 +383,9 @@ impl Machine {
                 Some(_) => *written = false,
             }
         }
-        if self.key.is_some() && was_attached && is_keeper {
-            // Keeper restores no session, but keeps it until its timeout.
+        if self.key.is_some() && (was_attached && is_keeper || is_reader) {
+            // Keeper restores no session, but keeps it until its timeout. A client that only reads owns nothing
+            // that a session keeps, and a server without a quorum knows only sessions that it has opened itself.
             let is_closing = matches!(self.phase, Phase::Closing { .. });
             self.end(if is_closing { SessionEnd::Closed } else { SessionEnd::Expired });
         }
@@ -409,13 +430,15 @@ impl Machine {
 
     pub(in crate::session) fn link_state(&self) -> LinkState {
         // A session that ends with its probe was never of use.
-        let up = self.link == Link::Attached && !self.settings.abilities.is_probing();
-        LinkState { up, losses: self.losses }
+        let is_probing = self.settings.abilities.is_probing() && !self.settings.only_reads;
+        let up = self.link == Link::Attached && !is_probing;
+        LinkState { up, is_read_only: up && self.read_only_since.is_some(), losses: self.losses }
     }
 
     pub(in crate::session) fn closer(&self) -> Option<SessionCloser> {
         let refused = self.ended() == Some(SessionEnd::AuthFailed);
-        self.key.as_ref().map(|key| SessionCloser {
+        // A session that owns nothing can expire, and a server without a quorum could not close it.
+        self.key.as_ref().filter(|_| !self.settings.only_reads).map(|key| SessionCloser {
             session_id: key.id,
             password: key.password.clone(),
             timeout: self.timeout,
@@ -465,6 +488,7 @@ impl Machine {
             }
             Link::Attached if self.is_stale(now) => Err(LinkError::Paused),
             Link::Attached if self.silent_at().is_some_and(|at| now >= at) => Err(LinkError::Silent),
+            Link::Attached if self.search_at().is_some_and(|at| now >= at) => Err(LinkError::ReadOnly),
             Link::Handshake { .. } | Link::Authenticating { .. } | Link::Attached => Ok(()),
         }
     }
@@ -479,7 +503,7 @@ impl Machine {
             }
             Link::Attached => {
                 let ping = self.last_sent + self.timing().pulse();
-                Some(self.silent_at().map_or(ping, |at| at.min(ping)))
+                [self.silent_at(), self.search_at()].into_iter().flatten().chain([ping]).min()
             }
         }
     }
@@ -511,6 +535,11 @@ impl Machine {
         let oldest = request.into_iter().chain(self.pings.front().copied()).min()?;
         let quiet = self.last_received.max(oldest) + self.timing().silence();
         Some(quiet.min(oldest + self.timeout))
+    }
+
+    /// Returns the time at which a link to a server without a quorum is given up, to look for a better one.
+    fn search_at(&self) -> Option<Timestamp> {
+        self.read_only_since.map(|since| since + SEARCH)
     }
 
     /// Returns the time at which a session that cannot be re-attached is given up: one timeout after the last

@@ -227,6 +227,7 @@ mod tests {
             ephemeral_limit: 64 * 1024,
             credentials: Vec::new(),
             sasl: None,
+            only_reads: false,
             abilities: Arc::default(),
         };
         let (lease, clock) = (Arc::new(Lease::new(SECOND)), Arc::new(TokioClock::new()));

@@ -106,7 +106,7 @@ impl Shared {
             clock,
             state: Mutex::new(state),
             phase: watch::Sender::new(Phase::Open),
-            link: watch::Sender::new(LinkState { up: false, losses: 0 }),
+            link: watch::Sender::new(LinkState::DOWN),
             calls,
         }
     }

@@ -125,6 +125,7 @@ fn open(flood: &Flood) -> WireSession {
         ephemeral_limit: 64 * 1024,
         credentials: Vec::new(),
         sasl: None,
+        only_reads: false,
         abilities: Arc::default(),
     };
     let server = ServerAddress { host: "flood".to_owned(), port: 2181 };

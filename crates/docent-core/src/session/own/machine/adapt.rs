@@ -55,7 +55,9 @@ impl Machine {
             return true;
         }
         let next = self.requests.queue.front().and_then(|queued| Ability::of(&queued.request));
-        let Some(ability) = self.settings.abilities.to_probe(next) else { return false };
+        let Some(ability) = self.settings.abilities.to_probe(next, self.settings.only_reads) else {
+            return false;
+        };
         // Nothing else is in flight, so that only the probe can be the reason of a hang-up.
         if self.requests.in_flight.is_empty() {
             self.probe = Some(ability);

@@ -74,7 +74,8 @@ impl Machine {
         }
         // A read-only server has no quorum, so nothing that guards and kept nodes rely on holds there
         // (decision 10).
-        if response.read_only == Some(true) {
+        let is_read_only = response.read_only == Some(true);
+        if is_read_only && !self.asks_read_only {
             return Err(LinkError::Protocol("the server is read-only".to_owned()));
         }
         if self.key.as_ref().is_some_and(|key| key.id != response.session_id) {
@@ -83,6 +84,7 @@ impl Machine {
             return Ok(());
         }
         self.greeted(&response, now);
+        self.read_only_since = is_read_only.then_some(now);
         let granted = Duration::from_millis(u64::try_from(response.timeout_ms).unwrap_or(0));
         // The smallest timeout ever granted counts, because the lease must hold for it (decision 3).
         self.timeout = if self.key.is_some() { self.timeout.min(granted) } else { granted };

@@ -28,7 +28,7 @@ impl Machine {
                 || Bytes::from_static(&[0; 16]),
                 |key| Bytes::copy_from_slice(key.password.expose_secret()),
             ),
-            read_only: Some(false),
+            read_only: Some(self.asks_read_only),
         };
         write_frame(out, |out| request.write(out));
     }

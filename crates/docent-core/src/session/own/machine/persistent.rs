@@ -13,8 +13,9 @@ use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 impl Machine {
-    /// Records the server of the next link.
-    pub(in crate::session) fn dialled(&mut self, server: Option<SocketAddr>, now: Timestamp) {
+    /// Records the server of the next link, and whether no server with a quorum was found before.
+    pub(in crate::session) fn dialled(&mut self, server: Option<SocketAddr>, again: bool, now: Timestamp) {
+        self.asks_read_only = again && self.settings.only_reads;
         self.settings.abilities.linked(server, now);
     }
 

@@ -28,7 +28,7 @@ fn ops(world: &mut World) -> Vec<OpCode> {
 fn hang_up(world: &mut World) {
     world.machine.hung_up(world.now);
     world.lose_link();
-    world.machine.dialled(None, world.now);
+    world.machine.dialled(None, false, world.now);
     world.attach(SESSION, T).unwrap();
 }
 
@@ -160,7 +160,7 @@ fn a_link_that_is_lost_otherwise_raises_no_suspicion() {
 #[test]
 fn a_keeper_is_probed_for_containers_before_anything_else_and_never_asked_for_create2() {
     let mut world = World::new();
-    world.machine.dialled(None, world.now);
+    world.machine.dialled(None, false, world.now);
     let (_, _created) = world.submit(create(CreateMode::Persistent)).unwrap();
     keeper(&mut world, SESSION);
     assert_eq!(ops(&mut world), [OpCode::CreateContainer]);
@@ -172,7 +172,7 @@ fn a_keeper_is_probed_for_containers_before_anything_else_and_never_asked_for_cr
 #[test]
 fn a_keeper_that_hangs_up_on_the_probe_has_no_containers() {
     let mut world = World::new();
-    world.machine.dialled(None, world.now);
+    world.machine.dialled(None, false, world.now);
     keeper(&mut world, SESSION);
     assert_eq!(ops(&mut world), [OpCode::CreateContainer]);
     assert!(!world.machine.link_state().up, "it is not known yet whether the session lives");
@@ -181,7 +181,7 @@ fn a_keeper_that_hangs_up_on_the_probe_has_no_containers() {
     world.lose_link();
     assert!(lacks(&world, Ability::Containers) && lacks(&world, Ability::Ttl));
     assert_eq!((world.machine.ended(), world.machine.link_state().losses), (None, 0));
-    world.machine.dialled(None, world.now);
+    world.machine.dialled(None, false, world.now);
     keeper(&mut world, SESSION + 1);
     assert_eq!(ops(&mut world), [OpCode::Create], "the next link opens another session");
     assert!(world.machine.link_state().up);
@@ -192,7 +192,7 @@ fn a_keeper_that_hangs_up_on_the_probe_has_no_containers() {
 #[test]
 fn a_session_in_use_ends_with_the_link_that_a_keeper_closes_on_a_later_probe() {
     let mut world = World::new();
-    world.machine.dialled(None, world.now);
+    world.machine.dialled(None, false, world.now);
     keeper(&mut world, SESSION);
     world.written();
     world.answer(1, Code::NODE_EXISTS, &Response::Empty).unwrap();

@@ -11,6 +11,7 @@ mod nonsense;
 mod oversize;
 mod pauses;
 mod persistent;
+mod read_only;
 mod requests;
 mod suspect;
 mod watches;
@@ -67,6 +68,7 @@ impl World {
             ephemeral_limit: 64 * 1024,
             credentials,
             sasl: None,
+            only_reads: false,
             abilities: Arc::default(),
         };
         let lease = Arc::new(Lease::new(TICK));

@@ -143,7 +143,7 @@ fn a_server_without_persistent_watches_is_reported_and_not_asked_again() {
     world.lose_link();
     // The next link may be to another server, which is known once there is a link.
     let (_, mut signals) = watch(&mut world, "/f");
-    world.machine.dialled(None, world.now);
+    world.machine.dialled(None, false, world.now);
     world.attach(SESSION, T).unwrap();
     assert_eq!(signals.try_recv(), Ok(PersistentSignal::Withdrawn));
     assert!(ops(&mut world).is_empty());
@@ -156,7 +156,7 @@ fn a_server_that_closes_the_link_on_each_persistent_watch_is_tried_twice() {
     for asked in [OpCode::AddWatch, OpCode::SetWatches2] {
         assert_eq!(ops(&mut world), [asked]);
         world.lose_link();
-        world.machine.dialled(None, world.now);
+        world.machine.dialled(None, false, world.now);
         world.attach(SESSION, T).unwrap();
     }
     assert!(ops(&mut world).is_empty());
@@ -229,7 +229,7 @@ fn a_children_read_in_flight_on_its_path_keeps_its_watch() {
 /// Connects the next link, to the same server.
 fn next_link(world: &mut World) {
     world.lose_link();
-    world.machine.dialled(None, world.now);
+    world.machine.dialled(None, false, world.now);
     world.attach(SESSION, T).unwrap();
 }
 
