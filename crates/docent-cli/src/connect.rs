@@ -3,7 +3,10 @@
 use crate::app::App;
 use crate::child::Signals;
 use crate::exit::Failure;
-use docent::client::{Client, ClientBuilder};
+use docent::client::{Client, ClientBuilder, ConnectionState};
+use std::future::Future;
+use std::mem::replace;
+use std::pin::pin;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -76,8 +79,35 @@ impl App {
         work: impl AsyncFnOnce(&Client, &mut Signals) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let client = self.connect_or_signal(signals, None, None).await?;
-        let done = work(&client, signals).await;
+        let done = self.labelled(&client, work(&client, signals)).await;
         close(&client).await;
+        done
+    }
+
+    /// Runs `work`, and says on standard error when the client begins to read from a server that has lost its
+    /// quorum, and when that ends.
+    pub(crate) async fn labelled<T>(&self, client: &Client, work: impl Future<Output = T>) -> T {
+        let (mut state, mut is_labelled) = (client.state(), false);
+        let mut label = |now: ConnectionState| match now {
+            ConnectionState::ReadOnly if !replace(&mut is_labelled, true) => {
+                self.output.remark("the server has lost its quorum: what it shows may be out of date");
+            }
+            ConnectionState::Connected if replace(&mut is_labelled, false) => {
+                self.output.remark("connected to a server with a quorum again");
+            }
+            _ => {}
+        };
+        label(state.current().state);
+        let mut work = pin!(work);
+        let done = loop {
+            tokio::select! {
+                biased;
+                Some(now) = state.changed() => label(now.state),
+                done = &mut work => break done,
+            }
+        };
+        // The state may have changed before the last read.
+        label(client.state().current().state);
         done
     }
 }

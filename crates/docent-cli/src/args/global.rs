@@ -68,6 +68,13 @@ pub(crate) struct Global {
     #[arg(long, global = true)]
     pub(crate) allow_plaintext_auth: bool,
 
+    /// Write nothing, and also read from a server that has lost its quorum
+    ///
+    /// What such a server shows may be out of date; a remark on standard error says so. Verbs that write
+    /// fail. Ages are lower bounds, because the servers' clock is read by means of a node.
+    #[arg(long, global = true)]
+    pub(crate) read_only: bool,
+
     /// PEM file of trusted certificate authorities; enables TLS
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) tls_ca: Option<PathBuf>,

@@ -84,6 +84,7 @@ impl Global {
         set(&mut options.tls_key_file, &self.tls_key);
         set(&mut options.tls_server_name, &self.tls_server_name);
         options.allow_plaintext_auth |= self.allow_plaintext_auth;
+        options.read_only |= self.read_only;
     }
 }
 

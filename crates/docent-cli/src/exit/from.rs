@@ -11,7 +11,7 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let text = with_sources(&error);
         match error.kind() {
-            ErrorKind::InvalidInput | ErrorKind::ShortLease => Self::usage(text),
+            ErrorKind::InvalidInput | ErrorKind::ShortLease | ErrorKind::ReadOnly => Self::usage(text),
             ErrorKind::TooLarge | ErrorKind::InvalidData => Self::bad_data(text),
             ErrorKind::BadVersion | ErrorKind::NodeExists | ErrorKind::AlreadyRegistered => {
                 Self::conflict(text)

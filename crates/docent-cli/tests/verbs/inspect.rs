@@ -7,7 +7,7 @@ use docent::{Client, Mutex, Queue, Semaphore};
 use docent_battery::{Backend, both_backends_in_real_time};
 use rustix::process::Signal;
 use serde_json::Value;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::time::timeout;
 
 const REPORT: &str = "/locks/report";
@@ -19,6 +19,14 @@ fn builder(connect: &str) -> ClientBuilder {
 /// Returns the lines of `ls`, each split at spaces.
 fn rows(ended: &Ended) -> Vec<Vec<&str>> {
     ended.stdout.lines().skip(1).map(|line| line.split_whitespace().collect()).collect()
+}
+
+/// Returns the time of the servers.
+async fn time(client: &Client) -> SystemTime {
+    client.create("/tick", "", CreateMode::Persistent).await.unwrap();
+    let created = client.exists("/tick").await.unwrap().unwrap().created;
+    client.delete("/tick", None).await.unwrap();
+    created
 }
 
 both_backends_in_real_time! {
@@ -137,6 +145,54 @@ both_backends_in_real_time! {
         client.delete("/limit", None).await.unwrap();
         assert_eq!(watch.line().await, "/limit  deleted");
         assert_eq!(watch.stop(Signal::TERM).await, 143);
+        client.close().await;
+    }
+
+    async fn lists_are_filtered_and_sorted(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let nightly = builder(&connect).label("nightly").connect().await.unwrap();
+        let late = builder(&connect).label("late").connect().await.unwrap();
+        let _first = Mutex::new(&nightly, "/z").unwrap().acquire().await.unwrap();
+        // The servers' clock has milliseconds.
+        let first = time(&late).await;
+        while time(&late).await <= first {}
+        Queue::<u32>::new(&late, "/q").unwrap().put(&7).await.unwrap();
+        let _second = Mutex::new(&late, "/a").unwrap().acquire().await.unwrap();
+        for (options, expected) in [
+            (&["--kind", "mutex"][..], &["/a", "/z"][..]),
+            (&["--kind", "mutex", "--kind", "queue"], &["/a", "/q", "/z"]),
+            (&["--owner", "nightly"], &["/z"]),
+            (&["--sort", "age", "--kind", "mutex"], &["/z", "/a"]),
+            (&["--sort", "owner", "--kind", "mutex"], &["/a", "/z"]),
+            (&["--older-than", "1h"], &[]),
+            (&["--kind", "election"], &[]),
+        ] {
+            let reports = run(&connect, [&["ls", "-o", "json"], options].concat()).await.ok().json();
+            let paths: Vec<_> = reports.iter().map(|report| report["path"].as_str().unwrap()).collect();
+            assert_eq!(paths, expected, "{options:?}");
+        }
+        nightly.close().await;
+        late.close().await;
+    }
+
+    async fn a_followed_wide_table_has_all_columns_and_ages_select_only_once(backend: Backend) {
+        let server = backend.start().await;
+        let connect = servers(&server);
+        let client = builder(&connect).connect().await.unwrap();
+        let mutex = Mutex::new(&client, REPORT).unwrap();
+        mutex.acquire().await.unwrap().release().await.unwrap();
+        let mut watch = Running::start(&connect, ["ls", "--watch", "-o", "wide"]);
+        assert!(watch.line().await.starts_with("PATH"));
+        let _guard = mutex.acquire().await.unwrap();
+        let mut line = String::new();
+        while !line.contains("held") {
+            line = watch.line().await;
+        }
+        assert_eq!(line.split("  ").filter(|cell| !cell.is_empty()).count(), 6, "{line}");
+        assert_eq!(watch.stop(Signal::TERM).await, 143);
+        let refused = run(&connect, ["ls", "--watch", "--older-than", "5m"]).await;
+        assert!(refused.code == 2 && refused.stderr.contains("--older-than"), "{refused:?}");
         client.close().await;
     }
 

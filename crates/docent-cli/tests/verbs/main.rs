@@ -20,6 +20,7 @@ mod kinds;
 mod prometheus;
 mod proxies;
 mod queue;
+mod read_only;
 mod register;
 mod sessions;
 mod wait;

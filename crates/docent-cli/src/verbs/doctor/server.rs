@@ -108,6 +108,8 @@ async fn read_once(server: &ServerAddress, options: &Options) -> Result<(Duratio
 pub(super) fn alone(server: &ServerAddress, options: &Options) -> Options {
     let mut options = options.clone();
     options.connect = server.to_string();
+    // Whether a server has its quorum is what the check finds out.
+    options.read_only = false;
     options.namespace = None;
     let patience = options.operation_timeout.unwrap_or(PATIENCE);
     options.operation_timeout = Some(patience.min(2 * PATIENCE));

@@ -16,16 +16,13 @@ pub(crate) struct Arguments {
     /// Keep running, and print the state again after each change
     #[arg(short, long)]
     pub(super) watch: bool,
-
-    /// Write nothing: ages are then lower bounds
-    #[arg(long)]
-    pub(super) read_only: bool,
 }
 
 /// List the recipes below a path.
 ///
-/// The state of each listed recipe is complete. If a limit is reached, the last recipes are missing: the command
-/// reports that, with -o json as a line with "cut", and exits with 74.
+/// If a limit is reached, the last recipes or the data of some nodes are missing: the command reports that, with
+/// -o json as a line with "cut", and exits with 74. All other recipes are listed with everything that their
+/// state needs.
 #[derive(Debug, Args)]
 pub(crate) struct ListArguments {
     /// Kind to list: locks, elections, services, queues or configs; then the path to start at
@@ -51,10 +48,6 @@ pub(crate) struct ListArguments {
     /// Maximum depth to descend
     #[arg(long, value_name = "NUMBER", default_value_t = 16)]
     pub(super) depth: usize,
-
-    /// Write nothing: ages are then lower bounds
-    #[arg(long)]
-    pub(super) read_only: bool,
 }
 
 /// Recipes for each kind of `ls`.

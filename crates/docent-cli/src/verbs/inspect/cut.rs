@@ -11,6 +11,16 @@ struct Cut {
     left_out: LeftOut,
 }
 
+/// Reports that a list which limits had cut is complete again.
+pub(super) fn report_complete(app: &App) -> Result<(), Failure> {
+    if app.output.is_json() {
+        app.output.json(&Cut { cut: false, left_out: LeftOut::default() })?;
+    } else {
+        app.output.remark("the list is complete now");
+    }
+    Ok(())
+}
+
 /// Reports that limits have cut the list, and the options that raise them.
 pub(super) fn report_cut(app: &App, arguments: &ListArguments, left_out: LeftOut) -> Result<(), Failure> {
     if left_out.is_empty() {

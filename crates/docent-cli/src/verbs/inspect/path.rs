@@ -12,8 +12,7 @@ use futures_util::StreamExt;
 /// Reports on one path, and follows it if requested.
 pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
     app.with_signals(async |client, signals| {
-        let builder = Inspector::builder(client);
-        let inspector = if arguments.read_only { builder.read_only() } else { builder }.build();
+        let inspector = Inspector::new(client);
         if !arguments.watch {
             let report = signals.or(inspector.path(&arguments.path)).await??;
             readable(&report.path, &report.refused)?;
@@ -49,6 +48,9 @@ fn print(app: &App, report: &Report) -> Result<(), Failure> {
     let writers: Vec<_> = report.writers.iter().map(ToString::to_string).collect();
     let writers = if writers.is_empty() { String::new() } else { format!(", by {}", writers.join(" and ")) };
     app.output.line(format!("{}: {}{alternatives}{writers}", report.path, report.kind()))?;
+    if let Some(path) = &report.part_of {
+        app.output.line(format!("  part of: {}", short(path)))?;
+    }
     for (name, value) in facts(&report.recipe) {
         app.output.line(format!("  {name}: {}", short(&value)))?;
     }
@@ -75,7 +77,7 @@ pub(crate) fn report_gaps(app: &App, refused: &[Refusal], left_out: LeftOut) {
 }
 
 /// Reports what could not be read.
-pub(super) fn report_refused(app: &App, refused: &[Refusal]) {
+pub(super) fn report_refused<'a>(app: &App, refused: impl IntoIterator<Item = &'a Refusal>) {
     for refusal in refused {
         app.output.remark(format!("permission denied at {}", refusal.path));
     }

@@ -18,7 +18,7 @@ pub(super) struct Selection {
     owner: Option<String>,
 
     /// List only recipes that have had their owner, item or value for at least this long, such as 5m
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "watch")]
     older_than: Option<Duration>,
 
     /// Order: by path, by age with the oldest first, or by owner; recipes without age or owner come last

@@ -14,10 +14,6 @@ pub(crate) struct Arguments {
     /// Maximum number of nodes to read
     #[arg(long, value_name = "NUMBER", default_value_t = 100_000)]
     pub(super) nodes: usize,
-
-    /// Write nothing: ages are then lower bounds
-    #[arg(long)]
-    pub(super) read_only: bool,
 }
 
 impl Arguments {

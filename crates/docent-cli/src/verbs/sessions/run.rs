@@ -10,8 +10,8 @@ pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
     let (root, wanted) = arguments.selection().map_err(Failure::usage)?;
     let survey = app
         .with_signals(async |client, signals| {
-            let builder = Inspector::builder(client).limits(Limits::default().nodes(arguments.nodes));
-            let inspector = if arguments.read_only { builder.read_only() } else { builder }.build();
+            let limits = Limits::default().nodes(arguments.nodes);
+            let inspector = Inspector::builder(client).limits(limits).build();
             Ok(signals.or(inspector.walk(root)).await??)
         })
         .await?;

@@ -7,7 +7,7 @@ use crate::verbs::inspect::readable;
 use crate::verbs::kind_at::is_queue_folder;
 use docent::inspect::{Inspector, Live};
 use docent::recipe::is_own_name;
-use docent::{Client, ErrorKind};
+use docent::{Client, ConnectionState, ErrorKind};
 use futures_util::StreamExt;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
@@ -21,7 +21,8 @@ pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
     let mut signals = Signals::listen()?;
     let client =
         app.connect_or_signal(&mut signals, None, arguments.wait.map(|wait| wait.max(FIRST))).await?;
-    let waited = signals.or(until_met(&client, arguments, deadline)).await.and_then(|waited| waited);
+    let met = app.labelled(&client, until_met(&client, arguments, deadline));
+    let waited = signals.or(met).await.and_then(|waited| waited);
     crate::connect::close(&client).await;
     let live = waited?;
     if app.output.is_json() {
@@ -60,8 +61,10 @@ async fn until_met(
                 return Err(Failure::unreachable(format!("no server shows whether {path} is {condition}")));
             }
         };
-        (is_first, is_current) = (false, !live.is_stale);
-        if live.is_stale {
+        // What a server shows that has lost its quorum proves nothing.
+        is_current = !live.is_stale && client.state().current() == ConnectionState::Connected;
+        is_first = false;
+        if !is_current {
             continue;
         }
         readable(path, &live.report.refused)?;
