@@ -11,8 +11,8 @@ use docent_tests::{builder, connect, soon, until};
 use futures_util::StreamExt;
 use std::time::Duration;
 
-/// Commits a transaction until its outcome is known. `is_done` finds out whether one was applied whose reply was
-/// lost, as on a busy machine.
+/// Commits a transaction until its outcome is known. `is_done` finds out whether one was applied whose
+/// reply was lost, as on a busy machine.
 async fn commit(transaction: impl Fn() -> Transaction, is_done: impl AsyncFn() -> bool) {
     while let Err(error) = soon(transaction().commit()).await {
         assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
@@ -37,8 +37,8 @@ async fn counters(client: &Client, folder: &str, count: usize) {
     }
 }
 
-/// Waits until the embedded server has this many watches: each persistent one counts twice, because it is in both
-/// tables of this version.
+/// Waits until the embedded server has this many watches: each persistent one counts twice, because it is
+/// in both tables of this version.
 async fn has_watches(server: &TestServer, count: usize) {
     until(async || server.as_embedded().is_none_or(|server| server.watch_count() == count)).await;
 }

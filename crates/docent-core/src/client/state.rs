@@ -9,9 +9,9 @@ use tokio::sync::watch;
 
 /// State of a client's connection to its ensemble.
 ///
-/// `Connecting → Connected ⇄ Suspended → Lost → Connected` (in the next session), and `Closed` at the end. If
-/// the servers refuse the client's credentials, the state changes to `AuthFailed`. A client that only reads can
-/// be `ReadOnly` instead of `Connected`. `Closed` and `RolledBack` are final.
+/// `Connecting → Connected ⇄ Suspended → Lost → Connected` (in the next session), and `Closed` at the end.
+/// If the servers refuse the client's credentials, the state changes to `AuthFailed`. A client that only
+/// reads can be `ReadOnly` instead of `Connected`. `Closed` and `RolledBack` are final.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

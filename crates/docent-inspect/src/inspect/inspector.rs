@@ -106,8 +106,8 @@ impl Inspector {
     /// path share the watch, the reads and the report. The stream ends when the client is closed.
     ///
     /// # Caveats
-    /// - Servers before ZooKeeper 3.6 close the link once when they are asked for a persistent watch. One-shot
-    ///   watches then follow the path, up to a [limit](Limits::watches), and the other nodes are
+    /// - Servers before ZooKeeper 3.6 close the link once when they are asked for a persistent watch.
+    ///   One-shot watches then follow the path, up to a [limit](Limits::watches), and the other nodes are
     ///   [polled](Limits::look_every).
     /// - Servers do not report changes of permissions, and new ones (3.8.4, 3.9.2) report nothing about nodes
     ///   that this client may not read. Nodes that were refused are tried again every 30 s, together with the
@@ -124,11 +124,11 @@ impl Inspector {
     /// ones, and then each recipe that changes. Changes of ages alone, and of nodes that are not recipes, do
     /// not count.
     ///
-    /// Watches work as for [`watch`](Self::watch). All streams of an inspector and its clones on one root share
-    /// one walk, one watch at the server and one copy of the reports, so a service keeps one inspector for all
-    /// of its users. A stream that is not polled holds no changes in memory: it skips intermediate reports,
-    /// and yields a new [`Snapshot`](crate::SurveyEvent::Snapshot) if it has missed a deletion. The ages in a
-    /// report are those at the time of its own [`clock`](Report::clock).
+    /// Watches work as for [`watch`](Self::watch). All streams of an inspector and its clones on one root
+    /// share one walk, one watch at the server and one copy of the reports, so a service keeps one
+    /// inspector for all of its users. A stream that is not polled holds no changes in memory: it skips
+    /// intermediate reports, and yields a new [`Snapshot`](crate::SurveyEvent::Snapshot) if it has missed a
+    /// deletion. The ages in a report are those at the time of its own [`clock`](Report::clock).
     ///
     /// # On drop
     /// The last stream removes the watch at the server.

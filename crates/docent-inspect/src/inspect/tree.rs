@@ -44,7 +44,8 @@ pub(crate) struct Tree {
     cut: BTreeSet<Arc<str>>,
     /// Known places of which the limit of nodes has omitted reads.
     partial: BTreeSet<Arc<str>>,
-    /// Number of nodes with which the limit was reached. With fewer nodes, what it has omitted is tried again.
+    /// Number of nodes with which the limit was reached. With fewer nodes, what it has omitted is tried
+    /// again.
     full: usize,
     /// True once partial places were tried again since [`advance`](Self::advance) was last finished.
     is_retried: bool,

@@ -20,9 +20,9 @@ pub(crate) struct Arguments {
 
 /// List the recipes below a path.
 ///
-/// If a limit is reached, the last recipes or the data of some nodes are missing: the command reports that, with
-/// -o json as a line with "cut", and exits with 74. All other recipes are listed with everything that their
-/// state needs.
+/// If a limit is reached, the last recipes or the data of some nodes are missing: the command reports that,
+/// with -o json as a line with "cut", and exits with 74. All other recipes are listed with everything that
+/// their state needs.
 #[derive(Debug, Args)]
 pub(crate) struct ListArguments {
     /// Kind to list: locks, elections, services, queues or configs; then the path to start at

@@ -46,7 +46,8 @@ fn is_wanted(kinds: Option<&[Kind]>, report: &Report) -> bool {
     kinds.is_none_or(|kinds| kinds.contains(&report.kind()))
 }
 
-/// Returns the cells of a report. With `is_wide` they include the owner and the age, by which a list can be sorted.
+/// Returns the cells of a report. With `is_wide` they include the owner and the age, by which a list can be
+/// sorted.
 fn cells(report: &Report, is_wide: bool) -> Vec<String> {
     let (path, kind, state) =
         (short(&report.path), report.kind().to_string(), short(&summary(&report.recipe)));

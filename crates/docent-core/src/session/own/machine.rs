@@ -384,8 +384,9 @@ impl Machine {
             }
         }
         if self.key.is_some() && (was_attached && is_keeper || is_reader) {
-            // Keeper restores no session, but keeps it until its timeout. A client that only reads owns nothing
-            // that a session keeps, and a server without a quorum knows only sessions that it has opened itself.
+            // Keeper restores no session, but keeps it until its timeout. A client that only reads owns
+            // nothing that a session keeps, and a server without a quorum knows only sessions that it has
+            // opened itself.
             let is_closing = matches!(self.phase, Phase::Closing { .. });
             self.end(if is_closing { SessionEnd::Closed } else { SessionEnd::Expired });
         }

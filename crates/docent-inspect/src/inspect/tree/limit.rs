@@ -78,8 +78,8 @@ impl Tree {
         reads
     }
 
-    /// Returns the reads that another place has omitted, if this place needs all of its reads, and forgets their
-    /// answers.
+    /// Returns the reads that another place has omitted, if this place needs all of its reads, and forgets
+    /// their answers.
     pub(super) fn omitted(&mut self, path: &Arc<str>, reads: &[Read]) -> Vec<Read> {
         if self.may_be_partial(path) {
             return Vec::new();
