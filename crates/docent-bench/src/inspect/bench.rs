@@ -5,10 +5,14 @@ use anyhow::{Result, ensure};
 use docent::{Client, CreateMode};
 use docent_battery::{Direction, Proxy};
 use docent_proto::OpCode;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// Number of locks created in one transaction.
 const BATCH: usize = 250;
+
+/// Number of locks that one session holds: a session may own 512 KiB of paths.
+const PER_SESSION: usize = 5_000;
 
 /// Settings of the bench.
 #[derive(Debug, clap::Args)]
@@ -29,7 +33,13 @@ pub(crate) async fn run(options: Options) -> Result<()> {
     let server = Process::start(Kind::Embedded).await?;
     let proxy = Proxy::start(server.address()).await?;
     let client = Client::connect(server.address().to_string()).await?;
-    fill(&client, options.locks as usize).await?;
+    client.create("/locks", "", CreateMode::Persistent).await?;
+    let mut holders = Vec::new();
+    for first in (0..options.locks as usize).step_by(PER_SESSION) {
+        let holder = Client::connect(server.address().to_string()).await?;
+        fill(&holder, first..(options.locks as usize).min(first + PER_SESSION)).await?;
+        holders.push(holder);
+    }
 
     let started = Instant::now();
     let mut lister = Lister::start(&proxy.connect_string())?;
@@ -65,16 +75,17 @@ pub(crate) async fn run(options: Options) -> Result<()> {
     println!("change to its line, ms           {latency}");
     println!("CPU of docent per change, ms     {cpu:.2}");
     println!("resident memory of docent, MB    {:.1}", megabytes(lister.pid()?)?);
-    client.close().await;
+    for client in holders.into_iter().chain([client]) {
+        client.close().await;
+    }
     Ok(())
 }
 
-/// Creates the locks.
-async fn fill(client: &Client, locks: usize) -> Result<()> {
-    client.create("/locks", "", CreateMode::Persistent).await?;
-    for first in (0..locks).step_by(BATCH) {
+/// Creates locks, and holds them.
+async fn fill(client: &Client, locks: Range<usize>) -> Result<()> {
+    for first in locks.clone().step_by(BATCH) {
         let mut transaction = client.transaction();
-        for lock in (first..locks.min(first + BATCH)).map(path) {
+        for lock in (first..locks.end.min(first + BATCH)).map(path) {
             let holder = format!("{lock}/_c_{:032x}-lock-0000000000", 0);
             transaction = transaction.create(&lock, "", CreateMode::Persistent);
             transaction = transaction.create(&holder, "10.0.0.7", CreateMode::Ephemeral);
