@@ -40,9 +40,18 @@ fn unwritable(path: &Path, error: &io::Error) -> Failure {
     Failure::other(format!("cannot write {}: {error}", path.display()))
 }
 
+/// Adds the `--` that separates CMD from the options, because a manual page does not show it.
+fn with_separator(command: Command) -> Command {
+    let last = command.get_positionals().find(|argument| argument.is_last_set());
+    match last.map(|argument| argument.get_id().clone()) {
+        Some(id) => command.mut_arg(id, |argument| argument.value_name("-- CMD...")),
+        None => command,
+    }
+}
+
 fn page(command: &Command) -> Result<Vec<u8>, Failure> {
     let mut page = Vec::new();
-    clap_mangen::Man::new(command.clone().after_long_help(crate::exit::HELP))
+    clap_mangen::Man::new(with_separator(command.clone()).after_long_help(crate::exit::HELP))
         .render(&mut page)
         .map_err(|error| Failure::other(format!("cannot render the manual page: {error}")))?;
     Ok(page)

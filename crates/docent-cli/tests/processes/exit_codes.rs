@@ -159,6 +159,8 @@ async fn help_and_manual_pages_have_the_exit_codes() {
         let page = std::fs::read_to_string(folder.path().join(format!("{verb}.1"))).unwrap();
         assert!(page.contains("126  the command cannot be run"), "{page}");
     }
+    let page = std::fs::read_to_string(folder.path().join("docent-lock.1")).unwrap();
+    assert!(page.contains(r"\-\- CMD..."), "{page}");
     assert!(!folder.path().join("docent-help.1").exists());
     let help = command("", ["help", "lock"]).output().await.unwrap();
     let text = String::from_utf8(help.stdout).unwrap();
