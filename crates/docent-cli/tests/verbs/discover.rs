@@ -35,6 +35,11 @@ both_backends_in_real_time! {
         assert_eq!(rows[1][..4], ["one", "10.0.0.7:8080", "enabled", "3"]);
         assert_eq!(rows[2], ["two", "10.0.0.8:8080", "disabled"]);
         assert!(!table.contains('\u{1b}'), "{table}");
+        let wide = run(&connect, ["discover", "orders", "-o", "wide"]).await.ok().stdout;
+        let columns: Vec<_> = wide.lines().next().unwrap().split_whitespace().collect();
+        assert_eq!(columns, ["ID", "ADDRESS", "STATE", "WEIGHT", "TYPE", "SSL", "PORT", "REGISTERED", "PAYLOAD"]);
+        let one = wide.lines().nth(1).unwrap();
+        assert!(one.contains("DYNAMIC") && one.contains(":") && one.contains("Z"), "{wide}");
         let json = run(&connect, ["discover", "orders", "-o", "json"]).await.ok().json();
         assert_eq!((&json[0]["id"], &json[0]["port"], &json[1]["state"]), (&"one".into(), &8080.into(), &"disabled".into()));
         client.close().await;

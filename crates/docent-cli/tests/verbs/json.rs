@@ -165,6 +165,8 @@ both_backends_in_real_time! {
             }
         };
         let (listed, report) = (json(&["queue", "dead", "/jobs"]).await, json(&["inspect", "/jobs"]).await);
+        let wide = run(&connect, ["queue", "dead", "/jobs", "-o", "wide"]).await.ok().stdout;
+        assert!(wide.starts_with("NAME") && wide.contains(listed["item"].as_str().unwrap()), "{wide}");
         same(&listed, &report["dead_letters"][0], &["name", "item", "since_ms", "reason", "detail", "deliveries"]);
         assert_eq!((&listed["path"], &listed["value"], &report["path"]), (&json!("/jobs"), &json!("7"), &json!("/jobs")));
         let (listed, report) = (json(&["discover", "orders"]).await, json(&["inspect", "/services/orders"]).await);

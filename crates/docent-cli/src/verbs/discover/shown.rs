@@ -3,11 +3,11 @@ use super::list::List;
 use crate::app::App;
 use crate::args::Format;
 use crate::exit::Failure;
-use crate::output::Table;
+use crate::output::{Table, utc};
 use docent::discovery::{Instance, Instances};
 use serde::Serialize;
 use serde_json::Value;
-use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
 /// All instances of a service, as shown in JSON while they are followed.
 #[derive(Debug, Serialize)]
@@ -89,7 +89,7 @@ pub(super) fn print(
         Format::Hostport | Format::FileSd => {
             app.output.bytes(List::new(app, name, instances, arguments)?.text.as_bytes())?;
         }
-        Format::Table | Format::Wide => app.output.table(&table(instances))?,
+        Format::Table | Format::Wide => app.output.table(&table(instances, app.output.is_wide()))?,
     }
     report_unreadable(app, instances);
     Ok(())
@@ -102,19 +102,26 @@ pub(super) fn report_unreadable(app: &App, instances: &Instances<Value>) {
     }
 }
 
-fn table(instances: &Instances<Value>) -> Table {
-    let mut table = Table::new(["ID", "ADDRESS", "STATE", "WEIGHT", "PAYLOAD"]);
+fn table(instances: &Instances<Value>, is_wide: bool) -> Table {
+    let mut table = match is_wide {
+        true => Table::new(["ID", "ADDRESS", "STATE", "WEIGHT", "TYPE", "SSL PORT", "REGISTERED", "PAYLOAD"]),
+        false => Table::new(["ID", "ADDRESS", "STATE", "WEIGHT", "PAYLOAD"]),
+    };
     for (id, instance) in instances.all() {
-        table.row(row(id, instance));
+        let number = |number: Option<u32>| number.map_or_else(String::new, |number| number.to_string());
+        let authority = instance.authority().unwrap_or_default();
+        let mut row = vec![id.to_owned(), authority, state(instance).to_owned(), number(instance.weight)];
+        if is_wide {
+            let registered = u64::try_from(instance.registered_at_ms).unwrap_or_default();
+            let registered = utc(UNIX_EPOCH + Duration::from_millis(registered));
+            let ssl_port = number(instance.ssl_port.map(u32::from));
+            row.extend([instance.service_type.name().to_owned(), ssl_port, registered]);
+        }
+        let payload = instance.payload.as_ref().filter(|payload| !payload.is_null());
+        row.push(payload.map_or_else(String::new, Value::to_string));
+        table.row(row);
     }
     table
-}
-
-fn row(id: &str, instance: &Arc<Instance<Value>>) -> [String; 5] {
-    let weight = instance.weight.map_or_else(String::new, |weight| weight.to_string());
-    let payload = instance.payload.as_ref().filter(|payload| !payload.is_null());
-    let payload = payload.map_or_else(String::new, Value::to_string);
-    [id.to_owned(), instance.authority().unwrap_or_default(), state(instance).to_owned(), weight, payload]
 }
 
 fn state(instance: &Instance<Value>) -> &'static str {

@@ -30,20 +30,23 @@ struct Requeued<'a> {
 /// Lists the dead letters.
 pub(super) async fn list(app: &App, queue: &Queue<Bytes>) -> Outcome {
     let dead = queue.dead_letters();
-    let mut table = Table::new(["NAME", "SINCE", "DELIVERIES", "REASON", "DETAIL"]);
+    let is_wide = app.output.is_wide();
+    let mut table = match is_wide {
+        true => Table::new(["NAME", "ITEM", "BYTES", "SINCE", "DELIVERIES", "REASON", "DETAIL"]),
+        false => Table::new(["NAME", "SINCE", "DELIVERIES", "REASON", "DETAIL"]),
+    };
     for letter in dead.list().await? {
         if app.output.is_json() {
             let value = dead.decode(&letter).unwrap_or_else(|_| letter.data.clone());
             app.output.json(&shown(queue.path(), &letter, &value))?;
         } else {
             let deliveries = letter.deliveries.map_or_else(String::new, |count| count.to_string());
-            table.row([
-                &letter.name,
-                &utc(letter.since),
-                &deliveries,
-                &letter.reason.to_string(),
-                &letter.detail,
-            ]);
+            let mut row = vec![letter.name.clone()];
+            if is_wide {
+                row.extend([letter.item.clone(), letter.data.len().to_string()]);
+            }
+            row.extend([utc(letter.since), deliveries, letter.reason.to_string(), letter.detail.clone()]);
+            table.row(row);
         }
     }
     if !app.output.is_json() {
