@@ -44,8 +44,9 @@ pub enum ErrorKind {
     QuotaExceeded,
     /// The server does not support the operation, or has it disabled.
     Unsupported,
-    /// The client only reads, because it was built with [`read_only`](crate::ClientBuilder::read_only), and
-    /// the call needs a write, or a server that has a quorum. Nothing was sent.
+    /// The client was built with [`read_only`](crate::ClientBuilder::read_only), and the call writes or needs
+    /// a quorum. A write fails before it is sent; a server without a quorum refuses a `sync`. Nothing was
+    /// changed.
     ReadOnly,
     /// The session that the operation was bound to has ended.
     SessionChanged,

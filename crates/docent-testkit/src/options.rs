@@ -43,9 +43,9 @@ pub struct ServerOptions {
     /// Whether the servers of a real ensemble can be reconfigured. They then cannot be cut off from each
     /// other. Default: `false`.
     pub reconfig: bool,
-    /// Whether a server of a real ensemble that has lost its quorum serves reads. It grants local sessions,
-    /// without which ZooKeeper 3.8 cannot open sessions in this mode, and upgrades those that create an
-    /// ephemeral node. Default: `false`.
+    /// Whether servers of a real ensemble serve reads after they have lost their quorum. All servers then
+    /// grant local sessions, because ZooKeeper 3.8 needs them in read-only mode. The servers upgrade a local
+    /// session when it creates an ephemeral node. Default: `false`.
     pub read_only_mode: bool,
     /// Whether the header of an event from the embedded server contains the transaction that caused it, as in
     /// ZooKeeper 3.9 and later. A real server does what its version does. Default: `true` if the environment

@@ -70,8 +70,8 @@ pub(crate) struct Global {
 
     /// Write nothing, and also read from a server that has lost its quorum
     ///
-    /// What such a server shows may be out of date; a remark on standard error says so. Verbs that write
-    /// fail. Ages are lower bounds, because the servers' clock is read by means of a node.
+    /// Data from such a server may be out of date; a remark on standard error reports that. Verbs that write
+    /// fail. Ages are lower bounds, because reading the servers' clock needs a write.
     #[arg(long, global = true)]
     pub(crate) read_only: bool,
 

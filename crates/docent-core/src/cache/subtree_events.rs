@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 /// Changes of a node and of everything below it, reported by one persistent recursive watch of the session.
 ///
-/// The watch is in place before each [`Attached`](SubtreeEvent::Attached) is returned, so a node that is read
-/// afterwards is either read with a change or reported. Events of one link arrive in the order of their
-/// transactions, and before the replies that contain them. Does not keep its client open.
+/// The watch is in place before each [`Attached`](SubtreeEvent::Attached) with `is_watched` is returned: a
+/// node that is read afterwards shows a change, or an event reports the change later. On one link, events
+/// arrive in the order of their transactions, and before any reply that shows the change. The stream does not
+/// keep its client open.
 ///
 /// # On drop
 /// The watch at the server is removed.

@@ -185,13 +185,12 @@ impl ClientBuilder {
         self
     }
 
-    /// Makes the client read only: for tools that show what there is, also while the servers have no quorum.
+    /// Restricts the client to reads, for tools that must also work without a quorum.
     ///
-    /// If no server with a quorum accepts the client, it also uses one in read-only mode, which ZooKeeper has
-    /// with `readonlymode.enabled` and `localSessionsEnabled`. The state is then
-    /// [`ReadOnly`](ConnectionState::ReadOnly), and what the client reads may be out of date without a limit.
-    /// After five minutes on such a server the client leaves it to look for one with a quorum. Each lost
-    /// connection ends the session.
+    /// If no server with a quorum accepts the client, it connects to a server in read-only mode. ZooKeeper
+    /// needs `readonlymode.enabled` and `localSessionsEnabled` for this. The state is then
+    /// [`ReadOnly`](ConnectionState::ReadOnly), and reads may be arbitrarily old. After five minutes on such
+    /// a server the client leaves it to look for one with a quorum. Each lost connection ends the session.
     ///
     /// Every write fails with [`ReadOnly`](crate::ErrorKind::ReadOnly) and is not sent, so this client
     /// acquires no lock and keeps no node. `sync` fails with the same kind while the state is `ReadOnly`.

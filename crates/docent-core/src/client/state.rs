@@ -9,9 +9,11 @@ use tokio::sync::watch;
 
 /// State of a client's connection to its ensemble.
 ///
-/// `Connecting → Connected ⇄ Suspended → Lost → Connected` (in the next session), and `Closed` at the end.
-/// If the servers refuse the client's credentials, the state changes to `AuthFailed`. A client that only
-/// reads can be `ReadOnly` instead of `Connected`. `Closed` and `RolledBack` are final.
+/// `Connecting → Connected ⇄ Suspended → Lost → Connected` (in the next session), and `Closed` at the end. If
+/// the servers refuse the client's credentials, the state changes to `AuthFailed`. `Closed` and `RolledBack`
+/// are final.
+///
+/// A client that only reads can be `ReadOnly` instead of `Connected`. Its session ends with each lost link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

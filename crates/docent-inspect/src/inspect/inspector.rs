@@ -79,9 +79,10 @@ impl Inspector {
     /// lock, are not separate recipes. ZooKeeper's own nodes below `/zookeeper`, and nodes
     /// that clients keep for themselves in folders named `_docent`, are skipped.
     ///
-    /// Each recipe is read completely before the next one. When the [limit of nodes](Limits::nodes) is
-    /// reached, the walk ends: the recipes in the survey are complete, and those that follow are
-    /// [counted](crate::LeftOut::nodes). Only a recipe at `root` itself is reported as far as it was read.
+    /// At the [limit of nodes](Limits::nodes), the walk omits whole recipes: every listed recipe has all the
+    /// nodes that its state needs. [`LeftOut::nodes`](crate::LeftOut::nodes) is a lower bound of the nodes
+    /// omitted. Only a recipe at `root` itself is reported as far as it was read. Beyond
+    /// [`data_bytes`](Limits::data_bytes), listed recipes may lack data.
     ///
     /// # Errors
     /// `InvalidInput` if the path breaks a rule, `Timeout`, `Closed`.
@@ -101,18 +102,19 @@ impl Inspector {
     /// does not count.
     ///
     /// One persistent recursive watch on the path reports changes, of which those in quick succession are
-    /// merged. Nothing is requested while nothing changes. After a lost connection the report is stale until
-    /// everything that changed meanwhile was read again. All streams of an inspector and its clones on one
-    /// path share the watch, the reads and the report. The stream ends when the client is closed.
+    /// merged. While nothing changes, the client sends only pings. After a lost connection the report is
+    /// stale until everything that changed meanwhile was read again. All streams of an inspector and its
+    /// clones on one path share the watch, the reads and the report. The stream ends when the client is
+    /// closed.
     ///
     /// # Caveats
     /// - Servers before ZooKeeper 3.6 close the link once when they are asked for a persistent watch.
     ///   One-shot watches then follow the path, up to a [limit](Limits::watches), and the other nodes are
     ///   [polled](Limits::look_every).
     /// - Servers do not report changes of permissions, and new ones (3.8.4, 3.9.2) report nothing about nodes
-    ///   that this client may not read. Nodes that were refused are tried again every 30 s, together with the
-    ///   names beside them. A node that is created without permission to read it is noticed with the next
-    ///   change of its folder, or over the next link.
+    ///   that this client may not read. The inspector retries refused nodes every 30 s, and lists their
+    ///   parents again. It notices a new node that it may not read only when a sibling is created or deleted,
+    ///   or after a reconnect.
     ///
     /// # On drop
     /// The last stream removes the watch at the server.

@@ -16,8 +16,8 @@ pub struct Limits {
     /// Maximum number of dead letters to list for a queue, the oldest first; 100 by default.
     pub dead_letters: usize,
     /// Maximum number of one-shot watches of a [live report](crate::Inspector::watch) or
-    /// [survey](crate::Inspector::watch_below) at servers before ZooKeeper 3.6, which have no persistent
-    /// watches; 1,000 by default, at least 1.
+    /// [survey](crate::Inspector::watch_below); 1,000 by default, at least 1. They serve servers without
+    /// persistent watches, and nodes outside of the followed root.
     pub watches: usize,
     /// Poll interval for nodes that are not watched because of that limit; 5 s by default, at least 1 s.
     pub look_every: Duration,

@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
-/// Minimum number of deletions that are kept for subscribers that have not seen them.
+/// Number of deletions that are kept for slow subscribers if there are fewer reports than that.
 const DELETIONS: usize = 1_024;
 
 /// Current reports of a followed tree, from which any number of subscribers read.
 ///
 /// Each report has the number of its last change, and a subscriber remembers the last number that it has
-/// seen. So a subscriber that is slow or never polled needs no memory: it skips intermediate reports. Only
-/// deletions are kept separately, at most as many as there are reports. A subscriber that has missed one
-/// starts again with a snapshot.
+/// seen. So a subscriber that is slow or never polled needs no memory: it skips intermediate reports. The
+/// board keeps as many deletions as reports, but at least 1,024. A subscriber that missed a discarded
+/// deletion gets a new snapshot.
 #[derive(Debug)]
 pub(super) struct Board(Mutex<Posted>);
 

@@ -11,7 +11,7 @@ pub struct Live {
     /// Report.
     #[serde(flatten)]
     pub report: Report,
-    /// True from the loss of the connection until everything that changed meanwhile was read again.
+    /// True from a lost connection or a failed read until everything that changed meanwhile was read.
     pub is_stale: bool,
     /// Number of nodes whose changes are seen only with the next poll, because no persistent watch
     /// covers them and the [limit of watches](crate::Limits::watches) was reached: before ZooKeeper 3.6, or
@@ -36,7 +36,7 @@ pub struct LiveSurvey {
     /// Recipes.
     #[serde(flatten)]
     pub survey: Survey,
-    /// True from the loss of the connection until everything that changed meanwhile was read again.
+    /// True from a lost connection or a failed read until everything that changed meanwhile was read.
     pub is_stale: bool,
     /// Number of nodes whose changes are seen late, as in a [`Live`] report.
     pub unwatched: usize,
@@ -50,7 +50,7 @@ pub enum SurveyEvent {
     Snapshot(Box<LiveSurvey>),
     /// A recipe is new or has changed.
     Changed(Box<Report>),
-    /// There is no recipe of a selected kind at the path any more.
+    /// The recipe was deleted, or is no longer selected.
     Gone {
         /// Path of the recipe.
         path: String,
@@ -66,8 +66,8 @@ pub enum SurveyEvent {
         /// Number of nodes whose changes are seen late, as in a [`Live`] report.
         unwatched: usize,
     },
-    /// The connection is lost: from here on the recipes may have changed without an event.
+    /// The connection was lost or a read failed: recipes may now change without an event.
     Stale,
-    /// The connection is back, and all changes that were made meanwhile have been yielded.
+    /// The survey is up to date again: all changes that were missed have been yielded.
     Current,
 }

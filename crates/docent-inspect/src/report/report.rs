@@ -22,8 +22,8 @@ pub struct Report {
     pub recipe: Recipe,
     /// Other kinds with the same layout, which names and data do not distinguish.
     pub may_be: Vec<Kind>,
-    /// Path of the recipe whose state includes this one: kazoo's semaphore keeps its waiters in a lock beside
-    /// it. A walk lists only that recipe.
+    /// Path of the recipe that this one is part of, such as the kazoo semaphore whose waiters queue in this
+    /// lock. A walk lists the semaphore, not the lock.
     pub part_of: Option<String>,
     /// Libraries whose formats were seen, without duplicates.
     pub writers: Vec<Writer>,

@@ -20,9 +20,8 @@ pub(crate) struct Arguments {
 
 /// List the recipes below a path.
 ///
-/// If a limit is reached, the last recipes or the data of some nodes are missing: the command reports that,
-/// with -o json as a line with "cut", and exits with 74. All other recipes are listed with everything that
-/// their state needs.
+/// If a limit is reached, whole recipes or the data of some nodes are missing. The command reports that, with
+/// -o json as a line with "cut", and exits with 74; with --watch it keeps running.
 #[derive(Debug, Args)]
 pub(crate) struct ListArguments {
     /// Kind to list: locks, elections, services, queues or configs; then the path to start at
@@ -36,8 +35,8 @@ pub(crate) struct ListArguments {
     #[arg(short, long)]
     pub(super) watch: bool,
 
-    /// Poll interval with --watch for servers before ZooKeeper 3.6, used if there are more nodes than can be
-    /// watched
+    /// Poll interval with --watch for nodes that are not watched: servers before ZooKeeper 3.6 have no watch
+    /// for a whole tree
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
     pub(super) every: Duration,
 

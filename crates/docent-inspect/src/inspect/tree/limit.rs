@@ -42,9 +42,9 @@ impl Tree {
         true
     }
 
-    /// Returns the reads that the limit of nodes allows, and leaves their places open. The first place that
-    /// would exceed the limit waits until those before it are complete. Then it is cut with all that follow.
-    /// A place that is shown already, and the root, are read as far as possible instead.
+    /// Returns the reads that the limit of nodes allows, and leaves their places open. A place that would
+    /// exceed the limit waits until all earlier places are complete. If the place still does not fit, it and
+    /// all later new places are cut. A place that is shown already, and the root, are read as far as possible.
     pub(super) fn within_limit(&mut self, missing: Vec<(Arc<str>, Vec<Read>)>) -> Vec<Read> {
         let room = self.room();
         let (mut reads, mut new) = (Vec::new(), HashSet::new());
@@ -78,8 +78,8 @@ impl Tree {
         reads
     }
 
-    /// Returns the reads that another place has omitted, if this place needs all of its reads, and forgets
-    /// their answers.
+    /// Returns those of `reads` that were omitted for another place, and clears them so that they are read
+    /// again. Returns none if this place may be partial.
     pub(super) fn omitted(&mut self, path: &Arc<str>, reads: &[Read]) -> Vec<Read> {
         if self.may_be_partial(path) {
             return Vec::new();
