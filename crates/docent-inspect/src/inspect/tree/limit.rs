@@ -43,8 +43,9 @@ impl Tree {
     }
 
     /// Returns the reads that the limit of nodes allows, and leaves their places open. A place that would
-    /// exceed the limit waits until all earlier places are complete. If the place still does not fit, it and
-    /// all later new places are cut. A place that is shown already, and the root, are read as far as possible.
+    /// exceed the limit waits until all earlier places are complete. If the place still does not fit, it
+    /// and all later new places are cut. A place that is shown already, and the root, are read as far as
+    /// possible.
     pub(super) fn within_limit(&mut self, missing: Vec<(Arc<str>, Vec<Read>)>) -> Vec<Read> {
         let room = self.room();
         let (mut reads, mut new) = (Vec::new(), HashSet::new());
