@@ -62,7 +62,7 @@ beside_kazoo! {
         let Recipe::Semaphore(semaphore) = report(&client, "/s").await.recipe else { panic!("no semaphore") };
         assert_eq!((semaphore.limit, semaphore.permits.len()), (Some(2), 1));
 
-        // The waiter is in a lock beside the semaphore, which is no recipe of its own.
+        // The waiter is in a lock beside the semaphore, which is not listed as a separate recipe.
         let (holder, waiter) = (kazoo.make("semaphore /w 1").await, kazoo.make("semaphore /w 1").await);
         holder.done("acquire").await;
         let waiting = waiter.start("acquire");

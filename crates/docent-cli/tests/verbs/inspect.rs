@@ -3,11 +3,12 @@
 use crate::docent_command::{Ended, PATIENCE, Running, run, servers};
 use docent::client::ClientBuilder;
 use docent::node::{Acl, CreateMode};
+use docent::recipe::server_time;
 use docent::{Client, Mutex, Queue, Semaphore};
 use docent_battery::{Backend, both_backends_in_real_time};
 use rustix::process::Signal;
 use serde_json::Value;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tokio::time::timeout;
 
 const REPORT: &str = "/locks/report";
@@ -19,14 +20,6 @@ fn builder(connect: &str) -> ClientBuilder {
 /// Returns the lines of `ls`, each split at spaces.
 fn rows(ended: &Ended) -> Vec<Vec<&str>> {
     ended.stdout.lines().skip(1).map(|line| line.split_whitespace().collect()).collect()
-}
-
-/// Returns the time of the servers.
-async fn time(client: &Client) -> SystemTime {
-    client.create("/tick", "", CreateMode::Persistent).await.unwrap();
-    let created = client.exists("/tick").await.unwrap().unwrap().created;
-    client.delete("/tick", None).await.unwrap();
-    created
 }
 
 both_backends_in_real_time! {
@@ -155,8 +148,8 @@ both_backends_in_real_time! {
         let late = builder(&connect).label("late").connect().await.unwrap();
         let _first = Mutex::new(&nightly, "/z").unwrap().acquire().await.unwrap();
         // The servers' clock has milliseconds.
-        let first = time(&late).await;
-        while time(&late).await <= first {}
+        let first = server_time(&late).await.unwrap();
+        while server_time(&late).await.unwrap() <= first {}
         Queue::<u32>::new(&late, "/q").unwrap().put(&7).await.unwrap();
         let _second = Mutex::new(&late, "/a").unwrap().acquire().await.unwrap();
         for (options, expected) in [

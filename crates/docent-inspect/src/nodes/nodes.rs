@@ -55,26 +55,15 @@ impl Nodes {
 
     /// Forgets the answer to a read that was omitted or, `with_data`, whose data were.
     pub(crate) fn retry(&mut self, read: &Read, with_data: bool) {
-        let is_left_out = match read {
-            Read::Data(path) => self
-                .data
-                .get(path)
-                .is_some_and(|known| matches!(known, Known::LeftOut) || with_data && has_no_bytes(known)),
-            Read::Children(path) => matches!(self.folders.get(path), Some(Known::LeftOut)),
-        };
-        if is_left_out {
+        let is_stat_only = matches!(read, Read::Data(path) if self.data.get(path).is_some_and(has_no_bytes));
+        if self.left_out.contains(read) || self.too_large.contains(read) || with_data && is_stat_only {
             self.remove(read);
         }
     }
 
-    /// Returns true if a read was omitted because of a limit.
+    /// Returns true if a read was omitted because of a limit of nodes.
     pub(crate) fn is_omitted(&self, read: &Read) -> bool {
-        let is_left_out = match read {
-            Read::Data(path) => matches!(self.data.get(path), Some(Known::LeftOut)),
-            Read::Children(path) => matches!(self.folders.get(path), Some(Known::LeftOut)),
-        };
-        // A reply that was too large is not in this set, and would be too large again.
-        is_left_out && self.left_out.contains(read)
+        self.left_out.contains(read)
     }
 
     /// Returns true if the answer to a read, if there is one, matches the node as it is now. A refusal never

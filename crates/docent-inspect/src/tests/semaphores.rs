@@ -90,7 +90,7 @@ fn kazoos_semaphore_has_its_waiters_in_a_sibling_folder() {
     assert_eq!(semaphore.permits[0].identity.as_ref().unwrap().as_str(), Some("worker-1"));
     let turns = tree.report("/s-__lock__");
     assert_eq!((turns.kind(), turns.part_of.as_deref()), (Kind::Mutex, Some("/s")));
-    // A folder of that name beside another node is a mutex of its own.
+    // A folder of that name beside another node is an independent mutex.
     let alone = Tree::default()
         .node("/s", "no limit")
         .ephemeral(&format!("/s-__lock__/{HEX}__lock__0000000000"), "b'0'");

@@ -4,7 +4,7 @@ use crate::exit::Failure;
 use docent::inspect::LeftOut;
 use serde::Serialize;
 
-/// What the limits have omitted from a list, as a JSON line of its own.
+/// What the limits have omitted from a list, as a separate JSON line.
 #[derive(Debug, Serialize)]
 struct Cut {
     cut: bool,
