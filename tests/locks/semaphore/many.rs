@@ -2,6 +2,7 @@
 
 use super::until_participants;
 use crate::{builder, connect};
+use docent::client::ParentKind;
 use docent::locks::{AcquireError, SharedLimit};
 use docent::{Client, CreateMode, Error, ErrorKind, Semaphore};
 use docent_battery::{Backend, Rule, Traced, both_backends};
@@ -41,9 +42,10 @@ both_backends! {
     async fn many_permits_are_taken_in_a_few_requests(backend: Backend) {
         const PERMITS: usize = 2_500;
         let server = backend.start().await;
-        // A slow server needs a while to delete that many nodes.
+        // A slow server needs a while to delete that many nodes. Containers would be deleted once they are
+        // empty, and created again.
         let settings = builder(&server, server.connect_string()).session_timeout(LONG_SESSION);
-        let client = settings.connect().await.unwrap();
+        let client = settings.parents(ParentKind::Persistent).connect().await.unwrap();
         let semaphore = Semaphore::new(&client, "/semaphore", 5_000).unwrap();
         drop(soon(semaphore.acquire()).await.unwrap());
         until_participants(&semaphore, 0).await;
