@@ -51,11 +51,17 @@ both_backends! {
             let put = Instant::now();
             jobs.put_with(&1, later()).await.unwrap();
             jobs.put(&2).await.unwrap();
-            assert_eq!(finish(&jobs).await, 2);
-            let delayed = soon(jobs.take()).await.unwrap();
-            assert!(put.elapsed() >= A_WHILE, "{:?}", put.elapsed());
-            assert_eq!((*delayed.item(), delayed.deliveries()), (1, Some(1)));
-            soon(delayed.ack()).await.unwrap();
+            let first = finish(&jobs).await;
+            if first == 1 {
+                // The machine was busy until the delay was over.
+                assert!(put.elapsed() >= A_WHILE, "{:?}", put.elapsed());
+                assert_eq!(finish(&jobs).await, 2);
+            } else {
+                let delayed = soon(jobs.take()).await.unwrap();
+                assert!(put.elapsed() >= A_WHILE, "{:?}", put.elapsed());
+                assert_eq!((*delayed.item(), delayed.deliveries()), (1, Some(1)));
+                soon(delayed.ack()).await.unwrap();
+            }
             assert_eq!(jobs.len().await.unwrap(), 0);
         }
     }
