@@ -26,8 +26,9 @@ const HEART: [&str; 5] = ["client", "operation", "kept", "guard", "cleanup"];
 const LOOSE: [&str; 4] = ["error", "lib", "macros", "planted"];
 
 /// The crates, from top to bottom. Crates on one line do not depend on each other.
-const CRATES: [&[&str]; 7] = [
+const CRATES: [&[&str]; 8] = [
     &["docent-bench", "docent-cli"],
+    &["docent-console"],
     &["docent-battery", "docent"],
     &["docent-testkit", "docent-inspect"],
     &[
