@@ -27,6 +27,10 @@ pub static DUBBO_JS: Packages = Packages::npm(
     include_str!("../packages/dubbo-js-lock.json"),
 );
 
+/// axe-core, which finds barriers in pages for people who use a keyboard or a screen reader.
+pub static AXE: Packages =
+    Packages::npm("axe", include_str!("../packages/axe.json"), include_str!("../packages/axe-lock.json"));
+
 /// Packages from a public registry, at exact versions, with all packages that they depend on.
 ///
 /// They are installed once for each version of the language and of the packages, so all processes that use
@@ -67,7 +71,7 @@ impl Packages {
     ///
     /// Fails if the language is missing, naming what to install, or if the packages cannot be installed.
     pub async fn command(&self, folder: &Path, program: &str) -> io::Result<Command> {
-        let installed = self.installed.get_or_try_init(|| self.install(folder)).await?;
+        let installed = self.installed(folder).await?;
         Ok(match self.source {
             Source::PyPi { .. } => {
                 let mut python = Command::new(installed.join("bin/python"));
@@ -80,6 +84,25 @@ impl Packages {
                 node
             }
         })
+    }
+
+    /// Returns the text of a file of a package: for npm, its path begins with the package's name. The packages
+    /// are installed below `folder` if they are not there.
+    ///
+    /// # Errors
+    ///
+    /// As [`command`](Self::command), and if there is no such file.
+    pub async fn text(&self, folder: &Path, file: &str) -> io::Result<String> {
+        let installed = self.installed(folder).await?;
+        let files = match self.source {
+            Source::PyPi { .. } => installed.join("lib"),
+            Source::Npm { .. } => installed.join("node_modules"),
+        };
+        std::fs::read_to_string(files.join(file))
+    }
+
+    async fn installed(&self, folder: &Path) -> io::Result<&PathBuf> {
+        self.installed.get_or_try_init(|| self.install(folder)).await
     }
 
     /// Installs the packages under a temporary name and renames the folder when it is complete. Other threads
