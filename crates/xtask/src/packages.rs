@@ -80,6 +80,22 @@ pub(crate) fn ensure_node() -> Result<()> {
     if wanted.is_empty() { Ok(()) } else { install("Node with npm", &wanted, "") }
 }
 
+/// Ensures that tests of pages can run in a real browser: installs Debian's chromium with its driver and a font
+/// if they are missing and this process may install packages.
+pub(crate) fn ensure_chromium() -> Result<()> {
+    let mut wanted = Vec::new();
+    for (file, package) in [
+        ("/usr/bin/chromium", "chromium"),
+        ("/usr/bin/chromedriver", "chromium-driver"),
+        ("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf", "fonts-dejavu-core"),
+    ] {
+        if !Path::new(file).is_file() {
+            wanted.push(package);
+        }
+    }
+    if wanted.is_empty() { Ok(()) } else { install("Chromium", &wanted, "") }
+}
+
 /// Ensures that tests with ZooKeeper's C client can run: installs Debian's, with its shell, if it is missing
 /// and this process may install packages.
 pub(crate) fn ensure_c_client() -> Result<()> {

@@ -119,7 +119,7 @@ impl Arguments {
     }
 }
 
-/// Runs all tests, including those that need a real ZooKeeper, Prometheus, or the third-party clients
+/// Runs all tests, including those that need a real ZooKeeper, Prometheus, Chromium, or the third-party clients
 /// Curator, kazoo, Dubbo's SDKs, Patroni and ZooKeeper's C client; with `--full`, also those that need MIT
 /// Kerberos. At the end it repeats the panics of failed tests. The last line counts the passed, failed and
 /// skipped tests.
@@ -155,6 +155,7 @@ fn install(sample: &Sample) -> Result<()> {
     packages::ensure_curator()?;
     packages::ensure_prometheus()?;
     packages::ensure_proxies()?;
+    packages::ensure_chromium()?;
     packages::ensure_c_client()?;
     packages::ensure_python()?;
     packages::ensure_node()
