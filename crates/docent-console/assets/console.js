@@ -50,9 +50,9 @@
       if (!Number.isFinite(since)) continue;
       if (time.closest('[role="status"]')) {
         // A screen reader announces each change of a status, so its time is a fixed one.
-        setText(time, new Date(since).toLocaleTimeString());
+        setText(time, new Date(since).toTimeString().slice(0, 8));
       } else {
-        setText(time, (time.classList.contains('at-least') ? '≥ ' : '') + age(clock.now() - since));
+        setText(time, (time.classList.contains('at-least') ? '≥' : '') + age(clock.now() - since));
       }
     }
   }
@@ -109,11 +109,11 @@
 
   function morphChildren(old, fresh) {
     const keyed = new Map();
-    for (const child of old.childNodes) if (key(child)) keyed.set(key(child), child);
+    for (const child of old.childNodes) if (key(child) && !keyed.has(key(child))) keyed.set(key(child), child);
     let changed = false;
     let next = old.firstChild;
     for (const child of [...fresh.childNodes]) {
-      const candidate = key(child) ? keyed.get(key(child)) : next;
+      const candidate = keyed.get(key(child)) ?? next;
       if (!candidate || !isSame(candidate, child)) {
         old.insertBefore(child, next);
         changed = true;
