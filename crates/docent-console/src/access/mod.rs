@@ -22,4 +22,4 @@ mod visitor;
 pub use access::Access;
 pub use error::AccessError;
 pub(crate) use gate::Gate;
-pub(crate) use visitor::{Refused, Visitor};
+pub(crate) use visitor::Visitor;

@@ -1,0 +1,82 @@
+use super::draw::{Drawn, List, Part, Rows};
+use super::filter::Filter;
+use super::html::{Pen, counted, row_id};
+use crate::world::World;
+use docent::inspect::{Report, StakeRole};
+use maud::{Markup, html};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// A session, and its parts in recipes.
+struct Session {
+    id: i64,
+    owner: String,
+    oldest: Option<SystemTime>,
+    /// Role and path of each part.
+    parts: Vec<(StakeRole, Arc<Report>)>,
+}
+
+/// Draws the sessions by what they own and await.
+pub(super) fn draw(world: &World, filter: &Filter, pen: &Pen<'_>) -> Drawn {
+    let sessions = sessions(world, filter);
+    let rows = Rows::Table(&["Session", "Client", "Oldest", "Nodes", "Recipes"]);
+    let address = format!("/sessions?{}", filter.query());
+    let list = List::new(rows, &sessions, filter.from, address, |_, session| row(session, pen));
+    let form = html! {
+        section #filters .block {
+            form.filters action={ (pen.base) "/sessions" } {
+                label { "Text " input name="q" value=(filter.q); }
+                button { "Apply" }
+            }
+            p { "Sessions that have a part in a recipe. The servers delete the nodes of a session when it ends." }
+        }
+    };
+    let summary = html! { p #summary .summary { (counted(sessions.len(), "session", "sessions")) } };
+    let parts = vec![Part::Block("filters", form), Part::Block("summary", summary), Part::List(list)];
+    Drawn { title: "Sessions".to_owned(), parts }
+}
+
+fn sessions(world: &World, filter: &Filter) -> Vec<Session> {
+    let mut sessions = BTreeMap::<i64, Session>::new();
+    for report in world.select(|_| true) {
+        for stake in report.stakes() {
+            let Some(id) = stake.session else { continue };
+            let new = || Session { id, owner: stake.owner(), oldest: None, parts: Vec::new() };
+            let session = sessions.entry(id).or_insert_with(new);
+            let since = stake.since.map(|since| since.at);
+            session.oldest = session.oldest.into_iter().chain(since).min();
+            session.parts.push((stake.role, Arc::clone(&report)));
+        }
+    }
+    let wanted = filter.q.to_lowercase();
+    let finds = |session: &Session| {
+        wanted.is_empty()
+            || format!("{:#x}", session.id).contains(&wanted)
+            || session.owner.to_lowercase().contains(&wanted)
+            || session.parts.iter().any(|(_, report)| report.path.to_lowercase().contains(&wanted))
+    };
+    sessions.into_values().filter(finds).collect()
+}
+
+fn row(session: &Session, pen: &Pen<'_>) -> (String, Markup) {
+    /// Maximum number of recipes in a row.
+    const SHOWN: usize = 3;
+    let id = row_id(session.id);
+    let more = session.parts.len().saturating_sub(SHOWN);
+    let row = html! {
+        tr id=(id) {
+            th scope="row" { a.path href={ (pen.base) "/sessions?q=" (format!("{:#x}", session.id)) } { (format!("{:#x}", session.id)) } }
+            td data-label="Client" { (session.owner) }
+            td data-label="Oldest" { @if let Some(oldest) = session.oldest { (pen.age(oldest, false)) } }
+            td data-label="Nodes" { (session.parts.len()) }
+            td data-label="Recipes" {
+                @for (index, (role, report)) in session.parts.iter().take(SHOWN).enumerate() {
+                    @if index > 0 { ", " } (role.name()) " " (pen.path(&report.path))
+                }
+                @if more > 0 { " and " (more) " more" }
+            }
+        }
+    };
+    (id, row)
+}

@@ -1,0 +1,156 @@
+use super::action::Action;
+use super::target::Target;
+use crate::console::Inner;
+use bytes::Bytes;
+use docent::config::{Config, PublishError, Raw};
+use docent::queue::Queue;
+use docent::{Error, ErrorKind};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+/// Data by which Curator, and Docent after it, asks the owner of a node to leave.
+const REVOKE: &[u8] = b"__REVOKE__";
+
+/// Suffix of a claim's proof, a child of the claimed item.
+const PROOF: &str = "-claim";
+
+/// Why an action was not applied.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ApplyError {
+    #[error("the node was changed or replaced after the question was drawn: nothing was changed")]
+    Changed,
+    #[error("{0}")]
+    Unsuitable(String),
+    #[error("nobody knows whether the change was applied, because the servers' reply was lost: look again")]
+    Unknown,
+    #[error(transparent)]
+    Client(Error),
+}
+
+impl From<Error> for ApplyError {
+    fn from(error: Error) -> Self {
+        match error.kind() {
+            ErrorKind::NoNode | ErrorKind::BadVersion => Self::Changed,
+            _ if error.may_have_applied() => Self::Unknown,
+            _ => Self::Client(error),
+        }
+    }
+}
+
+impl From<PublishError> for ApplyError {
+    fn from(error: PublishError) -> Self {
+        match error {
+            PublishError::Conflict { .. } => Self::Changed,
+            PublishError::Core(error) => error.into(),
+            other => Self::Unsuitable(other.to_string()),
+        }
+    }
+}
+
+/// Changes the target, which is as the person saw it.
+///
+/// Each write names the version of the node, so it fails if the node is changed meanwhile, and the servers apply
+/// it at most once.
+///
+/// # Errors
+/// Why nothing was changed, or that it is not known.
+pub(super) async fn apply(
+    inner: &Inner,
+    action: Action,
+    path: &str,
+    node: &str,
+    target: &Target,
+) -> Result<(), ApplyError> {
+    let client = &inner.client;
+    let transaction = match action {
+        Action::Leave => client.transaction().set(&target.path, REVOKE, target.stat.version),
+        Action::Delete => {
+            let delete = client.transaction().delete(&target.path, target.stat.version);
+            // The servers then refuse what a stalled consumer may still write.
+            let proofs = proofs(inner, path, node).await?;
+            proofs.iter().fold(delete, |delete, proof| delete.delete(proof, None))
+        }
+        Action::Disable | Action::Enable => {
+            let found = client.get(&target.path).await?;
+            if found.stat.mzxid != target.stat.mzxid {
+                return Err(ApplyError::Changed);
+            }
+            let data = with_enabled(&found.data, action == Action::Enable).ok_or_else(|| {
+                ApplyError::Unsuitable("the data of the instance is not a JSON object".to_owned())
+            })?;
+            client.transaction().set(&target.path, data, target.stat.version)
+        }
+        Action::Discard => client.transaction().delete(&target.path, target.stat.version),
+        Action::Requeue => return requeue(inner, path, node).await,
+        Action::Rollback => return roll_back(inner, path, node, target).await,
+    };
+    transaction.commit_exactly().await?;
+    Ok(())
+}
+
+/// Returns the proofs of the claim of an item.
+async fn proofs(inner: &Inner, path: &str, item: &str) -> Result<Vec<String>, Error> {
+    let item = format!("{path}/items/{item}");
+    match inner.client.children(&item).await {
+        Ok(children) => {
+            let proofs = children.names.into_iter().filter(|name| name.ends_with(PROOF));
+            Ok(proofs.map(|name| format!("{item}/{name}")).collect())
+        }
+        // The recipe is not a queue, or has another layout.
+        Err(error) if error.kind() == ErrorKind::NoNode => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns the data of an instance in Curator's layout with another `enabled`. All other fields stay byte for
+/// byte.
+fn with_enabled(data: &[u8], enabled: bool) -> Option<Bytes> {
+    let mut fields: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(data).ok()?;
+    let value = if enabled { "true" } else { "false" };
+    fields.insert("enabled".to_owned(), RawValue::from_string(value.to_owned()).ok()?);
+    serde_json::to_vec(&fields).ok().map(Bytes::from)
+}
+
+async fn requeue(inner: &Inner, path: &str, name: &str) -> Result<(), ApplyError> {
+    let dead = Queue::<Bytes>::builder_with(&inner.client, path, Raw).build()?.dead_letters();
+    let letters = dead.list().await?;
+    let letter = letters.iter().find(|letter| letter.name == name).ok_or(ApplyError::Changed)?;
+    Ok(dead.requeue(letter).await?)
+}
+
+async fn roll_back(inner: &Inner, path: &str, mzxid: &str, target: &Target) -> Result<(), ApplyError> {
+    let config = Config::<Bytes>::builder_with(&inner.client, path, Raw).build()?;
+    let seen = match config.get().await {
+        Ok(present) => present.and_then(|present| present.revision()),
+        Err(error) => return Err(ApplyError::Unsuitable(error.to_string())),
+    };
+    let seen = seen.filter(|seen| seen.mzxid == target.stat.mzxid).ok_or(ApplyError::Changed)?;
+    let history = config.history().await?;
+    let to = history.iter().map(|entry| entry.revision).find(|to| to.mzxid.to_string() == mzxid);
+    let to =
+        to.ok_or_else(|| ApplyError::Unsuitable("the history does not have that value any more".to_owned()))?;
+    config.rollback_if(&to, &seen).await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_enabled_changes_in_the_data_of_an_instance() {
+        let data = br#"{"id":"a","weight":1e400,"big":12345678901234567890123,"payload":{"b": 1, "a":[ ]},"enabled":true}"#;
+        let disabled = with_enabled(data, false).unwrap();
+        let text = std::str::from_utf8(&disabled).unwrap();
+        for field in [
+            r#""id":"a""#,
+            r#""weight":1e400"#,
+            r#""big":12345678901234567890123"#,
+            r#""payload":{"b": 1, "a":[ ]}"#,
+            r#""enabled":false"#,
+        ] {
+            assert!(text.contains(field), "{field} in {text}");
+        }
+        assert_eq!(with_enabled(b"[]", false), None);
+    }
+}

@@ -1,0 +1,169 @@
+use super::action::Action;
+use super::apply::{ApplyError, apply};
+use super::target::{Target, TargetError, find};
+use crate::access::Visitor;
+use crate::console::Inner;
+use crate::pages::{Pen, at, message};
+use crate::web::answer::{page, say, status};
+use crate::web::routes::Shared;
+use axum::Form;
+use axum::extract::{Query, State};
+use axum::response::{IntoResponse, Redirect, Response};
+use docent::inspect::printable;
+use http::{HeaderMap, StatusCode};
+use maud::html;
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// What a person wants to do, as in the address of the question.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Wanted {
+    #[serde(rename = "do")]
+    action: Action,
+    /// Path of the recipe.
+    path: String,
+    /// Name of the contender, item, instance or dead letter; the transaction of an earlier value.
+    node: String,
+}
+
+/// The answer to the question.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Confirmed {
+    #[serde(flatten)]
+    wanted: Wanted,
+    /// Transaction that created the node which was shown.
+    czxid: String,
+    /// Transaction that last changed it.
+    mzxid: String,
+    csrf: String,
+}
+
+/// Asks whether to change exactly this node.
+pub(in crate::web) async fn ask(
+    State(inner): Shared,
+    visitor: Visitor,
+    Query(wanted): Query<Wanted>,
+) -> Response {
+    if let Some(refusal) = refusal(&inner, &visitor) {
+        return refusal;
+    }
+    match find(&inner, wanted.action, &wanted.path, &wanted.node).await {
+        Ok(target) => question(&inner, &visitor, &wanted, &target),
+        Err(error) => not_found(&inner, &visitor, &error),
+    }
+}
+
+/// Changes the node if it is still the one that was shown.
+pub(in crate::web) async fn act(
+    State(inner): Shared,
+    visitor: Visitor,
+    headers: HeaderMap,
+    Form(confirmed): Form<Confirmed>,
+) -> Response {
+    if let Err(refused) = visitor.check(&headers, &confirmed.csrf) {
+        return refused.into_response();
+    }
+    if let Some(refusal) = refusal(&inner, &visitor) {
+        return refusal;
+    }
+    // A browser that leaves must not stop an action halfway.
+    let work = tokio::spawn(async move { change(&inner, &visitor, &confirmed).await });
+    work.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
+}
+
+async fn change(inner: &Arc<Inner>, visitor: &Visitor, confirmed: &Confirmed) -> Response {
+    let Wanted { action, path, node } = &confirmed.wanted;
+    if let Err(error) = inner.client.sync(path).await {
+        return say(
+            inner,
+            visitor,
+            status(&error),
+            "Nothing was changed",
+            html! { p.error { (error.to_string()) } },
+        );
+    }
+    let target = match find(inner, *action, path, node).await {
+        Ok(target) => target,
+        Err(error) => return not_found(inner, visitor, &error),
+    };
+    let is_shown =
+        target.stat.czxid.to_string() == confirmed.czxid && target.stat.mzxid.to_string() == confirmed.mzxid;
+    let outcome = match is_shown {
+        true => apply(inner, *action, path, node, &target).await,
+        false => Err(ApplyError::Changed),
+    };
+    match outcome {
+        Ok(()) => {
+            // Event: A person has changed something through the console. The fields tell who, what and where.
+            tracing::info!(target: "docent::console", client = %inner.client.label(), user = %visitor.user, action = action.name(), path = %target.path, "action applied");
+            Redirect::to(&inner.pen().at(path)).into_response()
+        }
+        Err(error) => {
+            // Event: A person wanted to change something through the console, and it was not changed, or it is
+            // not known whether it was.
+            // Action: Look at the page again. The field `error` tells why.
+            tracing::warn!(target: "docent::console", client = %inner.client.label(), user = %visitor.user, action = action.name(), path = %target.path, error = %error, "action failed");
+            let code = match &error {
+                ApplyError::Changed => StatusCode::CONFLICT,
+                ApplyError::Unsuitable(_) => StatusCode::BAD_REQUEST,
+                ApplyError::Unknown => StatusCode::BAD_GATEWAY,
+                ApplyError::Client(error) => status(error),
+            };
+            let text = html! {
+                p.error role="alert" { (error.to_string()) }
+                p { a href=(inner.pen().at(path)) { "Back to " (printable(path)) } }
+            };
+            say(inner, visitor, code, "The action failed", text)
+        }
+    }
+}
+
+fn question(inner: &Inner, visitor: &Visitor, wanted: &Wanted, target: &Target) -> Response {
+    let (pen, action) = (inner.pen(), wanted.action);
+    let owner = owner(inner, wanted);
+    let text = html! {
+        form.confirm method="post" action={ (pen.base) "/act" } {
+            p { code { (printable(&target.path)) } @if action == Action::Rollback { ", value of transaction " (printable(&wanted.node)) } }
+            dl.facts {
+                @if let Some(owner) = owner { div { dt { "Owner" } dd { (owner) } } }
+                @if let Some(session) = target.stat.owner { div { dt { "Session" } dd { (format!("{session:#x}")) } } }
+                div { dt { "Created" } dd { (pen.moment(target.stat.created)) } }
+                div { dt { "Version" } dd { (target.stat.version) } }
+            }
+            p { (action.effect()) }
+            input type="hidden" name="do" value=(action.name());
+            input type="hidden" name="path" value=(wanted.path);
+            input type="hidden" name="node" value=(wanted.node);
+            input type="hidden" name="czxid" value=(target.stat.czxid);
+            input type="hidden" name="mzxid" value=(target.stat.mzxid);
+            input type="hidden" name="csrf" value=(visitor.csrf);
+            button.danger { (action.button()) }
+            " "
+            a.cancel href={ (pen.base) (at(&wanted.path)) } { "Cancel" }
+        }
+    };
+    page(inner, visitor, StatusCode::OK, &message(action.question(), text))
+}
+
+/// Returns who owns the contender or claim.
+fn owner(inner: &Inner, wanted: &Wanted) -> Option<String> {
+    let report = inner.world.report(&wanted.path)?;
+    let stakes = report.stakes();
+    stakes.iter().find(|stake| stake.name == wanted.node).map(|stake| stake.owner())
+}
+
+/// Returns the answer if actions are not allowed.
+fn refusal(inner: &Inner, visitor: &Visitor) -> Option<Response> {
+    let Pen { allows_actions, .. } = inner.pen();
+    let text = html! { p { "This console only shows. Start it with " code { "--allow-actions" } " to change anything." } };
+    (!allows_actions).then(|| say(inner, visitor, StatusCode::FORBIDDEN, "Actions are not allowed", text))
+}
+
+fn not_found(inner: &Inner, visitor: &Visitor, error: &TargetError) -> Response {
+    let code = match error {
+        _ if error.is_gone() => StatusCode::CONFLICT,
+        TargetError::Client(error) => status(error),
+        _ => StatusCode::BAD_REQUEST,
+    };
+    say(inner, visitor, code, "Nothing was changed", html! { p.error role="alert" { (error.to_string()) } })
+}

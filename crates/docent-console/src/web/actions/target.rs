@@ -1,0 +1,117 @@
+use super::action::Action;
+use crate::console::Inner;
+use docent::inspect::{Kind, Recipe, Report};
+use docent::node::Stat;
+use docent::{Error, ErrorKind};
+
+/// Folders of contenders below a recipe: the recipe itself, and those of a semaphore.
+const CONTENDERS: [&str; 3] = ["", "/leases", "/locks"];
+
+/// Folders of the claims of a queue: Docent's and kazoo's.
+const CLAIMS: [&str; 2] = ["/claims", "/taken"];
+
+/// The node that an action changes.
+#[derive(Debug, Clone)]
+pub(super) struct Target {
+    pub(super) path: String,
+    pub(super) stat: Stat,
+}
+
+/// Why there is no such node.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TargetError {
+    #[error("{0}")]
+    Unsuitable(String),
+    #[error("the node is gone: nothing was changed")]
+    Gone,
+    #[error(transparent)]
+    Client(#[from] Error),
+}
+
+/// Finds the node of an action. `node` is the name of a contender, item, instance or dead letter, which the
+/// report on `path` must have.
+///
+/// # Errors
+/// Why there is no such node.
+pub(super) async fn find(
+    inner: &Inner,
+    action: Action,
+    path: &str,
+    node: &str,
+) -> Result<Target, TargetError> {
+    let refuse = |text: String| Err(TargetError::Unsuitable(text));
+    if node.is_empty() || node.contains('/') {
+        return refuse(format!("{node:?} is not the name of a node"));
+    }
+    if !inner.is_below_root(path) {
+        return refuse(format!("{path} is not below {}", inner.settings.root));
+    }
+    let Some(report) = inner.world.report(path) else {
+        return Err(TargetError::Gone);
+    };
+    let folders: &[&str] = match action {
+        Action::Leave if !is_lock(&report) => {
+            return refuse(format!(
+                "{path} is of kind {}, whose holders cannot be asked to leave",
+                report.kind()
+            ));
+        }
+        Action::Leave => &CONTENDERS,
+        Action::Delete if report.kind() == Kind::Queue => &CLAIMS,
+        Action::Delete => &CONTENDERS,
+        Action::Disable | Action::Enable => &[""],
+        Action::Requeue | Action::Discard => &["/dead"],
+        Action::Rollback => return value(inner, path).await,
+    };
+    if !has(&report, action, node) {
+        return Err(TargetError::Gone);
+    }
+    for folder in folders {
+        let path = format!("{}{folder}/{node}", path.trim_end_matches('/'));
+        if let Some(stat) = inner.client.exists(&path).await? {
+            return Ok(Target { path, stat });
+        }
+    }
+    Err(TargetError::Gone)
+}
+
+/// Finds the current value of a configuration.
+async fn value(inner: &Inner, path: &str) -> Result<Target, TargetError> {
+    match inner.client.exists(path).await? {
+        Some(stat) => Ok(Target { path: path.to_owned(), stat }),
+        None => Err(TargetError::Gone),
+    }
+}
+
+/// Returns true for locks, also those that share their layout with an election.
+fn is_lock(report: &Report) -> bool {
+    const LOCKS: [Kind; 3] = [Kind::Mutex, Kind::ReadWriteLock, Kind::Semaphore];
+    LOCKS.contains(&report.kind()) || report.may_be.contains(&Kind::Mutex)
+}
+
+/// Returns true if the report has what the action is about.
+fn has(report: &Report, action: Action, node: &str) -> bool {
+    match (&report.recipe, action) {
+        (Recipe::Service(service), Action::Disable | Action::Enable) => {
+            service.instances.iter().any(|one| one.node == node)
+        }
+        (Recipe::Queue(queue), Action::Requeue | Action::Discard) => {
+            queue.dead_letters.iter().any(|letter| letter.name == node)
+        }
+        (Recipe::Queue(queue), Action::Delete) => queue.claims.iter().any(|claim| claim.item == node),
+        (Recipe::Service(_) | Recipe::Membership(_) | Recipe::Queue(_), _) => false,
+        (_, Action::Leave | Action::Delete) => report.stakes().iter().any(|stake| stake.name == node),
+        _ => false,
+    }
+}
+
+impl TargetError {
+    /// Returns true if the node was there when the page was drawn and is not any more.
+    pub(super) fn is_gone(&self) -> bool {
+        match self {
+            Self::Gone => true,
+            Self::Unsuitable(_) => false,
+            Self::Client(error) => error.kind() == ErrorKind::NoNode,
+        }
+    }
+}

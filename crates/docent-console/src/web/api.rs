@@ -1,0 +1,117 @@
+use super::answer::status;
+use super::routes::Shared;
+use crate::console::Inner;
+use crate::pages::{Filter, path_segments};
+use crate::world::Link;
+use axum::Json;
+use axum::extract::{Query, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use docent::inspect::{Recipe, Report};
+use http::{StatusCode, Uri};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+/// Recipes with the state of the view.
+#[derive(Serialize)]
+struct Recipes {
+    root: String,
+    is_stale: bool,
+    recipes: Vec<Report>,
+}
+
+/// All recipes, with the filters of the pages.
+pub(super) async fn recipes(State(inner): Shared, Query(filter): Query<Filter>) -> Response {
+    let now = inner.world.now();
+    if let Err(text) = filter.minimum_age() {
+        return error(
+            StatusCode::BAD_REQUEST,
+            format!("older {text:?} must be a time such as 90s, 10m or 2h"),
+        );
+    }
+    let mut found = inner.world.select(|report| filter.selects(report, now));
+    filter.sort(&mut found);
+    let recipes = found.iter().skip(filter.from).map(|report| shown(&inner, report)).collect();
+    Json(Recipes { root: inner.settings.root.clone(), is_stale: is_stale(&inner), recipes }).into_response()
+}
+
+/// The report on one path.
+pub(super) async fn at(State(inner): Shared, uri: Uri) -> Response {
+    let rest = uri.path().strip_prefix("/api/v1/at").unwrap_or_default().trim_start_matches('/');
+    let Some(path) = path_segments(rest).filter(|path| inner.is_below_root(path)) else {
+        return error(StatusCode::FORBIDDEN, format!("the path is not below {}", inner.settings.root));
+    };
+    if let Some(report) = inner.world.report(&path) {
+        return Json(shown(&inner, &report)).into_response();
+    }
+    match inner.inspector.path(&path).await {
+        Ok(report) if matches!(report.recipe, Recipe::Absent) => {
+            error(StatusCode::NOT_FOUND, format!("{path} does not exist"))
+        }
+        Ok(report) => Json(shown(&inner, &Arc::new(report))).into_response(),
+        Err(failed) => error(status(&failed), failed.to_string()),
+    }
+}
+
+/// Time for which the answer about sessions is kept, so that many requests cost one walk.
+const KEPT: Duration = Duration::from_secs(5);
+
+/// The last walk for the sessions. Requests that come during a walk wait for it.
+#[derive(Debug, Default)]
+pub(crate) struct LastWalk(Mutex<Option<(Instant, Value)>>);
+
+/// Sessions with what they own, from a walk of the tree.
+pub(super) async fn sessions(State(inner): Shared) -> Response {
+    let mut last = inner.sessions.0.lock().await;
+    if let Some((_, answer)) = last.as_ref().filter(|(at, _)| at.elapsed() < KEPT) {
+        return Json(answer).into_response();
+    }
+    match inner.inspector.walk(&inner.settings.root).await {
+        Ok(survey) => {
+            let answer = json!({ "root": survey.root, "sessions": survey.sessions() });
+            *last = Some((Instant::now(), answer.clone()));
+            Json(answer).into_response()
+        }
+        Err(failed) => error(status(&failed), failed.to_string()),
+    }
+}
+
+/// JSON Schema of the answers.
+pub(super) async fn schema() -> Response {
+    let kind = [(CONTENT_TYPE, "application/schema+json")];
+    (kind, include_str!("../../assets/schema.json")).into_response()
+}
+
+fn is_stale(inner: &Inner) -> bool {
+    inner.world.link().0 != Link::Current
+}
+
+/// Returns a report, without what services have stored if that is hidden.
+fn shown(inner: &Inner, report: &Arc<Report>) -> Report {
+    let mut report = report.as_ref().clone();
+    if !inner.pen().shows_data {
+        match &mut report.recipe {
+            Recipe::Service(service) => service.instances.iter_mut().for_each(|one| one.payload = None),
+            Recipe::Queue(queue) => queue.dead_letters.iter_mut().for_each(|letter| letter.detail = None),
+            Recipe::Membership(group) => group.members.iter_mut().for_each(|member| member.data = None),
+            Recipe::DoubleBarrier(barrier) => {
+                barrier.members.iter_mut().for_each(|member| member.data = None)
+            }
+            Recipe::Partition(partition) => {
+                partition.members.iter_mut().for_each(|member| member.data = None)
+            }
+            Recipe::Counter(counter) => counter.number.clear(),
+            _ => {}
+        }
+    }
+    report
+}
+
+fn error(status: StatusCode, text: String) -> Response {
+    let body: Value = json!({ "error": text });
+    (status, Json(body)).into_response()
+}

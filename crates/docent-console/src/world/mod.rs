@@ -1,0 +1,12 @@
+//! What the console knows: the reports of one survey, and what has happened since it began.
+
+mod change;
+mod findings;
+mod follow;
+mod past;
+mod world;
+
+pub(crate) use findings::FindingKind;
+pub(crate) use follow::follow;
+pub(crate) use past::{Sample, Term};
+pub(crate) use world::{Link, Thresholds, Totals, World, state_name};
