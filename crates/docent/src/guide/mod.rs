@@ -20,6 +20,7 @@
 //! - [A service's life](crate::guide::service)
 //! - [Testing your service](crate::guide::testing)
 //! - [Observability](crate::guide::observability)
+//! - [The console](crate::guide::console)
 //! - [Security](crate::guide::security)
 //! - [Kubernetes](crate::guide::kubernetes)
 //! - [Production](crate::guide::production)
@@ -86,6 +87,8 @@ pub mod service {}
 pub mod testing {}
 #[doc = include_str!("observability.md")]
 pub mod observability {}
+#[doc = include_str!("console.md")]
+pub mod console {}
 #[doc = include_str!("security.md")]
 pub mod security {}
 #[doc = include_str!("kubernetes.md")]
