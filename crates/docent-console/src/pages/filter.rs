@@ -1,4 +1,4 @@
-use docent::inspect::{Report, Since};
+use docent::inspect::{Report, Since, Stake};
 use docent::time::parse_duration;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
@@ -66,7 +66,7 @@ impl Filter {
                 (since.is_none(), since)
             }),
             "owner" => reports.sort_by_cached_key(|report| {
-                let owner = report.as_ref().stakes().first().map(|stake| stake.owner());
+                let owner = report.as_ref().stakes().first().map(Stake::owner);
                 (owner.is_none(), owner)
             }),
             _ => {}

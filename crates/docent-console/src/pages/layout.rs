@@ -79,7 +79,7 @@ pub(crate) fn document(world: &World, frame: &Frame<'_>, drawn: &Drawn) -> Marku
 }
 
 /// A page with a message, such as an error.
-pub(crate) fn message(title: &str, text: Markup) -> Drawn {
+pub(crate) fn message(title: &str, text: &Markup) -> Drawn {
     let block = html! { section #message .block { (text) } };
     Drawn { title: title.to_owned(), parts: vec![Part::Block("message", block)] }
 }

@@ -76,7 +76,7 @@ pub(super) fn draw(world: &World, path: &str, filter: &Filter, pen: &Pen<'_>) ->
         Recipe::Config(value) => parts.push(Part::Block("versions", config(path, value, pen))),
         Recipe::Membership(group) => parts.push(Part::List(members(&group.members, from, address, pen))),
         Recipe::DoubleBarrier(barrier) => {
-            parts.push(Part::List(members(&barrier.members, from, address, pen)))
+            parts.push(Part::List(members(&barrier.members, from, address, pen)));
         }
         Recipe::Partition(partition) => {
             let holders: Vec<_> =

@@ -11,57 +11,57 @@ pub(super) fn facts(recipe: &Recipe, pen: &Pen<'_>) -> Markup {
 fn rows(recipe: &Recipe, pen: &Pen<'_>) -> Markup {
     match recipe {
         Recipe::Mutex(line) | Recipe::ReadWriteLock(line) => html! {
-            (fact("Holders", html! { (line.holders().count()) })) (fact("Waiting", html! { (line.waiters().count()) }))
+            (fact("Holders", &html! { (line.holders().count()) })) (fact("Waiting", &html! { (line.waiters().count()) }))
         },
         Recipe::Semaphore(semaphore) => html! {
-            (fact("Permits in use", html! { (semaphore.permits.len()) }))
-            @if let Some(limit) = semaphore.limit { (fact("Limit", html! { (limit) })) }
-            (fact("Waiting", html! { (semaphore.waiters.len()) }))
+            (fact("Permits in use", &html! { (semaphore.permits.len()) }))
+            @if let Some(limit) = semaphore.limit { (fact("Limit", &html! { (limit) })) }
+            (fact("Waiting", &html! { (semaphore.waiters.len()) }))
         },
         Recipe::Election(election) => html! {
-            (fact("Candidates", html! { (election.candidates.len()) }))
-            @if let Some(term) = &election.term { (fact("Term", html! { (term) })) }
+            (fact("Candidates", &html! { (election.candidates.len()) }))
+            @if let Some(term) = &election.term { (fact("Term", &html! { (term) })) }
         },
         Recipe::Queue(queue) => html! {
-            (fact("Items", html! { (queue.depth) }))
-            @if queue.delayed > 0 { (fact("Delayed", html! { (queue.delayed) })) }
-            @if let Some(next) = queue.next_due { (fact("Next due", pen.moment(next))) }
-            @if let Some(claimed) = queue.claimed { (fact("In work", html! { (claimed) })) }
-            @if let Some(idle) = queue.idle { (fact("Idle consumers", html! { (idle) })) }
+            (fact("Items", &html! { (queue.depth) }))
+            @if queue.delayed > 0 { (fact("Delayed", &html! { (queue.delayed) })) }
+            @if let Some(next) = queue.next_due { (fact("Next due", &pen.moment(next))) }
+            @if let Some(claimed) = queue.claimed { (fact("In work", &html! { (claimed) })) }
+            @if let Some(idle) = queue.idle { (fact("Idle consumers", &html! { (idle) })) }
             @if let Some(head) = &queue.head {
-                (fact("Head", html! { (printable(&head.name)) " " (pen.since(head.since)) }))
+                (fact("Head", &html! { (printable(&head.name)) " " (pen.since(head.since)) }))
             }
-            @if let Some(dead) = queue.dead { (fact("Dead letters", html! { (dead) })) }
+            @if let Some(dead) = queue.dead { (fact("Dead letters", &html! { (dead) })) }
         },
         Recipe::Config(config) => value(config.version, config.size, config.modified, pen),
         Recipe::Value(shared) => value(shared.version, shared.size, shared.modified, pen),
         Recipe::Counter(counter) => html! {
-            (fact("Number", html! { (printable(&counter.number)) })) (fact("Changed", pen.since(Some(counter.modified))))
+            (fact("Number", &html! { (printable(&counter.number)) })) (fact("Changed", &pen.since(Some(counter.modified))))
         },
         Recipe::Barrier(barrier) => html! {
-            @if let Some(by) = &barrier.identity { (fact("Set by", html! { (by) })) }
-            (fact("Since", pen.since(barrier.since)))
+            @if let Some(by) = &barrier.identity { (fact("Set by", &html! { (by) })) }
+            (fact("Since", &pen.since(barrier.since)))
         },
         Recipe::DoubleBarrier(barrier) => {
-            fact("Open", html! { (if barrier.is_ready { "yes" } else { "no" }) })
+            fact("Open", &html! { (if barrier.is_ready { "yes" } else { "no" }) })
         }
         Recipe::TimedLease(lease) => html! {
-            @if let Some(holder) = &lease.holder { (fact("Holder", html! { (printable(holder)) })) }
-            @if let Some(end) = lease.end { (fact("Until", pen.moment(end))) }
-            @if let Some(is_over) = lease.is_over { (fact("Over", html! { (if is_over { "yes" } else { "no" }) })) }
+            @if let Some(holder) = &lease.holder { (fact("Holder", &html! { (printable(holder)) })) }
+            @if let Some(end) = lease.end { (fact("Until", &pen.moment(end))) }
+            @if let Some(is_over) = lease.is_over { (fact("Over", &html! { (if is_over { "yes" } else { "no" }) })) }
         },
         _ => html! {},
     }
 }
 
-fn fact(name: &str, value: Markup) -> Markup {
+fn fact(name: &str, value: &Markup) -> Markup {
     html! { div { dt { (name) } dd { (value) } } }
 }
 
 fn value(version: i32, size: usize, modified: Since, pen: &Pen<'_>) -> Markup {
     html! {
-        (fact("Version", html! { (version) })) (fact("Size", html! { (counted(size, "byte", "bytes")) }))
-        (fact("Published", html! { (pen.moment(modified.at)) " (" (pen.since(Some(modified))) ")" }))
+        (fact("Version", &html! { (version) })) (fact("Size", &html! { (counted(size, "byte", "bytes")) }))
+        (fact("Published", &html! { (pen.moment(modified.at)) " (" (pen.since(Some(modified))) ")" }))
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) fn say(
     visitor: &Visitor,
     status: StatusCode,
     title: &str,
-    text: Markup,
+    text: &Markup,
 ) -> Response {
     page(inner, visitor, status, &message(title, text))
 }
@@ -26,7 +26,7 @@ pub(super) fn say(
 /// Returns a page about an error of ZooKeeper.
 pub(super) fn failure(inner: &Inner, visitor: &Visitor, error: &Error) -> Response {
     let text = html! { p.error { (error.to_string()) } };
-    say(inner, visitor, status(error), "This could not be read", text)
+    say(inner, visitor, status(error), "This could not be read", &text)
 }
 
 /// Returns the status for an error of ZooKeeper.

@@ -30,7 +30,7 @@ pub(super) async fn recipes(State(inner): Shared, Query(filter): Query<Filter>) 
     if let Err(text) = filter.minimum_age() {
         return error(
             StatusCode::BAD_REQUEST,
-            format!("older {text:?} must be a time such as 90s, 10m or 2h"),
+            &format!("older {text:?} must be a time such as 90s, 10m or 2h"),
         );
     }
     let mut found = inner.world.select(|report| filter.selects(report, now));
@@ -43,17 +43,17 @@ pub(super) async fn recipes(State(inner): Shared, Query(filter): Query<Filter>) 
 pub(super) async fn at(State(inner): Shared, uri: Uri) -> Response {
     let rest = uri.path().strip_prefix("/api/v1/at").unwrap_or_default().trim_start_matches('/');
     let Some(path) = path_segments(rest).filter(|path| inner.is_below_root(path)) else {
-        return error(StatusCode::FORBIDDEN, format!("the path is not below {}", inner.settings.root));
+        return error(StatusCode::FORBIDDEN, &format!("the path is not below {}", inner.settings.root));
     };
     if let Some(report) = inner.world.report(&path) {
         return Json(shown(&inner, &report)).into_response();
     }
     match inner.inspector.path(&path).await {
         Ok(report) if matches!(report.recipe, Recipe::Absent) => {
-            error(StatusCode::NOT_FOUND, format!("{path} does not exist"))
+            error(StatusCode::NOT_FOUND, &format!("{path} does not exist"))
         }
         Ok(report) => Json(shown(&inner, &Arc::new(report))).into_response(),
-        Err(failed) => error(status(&failed), failed.to_string()),
+        Err(failed) => error(status(&failed), &failed.to_string()),
     }
 }
 
@@ -76,7 +76,7 @@ pub(super) async fn sessions(State(inner): Shared) -> Response {
             *last = Some((Instant::now(), answer.clone()));
             Json(answer).into_response()
         }
-        Err(failed) => error(status(&failed), failed.to_string()),
+        Err(failed) => error(status(&failed), &failed.to_string()),
     }
 }
 
@@ -99,10 +99,10 @@ fn shown(inner: &Inner, report: &Arc<Report>) -> Report {
             Recipe::Queue(queue) => queue.dead_letters.iter_mut().for_each(|letter| letter.detail = None),
             Recipe::Membership(group) => group.members.iter_mut().for_each(|member| member.data = None),
             Recipe::DoubleBarrier(barrier) => {
-                barrier.members.iter_mut().for_each(|member| member.data = None)
+                barrier.members.iter_mut().for_each(|member| member.data = None);
             }
             Recipe::Partition(partition) => {
-                partition.members.iter_mut().for_each(|member| member.data = None)
+                partition.members.iter_mut().for_each(|member| member.data = None);
             }
             Recipe::Counter(counter) => counter.number.clear(),
             _ => {}
@@ -111,7 +111,7 @@ fn shown(inner: &Inner, report: &Arc<Report>) -> Report {
     report
 }
 
-fn error(status: StatusCode, text: String) -> Response {
+fn error(status: StatusCode, text: &str) -> Response {
     let body: Value = json!({ "error": text });
     (status, Json(body)).into_response()
 }

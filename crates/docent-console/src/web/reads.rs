@@ -70,7 +70,7 @@ pub(super) async fn diff(
         }
         Ok(None) => {
             let text = html! { p { "The history of this configuration does not have that value any more." } };
-            say(&inner, &visitor, StatusCode::NOT_FOUND, "No such value", text)
+            say(&inner, &visitor, StatusCode::NOT_FOUND, "No such value", &text)
         }
         Err(error) => failure(&inner, &visitor, &error),
     }
@@ -95,12 +95,12 @@ async fn values(inner: &Inner, path: &str, mzxid: i64) -> Result<Option<Values>,
 fn refusal(inner: &Inner, visitor: &Visitor, path: &str) -> Option<Response> {
     if !inner.pen().shows_data {
         let text = html! { p { "This console was started without data." } };
-        return Some(say(inner, visitor, StatusCode::FORBIDDEN, "Data is not shown", text));
+        return Some(say(inner, visitor, StatusCode::FORBIDDEN, "Data is not shown", &text));
     }
     (!inner.is_below_root(path)).then(|| outside(inner, visitor, path))
 }
 
 pub(super) fn outside(inner: &Inner, visitor: &Visitor, path: &str) -> Response {
     let text = html! { p { code { (docent::inspect::printable(path)) } " is not below " code { (inner.settings.root) } ", which this console shows." } };
-    say(inner, visitor, StatusCode::FORBIDDEN, "Not below the root", text)
+    say(inner, visitor, StatusCode::FORBIDDEN, "Not below the root", &text)
 }

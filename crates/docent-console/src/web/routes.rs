@@ -103,5 +103,5 @@ async fn search(State(inner): Shared, Query(search): Query<Search>) -> Redirect 
 
 async fn missing(State(inner): Shared, visitor: Visitor, OriginalUri(uri): OriginalUri) -> Response {
     let text = html! { p { "The console has no page at " code { (uri.path()) } "." } };
-    super::answer::say(&inner, &visitor, StatusCode::NOT_FOUND, "No such page", text)
+    super::answer::say(&inner, &visitor, StatusCode::NOT_FOUND, "No such page", &text)
 }

@@ -51,7 +51,7 @@ fn instances(
         InstanceState::Disabled => format!("{node} is disabled"),
         _ => format!("{node} is unreadable"),
     });
-    several(come.chain(gone).chain(turned).collect())
+    several(come.chain(gone).chain(turned))
 }
 
 /// Describes a change of those who hold, lead or joined.
@@ -77,12 +77,13 @@ fn owners(old: &Report, new: &Report) -> Option<String> {
         };
         format!("{who} {deed}")
     });
-    several(gone.chain(come).collect())
+    several(gone.chain(come))
 }
 
 /// Joins descriptions, of which at most three are shown.
-fn several(texts: Vec<String>) -> Option<String> {
+fn several(texts: impl Iterator<Item = String>) -> Option<String> {
     const SHOWN: usize = 3;
+    let texts: Vec<_> = texts.collect();
     if texts.is_empty() {
         return None;
     }

@@ -4,6 +4,7 @@ mod change;
 mod findings;
 mod follow;
 mod past;
+#[expect(clippy::module_inception, reason = "the folder is named after its main module")]
 mod world;
 
 pub(crate) use findings::FindingKind;

@@ -40,7 +40,7 @@ impl From<Error> for ApplyError {
 impl From<PublishError> for ApplyError {
     fn from(error: PublishError) -> Self {
         match error {
-            PublishError::Conflict { .. } => Self::Changed,
+            PublishError::Conflict => Self::Changed,
             PublishError::Core(error) => error.into(),
             other => Self::Unsuitable(other.to_string()),
         }

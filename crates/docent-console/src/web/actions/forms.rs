@@ -9,7 +9,7 @@ use crate::web::routes::Shared;
 use axum::Form;
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
-use docent::inspect::printable;
+use docent::inspect::{Stake, printable};
 use http::{HeaderMap, StatusCode};
 use maud::html;
 use serde::Deserialize;
@@ -79,7 +79,7 @@ async fn change(inner: &Arc<Inner>, visitor: &Visitor, confirmed: &Confirmed) ->
             visitor,
             status(&error),
             "Nothing was changed",
-            html! { p.error { (error.to_string()) } },
+            &html! { p.error { (error.to_string()) } },
         );
     }
     let target = match find(inner, *action, path, node).await {
@@ -113,7 +113,7 @@ async fn change(inner: &Arc<Inner>, visitor: &Visitor, confirmed: &Confirmed) ->
                 p.error role="alert" { (error.to_string()) }
                 p { a href=(inner.pen().at(path)) { "Back to " (printable(path)) } }
             };
-            say(inner, visitor, code, "The action failed", text)
+            say(inner, visitor, code, "The action failed", &text)
         }
     }
 }
@@ -142,21 +142,21 @@ fn question(inner: &Inner, visitor: &Visitor, wanted: &Wanted, target: &Target) 
             a.cancel href={ (pen.base) (at(&wanted.path)) } { "Cancel" }
         }
     };
-    page(inner, visitor, StatusCode::OK, &message(action.question(), text))
+    page(inner, visitor, StatusCode::OK, &message(action.question(), &text))
 }
 
 /// Returns who owns the contender or claim.
 fn owner(inner: &Inner, wanted: &Wanted) -> Option<String> {
     let report = inner.world.report(&wanted.path)?;
     let stakes = report.stakes();
-    stakes.iter().find(|stake| stake.name == wanted.node).map(|stake| stake.owner())
+    stakes.iter().find(|stake| stake.name == wanted.node).map(Stake::owner)
 }
 
 /// Returns the answer if actions are not allowed.
 fn refusal(inner: &Inner, visitor: &Visitor) -> Option<Response> {
     let Pen { allows_actions, .. } = inner.pen();
     let text = html! { p { "This console only shows. Start it with " code { "--allow-actions" } " to change anything." } };
-    (!allows_actions).then(|| say(inner, visitor, StatusCode::FORBIDDEN, "Actions are not allowed", text))
+    (!allows_actions).then(|| say(inner, visitor, StatusCode::FORBIDDEN, "Actions are not allowed", &text))
 }
 
 fn not_found(inner: &Inner, visitor: &Visitor, error: &TargetError) -> Response {
@@ -165,5 +165,5 @@ fn not_found(inner: &Inner, visitor: &Visitor, error: &TargetError) -> Response 
         TargetError::Client(error) => status(error),
         _ => StatusCode::BAD_REQUEST,
     };
-    say(inner, visitor, code, "Nothing was changed", html! { p.error role="alert" { (error.to_string()) } })
+    say(inner, visitor, code, "Nothing was changed", &html! { p.error role="alert" { (error.to_string()) } })
 }
