@@ -1,6 +1,6 @@
 //! Benchmarks that compare Docent with other libraries on one server, and Docent's server with a real
 //! ZooKeeper. Start them with `cargo xtask bench session`, `recipes`, `server`, `command-line`,
-//! `inspect` or `code-paths`.
+//! `inspect`, `console` or `code-paths`.
 //!
 //! The clients are measured in turns, each in a separate process: this binary starts itself as one of the
 //! clients, so the measured CPU time belongs to that client alone. `docs/benchmarks.md` explains the measures
@@ -9,6 +9,8 @@
 mod clients;
 mod code_paths;
 mod command_line;
+mod console;
+mod docent;
 mod inspect;
 mod measures;
 mod recipes;
@@ -39,6 +41,8 @@ enum Bench {
     CommandLine(command_line::Options),
     /// Measure `docent ls --watch` over many locks.
     Inspect(inspect::Options),
+    /// Measure `docent console` with many open pages.
+    Console(console::Options),
     /// Print the code that single operations execute, and the size of the code.
     CodePaths(code_paths::Options),
     /// Run the process that callgrind profiles.
@@ -66,6 +70,7 @@ fn main() -> Result<()> {
         Bench::Recipes(options) => runtime.block_on(recipes::run(options)),
         Bench::CommandLine(options) => runtime.block_on(command_line::run(options)),
         Bench::Inspect(options) => runtime.block_on(inspect::run(options)),
+        Bench::Console(options) => runtime.block_on(console::run(options)),
         Bench::CodePaths(options) => runtime.block_on(code_paths::run(options)),
         Bench::CodePathWorker(options) => code_paths::work(&options),
         Bench::SequentialLock(options) => runtime.block_on(command_line::sequential_lock(options)),

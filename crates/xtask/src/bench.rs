@@ -11,14 +11,15 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         let run = "run --package docent-bench --features rustix/use-libc --";
         return execute(cargo(run).args(arguments));
     }
-    if !arguments.iter().any(|argument| argument == "--embedded" || argument == "inspect") {
+    let is_of = |benches: &[&str]| arguments.first().is_some_and(|bench| benches.contains(&&**bench));
+    if !is_of(&["inspect", "console"]) && !arguments.iter().any(|argument| argument == "--embedded") {
         packages::ensure_zookeeper()?;
     }
-    if arguments.first().is_some_and(|bench| bench == "recipes") {
+    if is_of(&["recipes"]) {
         packages::ensure_curator()?;
         packages::ensure_python()?;
     }
-    if arguments.first().is_some_and(|bench| bench == "command-line" || bench == "inspect") {
+    if is_of(&["command-line", "inspect", "console"]) {
         execute(&mut cargo("build --release --package docent-cli"))?;
     }
     execute(cargo("run --release --package docent-bench --").args(arguments))

@@ -1,4 +1,4 @@
-use super::lister::Lister;
+use crate::docent::Docent;
 use crate::samples::Samples;
 use crate::server::{Kind, Process, megabytes};
 use anyhow::{Result, ensure};
@@ -42,7 +42,7 @@ pub(crate) async fn run(options: Options) -> Result<()> {
     }
 
     let started = Instant::now();
-    let mut lister = Lister::start(&proxy.connect_string())?;
+    let mut lister = Docent::start(&proxy.connect_string(), &["ls", "--watch", "locks"])?;
     for _ in 0..options.locks {
         lister.line().await?;
     }
@@ -100,7 +100,7 @@ fn path(lock: usize) -> String {
 }
 
 /// Returns the number of requests so far, except for pings.
-fn requests(proxy: &Proxy) -> usize {
+pub(crate) fn requests(proxy: &Proxy) -> usize {
     let is_request = |op: Option<OpCode>| op.is_some_and(|op| op != OpCode::Ping);
     proxy.trace().iter().filter(|it| it.direction == Direction::ToServer && is_request(it.op)).count()
 }

@@ -47,10 +47,10 @@ impl Past {
     /// Records who leads.
     pub(super) fn report(&mut self, path: &Arc<str>, report: &Report, now: SystemTime) {
         let Recipe::Election(election) = &report.recipe else { return };
-        if !self.terms.contains_key(path) && self.terms.len() >= MAX_PATHS {
+        let is_new = !self.terms.contains_key(path);
+        if is_new && self.terms.len() >= MAX_PATHS && !self.forget_one() {
             return;
         }
-        let is_new = !self.terms.contains_key(path);
         let terms = self.terms.entry(Arc::clone(path)).or_default();
         let leader = election.leader.as_ref();
         if terms.back().filter(|term| term.until.is_none()).map(|term| &*term.node)
@@ -72,9 +72,16 @@ impl Past {
         }
     }
 
+    /// Forgets the election that has been without a leader for the longest time. Returns false if all have one.
+    fn forget_one(&mut self) -> bool {
+        let ended = self.terms.iter().filter_map(|(path, terms)| Some((terms.back()?.until?, path)));
+        let Some(path) = ended.min().map(|(_, path)| Arc::clone(path)) else { return false };
+        self.terms.remove(&path).is_some()
+    }
+
     /// Ends the current term of a deleted election.
     pub(super) fn gone(&mut self, path: &str, now: SystemTime) {
-        if let Some(last) = self.terms.get_mut(path).and_then(|terms| terms.back_mut()) {
+        if let Some(last) = self.terms.get_mut(path).and_then(VecDeque::back_mut) {
             last.until.get_or_insert(now);
         }
         self.samples.remove(path);
@@ -122,5 +129,23 @@ impl Past {
             let count = terms.iter().skip(1).filter(|term| term.from >= since).count();
             (count > most).then_some((path, count))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elections_without_a_leader_are_forgotten_first() {
+        let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        let mut past = Past::default();
+        for (path, until) in [("/leads", None), ("/ended", Some(at(20))), ("/first", Some(at(10)))] {
+            let term = Term { node: "n".to_owned(), leader: "a".to_owned(), from: at(0), until };
+            past.terms.insert(Arc::from(path), VecDeque::from([term]));
+        }
+        assert!(past.forget_one() && past.terms("/first").is_empty());
+        assert!(past.forget_one() && past.terms("/ended").is_empty());
+        assert!(!past.forget_one() && past.terms("/leads").len() == 1);
     }
 }

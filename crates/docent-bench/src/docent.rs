@@ -5,22 +5,22 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
-/// A process that runs `docent ls --watch`.
+/// A process that runs `docent`, with its output.
 ///
 /// # On drop
 ///
 /// The process is killed.
 #[derive(Debug)]
-pub(super) struct Lister {
+pub(crate) struct Docent {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
-impl Lister {
-    pub(super) fn start(servers: &str) -> Result<Self> {
-        // `cargo xtask bench inspect` builds `docent` into the same folder.
+impl Docent {
+    pub(crate) fn start(servers: &str, arguments: &[&str]) -> Result<Self> {
+        // `cargo xtask bench` builds `docent` into the same folder.
         let mut command = Command::new(std::env::current_exe()?.with_file_name("docent"));
-        command.args(["--connect", servers, "-o", "json", "ls", "--watch", "locks"]);
+        command.args(["--connect", servers, "-o", "json"]).args(arguments);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn().with_context(|| format!("cannot run {command:?}"))?;
         let lines = BufReader::new(child.stdout.take().context("the output is piped")?).lines();
@@ -28,12 +28,12 @@ impl Lister {
     }
 
     /// Returns the next line that the process prints.
-    pub(super) async fn line(&mut self) -> Result<String> {
-        self.lines.next_line().await?.context("docent ls --watch has ended")
+    pub(crate) async fn line(&mut self) -> Result<String> {
+        self.lines.next_line().await?.context("docent has ended")
     }
 
     /// Returns the CPU time of all threads of the process.
-    pub(super) fn cpu(&self) -> Result<Duration> {
+    pub(crate) fn cpu(&self) -> Result<Duration> {
         let mut total = 0;
         for thread in fs::read_dir(format!("/proc/{}/task", self.pid()?))? {
             let times = fs::read_to_string(thread?.path().join("schedstat"))?;
@@ -45,7 +45,7 @@ impl Lister {
     }
 
     /// Returns the id of the process.
-    pub(super) fn pid(&self) -> Result<u32> {
-        self.child.id().context("docent ls --watch has ended")
+    pub(crate) fn pid(&self) -> Result<u32> {
+        self.child.id().context("docent has ended")
     }
 }
