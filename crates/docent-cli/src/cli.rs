@@ -43,6 +43,7 @@ pub(crate) enum Verb {
     /// Check servers and settings, and suggest a remedy for each problem.
     Doctor(verbs::doctor::Arguments),
     Ensemble(verbs::ensemble::Arguments),
+    Console(verbs::console::Arguments),
     /// List the contexts, and choose the current one.
     Contexts(verbs::contexts::Arguments),
     Completions(verbs::completions::Arguments),

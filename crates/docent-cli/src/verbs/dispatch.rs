@@ -1,6 +1,6 @@
 use super::{
-    complete, completions, config, contenders, contexts, dev, discover, doctor, elect, ensemble, inspect,
-    lock, man, queue, register, sessions, wait,
+    complete, completions, config, console, contenders, contexts, dev, discover, doctor, elect, ensemble,
+    inspect, lock, man, queue, register, sessions, wait,
 };
 use crate::app::App;
 use crate::cli::{Cli, Verb};
@@ -31,6 +31,7 @@ pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
         Verb::Break(arguments) => contenders::delete(&app, &arguments).await,
         Verb::Doctor(arguments) => doctor::run(&app, &arguments).await,
         Verb::Ensemble(arguments) => ensemble::run(&app, &arguments).await,
+        Verb::Console(arguments) => console::run(&app, &arguments).await,
         Verb::Contexts(arguments) => contexts::run(&app, &arguments),
         Verb::Complete(arguments) => complete::run(&app, &arguments).await,
         Verb::Completions(arguments) => completions::run(&app, &arguments),

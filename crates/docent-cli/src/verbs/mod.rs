@@ -4,6 +4,7 @@ pub(crate) mod complete;
 pub(crate) mod completions;
 pub(crate) mod config;
 mod confirm;
+pub(crate) mod console;
 pub(crate) mod contenders;
 pub(crate) mod contexts;
 pub(crate) mod dev;

@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot continue must fail")]
 
+mod browser;
 mod completions;
 mod config;
 mod config_files;
+mod console;
 mod contexts;
 mod discover;
 mod discover_write;
