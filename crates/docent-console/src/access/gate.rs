@@ -109,7 +109,15 @@ impl Gate {
     /// Judges a token, or user and password, unless the peer has sent too many wrong ones.
     pub(super) fn judge<T>(&self, peer: Peer, verify: impl FnOnce() -> Option<T>) -> Verdict<T> {
         let mut attempts = self.0.attempts.lock().unwrap_or_else(PoisonError::into_inner);
-        attempts.judge(peer, Instant::now(), verify)
+        let verdict = attempts.judge(peer, Instant::now(), verify);
+        if let Verdict::Wrong = verdict {
+            // Event: A browser or program has sent a wrong token, or a wrong user or password, to the console. After
+            // ten in a minute, its address is not heard for the rest of that minute, and there are no further events.
+            // Action: If it repeats, find out who it is. Behind a proxy, `peer` is the address of the proxy.
+            // Without client: no one is admitted, so nothing is asked of the servers.
+            tracing::warn!(target: "docent::console", peer = %peer.describe("client"), "wrong token, user or password");
+        }
+        verdict
     }
 
     /// Creates a session in place of those with these ids, and returns its id.

@@ -2,7 +2,7 @@ use super::attempts::Verdict;
 use super::gate::Gate;
 use super::local_path::local_path;
 use super::peer::Peer;
-use super::visitor::Visitor;
+use super::visitor::{Visitor, is_from_elsewhere};
 use super::{access::Kind, cookie};
 use axum::extract::{Form, Query, State};
 use axum::http::{Extensions, HeaderMap, HeaderValue, StatusCode, header};
@@ -38,8 +38,18 @@ pub(super) struct Leaving {
 }
 
 /// Shows the form for the token. Consoles without token have no form.
-pub(super) async fn show(State(gate): State<Gate>, Query(target): Query<Target>) -> Response {
+///
+/// A browser that follows a link of another site does not send the cookie, even if it is signed in. It is sent to
+/// the page once more, from here: that request has the cookie.
+pub(super) async fn show(
+    State(gate): State<Gate>,
+    headers: HeaderMap,
+    Query(target): Query<Target>,
+) -> Response {
     match gate.kind() {
+        Kind::Token(_) if is_from_elsewhere(&headers) => {
+            once_more(&gate, local_path(&target.to)).into_response()
+        }
         Kind::Token(_) => page(&gate, &target.to, None).into_response(),
         Kind::Open | Kind::Basic(_) => gate.see_other(local_path(&target.to)),
     }
@@ -106,6 +116,22 @@ pub(super) fn limited(wait: Duration) -> Response {
     let text = format!("too many wrong tokens or passwords; try again in {seconds} seconds\n");
     let retry = [(header::RETRY_AFTER, HeaderValue::from(seconds))];
     (StatusCode::TOO_MANY_REQUESTS, retry, text).into_response()
+}
+
+fn once_more(gate: &Gate, to: &str) -> Html<String> {
+    let target = format!("{}{to}", gate.base());
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                title { "Docent" }
+                meta http-equiv="refresh" content={ "0;url=" (target) };
+            }
+            body { a href=(target) { "Continue" } }
+        }
+    };
+    Html(page.into_string())
 }
 
 fn page(gate: &Gate, to: &str, alert: Option<&str>) -> Html<String> {

@@ -365,6 +365,25 @@ async fn signing_in_leads_to_no_other_site() {
 }
 
 #[tokio::test]
+async fn a_link_of_another_site_leads_signed_in_browsers_to_the_page() {
+    let console = console_at(token(), "/console", false);
+    let show = async |site: &str| {
+        let headers = [("sec-fetch-site", site), ("sec-fetch-mode", "navigate")];
+        text(get_page(&console, "/sign-in?to=/at/a%22b", &headers).await).await
+    };
+    for elsewhere in ["cross-site", "same-site"] {
+        let page = show(elsewhere).await;
+        assert!(page.contains("http-equiv=\"refresh\" content=\"0;url=/console/at/a&quot;b\""), "{page}");
+        assert!(!page.contains("<form"), "{page}");
+    }
+    for here in ["same-origin", "none"] {
+        assert!(show(here).await.contains("<form"), "{here}");
+    }
+    let evil = get_page(&console, "/sign-in?to=//evil.example", &[("sec-fetch-site", "cross-site")]).await;
+    assert!(text(evil).await.contains("content=\"0;url=/console/\""));
+}
+
+#[tokio::test]
 async fn the_page_to_sign_in_escapes_what_it_shows() {
     let page =
         text(get_page(&console(token()), "/sign-in?to=/%22%3E%3Cscript%3Ealert(1)%3C/script%3E", &[]).await);

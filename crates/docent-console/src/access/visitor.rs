@@ -52,8 +52,7 @@ impl Visitor {
 /// Checks that a browser has sent a request from a page of the same origin, or because its user did. Programs
 /// send neither of the headers.
 pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), Refused> {
-    let mut sites = headers.get_all("sec-fetch-site").iter();
-    if !sites.all(|site| ["same-origin", "none"].iter().any(|good| site == good)) {
+    if is_from_elsewhere(headers) {
         return Err(Refused::CrossSite);
     }
     let mut origins = headers.get_all(header::ORIGIN).iter();
@@ -63,6 +62,12 @@ pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), Refused> {
         true => Ok(()),
         false => Err(Refused::ForeignOrigin),
     }
+}
+
+/// Returns true if a browser has sent a request because of a page of another origin.
+pub(super) fn is_from_elsewhere(headers: &HeaderMap) -> bool {
+    let mut sites = headers.get_all("sec-fetch-site").iter();
+    sites.any(|site| site != "same-origin" && site != "none")
 }
 
 /// Returns true if an origin has this host and port. The scheme may differ: a proxy may have ended TLS.
