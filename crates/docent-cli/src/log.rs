@@ -1,5 +1,6 @@
-//! Log of the library on standard error: all of it for `-v`, otherwise only its warnings about items of
-//! queues, because no exit code reports an item that is left alone or moved to the dead letters.
+//! Log of the library on standard error: all of it for `-v`. Otherwise only its warnings about items of queues,
+//! because no exit code reports an item that is left alone or moved to the dead letters, and what people did
+//! through the console.
 
 use crate::args::Global;
 use crate::output::Output;
@@ -11,6 +12,9 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 /// Target of the events about queues.
 const QUEUES: &str = "docent::queue";
+
+/// Target of the events about actions and credentials of people.
+const CONSOLE: &str = "docent::console";
 
 /// Starts the log if it was requested.
 pub(crate) fn start(global: &Global, output: &Output) {
@@ -26,12 +30,13 @@ pub(crate) fn start(global: &Global, output: &Output) {
     log.with_writer(move || stderr.clone()).log_internal_errors(false).init();
 }
 
-/// Shows the warnings about queues as remarks.
+/// Shows the warnings about queues, and the events of the console, as remarks.
 fn start_remarks(output: &Output) {
     let output = output.clone();
     let log = tracing_subscriber::fmt::layer().without_time().with_level(false).with_target(false);
     let log = log.with_ansi(false).with_writer(move || Remarks(output.clone())).log_internal_errors(false);
-    let log = log.with_filter(Targets::new().with_target(QUEUES, LevelFilter::WARN));
+    let shown = Targets::new().with_target(QUEUES, LevelFilter::WARN).with_target(CONSOLE, LevelFilter::INFO);
+    let log = log.with_filter(shown);
     tracing_subscriber::registry().with(log).init();
 }
 

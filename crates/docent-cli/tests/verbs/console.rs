@@ -133,13 +133,14 @@ both_backends_in_real_time! {
         let server = backend.start().await;
         let folder = tempfile::tempdir().unwrap();
         let token = file(&folder, "token", &format!("{TOKEN}\n"), 0o600);
-        let (_console, url) = start(&servers(&server), &["--token-file", &token]).await;
+        let (mut console, url) = start(&servers(&server), &["--token-file", &token]).await;
         let browser = Browser::of(&url);
         let away = browser.get("/locks?q=a", &[]).await;
         assert_eq!((away.status, away.header("location")), (303, "/sign-in?to=/locks%3Fq%3Da"), "{away:?}");
         assert!(browser.get(away.header("location"), &[]).await.body.contains("name=\"token\""));
         let wrong = browser.post("/sign-in", &[], "token=wrong").await;
         assert_eq!((wrong.status, wrong.header("set-cookie")), (403, ""), "{wrong:?}");
+        console.remarks().until("wrong token").await;
         let foreign = browser.post("/sign-in", &["Origin: http://evil.example"], &format!("token={TOKEN}")).await;
         assert_eq!((foreign.status, foreign.header("set-cookie")), (403, ""), "{foreign:?}");
         let right = browser.post("/sign-in", &[], &format!("token={TOKEN}&to=/locks?q=a")).await;

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 /// Serve a live web page of locks, elections, services, queues, configuration and sessions.
 ///
-/// The page prints its address, and is served until a signal comes. It changes nothing in ZooKeeper unless
-/// --allow-actions is given. The lost connection to the servers is shown on the page, and does not end docent.
+/// docent prints the address of the page and serves it until a signal comes. A lost connection to the servers
+/// is shown on the page and does not end docent. The page changes nothing in ZooKeeper unless --allow-actions
+/// is given; standard error then reports each action with who did it.
 ///
 /// By default, only this machine can reach the page. Any other address needs --token-file or
 /// --basic-auth-file, and either TLS (--https-cert, --https-key) or --plaintext.

@@ -132,3 +132,44 @@ async fn requests(
     }
     let _ = connection.await;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_sends_its_header_slowly_is_dropped() {
+        let (server, mut client) = duplex(1 << 10);
+        let (_end, ending) = watch::channel(());
+        let serving = Serving { router: Router::new(), ending };
+        tokio::spawn(requests(server, SocketAddr::from(([127, 0, 0, 1], 1)), serving));
+        let began = tokio::time::Instant::now();
+        for byte in b"GET / HTTP" {
+            client.write_all(&[*byte]).await.unwrap();
+            tokio::time::advance(Duration::from_millis(900)).await;
+        }
+        let mut reply = Vec::new();
+        timeout(HEADER, client.read_to_end(&mut reply)).await.expect("the link must be closed").unwrap();
+        assert!(began.elapsed() <= HEADER + Duration::from_secs(1), "{:?}", began.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_handshake_that_does_not_end_is_dropped() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, peer) = listener.accept().await.unwrap();
+        let (_end, ending) = watch::channel(());
+        let serving = Serving { router: Router::new(), ending };
+        let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+        let config = tokio_rustls::rustls::ServerConfig::builder_with_provider(provider);
+        let config = config.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+        let resolver = tokio_rustls::rustls::server::ResolvesServerCertUsingSni::new();
+        let tls = TlsAcceptor::from(Arc::new(config.with_cert_resolver(Arc::new(resolver))));
+        let free = Arc::new(Semaphore::new(1));
+        let permit = Arc::clone(&free).acquire_owned().await.unwrap();
+        tokio::spawn(connection(stream, peer, Some(tls), serving, permit));
+        assert_eq!(client.read(&mut [0; 8]).await.unwrap(), 0, "the link must be closed");
+        assert_eq!(free.available_permits(), 1);
+    }
+}
