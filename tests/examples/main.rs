@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
+mod console;
 mod smallest;
 
 use docent_battery::{Backend, ServerOptions, both_backends_in_real_time};
