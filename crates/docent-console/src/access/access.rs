@@ -12,9 +12,10 @@ const SHORTEST_PASSWORD: usize = 8;
 /// Who may use a console.
 ///
 /// Wrong tokens and passwords are answered after half a second. After ten of them in a minute, the address
-/// that they came from is answered with 429 until that minute is over, also if it sends correct ones. Browsers
-/// that are signed in with a token are not affected. If wrong ones come from more than 1,024 addresses in a
-/// minute, all further addresses share one limit. Behind a proxy, all browsers have the proxy's address.
+/// that they came from is answered with 429 until that minute is over, also if it sends correct ones.
+/// Browsers that are signed in with a token are not affected. If wrong ones come from more than 1,024
+/// addresses in a minute, all further addresses share one limit. Behind a proxy, all browsers have the
+/// proxy's address.
 #[derive(Debug, Clone)]
 pub struct Access(pub(super) Kind);
 
@@ -67,8 +68,8 @@ impl Access {
         checked_users(users, || "the list of users".to_owned())
     }
 
-    /// Like [`basic`](Self::basic), with users from a file that only its owner may read: a line `user:password`
-    /// for each. Empty lines and lines that begin with `#` are skipped.
+    /// Like [`basic`](Self::basic), with users from a file that only its owner may read: a line
+    /// `user:password` for each. Empty lines and lines that begin with `#` are skipped.
     ///
     /// # Errors
     /// Same as [`basic`](Self::basic); also `Read` and `Mode`.

@@ -114,8 +114,9 @@ mod tests {
         let now = Instant::now();
         let mut attempts = Attempts::new(now);
         let (mut wrong, mut number) = (0, 0_u32);
-        while let Verdict::Wrong =
-            attempts.judge(Peer(Some(IpAddr::from(number.to_be_bytes()))), now, || None::<()>)
+        while number < 5_000
+            && let Verdict::Wrong =
+                attempts.judge(Peer(Some(IpAddr::from(number.to_be_bytes()))), now, || None::<()>)
         {
             (wrong, number) = (wrong + 1, number + 1);
         }

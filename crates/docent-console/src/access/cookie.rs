@@ -16,7 +16,8 @@ impl Cookie {
         Self { path: if base.is_empty() { "/" } else { base }.to_owned(), is_secure }
     }
 
-    /// Returns the header that stores an id. No script can read it, and no other site can make a browser send it.
+    /// Returns the header that stores an id. No script can read it, and no other site can make a browser send
+    /// it.
     pub(super) fn store(&self, id: &str) -> HeaderValue {
         self.header(id, "")
     }
@@ -37,8 +38,8 @@ impl Cookie {
     }
 }
 
-/// Returns the ids in a request. There can be several, because browsers send the cookies of all paths and ports
-/// of a host.
+/// Returns the ids in a request. There can be several, because browsers send the cookies of all paths and
+/// ports of a host.
 pub(super) fn ids(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let texts = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let pairs = texts.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));

@@ -32,8 +32,8 @@ const LARGEST_FORM: usize = 64 << 10;
 /// Maximum time for a form to arrive.
 const SLOWEST_FORM: Duration = Duration::from_secs(10);
 
-/// Everything that a request must pass before a page is drawn: the check of its host, and authentication. Also
-/// serves the pages to sign in and out, and sets the headers of all replies.
+/// Everything that a request must pass before a page is drawn: the check of its host, and authentication.
+/// Also serves the pages to sign in and out, and sets the headers of all replies.
 #[derive(Debug, Clone)]
 pub(crate) struct Gate(Arc<Inner>);
 
@@ -43,8 +43,8 @@ struct Inner {
     hosts: Hosts,
     base: String,
     cookie: Cookie,
-    /// Tokens for forms of the users of basic authentication, in their order. They have no session, because their
-    /// browsers authenticate each request.
+    /// Tokens for forms of the users of basic authentication, in their order. They have no session, because
+    /// their browsers authenticate each request.
     forms: Vec<Secret>,
     sessions: Mutex<Sessions>,
     attempts: Mutex<Attempts>,
@@ -111,8 +111,9 @@ impl Gate {
         let mut attempts = self.0.attempts.lock().unwrap_or_else(PoisonError::into_inner);
         let verdict = attempts.judge(peer, Instant::now(), verify);
         if let Verdict::Wrong = verdict {
-            // Event: A browser or program has sent a wrong token, or a wrong user or password, to the console. After
-            // ten in a minute, its address is not heard for the rest of that minute, and there are no further events.
+            // Event: A browser or program has sent a wrong token, or a wrong user or password, to the
+            // console. After ten in a minute, its address is not heard for the rest of that minute, and there
+            // are no further events.
             // Action: If it repeats, find out who it is. Behind a proxy, `peer` is the address of the proxy.
             // Without client: no one is admitted, so nothing is asked of the servers.
             tracing::warn!(target: "docent::console", peer = %peer.describe("client"), "wrong token, user or password");
@@ -154,7 +155,8 @@ impl Gate {
         }
     }
 
-    /// Admits a visitor of an open console. Only pages start a session, and only for clients that may be browsers.
+    /// Admits a visitor of an open console. Only pages start a session, and only for clients that may be
+    /// browsers.
     fn admit_anyone(&self, area: Area, parts: &Parts, peer: Peer) -> Admitted {
         let user = peer.describe("anonymous");
         let is_page = area == Area::Pages && parts.method == Method::GET;
@@ -299,7 +301,8 @@ fn credentials<'a>(headers: &'a HeaderMap, scheme: &str) -> Option<&'a str> {
     found.eq_ignore_ascii_case(scheme).then(|| credentials.trim())
 }
 
-/// Returns the place of the user with this name and password. The time does not depend on which of them is wrong.
+/// Returns the place of the user with this name and password. The time does not depend on which of them is
+/// wrong.
 fn find_user(users: &[(String, Secret)], name: &str, password: &str) -> Option<usize> {
     let mut found = None;
     for (index, (user, secret)) in users.iter().enumerate() {

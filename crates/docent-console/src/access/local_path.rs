@@ -6,8 +6,8 @@ const LONGEST: usize = 2_048;
 /// Characters that have no meaning in a value of a query.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// Returns `path` if a browser that is sent there stays on this console, `/` otherwise. Browsers read `//host`
-/// and `/\host` as another host, and skip control characters.
+/// Returns `path` if a browser that is sent there stays on this console, `/` otherwise. Browsers read
+/// `//host` and `/\host` as another host, and skip control characters.
 pub(super) fn local_path(path: &str) -> &str {
     let is_local = path.starts_with('/') && !path.starts_with("//") && path.len() <= LONGEST;
     match is_local && path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\') {

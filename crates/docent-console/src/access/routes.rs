@@ -12,8 +12,8 @@ pub(super) enum Area {
 }
 
 impl Area {
-    /// Returns the area of a path, as the router sees the path: still encoded, so an encoded letter leads to no
-    /// route that this function takes for another.
+    /// Returns the area of a path, as the router sees the path: still encoded, so an encoded letter leads to
+    /// no route that this function takes for another.
     pub(super) fn of(path: &str) -> Self {
         match path {
             "/healthz" | "/readyz" | "/sign-in" => Self::Public { is_asset: false },

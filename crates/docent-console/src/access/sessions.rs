@@ -10,8 +10,8 @@ const MOST: usize = 1_024;
 /// Time after the last request of a browser at which its session ends.
 const IDLE: Duration = Duration::from_secs(12 * 60 * 60);
 
-/// Sessions of browsers by their id, in memory. A console is either open or has browsers that are signed in, so
-/// sessions that anyone can create never take the place of those of signed-in browsers.
+/// Sessions of browsers by their id, in memory. A console is either open or has browsers that are signed in,
+/// so sessions that anyone can create never take the place of those of signed-in browsers.
 #[derive(Debug, Default)]
 pub(super) struct Sessions(HashMap<String, Session>);
 
@@ -34,7 +34,8 @@ pub(super) struct Opened {
 }
 
 impl Sessions {
-    /// Creates a session, and returns its id. If there are too many, the one that was used least recently ends.
+    /// Creates a session, and returns its id. If there are too many, the one that was used least recently
+    /// ends.
     pub(super) fn create(&mut self, now: Instant) -> (String, Opened) {
         self.0.retain(|_, session| now.duration_since(session.used) < IDLE);
         if self.0.len() >= MOST

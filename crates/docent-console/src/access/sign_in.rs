@@ -39,8 +39,8 @@ pub(super) struct Leaving {
 
 /// Shows the form for the token. Consoles without token have no form.
 ///
-/// A browser that follows a link of another site does not send the cookie, even if it is signed in. It is sent to
-/// the page once more, from here: that request has the cookie.
+/// A browser that follows a link of another site does not send the cookie, even if it is signed in. It is
+/// sent to the page once more, from here: that request has the cookie.
 pub(super) async fn show(
     State(gate): State<Gate>,
     headers: HeaderMap,

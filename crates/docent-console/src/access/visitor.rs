@@ -11,8 +11,8 @@ use std::fmt;
 pub(crate) struct Visitor {
     /// Name for the log: a user, or `anonymous` or `token` with the address.
     pub(crate) user: String,
-    /// Token that forms of this visitor must contain in the field `csrf`. Empty for clients without a session,
-    /// which cannot send forms.
+    /// Token that forms of this visitor must contain in the field `csrf`. Empty for clients without a
+    /// session, which cannot send forms.
     pub(crate) csrf: String,
     /// True if there is something to sign out of.
     pub(crate) is_signed_in: bool,
