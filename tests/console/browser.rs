@@ -3,7 +3,7 @@
 use crate::commands::Command;
 use crate::driver::Driver;
 use docent_battery::packages::AXE;
-use docent_tests::{pause, soon};
+use docent_tests::{PATIENCE, pause, soon};
 use fantoccini::elements::Element;
 use fantoccini::{Client, ClientBuilder, Locator};
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -73,6 +73,9 @@ impl Browser {
         let browser = Self { client, origin: origin.to_owned(), driver, _profile: profile, _permit: permit };
         browser.devtools("Page.addScriptToEvaluateOnNewDocument", &json!({ "source": WITNESS })).await;
         browser.look(LIGHT).await;
+        // The window began with a page of the browser's own.
+        browser.open_url("about:blank").await;
+        browser.requests().await;
         browser
     }
 
@@ -101,6 +104,11 @@ impl Browser {
         soon(self.client.execute(script, arguments.to_vec())).await.unwrap()
     }
 
+    /// Runs the body of a function, whose last argument is a function that takes the result.
+    pub(crate) async fn eval_async(&self, script: &str, arguments: &[Value]) -> Value {
+        soon(self.client.execute_async(script, arguments.to_vec())).await.unwrap()
+    }
+
     /// Waits until the body of a function returns true. A page that is being replaced returns nothing.
     pub(crate) async fn until(&self, script: &str) {
         let mut last = String::new();
@@ -113,7 +121,7 @@ impl Browser {
                 pause().await;
             }
         };
-        if tokio::time::timeout(docent_tests::PATIENCE / 4, holds).await.is_err() {
+        if tokio::time::timeout(PATIENCE / 8, holds).await.is_err() {
             let text = self.text("body").await.unwrap_or_default();
             panic!("{script}: {last} at {}\n{text}", self.location().await);
         }
@@ -124,10 +132,13 @@ impl Browser {
         self.texts(css).await.into_iter().next()
     }
 
-    /// Texts of all elements that match, with single blanks.
+    /// Texts of all elements that match, with single blanks, also between elements.
     pub(crate) async fn texts(&self, css: &str) -> Vec<String> {
-        let script = "return [...document.querySelectorAll(arguments[0])]
-            .map(element => element.textContent.replace(/\\s+/g, ' ').trim())";
+        let script = "return [...document.querySelectorAll(arguments[0])].map(element => {
+            const [texts, words] = [document.createNodeIterator(element, NodeFilter.SHOW_TEXT), []];
+            for (let text; (text = texts.nextNode());) words.push(text.data);
+            return words.join(' ').replace(/\\s+/g, ' ').trim();
+        })";
         serde_json::from_value(self.eval_with(script, &[css.into()]).await).unwrap()
     }
 
@@ -140,7 +151,7 @@ impl Browser {
                 last = self.texts(css).await;
             }
         };
-        if tokio::time::timeout(docent_tests::PATIENCE / 4, holds).await.is_err() {
+        if tokio::time::timeout(PATIENCE / 8, holds).await.is_err() {
             let (at, body) = (self.location().await, self.text("body").await);
             panic!("the texts of {css} stay {last:?} at {at}: {body:?}");
         }
@@ -149,6 +160,18 @@ impl Browser {
     /// Waits until the text of the first element that matches satisfies `holds`.
     pub(crate) async fn until_text(&self, css: &str, holds: impl Fn(&str) -> bool) {
         self.until_texts(css, |texts| texts.first().is_some_and(|text| holds(text))).await;
+    }
+
+    /// Waits until the list has a row that begins with the text `name` and contains all of `words`.
+    pub(crate) async fn until_row(&self, name: &str, words: &[&str]) {
+        let is_wanted = |row: &String| row.starts_with(name) && words.iter().all(|word| row.contains(word));
+        self.until_texts("#rows > :not(.spacer)", |rows| rows.iter().any(is_wanted)).await;
+    }
+
+    /// Status of the reply that brought the current page.
+    pub(crate) async fn status(&self) -> u64 {
+        let script = "return performance.getEntriesByType('navigation')[0].responseStatus";
+        self.eval(script).await.as_u64().unwrap()
     }
 
     pub(crate) async fn find(&self, css: &str) -> Element {
@@ -176,6 +199,16 @@ impl Browser {
         self.devtools("Emulation.setEmulatedMedia", &json!({ "features": features })).await;
     }
 
+    /// Makes the pages that are opened from now on run no script.
+    pub(crate) async fn disable_scripts(&self) {
+        self.devtools("Emulation.setScriptExecutionDisabled", &json!({ "value": true })).await;
+    }
+
+    /// Deletes all cookies of the current page.
+    pub(crate) async fn forget_cookies(&self) {
+        soon(self.client.delete_all_cookies()).await.unwrap();
+    }
+
     /// Picture of the window as a PNG.
     pub(crate) async fn screenshot(&self) -> Vec<u8> {
         soon(self.client.screenshot()).await.unwrap()
@@ -190,7 +223,7 @@ impl Browser {
                 .filter(one => ['serious', 'critical'].includes(one.impact))
                 .flatMap(one => one.nodes.map(node => `${one.id}: ${node.html} ${node.failureSummary}`))),
                 error => done([String(error)]))";
-        serde_json::from_value(soon(self.client.execute_async(script, Vec::new())).await.unwrap()).unwrap()
+        serde_json::from_value(self.eval_async(script, &[]).await).unwrap()
     }
 
     /// URLs of the requests that the browser has sent since the last time, of pages and of what they load.

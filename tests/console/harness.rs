@@ -20,7 +20,7 @@ const WRONG: &str =
 const STRICT: &str = "<!doctype html><html lang=en><title>A strict page</title><main><h1>Strict</h1></main>
     <script>document.querySelector('h1').textContent = 'Not strict'</script>";
 
-async fn site() -> Site {
+fn site() -> Site {
     let policy = [("content-security-policy", "default-src 'none'")];
     Site::serve(
         Router::new()
@@ -28,13 +28,12 @@ async fn site() -> Site {
             .route("/wrong", get(async || Html(WRONG)))
             .route("/strict", get(async move || (policy, Html(STRICT)))),
     )
-    .await
 }
 
 #[tokio::test]
 #[ignore = "needs Chromium: run `cargo xtask test`"]
 async fn a_page_is_read_changed_and_pictured() {
-    let site = site().await;
+    let site = site();
     let browser = Browser::start(&site.origin()).await;
     browser.open("/").await;
     assert_eq!(browser.text("h1").await.as_deref(), Some("Counter"));
@@ -55,7 +54,7 @@ async fn a_page_is_read_changed_and_pictured() {
 #[tokio::test]
 #[ignore = "needs Chromium: run `cargo xtask test`"]
 async fn what_a_page_must_not_do_is_noticed() {
-    let site = site().await;
+    let site = site();
     let browser = Browser::start(&site.origin()).await;
     browser.open("/wrong").await;
     let violations = browser.violations().await;
@@ -73,7 +72,7 @@ async fn what_a_page_must_not_do_is_noticed() {
 #[tokio::test]
 #[ignore = "needs Chromium: run `cargo xtask test`"]
 async fn a_dropped_browser_leaves_no_process() {
-    let site = site().await;
+    let site = site();
     let browser = Browser::start(&site.origin()).await;
     let group = browser.group();
     assert!(processes_of(group) > 2);

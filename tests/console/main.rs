@@ -2,8 +2,19 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
+mod actions;
 mod browser;
 mod commands;
+mod dashboards;
 mod driver;
 mod harness;
+mod hostile;
+mod keys;
+mod live;
+mod long;
+mod looks;
+mod neighbours;
+mod pages;
 mod site;
+mod text;
+mod world;

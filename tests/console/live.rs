@@ -1,0 +1,122 @@
+//! Changes that appear on an open page.
+
+use crate::browser::Browser;
+use crate::neighbours::Neighbours;
+use crate::site::Site;
+use crate::world::{Shop, watcher};
+use docent::{Counter, Instance, Registry};
+use docent_battery::{Backend, both_backends_with_packages};
+use docent_tests::{soon, until};
+
+both_backends_with_packages! {
+    async fn a_release_moves_the_next_waiter_up(backend: Backend) {
+        let server = backend.start().await;
+        let shop = Shop::open(&server).await;
+        let site = Site::console(&shop.console, |builder| builder);
+        let browser = Browser::start(&site.origin()).await;
+        browser.open("/at/shop/report").await;
+        browser.until_texts(".contender", |all| all.len() == 3).await;
+        browser.eval("window.second = document.querySelector('.is-waiter')").await;
+        soon(shop.report_lock.release()).await.unwrap();
+        browser.until_texts(".contender .role", |roles| roles == ["holds", "waits"]).await;
+        // The same row of the same document has moved up.
+        assert_eq!(browser.eval("return window.second === document.querySelector('.is-holder')").await, true);
+        browser.until_text(".is-holder .place", |place| place == "1").await;
+        assert!(browser.text(".is-holder .owner").await.unwrap().contains("reports"));
+    }
+
+    async fn an_instance_whose_process_was_killed_disappears(backend: Backend) {
+        let server = backend.start().await;
+        let client = watcher(&server).await;
+        let mut neighbours = Neighbours::start(&server, &client).await;
+        neighbours.fill().await;
+        let registry = Registry::new(&client, "/curator/services").unwrap();
+        let _other = soon(registry.register(Instance::new("orders", "10.0.0.7", 8080).id("ours"))).await.unwrap();
+        let site = Site::console(&client, |builder| builder);
+        let browser = Browser::start(&site.origin()).await;
+        browser.open("/at/curator/services/orders").await;
+        browser.until_texts("#rows th", |ids| ids.len() == 2).await;
+        browser.eval("window.isSame = true").await;
+        neighbours.kill_curator();
+        browser.until_texts("#rows th", |ids| ids == ["ours"]).await;
+        assert_eq!(browser.eval("return window.isSame").await, true);
+    }
+
+    async fn an_expired_session_disappears_from_every_page(backend: Backend) {
+        let server = backend.start().await;
+        let shop = Shop::open(&server).await;
+        let site = Site::console(&shop.console, |builder| builder);
+        let browser = Browser::start(&site.origin()).await;
+        browser.open("/elections").await;
+        browser.until_row("/shop/leader", &["host-1"]).await;
+        server.expire(shop.billing.session_id().unwrap()).await.unwrap();
+        browser.until_row("/shop/leader", &["host-2"]).await;
+        browser.open("/").await;
+        browser.until_text("#changes", |text| text.contains("/shop/leader")).await;
+    }
+
+    async fn a_server_restart_is_shown_as_stale_and_heals(backend: Backend) {
+        let server = backend.start_own().await;
+        let shop = Shop::open(&server).await;
+        let site = Site::console(&shop.console, |builder| builder);
+        let browser = Browser::start(&site.origin()).await;
+        browser.open("/at/shop/report").await;
+        browser.until_text("#connection", |text| text == "Live").await;
+        browser.eval("window.isSame = true").await;
+        let colour = "return getComputedStyle(document.querySelector('.contender .owner')).color
+            + getComputedStyle(document.querySelector('main')).filter + getComputedStyle(document.querySelector('main')).opacity";
+        let (fresh, contenders) = (browser.eval(colour).await, browser.texts(".contender .owner").await);
+
+        server.stop().await;
+        browser.until_text("#connection", |text| text.starts_with("Stale since ")).await;
+        browser.until("return document.documentElement.classList.contains('is-stale')").await;
+        assert_ne!(browser.eval(colour).await, fresh);
+        assert_eq!(browser.texts(".contender .owner").await, contenders);
+
+        server.start_again().await;
+        browser.until_text("#connection", |text| text == "Live").await;
+        browser.until("return !document.documentElement.classList.contains('is-stale')").await;
+        assert_eq!((browser.eval(colour).await, browser.eval("return window.isSame").await), (fresh, true.into()));
+        soon(shop.report_lock.release()).await.unwrap();
+        browser.until_texts(".is-holder .owner", |owners| owners.iter().any(|owner| owner.contains("reports"))).await;
+    }
+
+    async fn nothing_shifts_while_ages_tick_and_values_change(backend: Backend) {
+        let server = backend.start().await;
+        let shop = Shop::open(&server).await;
+        let counter = Counter::<i64>::new(&shop.billing, "/shop/visits").unwrap();
+        soon(counter.increment()).await.unwrap();
+        let site = Site::console(&shop.console, |builder| builder);
+        let browser = Browser::start(&site.origin()).await;
+        for path in ["/config", "/", "/at/shop/visits", "/at/shop/report", "/queues"] {
+            browser.open(path).await;
+            browser.until_text("#connection", |text| text == "Live").await;
+            // At least three ticks of the ages.
+            until(async || {
+                soon(counter.increment()).await.unwrap();
+                browser.eval("return performance.now() > 4000").await == true
+            })
+            .await;
+            let shift = browser.layout_shift().await;
+            assert!(shift < 0.001, "{path} shifted by {shift}");
+        }
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs Chromium: run `cargo xtask test`"]
+async fn a_console_that_stops_is_shown_as_offline_and_heals() {
+    let server = Backend::Embedded.start().await;
+    let shop = Shop::open(&server).await;
+    let mut site = Site::console(&shop.console, |builder| builder);
+    let browser = Browser::start(&site.origin()).await;
+    browser.open("/locks").await;
+    browser.until_text("#connection", |text| text == "Live").await;
+    browser.eval("window.isSame = true").await;
+    site.stop();
+    browser.until("return document.querySelector('#connection.is-offline') !== null").await;
+    browser.until("return document.documentElement.classList.contains('is-stale')").await;
+    site.start_again();
+    browser.until_text("#connection", |text| text == "Live").await;
+    assert_eq!(browser.eval("return window.isSame").await, true);
+}
