@@ -9,7 +9,7 @@ use super::routes::Area;
 use super::secret::Secret;
 use super::sessions::{Opened, Sessions};
 use super::sign_in::{self, BASIC, BEARER, PAUSE, limited, unauthorized};
-use super::visitor::{Visitor, check_origin};
+use super::visitor::{Visitor, check_origin, is_navigation};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
@@ -101,9 +101,16 @@ impl Gate {
 
     /// Returns a redirect to a path below the base.
     pub(super) fn see_other(&self, path: &str) -> Response {
-        let target = HeaderValue::try_from(format!("{}{path}", self.0.base));
+        let target = HeaderValue::try_from(self.address(path));
         let target = target.unwrap_or(HeaderValue::from_static("/"));
         (StatusCode::SEE_OTHER, [(header::LOCATION, target)]).into_response()
+    }
+
+    /// Returns a path below the base as a browser needs it. A mounted router answers at its base, and not always
+    /// with a slash behind it.
+    fn address(&self, path: &str) -> String {
+        let base = &self.0.base;
+        if path == "/" && !base.is_empty() { base.clone() } else { format!("{base}{path}") }
     }
 
     /// Judges a token, or user and password, unless the peer has sent too many wrong ones.
@@ -141,7 +148,8 @@ impl Gate {
         let checked = self.0.hosts.check(&parts.uri, &parts.headers);
         checked.map_err(|WrongHost(text)| (StatusCode::MISDIRECTED_REQUEST, text).into_response())?;
         name_host(parts);
-        if !parts.method.is_safe() {
+        // Another site may link here, but neither embed nor fetch anything.
+        if !(parts.method.is_safe() && is_navigation(&parts.headers)) {
             check_origin(&parts.headers).map_err(IntoResponse::into_response)?;
         }
         if let Area::Public { .. } = area {

@@ -274,6 +274,27 @@ async fn forms_of_other_sites_are_refused() {
 }
 
 #[tokio::test]
+async fn other_sites_may_link_to_pages_but_not_fetch_or_embed_them() {
+    let console = console(Access::open());
+    let get = async |path: &str, site: &str, mode: &str, dest: &str| {
+        let headers = [("sec-fetch-site", site), ("sec-fetch-mode", mode), ("sec-fetch-dest", dest)];
+        get_page(&console, path, &headers).await.status()
+    };
+    for path in ["/", "/events", "/metrics", "/api/v1/recipes", "/assets/console.css", "/healthz"] {
+        for site in ["cross-site", "same-site"] {
+            assert_eq!(get(path, site, "navigate", "document").await, StatusCode::OK, "{path}");
+            for (mode, dest) in
+                [("no-cors", "image"), ("cors", "empty"), ("navigate", "iframe"), ("websocket", "document")]
+            {
+                assert_eq!(get(path, site, mode, dest).await, StatusCode::FORBIDDEN, "{path} {mode} {dest}");
+            }
+        }
+        assert_eq!(get(path, "same-origin", "cors", "empty").await, StatusCode::OK, "{path}");
+        assert_eq!(get(path, "none", "navigate", "document").await, StatusCode::OK, "{path}");
+    }
+}
+
+#[tokio::test]
 async fn a_token_is_needed_for_everything_but_public_paths() {
     let console = console(token());
     for path in ["/healthz", "/readyz", "/assets/console.css", "/sign-in"] {
@@ -368,7 +389,8 @@ async fn signing_in_leads_to_no_other_site() {
 async fn a_link_of_another_site_leads_signed_in_browsers_to_the_page() {
     let console = console_at(token(), "/console", false);
     let show = async |site: &str| {
-        let headers = [("sec-fetch-site", site), ("sec-fetch-mode", "navigate")];
+        let headers =
+            [("sec-fetch-site", site), ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "document")];
         text(get_page(&console, "/sign-in?to=/at/a%22b", &headers).await).await
     };
     for elsewhere in ["cross-site", "same-site"] {
@@ -379,7 +401,9 @@ async fn a_link_of_another_site_leads_signed_in_browsers_to_the_page() {
     for here in ["same-origin", "none"] {
         assert!(show(here).await.contains("<form"), "{here}");
     }
-    let evil = get_page(&console, "/sign-in?to=//evil.example", &[("sec-fetch-site", "cross-site")]).await;
+    let link =
+        [("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "document")];
+    let evil = get_page(&console, "/sign-in?to=//evil.example", &link).await;
     assert!(text(evil).await.contains("content=\"0;url=/console/\""));
 }
 
@@ -492,10 +516,15 @@ async fn other_methods_and_bytes_are_answered() {
         let reply = console.clone().oneshot(request(method, "/locks", &[], "")).await.unwrap();
         assert!(reply.status().is_client_error() || reply.status().is_redirection(), "{method}");
     }
-    let mut odd = request("GET", "/locks", &[], "");
-    for name in ["cookie", "authorization", "origin", "sec-fetch-site"] {
-        let value = HeaderValue::from_bytes(b"docent_console=\xff\xfe").unwrap();
-        odd.headers_mut().insert(HeaderName::from_static(name), value);
+    for (names, status) in [
+        (["cookie", "authorization"], StatusCode::SEE_OTHER),
+        (["origin", "sec-fetch-site"], StatusCode::FORBIDDEN),
+    ] {
+        let mut odd = request("GET", "/locks", &[], "");
+        for name in names {
+            let value = HeaderValue::from_bytes(b"docent_console=\xff\xfe").unwrap();
+            odd.headers_mut().insert(HeaderName::from_static(name), value);
+        }
+        assert_eq!(console.clone().oneshot(odd).await.unwrap().status(), status, "{names:?}");
     }
-    assert_eq!(console.clone().oneshot(odd).await.unwrap().status(), StatusCode::SEE_OTHER);
 }

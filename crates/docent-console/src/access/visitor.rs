@@ -21,7 +21,7 @@ pub(crate) struct Visitor {
 /// Why a request that changes something is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refused {
-    #[error("another site has sent this form; open the console itself and repeat the action there")]
+    #[error("another site has sent this request; open the console itself and repeat the action there")]
     CrossSite,
     #[error(
         "the header Origin is not the host of this console; open the console under its own name, and if a proxy is \
@@ -68,6 +68,13 @@ pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), Refused> {
 pub(super) fn is_from_elsewhere(headers: &HeaderMap) -> bool {
     let mut sites = headers.get_all("sec-fetch-site").iter();
     sites.any(|site| site != "same-origin" && site != "none")
+}
+
+/// Returns true if a browser opens a page in a window or tab, because its user follows a link or enters an
+/// address.
+pub(super) fn is_navigation(headers: &HeaderMap) -> bool {
+    let is = |name: &str, wanted: &str| headers.get(name).is_some_and(|value| value == wanted);
+    is("sec-fetch-mode", "navigate") && is("sec-fetch-dest", "document")
 }
 
 /// Returns true if an origin has this host and port. The scheme may differ: a proxy may have ended TLS.
