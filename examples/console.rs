@@ -5,9 +5,9 @@
 //! cargo run --example console -- --listen 127.0.0.1:8484
 //! ```
 //!
-//! Open the printed address. Workers share a lock and a semaphore, the leader of an election fails now and then,
-//! consumers of a queue crash and reject jobs, instances of a service come and go, and a configuration is changed
-//! in stages. Actions are allowed, so try them. Ctrl-C ends the example.
+//! Open the printed address. Workers share a lock and a semaphore, the leader of an election fails now and
+//! then, consumers of a queue crash and reject jobs, instances of a service come and go, and a configuration
+//! is changed in stages. Actions are allowed, so try them. Ctrl-C ends the example.
 
 use anyhow::{Context, ensure};
 use clap::Parser;
@@ -60,7 +60,7 @@ async fn run() -> anyhow::Result<()> {
     let client = servers.client().label("console").connect().await?;
     let console = Console::builder(&client).allow_actions().holder_age(OLD).head_age(OLD).build()?;
     let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
-    // Nobody may read it: `console | head`.
+    // Ignores an error, because the reader may have ended: `console | head`.
     let _ = writeln!(stdout(), "open http://{}/", listener.local_addr()?);
     let router = console.router().into_make_service_with_connect_info::<SocketAddr>();
     tokio::select! {

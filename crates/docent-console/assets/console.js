@@ -1,5 +1,6 @@
-// The live part of the console: applies the patches of the server's event stream, keeps a window of long lists in the
-// page, lets ages tick, shows the state of the connection, and handles the keyboard. Pages also work without it.
+// The live part of the console: applies the patches of the server's event stream, keeps a window of long
+// lists in the page, lets ages tick, shows the state of the connection, and handles the keyboard. Pages also
+// work without it.
 'use strict';
 
 (() => {
@@ -368,7 +369,7 @@
     },
   };
 
-  // An event stream does not reveal its status, so a request finds out whether the visitor has to sign in again.
+  // An event stream does not reveal its status, so a request finds out whether to sign in again.
   async function reloadIfSignedOut() {
     try {
       const reply = await fetch(location.href, { method: 'HEAD', redirect: 'manual', cache: 'no-store' });
