@@ -45,3 +45,22 @@ pub(super) fn ids(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let pairs = texts.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));
     pairs.filter(|(name, _)| *name == NAME).map(|(_, id)| id)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_found_in_all_cookies_with_the_name() {
+        let mut headers = HeaderMap::new();
+        for text in ["a=1; docent_console=first ;docent_console2=no", "docent_console=second; x", ""] {
+            headers.append(header::COOKIE, text.parse().unwrap());
+        }
+        assert_eq!(ids(&headers).collect::<Vec<_>>(), ["first", "second"]);
+    }
+
+    #[test]
+    fn a_base_that_no_header_can_have_does_not_panic() {
+        assert!(Cookie::new("/a\nb", true).store("id").to_str().unwrap().ends_with("; Path=/; Secure"));
+    }
+}

@@ -142,6 +142,18 @@ mod tests {
     }
 
     #[test]
+    fn a_form_of_another_origin_is_refused_even_with_the_right_token() {
+        let visitor = Visitor { user: "ann".to_owned(), csrf: "token".to_owned(), is_signed_in: true };
+        let mut headers = HeaderMap::new();
+        assert_eq!(visitor.check(&headers, "token"), Ok(()));
+        headers.insert("host", "localhost:8484".parse().unwrap());
+        headers.insert("origin", "http://evil.example".parse().unwrap());
+        assert_eq!(visitor.check(&headers, "token"), Err(Refused::ForeignOrigin));
+        headers.insert("sec-fetch-site", "cross-site".parse().unwrap());
+        assert_eq!(visitor.check(&headers, "token"), Err(Refused::CrossSite));
+    }
+
+    #[test]
     fn a_visitor_without_session_cannot_send_forms() {
         let visitor = Visitor { user: "anonymous".to_owned(), csrf: String::new(), is_signed_in: false };
         assert_eq!(visitor.check(&HeaderMap::new(), ""), Err(Refused::WrongToken));
