@@ -506,7 +506,9 @@ async fn a_form_has_a_size_and_arrives_in_time() {
     assert_eq!(post_form(&console, "/act", &[], &large).await.status(), StatusCode::PAYLOAD_TOO_LARGE);
     let mut slow = request("POST", "/act", &[], "");
     *slow.body_mut() = Body::from_stream(futures_util::stream::pending::<Result<Bytes, std::io::Error>>());
+    let began = Instant::now();
     assert_eq!(console.clone().oneshot(slow).await.unwrap().status(), StatusCode::REQUEST_TIMEOUT);
+    assert!(began.elapsed() <= Duration::from_secs(11), "{:?}", began.elapsed());
 }
 
 #[tokio::test]
