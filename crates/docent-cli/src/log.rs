@@ -1,6 +1,6 @@
-//! Log of the library on standard error: all of it for `-v`. Otherwise only its warnings about items of queues,
-//! because no exit code reports an item that is left alone or moved to the dead letters, and what people did
-//! through the console.
+//! Log of the library on standard error: all of it for `-v`. Otherwise only its warnings about items of
+//! queues, because no exit code reports an item that is left alone or moved to the dead letters, and what
+//! people did through the console.
 
 use crate::args::Global;
 use crate::output::Output;

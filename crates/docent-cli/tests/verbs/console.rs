@@ -36,6 +36,12 @@ fn file(folder: &TempDir, name: &str, text: &str, mode: u32) -> String {
     path.to_str().unwrap().to_owned()
 }
 
+/// Returns the part of a text between these two.
+fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
+    let (_, rest) = text.split_once(before).unwrap_or_else(|| panic!("{before} is missing in {text}"));
+    rest.split_once(after).unwrap().0
+}
+
 #[track_caller]
 fn assert_refused(ended: &Ended, code: i32, parts: &[&str]) {
     assert_eq!((ended.code, &*ended.stdout), (code, ""), "{ended:?}");
@@ -108,8 +114,8 @@ both_backends_in_real_time! {
         let browser = Browser::of(&url);
         let client = Client::connect(servers(&server)).await.unwrap();
         let guard = Mutex::new(&client, "/shop/lock").unwrap().acquire().await.unwrap();
-        let page = eventually(PATIENCE, async || browser.get("/locks", &[]).await, |page| page.body.contains("/shop/lock"));
-        let page = page.await.unwrap();
+        let locks = async || browser.get("/locks", &[]).await;
+        let page = eventually(PATIENCE, locks, |page| page.body.contains("/shop/lock")).await.unwrap();
         assert_eq!(page.status, 200, "{page:?}");
         assert!(page.header("content-security-policy").starts_with("default-src 'none';"), "{page:?}");
         assert_eq!((page.header("x-frame-options"), page.header("cache-control")), ("DENY", "no-store"));
@@ -148,7 +154,7 @@ both_backends_in_real_time! {
         let cookie = right.cookie();
         let page = browser.get("/", &[&cookie]).await;
         assert_eq!(page.status, 200, "{page:?}");
-        let csrf = page.body.split("name=\"csrf\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+        let csrf = between(&page.body, "name=\"csrf\" value=\"", "\"");
         assert_eq!(browser.post("/sign-out", &[&cookie], "csrf=wrong").await.status, 403);
         assert_eq!(browser.post("/sign-out", &[&cookie], &format!("csrf={csrf}")).await.status, 303);
         assert_eq!(browser.get("/", &[&cookie]).await.status, 303, "signed out");
@@ -159,6 +165,32 @@ both_backends_in_real_time! {
             assert_eq!(browser.get(path, &[&bearer]).await.status, 200, "{path}");
         }
         assert_eq!(browser.get("/healthz", &[]).await.status, 200);
+    }
+
+    async fn an_action_is_reported_with_who_did_it(backend: Backend) {
+        let server = backend.start().await;
+        let client = Client::connect(servers(&server)).await.unwrap();
+        let guard = Mutex::new(&client, "/shop/lock").unwrap().acquire().await.unwrap();
+        let (mut console, url) = start(&servers(&server), &["--allow-actions"]).await;
+        let browser = Browser::of(&url);
+        let lock = async || browser.get("/at/shop/lock", &[]).await;
+        let page = eventually(PATIENCE, lock, |page| page.body.contains("do=delete")).await.unwrap();
+        let query = between(&page.body, "/act?do=delete", "\"").replace("&amp;", "&");
+        let question = browser.get(&format!("/act?do=delete{query}"), &[]).await;
+        let field = |name: &str| {
+            let value = between(&question.body, &format!("name=\"{name}\" value=\""), "\"");
+            format!("{name}={}", value.replace('/', "%2F"))
+        };
+        let form = ["do", "path", "node", "czxid", "mzxid", "csrf"].map(field).join("&");
+        let cookie = question.cookie();
+        let stolen = browser.post("/act", &[], &form).await;
+        assert_eq!(stolen.status, 403, "the form of another session: {stolen:?}");
+        let done = browser.post("/act", &[&cookie], &form).await;
+        assert_eq!(done.status, 303, "{done:?}");
+        let line = console.remarks().until("action applied").await;
+        assert!(line.contains("anonymous from 127.0.0.1") && line.contains("/shop/lock/"), "{line}");
+        timeout(PATIENCE, guard.lost()).await.expect("the node must have been deleted");
+        client.close().await;
     }
 
     async fn a_lost_server_is_shown_and_does_not_end_the_console(backend: Backend) {

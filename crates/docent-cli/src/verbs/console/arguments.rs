@@ -33,8 +33,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(super) no_data: bool,
 
-    /// File with a token of one line, which browsers ask for and programs send as `Authorization: Bearer`; only
-    /// its owner may read the file
+    /// File with a token of one line, which browsers ask for and programs send as `Authorization: Bearer`;
+    /// only its owner may read the file
     #[arg(long, value_name = "FILE", conflicts_with = "basic_auth_file")]
     token_file: Option<PathBuf>,
 

@@ -50,7 +50,8 @@ struct Serving {
     ending: watch::Receiver<()>,
 }
 
-/// Serves the page until a signal comes. Replies that have begun get two seconds, and a second signal cuts them.
+/// Serves the page until a signal comes. Replies that have begun get two seconds, and a second signal cuts
+/// them.
 pub(super) async fn serve(mut server: Server, app: &App, signals: &mut Signals) {
     let (end, ending) = watch::channel(());
     let serving = Serving { router: server.router.clone(), ending };
