@@ -8,11 +8,12 @@
   const NEAR = 20; // rows before the window's edge at which the next window is requested
   const SCROLL_PAUSE = 120; // ms between two requests of windows
   const PAUSES = { first: 1000, longest: 15000 }; // ms before a failed stream is opened again
-  const HIDDEN = 60000; // ms for which a hidden page keeps its stream
+  const HIDDEN = 10000; // ms for which a hidden page keeps its stream: browsers open few connections to one server
+  const SILENCE = 25000; // ms without an event after which a stream is taken for lost: the server sends one every 10 s
   const MANY = 12; // a patch that changes more rows does not highlight them
 
   // Attributes that this script sets, and that the server's fragments lack.
-  const OWN_ATTRIBUTES = new Set(['aria-rowindex', 'aria-posinset', 'aria-setsize', 'open', 'title']);
+  const OWN_ATTRIBUTES = new Set(['aria-rowindex', 'aria-posinset', 'aria-setsize', 'open']);
 
   const root = document.documentElement;
   const byId = (id) => document.getElementById(id);
@@ -300,6 +301,9 @@
 
   // ---- The event stream ----
 
+  // Kind of the recipe for which the page was drawn.
+  const kind = byId('about')?.dataset.kind;
+
   // Returns the address of the stream whose view begins at the given row.
   function withFrom(events, from) {
     const [path, query] = events.split('?', 2);
@@ -317,6 +321,8 @@
     isFirst: true, // no patch has arrived on this stream
     pause: PAUSES.first,
     timer: 0,
+    silence: 0, // timer that ends a stream without events
+    heard: 0, // time of the last event
 
     open() {
       this.close();
@@ -324,16 +330,30 @@
       const source = new EventSource(this.address);
       this.source = source;
       this.isFirst = true;
+      this.listen();
       source.addEventListener('patch', (event) => {
         if (source === this.source) this.receive(event.data);
+      });
+      source.addEventListener('tick', (event) => {
+        if (source !== this.source) return;
+        this.listen();
+        clock.set(JSON.parse(event.data).now);
       });
       source.addEventListener('error', () => {
         if (source === this.source) this.fail();
       });
     },
 
+    // A connection may be lost without an error, for example while a laptop sleeps.
+    listen() {
+      this.heard = Date.now();
+      clearTimeout(this.silence);
+      this.silence = setTimeout(() => this.fail(), SILENCE);
+    },
+
     close() {
       clearTimeout(this.timer);
+      clearTimeout(this.silence);
       this.timer = 0;
       this.source?.close();
       this.source = null;
@@ -360,6 +380,13 @@
       const isFirst = this.isFirst;
       this.isFirst = false;
       this.pause = PAUSES.first;
+      this.listen();
+      // Another recipe is at the path, or the first one: the page has other parts.
+      const now = patch.blocks?.about && parse(patch.blocks.about)?.dataset.kind;
+      if (now && now !== kind) {
+        location.reload();
+        return;
+      }
       connection.online();
       const isComplete = apply(patch, isFirst);
       connection.mark();
@@ -431,7 +458,7 @@
 
   function resume() {
     clearTimeout(hiddenTimer);
-    if (!stream.source) {
+    if (!stream.source || Date.now() - stream.heard > SILENCE) {
       stream.pause = PAUSES.first;
       stream.open();
     }
@@ -457,8 +484,8 @@
   let isGo = false; // the last key was `g`
 
   function go(page) {
-    const base = new URL(document.querySelector('a.brand')?.href ?? '/', location.href).pathname;
-    location.assign(base.replace(/\/$/, '') + page);
+    const home = new URL(document.querySelector('a.brand')?.href ?? '/', location.href).pathname;
+    location.assign(page === '/' ? home : home.replace(/\/$/, '') + page);
   }
 
   function search() {
@@ -504,7 +531,17 @@
   // A text that is cut off is shown in full as a tooltip.
   document.addEventListener('mouseover', (event) => {
     const cell = event.target.closest?.('.list :is(th, td), .contender > *, .changes > li > *');
-    if (cell && !cell.title && cell.scrollWidth > cell.clientWidth) cell.title = cell.textContent.trim();
+    if (!cell || (cell.title && !cell.dataset.cut)) return;
+    const isCut = cell.scrollWidth > cell.clientWidth;
+    cell.title = isCut ? cell.textContent.trim() : '';
+    cell.dataset.cut = 'cut';
+  });
+
+  // A second click would ask for the same action again.
+  document.addEventListener('submit', (event) => {
+    if (event.target.matches('form[method="post"]')) event.submitter?.setAttribute('aria-disabled', 'true');
+    if (event.target.dataset.sent) event.preventDefault();
+    event.target.dataset.sent = event.target.method === 'post' ? 'sent' : '';
   });
 
   // ---- Start ----
@@ -523,5 +560,7 @@
     list.layout();
     requestWindow();
   });
-  stream.open();
+  // A page that is opened in the background waits until it is seen.
+  if (document.hidden) connection.offline('Paused');
+  else stream.open();
 })();

@@ -1,7 +1,7 @@
 use crate::access::{Access, Gate};
 use crate::pages::Pen;
 use crate::web::{self, LastWalk};
-use crate::world::{Thresholds, World, follow};
+use crate::world::{Rules, World, follow};
 use axum::Router;
 use docent::inspect::Inspector;
 use docent::{Client, Error};
@@ -59,7 +59,7 @@ pub struct ConsoleBuilder {
     access: Access,
     hosts: Vec<String>,
     has_secure_cookies: bool,
-    thresholds: Thresholds,
+    rules: Rules,
 }
 
 impl Console {
@@ -73,7 +73,7 @@ impl Console {
             access: Access::open(),
             hosts: Vec::new(),
             has_secure_cookies: false,
-            thresholds: Thresholds { holder_age: OLD, head_age: OLD },
+            rules: Rules { holder_age: OLD, head_age: OLD, shows_data: true },
         }
     }
 
@@ -149,7 +149,7 @@ impl ConsoleBuilder {
     /// Never shows data that services have stored: payloads, configuration values, and details of dead
     /// letters. Identities of clients are shown, since they are what a console is about.
     pub fn hide_data(mut self) -> Self {
-        self.settings.shows_data = false;
+        (self.settings.shows_data, self.rules.shows_data) = (false, false);
         self
     }
 
@@ -174,13 +174,13 @@ impl ConsoleBuilder {
 
     /// Sets the age from which on the holder of a lock is a finding; 10 minutes by default.
     pub fn holder_age(mut self, age: Duration) -> Self {
-        self.thresholds.holder_age = age;
+        self.rules.holder_age = age;
         self
     }
 
     /// Sets the age from which on the item at the head of a queue is a finding; 10 minutes by default.
     pub fn head_age(mut self, age: Duration) -> Self {
-        self.thresholds.head_age = age;
+        self.rules.head_age = age;
         self
     }
 
@@ -192,10 +192,15 @@ impl ConsoleBuilder {
     /// # Panics
     /// Outside of a tokio runtime.
     pub fn build(self) -> Result<Console, Error> {
-        let Self { client, settings, access, hosts, has_secure_cookies, thresholds } = self;
-        let (inspector, world) = (Inspector::new(&client), Arc::new(World::new(thresholds)));
+        let Self { client, settings, access, hosts, has_secure_cookies, rules } = self;
+        let (inspector, world) = (Inspector::new(&client), Arc::new(World::new(&settings.root, rules)));
         drop(client.watch_exists(&settings.root)?);
-        tokio::spawn(follow(Arc::downgrade(&world), inspector.clone(), settings.root.clone()));
+        tokio::spawn(follow(
+            Arc::downgrade(&world),
+            client.clone(),
+            inspector.clone(),
+            settings.root.clone(),
+        ));
         let gate = Gate::new(access, hosts, has_secure_cookies, &settings.base);
         let streams = AtomicUsize::new(0);
         Ok(Console {

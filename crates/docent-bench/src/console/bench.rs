@@ -73,7 +73,8 @@ async fn measure(
     docent: &Docent,
 ) -> Result<()> {
     let mut watched = Page::open(address, "%2Fat%2Flocks%2Fmeasured").await?;
-    watched.patch().await?;
+    // The tree was read once the page shows the holder.
+    while !watched.patch().await?.contains("10.0.0.7") {}
     let mut others = JoinSet::new();
     for page in 1..pages {
         let view = ["%2Flocks", "%2Fat%2Flocks%2Fn00000", "%2F", "%2Fsessions"][page as usize % 4];

@@ -16,6 +16,16 @@ const SHORTEST_PASSWORD: usize = 8;
 /// Browsers that are signed in with a token are not affected. If wrong ones come from more than 1,024
 /// addresses in a minute, all further addresses share one limit. Behind a proxy, all browsers have the
 /// proxy's address.
+///
+/// ```
+/// # fn example() -> Result<(), docent_console::AccessError> {
+/// use docent_console::Access;
+///
+/// let one_token = Access::token(std::env::var("CONSOLE_TOKEN").unwrap_or_default())?;
+/// let users = Access::basic_file("/etc/docent/console-users")?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Access(pub(super) Kind);
 

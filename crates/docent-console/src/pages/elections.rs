@@ -10,7 +10,7 @@ use maud::{Markup, html};
 /// Draws the list of elections: who leads, who stands by, and how often the leader changed.
 pub(super) fn draw(world: &World, filter: &Filter, pen: &Pen<'_>) -> Drawn {
     let page = ListPage::Elections;
-    let found = found(world, page, filter);
+    let found = found(world, page, filter, pen);
     let rows = Rows::Table(&["Path", "Leader", "Since", "Candidates", "Terms seen"]);
     let list =
         List::new(rows, &found, filter.from, address(page, filter), |_, report| row(world, report, pen));
@@ -26,7 +26,7 @@ fn row(world: &World, report: &Report, pen: &Pen<'_>) -> (String, Markup) {
     let row = html! {
         tr id=(id) {
             th scope="row" { (pen.path(&report.path)) }
-            td data-label="Leader" { (owner(report).unwrap_or_else(|| "none".to_owned())) }
+            td data-label="Leader" { (owner(report, pen).unwrap_or_else(|| "none".to_owned())) }
             td data-label="Since" { (pen.since(report.since())) }
             td data-label="Candidates" { (candidates) }
             td data-label="Terms seen" { (world.terms(&report.path).len()) }

@@ -1,3 +1,4 @@
+use crate::world::owner_of;
 use docent::inspect::{Report, Since, Stake};
 use docent::time::parse_duration;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -7,8 +8,8 @@ use std::time::{Duration, SystemTime};
 /// Filters of a list, as in the query of its address.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(crate) struct Filter {
-    /// Text in the path, or in the name of an owner or waiter.
-    #[serde(default)]
+    /// Text in the path, or in the name of an owner or waiter; in lower case.
+    #[serde(default, deserialize_with = "text")]
     pub(crate) q: String,
     /// Name of a kind, such as `mutex`.
     #[serde(default)]
@@ -29,6 +30,14 @@ fn number<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<usize, D:
     Ok(String::deserialize(deserializer)?.parse().unwrap_or(0))
 }
 
+/// Maximum number of characters of a text to search for.
+const MAX_TEXT: usize = 200;
+
+/// A text in lower case, which is cut if it is long.
+fn text<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Ok(String::deserialize(deserializer)?.chars().take(MAX_TEXT).flat_map(char::to_lowercase).collect())
+}
+
 impl Filter {
     /// Returns the minimum age, or the text if it is not a duration.
     pub(crate) fn minimum_age(&self) -> Result<Duration, &str> {
@@ -41,32 +50,29 @@ impl Filter {
 
     /// Returns true if the report is selected. An age that is not a duration selects everything: the page
     /// names the mistake.
-    pub(crate) fn selects(&self, report: &Report, now: SystemTime) -> bool {
+    pub(crate) fn selects(&self, report: &Report, now: SystemTime, shows_data: bool) -> bool {
         let minimum = self.minimum_age().unwrap_or_default();
         let age = |since: Since| now.duration_since(since.at).unwrap_or_default();
         (self.kind.is_empty() || report.kind().name() == self.kind)
             && (minimum.is_zero() || report.since().is_some_and(|since| age(since) >= minimum))
-            && self.finds(report)
+            && self.finds(report, shows_data)
     }
 
-    fn finds(&self, report: &Report) -> bool {
-        let wanted = self.q.to_lowercase();
-        wanted.is_empty()
-            || report.path.to_lowercase().contains(&wanted)
-            || report.stakes().iter().any(|stake| {
-                stake.owner().to_lowercase().contains(&wanted) || stake.name.to_lowercase().contains(&wanted)
-            })
+    fn finds(&self, report: &Report, shows_data: bool) -> bool {
+        let has = |text: &str| text.to_lowercase().contains(&self.q);
+        let is_of = |stake: &Stake<'_>| has(&owner_of(stake, shows_data)) || has(stake.name);
+        self.q.is_empty() || has(&report.path) || report.stakes().iter().any(is_of)
     }
 
     /// Sorts reports, which are in the order of their paths.
-    pub(crate) fn sort<T: AsRef<Report>>(&self, reports: &mut [T]) {
+    pub(crate) fn sort<T: AsRef<Report>>(&self, reports: &mut [T], shows_data: bool) {
         match &*self.sort {
             "age" => reports.sort_by_cached_key(|report| {
                 let since = report.as_ref().since().map(|since| since.at);
                 (since.is_none(), since)
             }),
             "owner" => reports.sort_by_cached_key(|report| {
-                let owner = report.as_ref().stakes().first().map(Stake::owner);
+                let owner = report.as_ref().stakes().first().map(|stake| owner_of(stake, shows_data));
                 (owner.is_none(), owner)
             }),
             _ => {}

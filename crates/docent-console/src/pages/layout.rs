@@ -23,7 +23,7 @@ const PAGES: [(&str, &str, &str); 9] = [
 pub(crate) struct Frame<'a> {
     pub(crate) page: &'a str,
     pub(crate) pen: Pen<'a>,
-    pub(crate) visitor: Option<&'a Visitor>,
+    pub(crate) visitor: &'a Visitor,
     /// Path and query with which the browser asks for events; `None` for a page that is not live.
     pub(crate) events: Option<String>,
 }
@@ -50,7 +50,7 @@ pub(crate) fn document(world: &World, frame: &Frame<'_>, drawn: &Drawn) -> Marku
             body data-base=(base) data-events=[events] data-now=(milliseconds(frame.pen.now.unwrap_or_else(SystemTime::now))) {
                 a.skip href="#main" { "Skip to content" }
                 header {
-                    a.brand href={ (base) "/" } { "Docent" }
+                    a.brand href=(address(base, "overview")) { "Docent" }
                     nav aria-label="Pages" {
                         @for (page, title, _) in PAGES {
                             a href=(address(base, page)) aria-current=[(page == frame.page).then_some("page")] { (title) }
@@ -61,7 +61,7 @@ pub(crate) fn document(world: &World, frame: &Frame<'_>, drawn: &Drawn) -> Marku
                         input #search type="search" name="q" placeholder="Search  /";
                     }
                     @if frame.events.is_some() { (connection(world, &frame.pen)) }
-                    @if let Some(visitor) = frame.visitor { (sign_out(base, visitor)) }
+                    (sign_out(base, frame.visitor))
                 }
                 main #main tabindex="-1" {
                     h1 { (drawn.title) }
@@ -91,6 +91,8 @@ pub(crate) fn connection(world: &World, pen: &Pen<'_>) -> Markup {
         @match link {
             Link::Reading => p #connection .connection.is-stale role="status" { "Reading\u{2026}" },
             Link::Current => p #connection .connection.is-current role="status" { "Live" },
+            Link::ReadOnly => p #connection .connection.is-stale role="status" { "Read-only server" },
+            Link::Closed => p #connection .connection.is-stale role="status" { "Closed" },
             Link::Stale(since) => {
                 p #connection .connection.is-stale role="status" title=[failure] { "Stale since " (pen.age(since, false)) }
             }
@@ -99,7 +101,12 @@ pub(crate) fn connection(world: &World, pen: &Pen<'_>) -> Markup {
 }
 
 fn address(base: &str, page: &str) -> String {
-    if page == "overview" { format!("{base}/") } else { format!("{base}/{page}") }
+    // A mounted router answers at its base, and not always with a slash behind it.
+    if page == "overview" {
+        if base.is_empty() { "/".to_owned() } else { base.to_owned() }
+    } else {
+        format!("{base}/{page}")
+    }
 }
 
 fn sign_out(base: &str, visitor: &Visitor) -> Markup {

@@ -1,5 +1,6 @@
 use super::draw::{List, Rows};
 use super::html::{Pen, row_id};
+use crate::world::{short_text, shortened};
 use docent::inspect::{Contender, Member, printable};
 use docent::recipe::Role;
 use maud::{Markup, html};
@@ -45,10 +46,10 @@ fn row(path: &str, index: usize, place: &Place<'_>, pen: &Pen<'_>) -> (String, M
 
 fn owner(one: &Contender) -> String {
     if let Some(client) = &one.client {
-        return client.to_string();
+        return shortened(&client.to_string());
     }
     match (one.identity.as_ref().filter(|text| !text.bytes().is_empty() && !one.is_revoked), one.session) {
-        (Some(text), _) => text.to_string(),
+        (Some(text), _) => short_text(text),
         (None, Some(session)) => format!("session {session:#x}"),
         (None, None) => "an unknown owner".to_owned(),
     }
@@ -58,7 +59,7 @@ fn owner(one: &Contender) -> String {
 pub(super) fn members(all: &[Member], from: usize, address: String, pen: &Pen<'_>) -> List {
     List::new(Rows::Table(&["Member", "Data", "Since", "Session"]), all, from, address, |_, member| {
         let id = row_id(&member.name);
-        let data = member.data.as_ref().map(ToString::to_string).filter(|_| pen.shows_data);
+        let data = member.data.as_ref().filter(|_| pen.shows_data).map(short_text);
         let row = html! {
             tr id=(id) {
                 th scope="row" { (printable(&member.id)) }

@@ -2,25 +2,26 @@ use super::draw::{Drawn, List, Part, Rows};
 use super::filter::Filter;
 use super::html::{Pen, counted, row_id};
 use super::view::ListPage;
-use crate::world::World;
+use crate::world::{World, owner_of, shortened};
 use docent::inspect::{Contender, Kind, Recipe, Report, printable};
 use maud::{Markup, html};
 use std::sync::Arc;
 
 /// Draws a list of recipes.
 pub(super) fn draw(world: &World, page: ListPage, filter: &Filter, pen: &Pen<'_>) -> Drawn {
-    let found = found(world, page, filter);
+    let found = found(world, page, filter, pen);
     let rows = Rows::Table(&["Path", "Kind", "Owner", "Since", "State"]);
     let list = List::new(rows, &found, filter.from, address(page, filter), |_, report| row(report, pen));
     Drawn { title: page.title().to_owned(), parts: parts(page, filter, found.len(), Part::List(list), pen) }
 }
 
 /// Returns the recipes of a page, filtered and sorted.
-pub(super) fn found(world: &World, page: ListPage, filter: &Filter) -> Vec<Arc<Report>> {
+pub(super) fn found(world: &World, page: ListPage, filter: &Filter, pen: &Pen<'_>) -> Vec<Arc<Report>> {
     let (kinds, now) = (page.kinds(), world.now());
-    let mut found = world
-        .select(|report| (kinds.is_empty() || kinds.contains(&report.kind())) && filter.selects(report, now));
-    filter.sort(&mut found);
+    let mut found = world.select(|report| {
+        (kinds.is_empty() || kinds.contains(&report.kind())) && filter.selects(report, now, pen.shows_data)
+    });
+    filter.sort(&mut found, pen.shows_data);
     found
 }
 
@@ -71,25 +72,25 @@ fn row(report: &Report, pen: &Pen<'_>) -> (String, Markup) {
         tr id=(id) {
             th scope="row" { (pen.path(&report.path)) }
             td data-label="Kind" { (words(report.kind())) }
-            td data-label="Owner" { (owner(report).unwrap_or_default()) }
+            td data-label="Owner" { (owner(report, pen).unwrap_or_default()) }
             td data-label="Since" { (pen.since(report.since())) }
-            td data-label="State" { (state(report)) }
+            td data-label="State" { (state(report, pen)) }
         }
     };
     (id, row)
 }
 
 /// Returns the first owner and the number of others.
-pub(super) fn owner(report: &Report) -> Option<String> {
+pub(super) fn owner(report: &Report, pen: &Pen<'_>) -> Option<String> {
     let stakes = report.stakes();
     let mut owners = stakes.iter().filter(|stake| stake.role.is_owner());
-    let first = owners.next()?.owner();
+    let first = owner_of(owners.next()?, pen.shows_data);
     let more = owners.count();
     Some(if more == 0 { first } else { format!("{first} and {more} more") })
 }
 
 /// Returns the state in a few words.
-fn state(report: &Report) -> Markup {
+fn state(report: &Report, pen: &Pen<'_>) -> Markup {
     let waiting = |count: usize| format!("{count} waiting");
     match &report.recipe {
         Recipe::Mutex(line) => html! { (waiting(line.waiters().count())) (revoked(&line.contenders)) },
@@ -101,7 +102,7 @@ fn state(report: &Report) -> Markup {
             (waiting(semaphore.waiters.len())) (revoked(&semaphore.permits))
         },
         Recipe::TimedLease(lease) => html! {
-            @if let Some(holder) = &lease.holder { (printable(holder)) }
+            @if let Some(holder) = &lease.holder { (shortened(&printable(holder))) }
             @if lease.is_over == Some(true) { " over" }
         },
         Recipe::Election(election) => {
@@ -126,7 +127,7 @@ fn state(report: &Report) -> Markup {
         Recipe::Value(value) => {
             html! { "version " (value.version) ", " (counted(value.size, "byte", "bytes")) }
         }
-        Recipe::Counter(counter) => html! { (printable(&counter.number)) },
+        Recipe::Counter(counter) => html! { @if pen.shows_data { (shortened(&printable(&counter.number))) } },
         Recipe::Membership(group) => html! { (counted(group.members.len(), "member", "members")) },
         Recipe::DoubleBarrier(barrier) => html! {
             (counted(barrier.members.len(), "member", "members")) @if barrier.is_ready { ", open" }

@@ -12,6 +12,9 @@ const MAX_SHOWN: usize = 64 * 1024;
 /// Maximum number of children on a page.
 const MAX_CHILDREN: usize = 1_000;
 
+/// Maximum number of levels of indentation.
+const MAX_INDENT: usize = 40;
+
 /// Longest time that a comparison of two values may take.
 const PATIENCE: Duration = Duration::from_millis(500);
 
@@ -33,9 +36,14 @@ pub(crate) fn node_page(path: &str, stat: &Stat, children: &Children, pen: &Pen<
             @if names.len() > MAX_CHILDREN { p { "and " (names.len() - MAX_CHILDREN) " more" } }
         }
     };
+    // Events tell once a recipe is in use here.
+    let about = html! { section #about .block data-kind="" { p { "No recipe is in use here now." } } };
     let stat =
         html! { section #stat .block { (facts(stat, pen)) p { (pen.data(path, "Data of the node")) } } };
-    Drawn { title: printable(path), parts: vec![Part::Block("stat", stat), Part::Block("children", block)] }
+    Drawn {
+        title: printable(path),
+        parts: vec![Part::Block("about", about), Part::Block("stat", stat), Part::Block("children", block)],
+    }
 }
 
 fn facts(stat: &Stat, pen: &Pen<'_>) -> Markup {
@@ -67,11 +75,13 @@ pub(crate) fn data_page(path: &str, node: &Node, pen: &Pen<'_>) -> Drawn {
 
 /// Draws the difference between an earlier value of a configuration and the current one.
 pub(crate) fn diff_page(path: &str, versions: (i32, i32), old: &[u8], new: &[u8], pen: &Pen<'_>) -> Drawn {
+    let is_cut = old.len().max(new.len()) > MAX_SHOWN;
     let (old, new) = (text(&old[..old.len().min(MAX_SHOWN)]), text(&new[..new.len().min(MAX_SHOWN)]));
     let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(&old, &new);
     let block = html! {
         section #diff .block {
             p { (pen.path(path)) ", from version " (versions.0) " to version " (versions.1) }
+            @if is_cut { p { "Only the first " (MAX_SHOWN) " bytes of each value are compared." } }
             pre.diff {
                 @for change in diff.iter_all_changes() {
                     @let line = change.value().trim_end_matches('\n');
@@ -88,13 +98,60 @@ pub(crate) fn diff_page(path: &str, versions: (i32, i32), old: &[u8], new: &[u8]
 }
 
 /// Returns data as lines of text, in which characters that are invisible or not UTF-8 are escaped. JSON in one
-/// line gets line breaks.
+/// line gets line breaks; nothing else of it changes.
 fn text(data: &[u8]) -> String {
     let is_one_line = !data.trim_ascii().contains(&b'\n');
-    let json = serde_json::from_slice::<serde_json::Value>(data).ok().filter(|_| is_one_line);
-    let pretty = json.and_then(|json| serde_json::to_string_pretty(&json).ok());
-    let lines = pretty.as_deref().map_or(data, str::as_bytes).split(|byte| *byte == b'\n');
+    let is_json = is_one_line && serde_json::from_slice::<serde::de::IgnoredAny>(data).is_ok();
+    let broken = std::str::from_utf8(data).ok().filter(|_| is_json).map(with_breaks);
+    let lines = broken.as_deref().map_or(data, str::as_bytes).split(|byte| *byte == b'\n');
     lines.map(|line| visible(line.strip_suffix(b"\r").unwrap_or(line))).collect::<Vec<_>>().join("\n")
+}
+
+/// Adds line breaks and indentation to JSON.
+fn with_breaks(json: &str) -> String {
+    let (mut out, mut depth, mut is_string, mut is_escaped) = (String::new(), 0_usize, false, false);
+    let mut chars = json.trim().chars().peekable();
+    let line = |out: &mut String, depth: usize| {
+        out.push('\n');
+        out.extend(std::iter::repeat_n("  ", depth.min(MAX_INDENT)));
+    };
+    while let Some(char) = chars.next() {
+        if is_string {
+            out.push(char);
+            is_string = is_escaped || char != '"';
+            is_escaped = !is_escaped && char == '\\';
+            continue;
+        }
+        match char {
+            '"' => {
+                is_string = true;
+                out.push(char);
+            }
+            '{' | '[' => {
+                out.push(char);
+                while chars.next_if(char::is_ascii_whitespace).is_some() {}
+                if let Some(end) = chars.next_if(|next| matches!(next, '}' | ']')) {
+                    out.push(end);
+                } else {
+                    depth += 1;
+                    line(&mut out, depth);
+                }
+            }
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                line(&mut out, depth);
+                out.push(char);
+            }
+            ',' => {
+                out.push(char);
+                line(&mut out, depth);
+            }
+            ':' => out.push_str(": "),
+            char if char.is_ascii_whitespace() => {}
+            char => out.push(char),
+        }
+    }
+    out
 }
 
 /// Escapes a line, except for backslashes and tabs, which do no harm in a browser.
@@ -110,7 +167,18 @@ mod tests {
     #[test]
     fn data_is_shown_as_lines_without_invisible_characters() {
         assert_eq!(text(b"a\tb\\n\r\nc\x1b\xff"), "a\tb\\n\nc\\x1b\\xff");
-        assert_eq!(text("{\"a\":[1]}\n".as_bytes()), "{\n  \"a\": [\n    1\n  ]\n}");
+        let json = r#"{"b":[1,{}],"a":12345678901234567890123, "a":"x,\":{"}"#;
+        let lines = [
+            "{",
+            "  \"b\": [",
+            "    1,",
+            "    {}",
+            "  ],",
+            "  \"a\": 12345678901234567890123,",
+            "  \"a\": \"x,\\\":{\"",
+            "}",
+        ];
+        assert_eq!(text(json.as_bytes()), lines.join("\n"));
         assert_eq!(text("{\"a\":\n1}".as_bytes()), "{\"a\":\n1}");
     }
 }

@@ -75,17 +75,18 @@ fn label(kind: FindingKind) -> &'static str {
         FindingKind::OldHead => "old item",
         FindingKind::OldHolder => "old holder",
         FindingKind::Unreadable => "unreadable",
+        FindingKind::Omitted => "omitted",
     }
 }
 
 fn changes(world: &World, pen: &Pen<'_>) -> Markup {
-    let changes = world.changes();
+    let changes = world.changes(MAX_CHANGES);
     html! {
         section #changes .block {
             h2 { "Recent changes" }
             @if changes.is_empty() { p.empty { "None since this console started." } } @else {
                 ol.changes {
-                    @for change in changes.iter().take(MAX_CHANGES) {
+                    @for change in &changes {
                         li { (pen.age(change.at, false)) " " (pen.path(&change.path)) " " span { (change.text) } }
                     }
                 }

@@ -13,7 +13,7 @@ const SIZE: (f64, f64) = (120.0, 24.0);
 /// Draws the list of queues.
 pub(super) fn draw(world: &World, filter: &Filter, pen: &Pen<'_>) -> Drawn {
     let page = ListPage::Queues;
-    let found = found(world, page, filter);
+    let found = found(world, page, filter, pen);
     let rows = Rows::Table(&["Path", "Items", "In work", "Head since", "Dead letters", "Depth"]);
     let list =
         List::new(rows, &found, filter.from, address(page, filter), |_, report| row(world, report, pen));

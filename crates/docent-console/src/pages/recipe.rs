@@ -6,10 +6,14 @@ use super::lists::words;
 use super::values::{config, facts};
 use super::{elections, queues};
 use crate::world::World;
+use crate::world::short_text;
 use docent::inspect::{
-    Contender, DeadLetter, Instance, Queue, Recipe, RegistryLayout, Report, Service, printable,
+    Contender, DeadLetter, Instance, Queue, QueueLayout, Recipe, RegistryLayout, Report, Service, printable,
 };
 use maud::{Markup, html};
+
+/// Blocks of recipes, which end with them.
+const ENDING: [&str; 6] = ["facts", "terms", "charts", "claims", "versions", "items"];
 
 /// What contenders of locks do, in front and behind.
 const HOLDING: (&str, &str) = ("holds", "waits");
@@ -19,14 +23,16 @@ pub(super) fn draw(world: &World, path: &str, filter: &Filter, pen: &Pen<'_>) ->
     let title = printable(path);
     let Some(report) = world.report(path) else {
         let gone = html! {
-            section #about .block {
-                p { "No recipe is in use at this path now. A lock that nobody holds or awaits, and an election without candidates, are ordinary folders." }
+            section #about .block data-kind="" {
+                p { "No recipe is in use here now." }
             }
         };
-        // The blocks and rows of the recipe that was here are replaced, too.
+        // The blocks and rows of the recipe that was here end, too.
         let rows =
             List::new(Rows::Line, &[] as &[()], 0, String::new(), |_, ()| unreachable!("there are no rows"));
-        return Drawn { title, parts: vec![Part::Block("about", gone), Part::List(rows)] };
+        let ended = ENDING.map(|id| Part::Block(id, html! { section id=(id) hidden {} }));
+        let parts = [Part::Block("about", gone)].into_iter().chain(ended).chain([Part::List(rows)]);
+        return Drawn { title, parts: parts.collect() };
     };
     let mut parts =
         vec![Part::Block("about", about(&report, pen)), Part::Block("facts", facts(&report.recipe, pen))];
@@ -94,7 +100,7 @@ fn about(report: &Report, pen: &Pen<'_>) -> Markup {
     let writers: Vec<_> = report.writers.iter().map(ToString::to_string).collect();
     let others: Vec<_> = report.may_be.iter().map(|kind| words(*kind)).collect();
     html! {
-        section #about .block {
+        section #about .block data-kind=(report.kind().name()) {
             p.about {
                 span.badge { (words(report.kind())) }
                 @if !writers.is_empty() { " written by " (writers.join(", ")) }
@@ -178,9 +184,9 @@ fn claims(path: &str, queue: &Queue, pen: &Pen<'_>) -> Markup {
                     @for claim in queue.claims.iter().take(SHOWN) {
                         li {
                             span { (printable(&claim.item)) } " by "
-                            span.owner { @match &claim.identity { Some(text) => (text), None => "an unknown owner" } } " "
+                            span.owner { @match &claim.identity { Some(text) => (short_text(text)), None => "an unknown owner" } } " "
                             (pen.since(claim.since)) " " (pen.session(claim.session)) " "
-                            (pen.action("delete", path, &claim.item, "Delete the claim"))
+                            @if ![QueueLayout::Curator, QueueLayout::CuratorClaims].contains(&queue.layout) { (pen.action("delete", path, &claim.item, "Delete the claim")) }
                         }
                     }
                 }

@@ -1,7 +1,7 @@
 use super::draw::{Drawn, List, Part, Rows};
 use super::filter::Filter;
 use super::html::{Pen, counted, row_id};
-use crate::world::World;
+use crate::world::{World, owner_of};
 use docent::inspect::{Report, StakeRole};
 use maud::{Markup, html};
 use std::collections::BTreeMap;
@@ -12,6 +12,8 @@ use std::time::SystemTime;
 struct Session {
     id: i64,
     owner: String,
+    /// Whether `owner` is how the client identifies itself, rather than the text of a node.
+    is_identified: bool,
     oldest: Option<SystemTime>,
     /// Role and path of each part.
     parts: Vec<(StakeRole, Arc<Report>)>,
@@ -19,7 +21,7 @@ struct Session {
 
 /// Draws the sessions by what they own and await.
 pub(super) fn draw(world: &World, filter: &Filter, pen: &Pen<'_>) -> Drawn {
-    let sessions = sessions(world, filter);
+    let sessions = sessions(world, filter, pen);
     let rows = Rows::Table(&["Session", "Client", "Oldest", "Nodes", "Recipes"]);
     let address = format!("/sessions?{}", filter.query());
     let list = List::new(rows, &sessions, filter.from, address, |_, session| row(session, pen));
@@ -37,24 +39,28 @@ pub(super) fn draw(world: &World, filter: &Filter, pen: &Pen<'_>) -> Drawn {
     Drawn { title: "Sessions".to_owned(), parts }
 }
 
-fn sessions(world: &World, filter: &Filter) -> Vec<Session> {
+fn sessions(world: &World, filter: &Filter, pen: &Pen<'_>) -> Vec<Session> {
     let mut sessions = BTreeMap::<i64, Session>::new();
     for report in world.select(|_| true) {
         for stake in report.stakes() {
             let Some(id) = stake.session else { continue };
-            let new = || Session { id, owner: stake.owner(), oldest: None, parts: Vec::new() };
+            let (owner, is_identified) = (owner_of(&stake, pen.shows_data), stake.client.is_some());
+            let new = || Session { id, owner: owner.clone(), is_identified, oldest: None, parts: Vec::new() };
             let session = sessions.entry(id).or_insert_with(new);
+            if is_identified && !session.is_identified {
+                (session.owner, session.is_identified) = (owner, true);
+            }
             let since = stake.since.map(|since| since.at);
             session.oldest = session.oldest.into_iter().chain(since).min();
             session.parts.push((stake.role, Arc::clone(&report)));
         }
     }
-    let wanted = filter.q.to_lowercase();
+    let wanted = &*filter.q;
     let finds = |session: &Session| {
         wanted.is_empty()
-            || format!("{:#x}", session.id).contains(&wanted)
-            || session.owner.to_lowercase().contains(&wanted)
-            || session.parts.iter().any(|(_, report)| report.path.to_lowercase().contains(&wanted))
+            || format!("{:#x}", session.id).contains(wanted)
+            || session.owner.to_lowercase().contains(wanted)
+            || session.parts.iter().any(|(_, report)| report.path.to_lowercase().contains(wanted))
     };
     sessions.into_values().filter(finds).collect()
 }

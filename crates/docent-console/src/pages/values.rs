@@ -1,4 +1,5 @@
 use super::html::{Pen, counted};
+use crate::world::{short_text, shortened};
 use docent::inspect::{ConfigReport, Recipe, Since, printable};
 use maud::{Markup, html};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -36,17 +37,17 @@ fn rows(recipe: &Recipe, pen: &Pen<'_>) -> Markup {
         Recipe::Config(config) => value(config.version, config.size, config.modified, pen),
         Recipe::Value(shared) => value(shared.version, shared.size, shared.modified, pen),
         Recipe::Counter(counter) => html! {
-            (fact("Number", &html! { (printable(&counter.number)) })) (fact("Changed", &pen.since(Some(counter.modified))))
+            @if pen.shows_data { (fact("Number", &html! { (shortened(&printable(&counter.number))) })) } (fact("Changed", &pen.since(Some(counter.modified))))
         },
         Recipe::Barrier(barrier) => html! {
-            @if let Some(by) = &barrier.identity { (fact("Set by", &html! { (by) })) }
+            @if let Some(by) = &barrier.identity { (fact("Set by", &html! { (short_text(by)) })) }
             (fact("Since", &pen.since(barrier.since)))
         },
         Recipe::DoubleBarrier(barrier) => {
             fact("Open", &html! { (if barrier.is_ready { "yes" } else { "no" }) })
         }
         Recipe::TimedLease(lease) => html! {
-            @if let Some(holder) = &lease.holder { (fact("Holder", &html! { (printable(holder)) })) }
+            @if let Some(holder) = &lease.holder { (fact("Holder", &html! { (shortened(&printable(holder))) })) }
             @if let Some(end) = lease.end { (fact("Until", &pen.moment(end))) }
             @if let Some(is_over) = lease.is_over { (fact("Over", &html! { (if is_over { "yes" } else { "no" }) })) }
         },

@@ -1,6 +1,6 @@
 use crate::access::Visitor;
 use crate::console::Inner;
-use crate::pages::{Drawn, Frame, document, message};
+use crate::pages::{Drawn, Frame, View, document, message};
 use axum::response::{Html, IntoResponse, Response};
 use docent::{Error, ErrorKind};
 use http::StatusCode;
@@ -8,7 +8,19 @@ use maud::{Markup, html};
 
 /// Returns a page that is not live.
 pub(super) fn page(inner: &Inner, visitor: &Visitor, status: StatusCode, drawn: &Drawn) -> Response {
-    let frame = Frame { page: "", pen: inner.pen(), visitor: Some(visitor), events: None };
+    framed(inner, visitor, status, drawn, None)
+}
+
+/// Returns a page that is kept up to date by the events of a view, if there is one.
+pub(super) fn framed(
+    inner: &Inner,
+    visitor: &Visitor,
+    status: StatusCode,
+    drawn: &Drawn,
+    view: Option<&View>,
+) -> Response {
+    let (page, events) = (view.map_or("", View::page), view.map(View::address));
+    let frame = Frame { page, pen: inner.pen(), visitor, events };
     (status, Html(document(&inner.world, &frame, drawn).into_string())).into_response()
 }
 

@@ -11,32 +11,37 @@ use docent::inspect::{Recipe, Report};
 use http::{StatusCode, Uri};
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::borrow::Cow;
 use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
+/// Maximum number of recipes in an answer.
+const MAX_RECIPES: usize = 10_000;
+
 /// Recipes with the state of the view.
 #[derive(Serialize)]
-struct Recipes {
-    root: String,
+struct Recipes<'a> {
+    root: &'a str,
     is_stale: bool,
-    recipes: Vec<Report>,
+    /// Number of recipes that the filters select. An answer has at most 10,000 of them, from `from` on.
+    total: usize,
+    recipes: Vec<Cow<'a, Report>>,
 }
 
 /// All recipes, with the filters of the pages.
 pub(super) async fn recipes(State(inner): Shared, Query(filter): Query<Filter>) -> Response {
-    let now = inner.world.now();
+    let (now, shows_data) = (inner.world.now(), inner.pen().shows_data);
     if let Err(text) = filter.minimum_age() {
-        return error(
-            StatusCode::BAD_REQUEST,
-            &format!("older {text:?} must be a time such as 90s, 10m or 2h"),
-        );
+        let rule = format!("older {text:?} must be a time such as 90s, 10m or 2h");
+        return error(StatusCode::BAD_REQUEST, &rule);
     }
-    let mut found = inner.world.select(|report| filter.selects(report, now));
-    filter.sort(&mut found);
-    let recipes = found.iter().skip(filter.from).map(|report| shown(&inner, report)).collect();
-    Json(Recipes { root: inner.settings.root.clone(), is_stale: is_stale(&inner), recipes }).into_response()
+    let mut found = inner.world.select(|report| filter.selects(report, now, shows_data));
+    filter.sort(&mut found, shows_data);
+    let window = found.iter().skip(filter.from).take(MAX_RECIPES);
+    let recipes = window.map(|report| shown(&inner, report)).collect();
+    let (root, is_stale, total) = (&*inner.settings.root, is_stale(&inner), found.len());
+    Json(Recipes { root, is_stale, total, recipes }).into_response()
 }
 
 /// The report on one path.
@@ -52,7 +57,7 @@ pub(super) async fn at(State(inner): Shared, uri: Uri) -> Response {
         Ok(report) if matches!(report.recipe, Recipe::Absent) => {
             error(StatusCode::NOT_FOUND, &format!("{path} does not exist"))
         }
-        Ok(report) => Json(shown(&inner, &Arc::new(report))).into_response(),
+        Ok(report) => Json(shown(&inner, &report)).into_response(),
         Err(failed) => error(status(&failed), &failed.to_string()),
     }
 }
@@ -60,24 +65,30 @@ pub(super) async fn at(State(inner): Shared, uri: Uri) -> Response {
 /// Time for which the answer about sessions is kept, so that many requests cost one walk.
 const KEPT: Duration = Duration::from_secs(5);
 
-/// The last walk for the sessions. Requests that come during a walk wait for it.
+/// The answer of the last walk for the sessions. Requests that come during a walk wait for it.
 #[derive(Debug, Default)]
-pub(crate) struct LastWalk(Mutex<Option<(Instant, Value)>>);
+pub(crate) struct LastWalk(Mutex<Option<(Instant, StatusCode, Value)>>);
 
 /// Sessions with what they own, from a walk of the tree.
 pub(super) async fn sessions(State(inner): Shared) -> Response {
     let mut last = inner.sessions.0.lock().await;
-    if let Some((_, answer)) = last.as_ref().filter(|(at, _)| at.elapsed() < KEPT) {
-        return Json(answer).into_response();
+    if let Some((_, code, answer)) = last.as_ref().filter(|(at, ..)| at.elapsed() < KEPT) {
+        return (*code, Json(answer)).into_response();
     }
-    match inner.inspector.walk(&inner.settings.root).await {
+    let (code, answer) = match inner.inspector.walk(&inner.settings.root).await {
         Ok(survey) => {
-            let answer = json!({ "root": survey.root, "sessions": survey.sessions() });
-            *last = Some((Instant::now(), answer.clone()));
-            Json(answer).into_response()
+            let mut sessions = survey.sessions();
+            if !inner.pen().shows_data {
+                // Without Docent's form, it may be the data of a member.
+                let others = sessions.iter_mut().filter(|session| session.client.is_none());
+                others.for_each(|session| session.identity = None);
+            }
+            (StatusCode::OK, json!({ "root": survey.root, "sessions": sessions }))
         }
-        Err(failed) => error(status(&failed), &failed.to_string()),
-    }
+        Err(failed) => (status(&failed), json!({ "error": failed.to_string() })),
+    };
+    *last = Some((Instant::now(), code, answer.clone()));
+    (code, Json(answer)).into_response()
 }
 
 /// JSON Schema of the answers.
@@ -91,9 +102,10 @@ fn is_stale(inner: &Inner) -> bool {
 }
 
 /// Returns a report, without what services have stored if that is hidden.
-fn shown(inner: &Inner, report: &Arc<Report>) -> Report {
-    let mut report = report.as_ref().clone();
+fn shown<'a>(inner: &Inner, report: &'a Report) -> Cow<'a, Report> {
+    let mut report = Cow::Borrowed(report);
     if !inner.pen().shows_data {
+        let report = report.to_mut();
         match &mut report.recipe {
             Recipe::Service(service) => service.instances.iter_mut().for_each(|one| one.payload = None),
             Recipe::Queue(queue) => queue.dead_letters.iter_mut().for_each(|letter| letter.detail = None),

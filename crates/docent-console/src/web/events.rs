@@ -1,8 +1,9 @@
 use super::routes::Shared;
 use crate::console::{Inner, OpenStream};
 use crate::pages::{Filter, Part, View, connection, draw, milliseconds};
+use crate::world::Link;
 use axum::extract::{Query, State};
-use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use http::{StatusCode, Uri};
@@ -11,14 +12,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 /// Minimum interval between the patches of one stream.
 const INTERVAL: Duration = Duration::from_millis(250);
 
-/// Interval of comments that keep an idle stream open.
+/// Longest interval between patches, of pages that are expensive to draw.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// Interval of events of an idle stream, without which the browser takes the connection for lost.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 #[derive(Deserialize)]
@@ -40,7 +45,8 @@ pub(super) async fn stream(State(inner): Shared, Query(wanted): Query<Wanted>) -
         let patch = browser.next().await?;
         Some((Ok::<_, Infallible>(patch), browser))
     });
-    Sse::new(patches).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response()
+    // Proxies such as nginx would otherwise hold small events back.
+    ([("x-accel-buffering", "no")], Sse::new(patches)).into_response()
 }
 
 fn view(address: &str) -> Option<View> {
@@ -79,7 +85,10 @@ struct Browser {
     sent: HashMap<String, u64>,
     /// Hash of the order, length and position of the window that was sent.
     window: u64,
-    is_first: bool,
+    /// True if the page must be drawn: at first, and after a change.
+    is_due: bool,
+    /// True once the client was closed.
+    is_last: bool,
     next_at: Instant,
     _open: OpenStream,
 }
@@ -92,27 +101,46 @@ impl Browser {
             versions: inner.world.versions(),
             sent: HashMap::new(),
             window: 0,
-            is_first: true,
+            is_due: true,
+            is_last: false,
             next_at: Instant::now(),
             _open: open,
         }
     }
 
-    /// Waits for a change of the page. Returns `None` once the console has ended. Cancel safe.
+    /// Waits for a change of the page, or until the browser must be told that there is none. Returns `None`
+    /// once the client was closed, and the browser was told.
     async fn next(&mut self) -> Option<Event> {
-        loop {
-            if !self.is_first {
-                self.versions.changed().await.ok()?;
+        let quiet = Instant::now() + KEEP_ALIVE;
+        while !self.is_last {
+            if timeout_at(quiet, self.due()).await.is_err() {
+                let now = milliseconds(self.inner.world.now());
+                return Some(Event::default().event("tick").data(format!("{{\"now\":{now}}}")));
             }
-            // Changes in quick succession are drawn once.
-            sleep_until(self.next_at).await;
+            (self.is_due, self.is_last) = (false, self.inner.world.link().0 == Link::Closed);
             self.versions.borrow_and_update();
-            self.next_at = Instant::now() + INTERVAL;
-            if let Some(patch) = self.patch() {
-                self.is_first = false;
+            let began = Instant::now();
+            let patch = self.patch();
+            // Drawing for all browsers together takes at most half of a processor.
+            let streams = u32::try_from(self.inner.streams.load(Ordering::Relaxed)).unwrap_or(u32::MAX);
+            let pause = (began.elapsed() * 2).saturating_mul(streams);
+            self.next_at = Instant::now() + pause.clamp(INTERVAL, LONGEST);
+            if let Some(patch) = patch {
                 return Some(Event::default().event("patch").data(patch));
             }
         }
+        None
+    }
+
+    /// Waits until the page must be drawn. Cancel safe.
+    async fn due(&mut self) {
+        if !self.is_due {
+            // The world sends as long as this browser has it.
+            let _ = self.versions.changed().await;
+            self.is_due = true;
+        }
+        // Changes in quick succession are drawn once.
+        sleep_until(self.next_at).await;
     }
 
     /// Returns what differs from what was sent, or `None` if nothing does.

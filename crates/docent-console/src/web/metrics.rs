@@ -13,7 +13,9 @@ pub(super) async fn ready(State(inner): Shared) -> Response {
     match inner.world.link().0 {
         Link::Current => "ok\n".into_response(),
         Link::Reading => (StatusCode::SERVICE_UNAVAILABLE, "reading the tree\n").into_response(),
-        Link::Stale(_) => (StatusCode::SERVICE_UNAVAILABLE, "the view is stale\n").into_response(),
+        Link::ReadOnly | Link::Closed | Link::Stale(_) => {
+            (StatusCode::SERVICE_UNAVAILABLE, "the view is stale\n").into_response()
+        }
     }
 }
 

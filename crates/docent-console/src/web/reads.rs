@@ -1,8 +1,8 @@
-use super::answer::{failure, page, say};
+use super::answer::{failure, framed, page, say};
 use super::routes::Shared;
 use crate::access::Visitor;
 use crate::console::Inner;
-use crate::pages::{data_page, diff_page, node_page};
+use crate::pages::{View, data_page, diff_page, node_page};
 use axum::extract::{Query, State};
 use axum::response::Response;
 use docent::Error;
@@ -26,18 +26,18 @@ pub(super) struct WantedDiff {
 
 /// The node at a path and its children, also if the path is a recipe.
 pub(super) async fn nodes(State(inner): Shared, visitor: Visitor, Query(wanted): Query<Wanted>) -> Response {
-    node(&inner, &visitor, &wanted.path).await
+    node(&inner, &visitor, &wanted.path, None).await
 }
 
-/// The node at a path and its children.
-pub(super) async fn node(inner: &Arc<Inner>, visitor: &Visitor, path: &str) -> Response {
+/// The node at a path and its children. The events of the view, if there is one, tell once a recipe is there.
+pub(super) async fn node(inner: &Arc<Inner>, visitor: &Visitor, path: &str, view: Option<&View>) -> Response {
     if !inner.is_below_root(path) {
         return outside(inner, visitor, path);
     }
     match inner.client.children(path).await {
         Ok(children) => {
             let drawn = node_page(path, &children.stat, &children, &inner.pen());
-            page(inner, visitor, StatusCode::OK, &drawn)
+            framed(inner, visitor, StatusCode::OK, &drawn, view)
         }
         Err(error) => failure(inner, visitor, &error),
     }

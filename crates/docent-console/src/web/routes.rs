@@ -1,21 +1,41 @@
+use super::answer::{framed, say};
 use super::{actions, api, assets, events, metrics, reads};
 use crate::access::Visitor;
 use crate::console::{Console, Inner};
-use crate::pages::{Filter, Frame, Pen, View, at, document, draw};
+use crate::pages::{Filter, Pen, View, at, draw, path_segments};
 use axum::Router;
-use axum::extract::{OriginalUri, Query, Request, State};
-use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::extract::{Query, Request, State};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
-use http::{StatusCode, Uri};
+use http::StatusCode;
 use maud::html;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use std::sync::Arc;
+use tower::limit::GlobalConcurrencyLimitLayer;
 
 pub(super) type Shared = State<Arc<Inner>>;
 
+/// Maximum number of concurrent requests that may read from ZooKeeper. Further ones wait.
+const READS: usize = 8;
+
 /// Returns the routes, without the checks of who may use them.
 pub(crate) fn router(console: &Console) -> Router {
+    let reading = Router::new()
+        .route("/nodes", get(reads::nodes))
+        .route("/data", get(reads::data))
+        .route("/diff", get(reads::diff))
+        .route("/search", get(search))
+        .route("/act", get(actions::ask).post(actions::act))
+        .route("/api/v1/at", get(api::at))
+        .route("/api/v1/at/", get(api::at))
+        .route("/api/v1/at/{*path}", get(api::at))
+        .route("/api/v1/sessions", get(api::sessions))
+        .route("/at", get(recipe))
+        .route("/at/", get(recipe))
+        .route("/at/{*path}", get(recipe))
+        .layer(GlobalConcurrencyLimitLayer::new(READS));
     Router::new()
+        .merge(reading)
         .route("/", get(live))
         .route("/locks", get(live))
         .route("/elections", get(live))
@@ -25,21 +45,9 @@ pub(crate) fn router(console: &Console) -> Router {
         .route("/members", get(live))
         .route("/sessions", get(live))
         .route("/tree", get(live))
-        .route("/at", get(recipe))
-        .route("/at/", get(recipe))
-        .route("/at/{*path}", get(recipe))
-        .route("/nodes", get(reads::nodes))
-        .route("/data", get(reads::data))
-        .route("/diff", get(reads::diff))
-        .route("/search", get(search))
         .route("/events", get(events::stream))
-        .route("/act", get(actions::ask).post(actions::act))
         .route("/metrics", get(metrics::metrics))
         .route("/api/v1/recipes", get(api::recipes))
-        .route("/api/v1/at", get(api::at))
-        .route("/api/v1/at/", get(api::at))
-        .route("/api/v1/at/{*path}", get(api::at))
-        .route("/api/v1/sessions", get(api::sessions))
         .route("/api/v1/schema.json", get(api::schema))
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(metrics::ready))
@@ -59,27 +67,32 @@ async fn live(
 ) -> Response {
     match View::of(request.uri().path(), filter) {
         Some(view) => live_page(&inner, &visitor, &view),
-        None => missing(State(inner), visitor, OriginalUri(request.uri().clone())).await,
+        None => missing(State(inner), request).await,
     }
 }
 
 fn live_page(inner: &Arc<Inner>, visitor: &Visitor, view: &View) -> Response {
-    let pen = inner.pen();
-    let drawn = draw(&inner.world, &inner.client, view, &pen);
-    let frame = Frame { page: view.page(), pen, visitor: Some(visitor), events: Some(view.address()) };
-    Html(document(&inner.world, &frame, &drawn).into_string()).into_response()
+    let drawn = draw(&inner.world, &inner.client, view, &inner.pen());
+    framed(inner, visitor, StatusCode::OK, &drawn, Some(view))
 }
 
-/// The page about one path: live if a recipe is there, otherwise the node as it is now.
-async fn recipe(State(inner): Shared, visitor: Visitor, Query(filter): Query<Filter>, uri: Uri) -> Response {
-    let rest = uri.path().strip_prefix("/at").unwrap_or_default();
-    let Some(path) = crate::pages::path_segments(rest.trim_start_matches('/')) else {
-        return missing(State(inner), visitor, OriginalUri(uri)).await;
+/// The page about one path: its recipe, or the node as it is now until it is a recipe.
+async fn recipe(
+    State(inner): Shared,
+    visitor: Visitor,
+    Query(filter): Query<Filter>,
+    request: Request,
+) -> Response {
+    let rest = request.uri().path().strip_prefix("/at").unwrap_or_default();
+    let Some(path) = path_segments(rest.trim_start_matches('/')) else {
+        return missing(State(inner), request).await;
     };
-    if inner.world.report(&path).is_some() {
-        return live_page(&inner, &visitor, &View::At(path, filter));
+    let is_recipe = inner.world.report(&path).is_some();
+    let view = View::At(path.clone(), filter);
+    match is_recipe {
+        true => live_page(&inner, &visitor, &view),
+        false => reads::node(&inner, &visitor, &path, Some(&view)).await,
     }
-    reads::node(&inner, &visitor, &path).await
 }
 
 #[derive(serde::Deserialize)]
@@ -101,7 +114,10 @@ async fn search(State(inner): Shared, Query(search): Query<Search>) -> Redirect 
     }
 }
 
-async fn missing(State(inner): Shared, visitor: Visitor, OriginalUri(uri): OriginalUri) -> Response {
-    let text = html! { p { "The console has no page at " code { (uri.path()) } "." } };
-    super::answer::say(&inner, &visitor, StatusCode::NOT_FOUND, "No such page", &text)
+async fn missing(State(inner): Shared, request: Request) -> Response {
+    let Some(visitor) = request.extensions().get::<Visitor>() else {
+        return (StatusCode::NOT_FOUND, "no such page\n").into_response();
+    };
+    let text = html! { p { "The console has no page at " code { (request.uri().path()) } "." } };
+    say(&inner, visitor, StatusCode::NOT_FOUND, "No such page", &text)
 }

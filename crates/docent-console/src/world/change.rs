@@ -1,4 +1,5 @@
-use docent::inspect::{InstanceState, Recipe, Report, StakeRole};
+use super::owner::{owner_of, shortened};
+use docent::inspect::{InstanceState, Recipe, Report, StakeRole, printable};
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
@@ -13,7 +14,7 @@ pub(crate) struct Change {
 
 /// Describes the difference between two reports on a recipe. Returns `None` for changes that happen all the
 /// time, such as items that pass through a queue.
-pub(super) fn describe(old: Option<&Report>, new: &Report) -> Option<String> {
+pub(super) fn describe(old: Option<&Report>, new: &Report, shows_data: bool) -> Option<String> {
     let Some(old) = old.filter(|old| old.kind() == new.kind()) else {
         return Some(format!("new {}", new.kind().name().replace('_', " ")));
     };
@@ -35,7 +36,7 @@ pub(super) fn describe(old: Option<&Report>, new: &Report) -> Option<String> {
         }
         (Recipe::Barrier(_), _) | (_, Recipe::Barrier(_)) => None,
         (Recipe::Registry(_) | Recipe::Queue(_) | Recipe::Counter(_), _) => None,
-        _ => owners(old, new),
+        _ => owners(old, new, shows_data),
     }
 }
 
@@ -43,6 +44,7 @@ fn instances(
     before: &BTreeMap<String, InstanceState>,
     now: &BTreeMap<String, InstanceState>,
 ) -> Option<String> {
+    let (before, now) = (short(before), short(now));
     let come = now.keys().filter(|node| !before.contains_key(*node)).map(|node| format!("{node} is up"));
     let gone = before.keys().filter(|node| !now.contains_key(*node)).map(|node| format!("{node} is down"));
     let turned = now.iter().filter(|(node, state)| before.get(*node).is_some_and(|old| old != *state));
@@ -54,11 +56,16 @@ fn instances(
     several(come.chain(gone).chain(turned))
 }
 
+/// Returns the states with names of nodes that are short and printable.
+fn short(states: &BTreeMap<String, InstanceState>) -> BTreeMap<String, InstanceState> {
+    states.iter().map(|(node, state)| (shortened(&printable(node)), *state)).collect()
+}
+
 /// Describes a change of those who hold, lead or joined.
-fn owners(old: &Report, new: &Report) -> Option<String> {
+fn owners(old: &Report, new: &Report, shows_data: bool) -> Option<String> {
     let of = |report: &Report| -> BTreeMap<String, (StakeRole, String)> {
         let stakes = report.stakes().into_iter().filter(|stake| stake.role.is_owner());
-        stakes.map(|stake| (stake.name.to_owned(), (stake.role, stake.owner()))).collect()
+        stakes.map(|stake| (stake.name.to_owned(), (stake.role, owner_of(&stake, shows_data)))).collect()
     };
     let (before, now) = (of(old), of(new));
     let come = now.iter().filter(|(name, _)| !before.contains_key(*name)).map(|(_, (role, who))| {

@@ -1,7 +1,7 @@
-use super::Thresholds;
+use super::Rules;
+use super::owner::{owner_of, shortened};
 use super::past::Past;
-use docent::inspect::{InstanceState, Recipe, Report, StakeRole};
-use std::collections::BTreeMap;
+use docent::inspect::{InstanceState, LeftOut, Recipe, Refusal, Report, StakeRole};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -32,10 +32,11 @@ pub(crate) enum FindingKind {
     OldHead,
     OldHolder,
     Unreadable,
+    Omitted,
 }
 
 impl FindingKind {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::NoInstances,
         Self::NoLeader,
         Self::Flapping,
@@ -43,6 +44,7 @@ impl FindingKind {
         Self::OldHead,
         Self::OldHolder,
         Self::Unreadable,
+        Self::Omitted,
     ];
 
     /// Returns the name in metrics.
@@ -55,6 +57,7 @@ impl FindingKind {
             Self::OldHead => "old_queue_head",
             Self::OldHolder => "old_holder",
             Self::Unreadable => "unreadable",
+            Self::Omitted => "omitted",
         }
     }
 
@@ -64,28 +67,47 @@ impl FindingKind {
     }
 }
 
+/// What findings are based on.
+pub(super) struct Evidence<'a> {
+    pub(super) reports: &'a [(Arc<str>, Arc<Report>)],
+    /// Paths of elections with many leaders, and the number of these.
+    pub(super) flapping: Vec<(Arc<str>, usize)>,
+    pub(super) refused: &'a [Refusal],
+    pub(super) left_out: LeftOut,
+    pub(super) root: &'a str,
+    pub(super) rules: Rules,
+    pub(super) now: SystemTime,
+}
+
+/// Maximum number of unreadable nodes that are findings of their own.
+const MAX_REFUSED: usize = 20;
+
 /// Returns the findings about all recipes, in the order of their kinds and paths.
-pub(super) fn findings(
-    reports: &BTreeMap<Arc<str>, Arc<Report>>,
-    past: &Past,
-    thresholds: Thresholds,
-    now: SystemTime,
-) -> Vec<Finding> {
-    let mut found: Vec<_> =
-        reports.iter().flat_map(|(path, report)| of(path, report, thresholds, now)).collect();
-    let since = now.checked_sub(FLAPPING_PERIOD).unwrap_or(now);
-    let flapping = past.flapping(since, FLAPPING_LIMIT);
-    found.extend(flapping.filter(|(path, _)| reports.contains_key(*path)).map(|(path, count)| Finding {
-        kind: FindingKind::Flapping,
-        path: Arc::clone(path),
-        text: format!("{count} new leaders in 5 minutes"),
-        since: None,
-    }));
+pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let Evidence { reports, refused, left_out, root, rules, now, .. } = *evidence;
+    let mut found: Vec<_> = reports.iter().flat_map(|(path, report)| of(path, report, rules, now)).collect();
+    let finding = |kind, path: &str, text: String| Finding { kind, path: Arc::from(path), text, since: None };
+    for (path, count) in &evidence.flapping {
+        found.push(finding(FindingKind::Flapping, path, format!("{count} new leaders in 5 minutes")));
+    }
+    for refusal in refused.iter().take(MAX_REFUSED) {
+        found.push(finding(FindingKind::Unreadable, &refusal.path, "may not be read".to_owned()));
+    }
+    if !left_out.is_empty() {
+        let text = "not everything is shown, because a limit was reached".to_owned();
+        found.push(finding(FindingKind::Omitted, root, text));
+    }
     found.sort_by(|one, other| (one.kind, &one.path).cmp(&(other.kind, &other.path)));
     found
 }
 
-fn of(path: &Arc<str>, report: &Report, thresholds: Thresholds, now: SystemTime) -> Vec<Finding> {
+/// Returns the elections that had many leaders recently.
+pub(super) fn flapping(past: &Past, now: SystemTime) -> Vec<(Arc<str>, usize)> {
+    let since = now.checked_sub(FLAPPING_PERIOD).unwrap_or(now);
+    past.flapping(since, FLAPPING_LIMIT).map(|(path, count)| (Arc::clone(path), count)).collect()
+}
+
+fn of(path: &Arc<str>, report: &Report, rules: Rules, now: SystemTime) -> Vec<Finding> {
     let is_older =
         |since: SystemTime, limit: Duration| now.duration_since(since).is_ok_and(|age| age > limit);
     let finding = |kind, text: String, since| Finding { kind, path: Arc::clone(path), text, since };
@@ -94,7 +116,10 @@ fn of(path: &Arc<str>, report: &Report, thresholds: Thresholds, now: SystemTime)
         Recipe::Registry(registry) => {
             let empty = registry.services.iter().filter(|service| service.instances == Some(0));
             found.extend(empty.map(|service| {
-                let text = format!("service {} has no instances", docent::inspect::printable(&service.name));
+                let text = format!(
+                    "service {} has no instances",
+                    shortened(&docent::inspect::printable(&service.name))
+                );
                 finding(FindingKind::NoInstances, text, None)
             }));
         }
@@ -115,25 +140,19 @@ fn of(path: &Arc<str>, report: &Report, thresholds: Thresholds, now: SystemTime)
                 found.push(finding(FindingKind::DeadLetters, text, None));
             }
             let since = queue.head.as_ref().and_then(|head| head.since);
-            if let Some(since) = since.filter(|since| is_older(since.at, thresholds.head_age)) {
+            if let Some(since) = since.filter(|since| is_older(since.at, rules.head_age)) {
                 let text = "the item at the head waits".to_owned();
                 found.push(finding(FindingKind::OldHead, text, Some(since.at)));
             }
         }
         _ => {
             let holders = report.stakes().into_iter().filter(|stake| stake.role == StakeRole::Holds);
-            let old = holders.filter_map(|stake| Some((stake.since?.at, stake.owner())));
+            let old = holders.filter_map(|stake| Some((stake.since?.at, owner_of(&stake, true))));
             // One finding for each recipe: a semaphore may have thousands of holders.
-            if let Some((since, owner)) =
-                old.min().filter(|(since, _)| is_older(*since, thresholds.holder_age))
-            {
+            if let Some((since, owner)) = old.min().filter(|(since, _)| is_older(*since, rules.holder_age)) {
                 found.push(finding(FindingKind::OldHolder, format!("held by {owner}"), Some(since)));
             }
         }
-    }
-    if !report.refused.is_empty() {
-        let count = report.refused.len();
-        found.push(finding(FindingKind::Unreadable, format!("{count} nodes may not be read"), None));
     }
     found
 }

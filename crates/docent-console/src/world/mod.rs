@@ -3,11 +3,13 @@
 mod change;
 mod findings;
 mod follow;
+mod owner;
 mod past;
 #[expect(clippy::module_inception, reason = "the folder is named after its main module")]
 mod world;
 
 pub(crate) use findings::FindingKind;
 pub(crate) use follow::follow;
+pub(crate) use owner::{owner_of, short_text, shortened};
 pub(crate) use past::{Sample, Term};
-pub(crate) use world::{Link, Thresholds, Totals, World, state_name};
+pub(crate) use world::{Link, Rules, Totals, World, state_name};

@@ -1,3 +1,4 @@
+use super::owner::owner_of;
 use docent::inspect::{Queue, Recipe, Report};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -63,7 +64,12 @@ impl Past {
         }
         let Some(leader) = report.stakes().into_iter().find(|stake| stake.role.is_owner()) else { return };
         let from = if is_new { leader.since.map_or(now, |since| since.at) } else { now };
-        terms.push_back(Term { node: leader.name.to_owned(), leader: leader.owner(), from, until: None });
+        terms.push_back(Term {
+            node: leader.name.to_owned(),
+            leader: owner_of(&leader, true),
+            from,
+            until: None,
+        });
         if terms.len() > MAX_TERMS {
             terms.pop_front();
         }
@@ -74,7 +80,11 @@ impl Past {
 
     /// Forgets the election that has been without a leader for the longest time. Returns false if all have one.
     fn forget_one(&mut self) -> bool {
-        let ended = self.terms.iter().filter_map(|(path, terms)| Some((terms.back()?.until?, path)));
+        let never = Some(SystemTime::UNIX_EPOCH);
+        let ended = self
+            .terms
+            .iter()
+            .filter_map(|(path, terms)| Some((terms.back().map_or(never, |last| last.until)?, path)));
         let Some(path) = ended.min().map(|(_, path)| Arc::clone(path)) else { return false };
         self.terms.remove(&path).is_some()
     }

@@ -1,22 +1,29 @@
 use super::change::{Change, describe};
-use super::findings::{Finding, FindingKind, findings};
+use super::findings::{Evidence, Finding, FindingKind, findings, flapping};
 use super::past::{Past, Sample, Term};
 use docent::inspect::{
-    InstanceState, Kind, LeftOut, LiveSurvey, Recipe, Refusal, Report, StakeRole, SurveyEvent,
+    InstanceState, Kind, LeftOut, LiveSurvey, Recipe, Refusal, Report, ServerTime, StakeRole, SurveyEvent,
+    TimeSource,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::watch;
 
+/// Difference from the leader's clock that is not corrected.
+const CLOCK_TOLERANCE: Duration = Duration::from_secs(2);
+
 /// Maximum number of recent changes.
 const MAX_CHANGES: usize = 100;
 
-/// Ages from which on something is a finding.
+/// Settings of the world.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Thresholds {
+pub(crate) struct Rules {
+    /// Ages from which on something is a finding.
     pub(crate) holder_age: Duration,
     pub(crate) head_age: Duration,
+    /// False if texts may not contain what services have stored.
+    pub(crate) shows_data: bool,
 }
 
 /// How current the reports are.
@@ -27,6 +34,10 @@ pub(crate) enum Link {
     Current,
     /// The connection was lost, or a read failed, at this time of the servers.
     Stale(SystemTime),
+    /// The server has lost its quorum, so what it shows may be out of date.
+    ReadOnly,
+    /// The client was closed: nothing follows.
+    Closed,
 }
 
 /// All recipes below the root, shared by all browsers.
@@ -34,7 +45,10 @@ pub(crate) enum Link {
 pub(crate) struct World {
     state: Mutex<State>,
     version: watch::Sender<u64>,
-    thresholds: Thresholds,
+    rules: Rules,
+    root: String,
+    /// Totals, with the version of the world and the time at which they were counted.
+    counted: Mutex<Option<(u64, Instant, Arc<Totals>)>>,
 }
 
 #[derive(Debug)]
@@ -50,8 +64,9 @@ struct State {
     changes: VecDeque<Change>,
     past: Past,
     changes_total: u64,
-    /// Totals and findings, with the version of the world and the time at which they were counted.
-    counted: Option<(u64, Instant, Arc<Totals>)>,
+    /// True once the tree was read.
+    is_read: bool,
+    is_read_only: bool,
 }
 
 /// Numbers over all recipes.
@@ -74,7 +89,7 @@ pub(crate) struct Totals {
 }
 
 impl World {
-    pub(crate) fn new(thresholds: Thresholds) -> Self {
+    pub(crate) fn new(root: &str, rules: Rules) -> Self {
         let state = State {
             reports: BTreeMap::new(),
             link: Link::Reading,
@@ -86,9 +101,11 @@ impl World {
             changes: VecDeque::new(),
             past: Past::default(),
             changes_total: 0,
-            counted: None,
+            is_read: false,
+            is_read_only: false,
         };
-        Self { state: Mutex::new(state), version: watch::Sender::new(0), thresholds }
+        let (state, counted) = (Mutex::new(state), Mutex::new(None));
+        Self { state, version: watch::Sender::new(0), rules, root: root.to_owned(), counted }
     }
 
     /// Returns a receiver that is told of each change.
@@ -114,7 +131,11 @@ impl World {
 
     pub(crate) fn link(&self) -> (Link, Option<String>) {
         let state = self.state();
-        (state.link.clone(), state.failure.clone())
+        let link = match &state.link {
+            Link::Current if state.is_read_only => Link::ReadOnly,
+            link => link.clone(),
+        };
+        (link, state.failure.clone())
     }
 
     /// Returns the current time of the servers, or the local time before anything was read.
@@ -122,9 +143,9 @@ impl World {
         now(self.state().clock)
     }
 
-    /// Returns the recent changes, the latest first.
-    pub(crate) fn changes(&self) -> Vec<Change> {
-        self.state().changes.iter().rev().cloned().collect()
+    /// Returns the recent changes, the latest first, but not more than `most`.
+    pub(crate) fn changes(&self, most: usize) -> Vec<Change> {
+        self.state().changes.iter().rev().take(most).cloned().collect()
     }
 
     pub(crate) fn terms(&self, path: &str) -> Vec<Term> {
@@ -139,22 +160,117 @@ impl World {
     /// or after ages have grown.
     pub(crate) fn totals(&self) -> Arc<Totals> {
         let version = *self.version.borrow();
-        let mut state = self.state();
-        if let Some((counted, at, totals)) = &state.counted {
-            let age = at.elapsed();
-            let lasts = if *counted == version { Duration::from_secs(5) } else { Duration::from_secs(1) };
-            if age < lasts && !totals.recipes.is_empty() {
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, at, totals)) = &*counted {
+            let lasts = if *of == version { Duration::from_secs(5) } else { Duration::from_secs(1) };
+            if at.elapsed() < lasts && !totals.recipes.is_empty() {
                 return Arc::clone(totals);
             }
         }
-        let totals = Arc::new(state.count(self.thresholds));
-        state.counted = Some((version, Instant::now(), Arc::clone(&totals)));
+        let totals = Arc::new(self.count());
+        *counted = Some((version, Instant::now(), Arc::clone(&totals)));
         totals
     }
 
-    /// Applies an event of the survey.
+    fn count(&self) -> Totals {
+        let (reports, flapping, refused, mut totals, now) = {
+            let state = self.state();
+            let now = now(state.clock);
+            let reports: Vec<_> =
+                state.reports.iter().map(|(path, report)| (Arc::clone(path), Arc::clone(report))).collect();
+            let totals = Totals {
+                leader_changes: state.past.leader_changes,
+                changes: state.changes_total,
+                refused: state.refused.len(),
+                left_out: state.left_out,
+                unwatched: state.unwatched,
+                ..Totals::default()
+            };
+            (reports, flapping(&state.past, now), state.refused.clone(), totals, now)
+        };
+        totals.count(&reports, now);
+        totals.findings = findings(&Evidence {
+            reports: &reports,
+            flapping,
+            refused: &refused,
+            left_out: totals.left_out,
+            root: &self.root,
+            rules: self.rules,
+            now,
+        });
+        totals
+    }
+
+    /// Applies an event of the survey. Only one task does so.
     pub(crate) fn apply(&self, event: SurveyEvent) {
-        self.update(|state| state.apply(event));
+        // Large reports are compared, and the old ones dropped, without the lock.
+        match event {
+            SurveyEvent::Snapshot(live) => drop(self.replace(*live)),
+            SurveyEvent::Changed(report) => {
+                let old = self.report(&report.path);
+                let text = describe(old.as_deref(), &report, self.rules.shows_data);
+                drop(self.update(|state| state.change(*report, text)));
+            }
+            SurveyEvent::Gone { path, .. } => drop(self.update(|state| state.remove(&path))),
+            SurveyEvent::Gaps { refused, left_out, unwatched } => self.update(|state| {
+                (state.refused, state.left_out, state.unwatched) = (refused, left_out, unwatched);
+            }),
+            SurveyEvent::Stale => self.update(State::set_stale),
+            SurveyEvent::Current => self.update(|state| (state.link, state.failure) = (Link::Current, None)),
+            _ => {}
+        }
+    }
+
+    /// Takes over a snapshot: the first one, or one after changes that were missed. Returns the reports before
+    /// it.
+    fn replace(&self, live: LiveSurvey) -> BTreeMap<Arc<str>, Arc<Report>> {
+        let (before, is_read) = {
+            let state = self.state();
+            (state.reports.clone(), state.is_read)
+        };
+        let survey = live.survey;
+        let found: BTreeMap<Arc<str>, _> =
+            survey.found.into_iter().map(|report| (Arc::from(&*report.path), Arc::new(report))).collect();
+        let mut texts = Vec::new();
+        if is_read {
+            for (path, report) in &found {
+                let old = before.get(path).map(Arc::as_ref);
+                let text = describe(old, report, self.rules.shows_data);
+                texts.extend(text.map(|text| (path.to_string(), text)));
+            }
+            let gone = before.iter().filter(|(path, _)| !found.contains_key(*path));
+            texts.extend(gone.map(|(path, old)| (path.to_string(), end_of(old))));
+        }
+        self.update(|state| {
+            state.learn(survey.clock);
+            let at = now(state.clock);
+            found.iter().for_each(|(path, report)| state.past.report(path, report, at));
+            before
+                .keys()
+                .filter(|path| !found.contains_key(*path))
+                .for_each(|path| state.past.gone(path, at));
+            texts.into_iter().for_each(|(path, text)| state.push(Change { path, text, at }));
+            (state.refused, state.left_out) = (survey.refused, survey.left_out);
+            (state.unwatched, state.is_read) = (live.unwatched, true);
+            if live.is_stale {
+                state.link = Link::Current;
+                state.set_stale();
+            } else {
+                (state.link, state.failure) = (Link::Current, None);
+            }
+            std::mem::replace(&mut state.reports, found)
+        });
+        before
+    }
+
+    /// Records whether the server that the client reads from has lost its quorum.
+    pub(crate) fn set_read_only(&self, is_read_only: bool) {
+        self.update(|state| state.is_read_only = is_read_only);
+    }
+
+    /// Records that nothing follows.
+    pub(crate) fn close(&self) {
+        self.update(|state| state.link = Link::Closed);
     }
 
     /// Records an error that is not an outage.
@@ -177,78 +293,32 @@ impl World {
         });
     }
 
-    fn update(&self, update: impl FnOnce(&mut State)) {
-        update(&mut self.state());
+    /// Updates the state, and tells the browsers. What the update returns can be dropped without the lock.
+    fn update<T>(&self, update: impl FnOnce(&mut State) -> T) -> T {
+        let updated = update(&mut self.state());
         self.version.send_modify(|version| *version += 1);
+        updated
     }
 }
 
 impl State {
-    fn apply(&mut self, event: SurveyEvent) {
-        match event {
-            SurveyEvent::Snapshot(live) => self.replace(*live),
-            SurveyEvent::Changed(report) => self.change(*report),
-            SurveyEvent::Gone { path, .. } => self.remove(&path),
-            SurveyEvent::Gaps { refused, left_out, unwatched } => {
-                (self.refused, self.left_out, self.unwatched) = (refused, left_out, unwatched);
-            }
-            SurveyEvent::Stale => self.set_stale(),
-            SurveyEvent::Current => (self.link, self.failure) = (Link::Current, None),
-            _ => {}
+    /// Returns the report that was replaced.
+    fn change(&mut self, report: Report, text: Option<String>) -> Option<Arc<Report>> {
+        self.learn(report.clock);
+        let (path, at): (Arc<str>, _) = (Arc::from(&*report.path), now(self.clock));
+        self.past.report(&path, &report, at);
+        if let Some(text) = text {
+            self.push(Change { path: path.to_string(), text, at });
         }
+        self.reports.insert(path, Arc::new(report))
     }
 
-    /// Takes over a snapshot: the first one, or one after changes that were missed.
-    fn replace(&mut self, live: LiveSurvey) {
-        let is_first = self.link == Link::Reading;
-        let survey = live.survey;
-        self.learn(survey.clock.map(|clock| clock.now));
-        let now = now(self.clock);
-        let mut before = std::mem::take(&mut self.reports);
-        for report in survey.found {
-            let path: Arc<str> = Arc::from(&*report.path);
-            self.past.report(&path, &report, now);
-            let old = before.remove(&path);
-            if !is_first {
-                self.note(old.as_deref(), &report);
-            }
-            self.reports.insert(path, Arc::new(report));
-        }
-        for path in before.into_keys() {
-            self.past.gone(&path, now);
-        }
-        (self.refused, self.left_out, self.unwatched) = (survey.refused, survey.left_out, live.unwatched);
-        match live.is_stale {
-            true => self.set_stale(),
-            false => (self.link, self.failure) = (Link::Current, None),
-        }
-    }
-
-    fn change(&mut self, report: Report) {
-        self.learn(report.clock.map(|clock| clock.now));
-        let path: Arc<str> = Arc::from(&*report.path);
-        self.past.report(&path, &report, now(self.clock));
-        let old = self.reports.get(&path).cloned();
-        self.note(old.as_deref(), &report);
-        self.reports.insert(path, Arc::new(report));
-    }
-
-    fn remove(&mut self, path: &str) {
-        let at = now(self.clock);
-        let Some(old) = self.reports.remove(path) else { return };
+    /// Returns the report that was removed.
+    fn remove(&mut self, path: &str) -> Option<Arc<Report>> {
+        let (old, at) = (self.reports.remove(path)?, now(self.clock));
         self.past.gone(path, at);
-        let text = match old.kind() {
-            Kind::Mutex | Kind::ReadWriteLock | Kind::Semaphore => "is free".to_owned(),
-            Kind::Election => "has no candidates".to_owned(),
-            kind => format!("{} is gone", kind.name().replace('_', " ")),
-        };
-        self.push(Change { path: path.to_owned(), text, at });
-    }
-
-    fn note(&mut self, old: Option<&Report>, new: &Report) {
-        if let Some(text) = describe(old, new) {
-            self.push(Change { path: new.path.clone(), text, at: now(self.clock) });
-        }
+        self.push(Change { path: path.to_owned(), text: end_of(&old), at });
+        Some(old)
     }
 
     fn push(&mut self, change: Change) {
@@ -260,43 +330,48 @@ impl State {
     }
 
     fn set_stale(&mut self) {
-        if !matches!(self.link, Link::Stale(_)) {
+        if !matches!(self.link, Link::Stale(_) | Link::Closed) {
             self.link = Link::Stale(now(self.clock));
         }
     }
 
-    /// Learns a time of the servers. The known time never goes back.
-    fn learn(&mut self, time: Option<SystemTime>) {
-        if let Some(time) = time.filter(|time| self.clock.is_none() || *time > now(self.clock)) {
+    /// Learns a time of the servers. Only the leader's clock itself may set the known time back: the time of
+    /// some node is a lower bound.
+    fn learn(&mut self, clock: Option<ServerTime>) {
+        let Some(ServerTime { now: time, source, .. }) = clock else { return };
+        let known = now(self.clock);
+        let is_back = source == TimeSource::OwnNode && time + CLOCK_TOLERANCE < known;
+        if self.clock.is_none() || time > known || is_back {
             self.clock = Some((time, Instant::now()));
         }
     }
+}
 
-    fn count(&self, thresholds: Thresholds) -> Totals {
-        let now = now(self.clock);
-        let mut totals = Totals {
-            findings: findings(&self.reports, &self.past, thresholds, now),
-            leader_changes: self.past.leader_changes,
-            changes: self.changes_total,
-            refused: self.refused.len(),
-            left_out: self.left_out,
-            unwatched: self.unwatched,
-            ..Totals::default()
-        };
+/// Describes the end of a recipe.
+fn end_of(old: &Report) -> String {
+    match old.kind() {
+        Kind::Mutex | Kind::ReadWriteLock | Kind::Semaphore => "is free".to_owned(),
+        Kind::Election => "has no candidates".to_owned(),
+        kind => format!("{} is gone", kind.name().replace('_', " ")),
+    }
+}
+
+impl Totals {
+    fn count(&mut self, reports: &[(Arc<str>, Arc<Report>)], now: SystemTime) {
         let age = |since: SystemTime| now.duration_since(since).unwrap_or_default();
-        for report in self.reports.values() {
+        for (_, report) in reports {
             let kind = report.kind();
-            *totals.recipes.entry(kind).or_default() += 1;
+            *self.recipes.entry(kind).or_default() += 1;
             match &report.recipe {
                 Recipe::Queue(queue) => {
-                    totals.queue_items += queue.depth;
-                    totals.dead_letters += queue.dead.unwrap_or_default();
+                    self.queue_items += queue.depth;
+                    self.dead_letters += queue.dead.unwrap_or_default();
                     let head = queue.head.as_ref().and_then(|head| head.since).map(|since| age(since.at));
-                    totals.oldest_head = totals.oldest_head.max(head.unwrap_or_default());
+                    self.oldest_head = self.oldest_head.max(head.unwrap_or_default());
                 }
                 Recipe::Service(service) => {
                     for instance in &service.instances {
-                        *totals.instances.entry(state_name(instance.state)).or_default() += 1;
+                        *self.instances.entry(state_name(instance.state)).or_default() += 1;
                     }
                 }
                 _ => {}
@@ -304,20 +379,17 @@ impl State {
             for stake in report.stakes() {
                 match stake.role {
                     StakeRole::Holds | StakeRole::Leads => {
-                        *totals.holders.entry(kind).or_default() += 1;
-                        let oldest = totals.oldest_holder.entry(kind).or_default();
+                        *self.holders.entry(kind).or_default() += 1;
+                        let oldest = self.oldest_holder.entry(kind).or_default();
                         *oldest = (*oldest).max(stake.since.map(|since| age(since.at)).unwrap_or_default());
                     }
-                    StakeRole::Waits | StakeRole::Stands => *totals.waiters.entry(kind).or_default() += 1,
+                    StakeRole::Waits | StakeRole::Stands => *self.waiters.entry(kind).or_default() += 1,
                     _ => {}
                 }
             }
         }
-        totals
     }
-}
 
-impl Totals {
     /// Returns the number of findings of a kind.
     pub(crate) fn findings_of(&self, kind: FindingKind) -> usize {
         self.findings.iter().filter(|finding| finding.kind == kind).count()

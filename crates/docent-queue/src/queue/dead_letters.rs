@@ -101,6 +101,22 @@ impl<T: 'static> DeadLetters<T> {
         }
     }
 
+    /// Returns the dead letter with this name, or `None` if there is none.
+    ///
+    /// # Errors
+    /// `NoAuth`, `Timeout`, `Closed`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub fn get(&self, name: &str) -> impl Future<Output = Result<Option<DeadLetter>, Error>> + Send + use<T> {
+        let (letters, name) = (self.clone(), name.to_owned());
+        async move {
+            let is_letter = !in_order([name.clone()], LETTER).is_empty();
+            let read = if is_letter { letters.read(name).await } else { Ok(None) };
+            read.in_operation("get")
+        }
+    }
+
     /// Returns the number of dead letters.
     ///
     /// # Errors

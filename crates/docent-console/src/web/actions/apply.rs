@@ -1,5 +1,5 @@
 use super::action::Action;
-use super::target::Target;
+use super::target::{Target, TargetError};
 use crate::console::Inner;
 use bytes::Bytes;
 use docent::config::{Config, PublishError, Raw};
@@ -7,9 +7,13 @@ use docent::queue::Queue;
 use docent::{Error, ErrorKind};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// Data by which Curator, and Docent after it, asks the owner of a node to leave.
 const REVOKE: &[u8] = b"__REVOKE__";
+
+/// Longest time for a write that must not be applied late.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Suffix of a claim's proof, a child of the claimed item.
 const PROOF: &str = "-claim";
@@ -25,6 +29,8 @@ pub(super) enum ApplyError {
     Unknown,
     #[error(transparent)]
     Client(Error),
+    #[error(transparent)]
+    Target(#[from] TargetError),
 }
 
 impl From<Error> for ApplyError {
@@ -60,6 +66,7 @@ pub(super) async fn apply(
     path: &str,
     node: &str,
     target: &Target,
+    proofs: &[String],
 ) -> Result<(), ApplyError> {
     let client = &inner.client;
     let transaction = match action {
@@ -67,7 +74,6 @@ pub(super) async fn apply(
         Action::Delete => {
             let delete = client.transaction().delete(&target.path, target.stat.version);
             // The servers then refuse what a stalled consumer may still write.
-            let proofs = proofs(inner, path, node).await?;
             proofs.iter().fold(delete, |delete, proof| delete.delete(proof, None))
         }
         Action::Disable | Action::Enable => {
@@ -78,7 +84,11 @@ pub(super) async fn apply(
             let data = with_enabled(&found.data, action == Action::Enable).ok_or_else(|| {
                 ApplyError::Unsuitable("the data of the instance is not a JSON object".to_owned())
             })?;
-            client.transaction().set(&target.path, data, target.stat.version)
+            // An instance that registers again has version 0, too. So the write does not wait for a connection,
+            // and is not repeated.
+            let transaction = client.with_operation_timeout(PATIENCE).transaction();
+            transaction.set(&target.path, data, target.stat.version).commit().await?;
+            return Ok(());
         }
         Action::Discard => client.transaction().delete(&target.path, target.stat.version),
         Action::Requeue => return requeue(inner, path, node).await,
@@ -88,8 +98,9 @@ pub(super) async fn apply(
     Ok(())
 }
 
-/// Returns the proofs of the claim of an item.
-async fn proofs(inner: &Inner, path: &str, item: &str) -> Result<Vec<String>, Error> {
+/// Returns the proofs of the claim of an item. Their names are unique. So if they were read before the claim
+/// was compared with the one that was shown, another claim of the item is not deleted with them.
+pub(super) async fn proofs(inner: &Inner, path: &str, item: &str) -> Result<Vec<String>, Error> {
     let item = format!("{path}/items/{item}");
     match inner.client.children(&item).await {
         Ok(children) => {
@@ -113,9 +124,8 @@ fn with_enabled(data: &[u8], enabled: bool) -> Option<Bytes> {
 
 async fn requeue(inner: &Inner, path: &str, name: &str) -> Result<(), ApplyError> {
     let dead = Queue::<Bytes>::builder_with(&inner.client, path, Raw).build()?.dead_letters();
-    let letters = dead.list().await?;
-    let letter = letters.iter().find(|letter| letter.name == name).ok_or(ApplyError::Changed)?;
-    Ok(dead.requeue(letter).await?)
+    let letter = dead.get(name).await?.ok_or(ApplyError::Changed)?;
+    Ok(dead.requeue(&letter).await?)
 }
 
 async fn roll_back(inner: &Inner, path: &str, mzxid: &str, target: &Target) -> Result<(), ApplyError> {

@@ -1,15 +1,16 @@
 use super::action::Action;
-use super::apply::{ApplyError, apply};
+use super::apply::{ApplyError, apply, proofs};
 use super::target::{Target, TargetError, find};
 use crate::access::Visitor;
 use crate::console::Inner;
 use crate::pages::{Pen, at, message};
 use crate::web::answer::{page, say, status};
 use crate::web::routes::Shared;
+use crate::world::owner_of;
 use axum::Form;
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
-use docent::inspect::{Stake, printable};
+use docent::inspect::printable;
 use http::{HeaderMap, StatusCode};
 use maud::html;
 use serde::Deserialize;
@@ -72,49 +73,59 @@ pub(in crate::web) async fn act(
 }
 
 async fn change(inner: &Arc<Inner>, visitor: &Visitor, confirmed: &Confirmed) -> Response {
-    let Wanted { action, path, node } = &confirmed.wanted;
-    if let Err(error) = inner.client.sync(path).await {
-        return say(
-            inner,
-            visitor,
-            status(&error),
-            "Nothing was changed",
-            &html! { p.error { (error.to_string()) } },
-        );
-    }
-    let target = match find(inner, *action, path, node).await {
-        Ok(target) => target,
-        Err(error) => return not_found(inner, visitor, &error),
-    };
-    let is_shown =
-        target.stat.czxid.to_string() == confirmed.czxid && target.stat.mzxid.to_string() == confirmed.mzxid;
-    let outcome = match is_shown {
-        true => apply(inner, *action, path, node, &target).await,
-        false => Err(ApplyError::Changed),
-    };
-    match outcome {
-        Ok(()) => {
+    let Wanted { action, path, .. } = &confirmed.wanted;
+    match try_change(inner, confirmed).await {
+        Ok(changed) => {
             // Event: A person has changed something through the console. The fields tell who, what and where.
-            tracing::info!(target: "docent::console", client = %inner.client.label(), user = %visitor.user, action = action.name(), path = %target.path, "action applied");
+            tracing::info!(target: "docent::console", client = %inner.client.label(), user = %visitor.user, action = action.name(), path = %changed, "action applied");
             Redirect::to(&inner.pen().at(path)).into_response()
         }
         Err(error) => {
             // Event: A person wanted to change something through the console, and it was not changed, or it is
             // not known whether it was.
             // Action: Look at the page again. The field `error` tells why.
-            tracing::warn!(target: "docent::console", client = %inner.client.label(), user = %visitor.user, action = action.name(), path = %target.path, error = %error, "action failed");
-            let code = match &error {
-                ApplyError::Changed => StatusCode::CONFLICT,
-                ApplyError::Unsuitable(_) => StatusCode::BAD_REQUEST,
-                ApplyError::Unknown => StatusCode::BAD_GATEWAY,
-                ApplyError::Client(error) => status(error),
-            };
+            tracing::warn!(target: "docent::console", client = %inner.client.label(), user = %visitor.user, action = action.name(), path = %path, error = %error, "action failed");
             let text = html! {
                 p.error role="alert" { (error.to_string()) }
                 p { a href=(inner.pen().at(path)) { "Back to " (printable(path)) } }
             };
-            say(inner, visitor, code, "The action failed", &text)
+            say(inner, visitor, code(&error), "The action failed", &text)
         }
+    }
+}
+
+/// Changes the node if it is still the one that was shown, and returns its path.
+async fn try_change(inner: &Inner, confirmed: &Confirmed) -> Result<String, ApplyError> {
+    let Wanted { action, path, node } = &confirmed.wanted;
+    inner.client.sync(path).await?;
+    let proofs = match action {
+        Action::Delete => proofs(inner, path, node).await?,
+        _ => Vec::new(),
+    };
+    let target = find(inner, *action, path, node).await?;
+    let seen = (target.stat.czxid.to_string(), target.stat.mzxid.to_string());
+    if (&seen.0, &seen.1) != (&confirmed.czxid, &confirmed.mzxid) {
+        return Err(ApplyError::Changed);
+    }
+    apply(inner, *action, path, node, &target, &proofs).await?;
+    Ok(target.path)
+}
+
+fn code(error: &ApplyError) -> StatusCode {
+    match error {
+        ApplyError::Changed => StatusCode::CONFLICT,
+        ApplyError::Unsuitable(_) => StatusCode::BAD_REQUEST,
+        ApplyError::Unknown => StatusCode::BAD_GATEWAY,
+        ApplyError::Client(error) => status(error),
+        ApplyError::Target(error) => target_code(error),
+    }
+}
+
+fn target_code(error: &TargetError) -> StatusCode {
+    match error {
+        _ if error.is_gone() => StatusCode::CONFLICT,
+        TargetError::Client(error) => status(error),
+        _ => StatusCode::BAD_REQUEST,
     }
 }
 
@@ -149,7 +160,7 @@ fn question(inner: &Inner, visitor: &Visitor, wanted: &Wanted, target: &Target) 
 fn owner(inner: &Inner, wanted: &Wanted) -> Option<String> {
     let report = inner.world.report(&wanted.path)?;
     let stakes = report.stakes();
-    stakes.iter().find(|stake| stake.name == wanted.node).map(Stake::owner)
+    stakes.iter().find(|stake| stake.name == wanted.node).map(|stake| owner_of(stake, inner.pen().shows_data))
 }
 
 /// Returns the answer if actions are not allowed.
@@ -160,10 +171,6 @@ fn refusal(inner: &Inner, visitor: &Visitor) -> Option<Response> {
 }
 
 fn not_found(inner: &Inner, visitor: &Visitor, error: &TargetError) -> Response {
-    let code = match error {
-        _ if error.is_gone() => StatusCode::CONFLICT,
-        TargetError::Client(error) => status(error),
-        _ => StatusCode::BAD_REQUEST,
-    };
-    say(inner, visitor, code, "Nothing was changed", &html! { p.error role="alert" { (error.to_string()) } })
+    let text = html! { p.error role="alert" { (error.to_string()) } };
+    say(inner, visitor, target_code(error), "Nothing was changed", &text)
 }

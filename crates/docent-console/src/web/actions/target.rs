@@ -4,11 +4,12 @@ use docent::inspect::{Kind, Recipe, Report};
 use docent::node::Stat;
 use docent::{Error, ErrorKind};
 
-/// Folders of contenders below a recipe: the recipe itself, and those of a semaphore.
-const CONTENDERS: [&str; 3] = ["", "/leases", "/locks"];
+/// Where contenders of a recipe are: in the recipe itself, and in the folders of Docent's and kazoo's
+/// semaphores.
+const CONTENDERS: [&str; 4] = ["/", "/leases/", "/locks/", "-__lock__/"];
 
 /// Folders of the claims of a queue: Docent's and kazoo's.
-const CLAIMS: [&str; 2] = ["/claims", "/taken"];
+const CLAIMS: [&str; 2] = ["/claims/", "/taken/"];
 
 /// The node that an action changes.
 #[derive(Debug, Clone)]
@@ -22,7 +23,7 @@ pub(super) struct Target {
 pub(super) enum TargetError {
     #[error("{0}")]
     Unsuitable(String),
-    #[error("the node is gone: nothing was changed")]
+    #[error("the node is gone, perhaps because this was done already: nothing was changed")]
     Gone,
     #[error(transparent)]
     Client(#[from] Error),
@@ -59,15 +60,15 @@ pub(super) async fn find(
         Action::Leave => &CONTENDERS,
         Action::Delete if report.kind() == Kind::Queue => &CLAIMS,
         Action::Delete => &CONTENDERS,
-        Action::Disable | Action::Enable => &[""],
-        Action::Requeue | Action::Discard => &["/dead"],
+        Action::Disable | Action::Enable => &["/"],
+        Action::Requeue | Action::Discard => &["/dead/"],
         Action::Rollback => return value(inner, path).await,
     };
     if !has(&report, action, node) {
         return Err(TargetError::Gone);
     }
     for folder in folders {
-        let path = format!("{}{folder}/{node}", path.trim_end_matches('/'));
+        let path = format!("{}{folder}{node}", path.trim_end_matches('/'));
         if let Some(stat) = inner.client.exists(&path).await? {
             return Ok(Target { path, stat });
         }
@@ -100,6 +101,7 @@ fn has(report: &Report, action: Action, node: &str) -> bool {
         }
         (Recipe::Queue(queue), Action::Delete) => queue.claims.iter().any(|claim| claim.item == node),
         (Recipe::Service(_) | Recipe::Membership(_) | Recipe::Queue(_), _) => false,
+        (Recipe::DoubleBarrier(_) | Recipe::Partition(_), _) => false,
         (_, Action::Leave | Action::Delete) => report.stakes().iter().any(|stake| stake.name == node),
         _ => false,
     }
