@@ -74,12 +74,9 @@ async fn accept(server: &mut Server, app: &App, serving: &Serving, connections: 
     let free = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         let permit = Arc::clone(&free).acquire_owned().await.expect("the semaphore is never closed");
-        let (stream, peer) = match server.listener.accept().await {
-            Ok(accepted) => accepted,
-            Err(_) => {
-                sleep(PAUSE).await;
-                continue;
-            }
+        let Ok((stream, peer)) = server.listener.accept().await else {
+            sleep(PAUSE).await;
+            continue;
         };
         let tls = server.certificate.as_mut().map(|certificate| {
             let (acceptor, failure) = certificate.acceptor();

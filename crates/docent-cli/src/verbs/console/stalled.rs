@@ -59,11 +59,11 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Stalled<T> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_limited(context, |inner, context| inner.poll_flush(context))
+        self.poll_limited(context, AsyncWrite::poll_flush)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_limited(context, |inner, context| inner.poll_shutdown(context))
+        self.poll_limited(context, AsyncWrite::poll_shutdown)
     }
 }
 
