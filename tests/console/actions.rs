@@ -54,7 +54,8 @@ async fn confirm(browser: &Browser) {
 async fn post(browser: &Browser, body: &str) -> u64 {
     let script = "const done = arguments[arguments.length - 1];
         const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-        fetch('/act', { method: 'POST', headers, body: arguments[0] }).then(reply => done(reply.status), error => done(String(error)))";
+        fetch('/act', { method: 'POST', headers, body: arguments[0] })
+            .then(reply => done(reply.status), error => done(String(error)))";
     let status = browser.eval_async(script, &[body.into()]).await;
     status.as_u64().unwrap_or_else(|| panic!("{status}"))
 }
@@ -67,9 +68,15 @@ fn foreign_site(console: &Site, fields: &str) -> Site {
         .map(|(name, value)| format!("<input name='{name}' value=\"{value}\">"))
         .collect();
     let action = format!("{}/act", console.origin());
-    let page = format!("<!doctype html><title>Prizes</title><form method=post action='{action}'>{inputs}<button>Win</button></form>
-        <script>document.querySelectorAll('input').forEach(input => input.value = decodeURIComponent(input.value.replace(/\\+/g, ' ')))</script>
-        <iframe src='{}/locks'></iframe>", console.origin());
+    let page = format!(
+        "<!doctype html><title>Prizes</title>
+        <form method=post action='{action}'>{inputs}<button>Win</button></form>
+        <script>document.querySelectorAll('input').forEach(input => {{
+            input.value = decodeURIComponent(input.value.replace(/\\+/g, ' '))
+        }})</script>
+        <iframe src='{}/locks'></iframe>",
+        console.origin()
+    );
     Site::serve(Router::new().route("/", get(async move || Html(page))))
 }
 

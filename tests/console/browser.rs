@@ -17,7 +17,9 @@ static BROWSERS: Semaphore = Semaphore::const_new(1);
 
 /// Runs before the scripts of each document, and notes what a page must not do.
 const WITNESS: &str = "window.seen = { refused: [], shift: 0 };
-    addEventListener('securitypolicyviolation', event => seen.refused.push(`${event.violatedDirective} ${event.blockedURI}`));
+    addEventListener('securitypolicyviolation', event => {
+        seen.refused.push(`${event.violatedDirective} ${event.blockedURI}`);
+    });
     new PerformanceObserver(list => list.getEntries().forEach(entry => {
         if (!entry.hadRecentInput) seen.shift += entry.value;
     })).observe({ type: 'layout-shift', buffered: true });";
@@ -121,10 +123,15 @@ impl Browser {
                 pause().await;
             }
         };
-        if tokio::time::timeout(PATIENCE / 8, holds).await.is_err() {
+        if tokio::time::timeout(PATIENCE / 4, holds).await.is_err() {
             let text = self.text("body").await.unwrap_or_default();
             panic!("{script}: {last} at {}\n{text}", self.location().await);
         }
+    }
+
+    /// Waits until the page shows the present, if it is one that follows it.
+    pub(crate) async fn until_live(&self) {
+        self.until("return (document.querySelector('#connection')?.textContent ?? 'Live') === 'Live'").await;
     }
 
     /// Text of the first element that matches, with single blanks, or `None` if there is no such element.
@@ -151,7 +158,7 @@ impl Browser {
                 last = self.texts(css).await;
             }
         };
-        if tokio::time::timeout(PATIENCE / 8, holds).await.is_err() {
+        if tokio::time::timeout(PATIENCE / 4, holds).await.is_err() {
             let (at, body) = (self.location().await, self.text("body").await);
             panic!("the texts of {css} stay {last:?} at {at}: {body:?}");
         }
@@ -160,6 +167,13 @@ impl Browser {
     /// Waits until the text of the first element that matches satisfies `holds`.
     pub(crate) async fn until_text(&self, css: &str, holds: impl Fn(&str) -> bool) {
         self.until_texts(css, |texts| texts.first().is_some_and(|text| holds(text))).await;
+    }
+
+    /// Addresses of the links in the content of the page.
+    pub(crate) async fn links(&self) -> Vec<String> {
+        let script =
+            "return [...document.querySelectorAll('main a[href]')].map(link => link.getAttribute('href'))";
+        serde_json::from_value(self.eval(script).await).unwrap()
     }
 
     /// Waits until the list has a row that begins with the text `name` and contains all of `words`.

@@ -35,7 +35,8 @@ async fn each_page_and_row_is_reached_with_keys() {
             "return location.pathname === '{path}' && document.querySelector('h1')?.textContent === '{title}'"
         );
         browser.until(&script).await;
-        browser.until("return document.readyState === 'complete' && document.documentElement.classList.contains('has-script')").await;
+        // The script handles keys from then on.
+        browser.until("return document.documentElement.classList.contains('has-script')").await;
     }
     browser.open("/locks").await;
     browser.until_row("/shop/report", &[]).await;

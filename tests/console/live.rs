@@ -61,10 +61,11 @@ both_backends_with_packages! {
         let site = Site::console(&shop.console, |builder| builder);
         let browser = Browser::start(&site.origin()).await;
         browser.open("/at/shop/report").await;
-        browser.until_text("#connection", |text| text == "Live").await;
+        browser.until_live().await;
         browser.eval("window.isSame = true").await;
-        let colour = "return getComputedStyle(document.querySelector('.contender .owner')).color
-            + getComputedStyle(document.querySelector('main')).filter + getComputedStyle(document.querySelector('main')).opacity";
+        let colour = "const style = css => getComputedStyle(document.querySelector(css));
+            const [row, main] = [style('.contender .owner'), style('main')];
+            return row.color + main.color + main.filter + main.opacity";
         let (fresh, contenders) = (browser.eval(colour).await, browser.texts(".contender .owner").await);
 
         server.stop().await;
@@ -74,7 +75,7 @@ both_backends_with_packages! {
         assert_eq!(browser.texts(".contender .owner").await, contenders);
 
         server.start_again().await;
-        browser.until_text("#connection", |text| text == "Live").await;
+        browser.until_live().await;
         browser.until("return !document.documentElement.classList.contains('is-stale')").await;
         assert_eq!((browser.eval(colour).await, browser.eval("return window.isSame").await), (fresh, true.into()));
         soon(shop.report_lock.release()).await.unwrap();
@@ -90,7 +91,7 @@ both_backends_with_packages! {
         let browser = Browser::start(&site.origin()).await;
         for path in ["/config", "/", "/at/shop/visits", "/at/shop/report", "/queues"] {
             browser.open(path).await;
-            browser.until_text("#connection", |text| text == "Live").await;
+            browser.until_live().await;
             // At least three ticks of the ages.
             until(async || {
                 soon(counter.increment()).await.unwrap();
@@ -111,12 +112,12 @@ async fn a_console_that_stops_is_shown_as_offline_and_heals() {
     let mut site = Site::console(&shop.console, |builder| builder);
     let browser = Browser::start(&site.origin()).await;
     browser.open("/locks").await;
-    browser.until_text("#connection", |text| text == "Live").await;
+    browser.until_live().await;
     browser.eval("window.isSame = true").await;
     site.stop();
     browser.until("return document.querySelector('#connection.is-offline') !== null").await;
     browser.until("return document.documentElement.classList.contains('is-stale')").await;
     site.start_again();
-    browser.until_text("#connection", |text| text == "Live").await;
+    browser.until_live().await;
     assert_eq!(browser.eval("return window.isSame").await, true);
 }

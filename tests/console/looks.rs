@@ -42,12 +42,6 @@ async fn check(browser: &Browser, page: &str, faults: &mut Vec<String>) {
     browser.look(LIGHT).await;
 }
 
-async fn wait_for(browser: &Browser) {
-    let script =
-        "const state = document.querySelector('#connection'); return !state || state.textContent === 'Live'";
-    browser.until(script).await;
-}
-
 #[tokio::test]
 #[ignore = "needs Chromium and downloads packages: run `cargo xtask test`"]
 async fn no_page_has_a_serious_violation_in_any_look() {
@@ -58,12 +52,12 @@ async fn no_page_has_a_serious_violation_in_any_look() {
     let mut faults = Vec::new();
     for page in PAGES.map(|(path, _)| path).iter().chain(&DETAILS) {
         browser.open(page).await;
-        wait_for(&browser).await;
+        browser.until_live().await;
         check(&browser, page, &mut faults).await;
     }
     for (page, link) in LINKS {
         browser.open(page).await;
-        wait_for(&browser).await;
+        browser.until_live().await;
         let target = browser
             .eval_with("return document.querySelector(arguments[0])?.getAttribute('href')", &[link.into()])
             .await;
@@ -71,7 +65,7 @@ async fn no_page_has_a_serious_violation_in_any_look() {
         check(&browser, link, &mut faults).await;
     }
     browser.open("/locks").await;
-    wait_for(&browser).await;
+    browser.until_live().await;
     browser.press("?").await;
     browser.until("return document.querySelector('dialog#keys').open").await;
     check(&browser, "dialog", &mut faults).await;
@@ -88,7 +82,7 @@ async fn a_stale_view_and_the_page_to_sign_in_have_no_serious_violation() {
     {
         let browser = Browser::start(&site.origin()).await;
         browser.open("/locks").await;
-        wait_for(&browser).await;
+        browser.until_live().await;
         server.stop().await;
         browser.until("return document.documentElement.classList.contains('is-stale')").await;
         check(&browser, "stale", &mut faults).await;

@@ -15,6 +15,8 @@ mod long;
 mod looks;
 mod neighbours;
 mod pages;
+mod payloads;
+mod pictures;
 mod site;
 mod text;
 mod world;

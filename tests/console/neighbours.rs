@@ -54,6 +54,7 @@ impl Neighbours {
         let instance = "register orders theirs 10.0.0.9 8080 8443 1234567890123 DYNAMIC zone=a - true";
         make("discovery /curator/services").await.done(instance).await;
         make("member /curator/workers host-7 payload").await;
+        make("count /curator/visits 258").await.done("get").await;
         holder
     }
 
@@ -66,6 +67,7 @@ impl Neighbours {
         drop(make("write-lock /kazoo/prices writer").await.start("acquire"));
         make("semaphore /kazoo/licences 2").await.done("try").await;
         make("party /kazoo/workers host-8").await.done("join").await;
+        make("counter /kazoo/visits").await.done("add 4").await;
         holder
     }
 

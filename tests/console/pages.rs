@@ -25,7 +25,7 @@ async fn visit_pages(browser: &Browser) {
         browser.open(path).await;
         assert_eq!(browser.text("h1").await.as_deref(), Some(title));
         assert_eq!(browser.text("title").await, Some(format!("{title} · Docent")));
-        browser.until_text("#connection", |text| text == "Live").await;
+        browser.until_live().await;
         let current = browser.eval("return document.querySelector('nav [aria-current=page]').pathname").await;
         assert_eq!(current, path);
     }
@@ -111,7 +111,7 @@ both_backends_with_packages! {
         browser.until_row("host-7", &["10.0.0.7"]).await;
 
         browser.open("/sessions").await;
-        browser.until_row("0x", &["billing", "/shop/report"]).await;
+        browser.until_row("0x", &["billing", "leads /shop/leader"]).await;
         browser.until_row("0x", &["reports"]).await;
 
         browser.open("/tree").await;
@@ -172,6 +172,10 @@ both_backends_with_packages! {
         browser.until_row("/curator/jobs", &[]).await;
         browser.open("/at/curator/jobs").await;
         browser.until_text("#facts", |text| text.contains("Items 2") && text.contains("In work 1")).await;
+
+        browser.open("/config").await;
+        browser.until_row("/curator/visits", &["counter", "258"]).await;
+        browser.until_row("/kazoo/visits", &["counter", "4"]).await;
 
         browser.open("/members").await;
         browser.until_row("/curator/workers", &["1 member"]).await;

@@ -9,16 +9,13 @@ use std::collections::BTreeSet;
 
 /// Elements that only the texts of services could have created.
 const INJECTED: &str = "return [...document.querySelectorAll(
-        'main :is(img, script, iframe, object, b), svg:not(.spark), [onerror], [onload], [onclick], a[href^=\"javascript:\" i]')]
+        `main :is(img, script, iframe, object, b), svg:not(.spark), :is([onerror], [onload], [onclick]),
+        a[href^='javascript:' i]`)]
     .map(element => element.outerHTML)";
 
-/// Addresses of the links in the page, except those of actions.
-const LINKS: &str =
-    "return [...document.querySelectorAll('main a[href]')].map(link => link.getAttribute('href'))";
-
 /// Characters that change how the text around them is shown.
-const CONTROLS: &str = "return /[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u202a-\\u202e\\u2066-\\u2069]/.exec(document.body.innerText)?.[0]
-    ?.codePointAt(0) ?? null";
+const CONTROLS: &str = "const controls = /[\\0-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069]/;
+    return controls.exec(document.body.innerText)?.[0].codePointAt(0) ?? null";
 
 async fn is_text(browser: &Browser, page: &str) {
     assert!(!browser.has_dialog().await, "{page}");
@@ -40,11 +37,10 @@ both_backends_with_packages! {
         let mut seen = String::new();
         while let Some(page) = pages.pop() {
             browser.open(&page).await;
-            browser.until("const state = document.querySelector('#connection'); return !state || state.textContent === 'Live'").await;
+            browser.until_live().await;
             is_text(&browser, &page).await;
             seen += &browser.text("body").await.unwrap();
-            let links: Vec<String> = serde_json::from_value(browser.eval(LINKS).await).unwrap();
-            pages.extend(links.into_iter().filter(|link| known.insert(link.clone())));
+            pages.extend(browser.links().await.into_iter().filter(|link| known.insert(link.clone())));
         }
         for text in [
             "<img src=x onerror=alert(1)>",
@@ -68,7 +64,8 @@ both_backends_with_packages! {
         shop.add_hostile(&server).await;
         browser.until_texts("#rows a.path", |paths| {
             let hostile: Vec<_> = paths.iter().filter(|path| path.contains("onerror=alert(1)")).collect();
-            ["/lock", "/leader", "/jobs", "/limits", "/workers"].iter().all(|end| hostile.iter().any(|path| path.ends_with(end)))
+            let is_there = |end: &&str| hostile.iter().any(|path| path.ends_with(*end));
+            ["/lock", "/leader", "/jobs", "/limits", "/workers"].iter().all(is_there)
         })
         .await;
         is_text(&browser, "/tree").await;

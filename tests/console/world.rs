@@ -106,7 +106,8 @@ impl Shop {
         let election = Election::builder(&attacker, &format!("/{}/leader", hostile::NAME));
         self.keep(soon(election.id(hostile::IDENTITY).build().unwrap().campaign()).await.unwrap());
         let instance = json!({
-            "name": hostile::NAME, "id": hostile::NAME, "address": hostile::HOST, "port": 80, "payload": [hostile::TEXT],
+            "name": hostile::NAME, "id": hostile::NAME, "address": hostile::HOST, "port": 80,
+            "payload": [hostile::TEXT],
         });
         let path = format!("/services/{}", hostile::NAME);
         soon(attacker.create(&path, "", CreateMode::Persistent)).await.unwrap();
