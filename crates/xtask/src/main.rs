@@ -1,6 +1,5 @@
-//! The project's tasks: `cargo xtask check | test | fix | pages | book | bench | simulate | planted-tests |
-//! differential | versions | release |
-//! first-day`.
+//! The project's tasks: `cargo xtask check | test | fix | pages | book | screenshots | bench | simulate |
+//! planted-tests | differential | versions | release | first-day`.
 
 mod bench;
 mod book;
@@ -18,6 +17,7 @@ mod planted_tests;
 mod pypi;
 mod release;
 mod rooms;
+mod screenshots;
 mod simulate;
 mod sources;
 mod stages;
@@ -28,7 +28,7 @@ mod words;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask check | test | fix | pages | book | bench | simulate | planted-tests | differential | versions | release | first-day
+const USAGE: &str = "usage: cargo xtask check | test | fix | pages | book | screenshots | bench | simulate | planted-tests | differential | versions | release | first-day
 
 check   the requirements on every commit besides its tests: format, order of folders and crates, pages, lints, docs, dependencies;
         --release: also the manifests and licence texts of the published crates, and the oldest supported Rust, which is
@@ -40,6 +40,8 @@ fix     apply the suggestions of lints, format, and write the generated pages
 pages   write the pages that are generated from the README, the guides and log events; --check only checks them, links, the code of guides,
         and the table of contents of the book
 book    render the pages of docs as a book into the build folder, and check its links: [--open]
+screenshots  take the pictures of the guide's page about the console from the example console, in Chromium, which is installed if
+        missing
 bench   session [--rounds N] [--quick] [--embedded]: Docent's session compared with other clients, on a real ZooKeeper;
         recipes [--quick] [--only W] [--rounds N] [--growth] [--json FILE] [--markdown FILE] [--charts DIR]: Docent's recipes compared
         with Curator's and kazoo's, on a real ZooKeeper;
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
             _ => pages::write(),
         },
         Some("book") => book::run(&std::env::args().skip(2).collect::<Vec<_>>()),
+        Some("screenshots") => screenshots::run(),
         Some("bench") => bench::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("simulate") => simulate::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("planted-tests") => planted_tests::run(std::env::args().nth(2).as_deref()),
