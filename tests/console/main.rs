@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod actions;
+mod api;
 mod browser;
 mod commands;
 mod dashboards;

@@ -1,0 +1,169 @@
+//! The console without a browser: the API and its schema, hidden data, routers that are mounted, and ends.
+
+use crate::world::{Shop, watcher};
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{Request, Response, StatusCode, header};
+use docent::{Client, Counter, Membership};
+use docent_battery::{Backend, both_backends};
+use docent_console::{Console, ConsoleBuilder};
+use docent_tests::{soon, until};
+use futures_util::StreamExt;
+use serde_json::Value;
+use tower::ServiceExt;
+
+/// Routes of a console, once it has read the tree.
+async fn console(client: &Client, set_up: impl FnOnce(ConsoleBuilder) -> ConsoleBuilder) -> Router {
+    let router = set_up(Console::builder(client)).build().unwrap().router();
+    until(async || text(&router, "/readyz").await.0 == StatusCode::OK).await;
+    router
+}
+
+async fn request(router: &Router, path: &str) -> Response<Body> {
+    let request = Request::get(path).header(header::HOST, "localhost").body(Body::empty()).unwrap();
+    soon(router.clone().oneshot(request)).await.unwrap()
+}
+
+async fn text(router: &Router, path: &str) -> (StatusCode, String) {
+    let (parts, body) = request(router, path).await.into_parts();
+    let bytes = soon(to_bytes(body, usize::MAX)).await.unwrap();
+    (parts.status, String::from_utf8(bytes.to_vec()).unwrap())
+}
+
+async fn json(router: &Router, path: &str) -> Value {
+    let (status, text) = text(router, path).await;
+    assert_eq!(status, StatusCode::OK, "{path}: {text}");
+    serde_json::from_str(&text).unwrap()
+}
+
+both_backends! {
+    async fn answers_of_the_api_match_the_published_schema(backend: Backend) {
+        let server = backend.start().await;
+        let shop = Shop::open(&server).await;
+        let router = console(&shop.console, |builder| builder).await;
+        let schema = json(&router, "/api/v1/schema.json").await;
+        let part = |name: &str| {
+            let mut schema = schema.clone();
+            let object = schema.as_object_mut().unwrap();
+            object.remove("anyOf");
+            object.insert("$ref".to_owned(), format!("#/$defs/{name}").into());
+            jsonschema::validator_for(&schema).unwrap()
+        };
+        let check = |name: &str, answer: &Value| {
+            let faults: Vec<_> = part(name).iter_errors(answer).map(|fault| format!("{fault} at {}", fault.instance_path())).collect();
+            assert!(faults.is_empty(), "{name}: {faults:#?} in {answer:#}");
+        };
+        let recipes = json(&router, "/api/v1/recipes").await;
+        check("recipes", &recipes);
+        let kinds: Vec<_> = recipes["recipes"].as_array().unwrap().iter().map(|it| it["kind"].as_str().unwrap()).collect();
+        for kind in ["mutex", "read_write_lock", "semaphore", "election", "queue", "service", "registry", "membership", "config"] {
+            assert!(kinds.contains(&kind), "{kind} in {kinds:?}");
+        }
+        assert_eq!(recipes["total"], kinds.len());
+        check("report", &json(&router, "/api/v1/at/shop/report").await);
+        check("report", &json(&router, "/api/v1/at/shop").await);
+        check("sessions", &json(&router, "/api/v1/sessions").await);
+        let (status, missing) = text(&router, "/api/v1/at/shop/nothing").await;
+        assert_eq!(status, StatusCode::NOT_FOUND);
+        check("error", &serde_json::from_str(&missing).unwrap());
+        // The schema refuses what it should.
+        assert!(!part("recipes").is_valid(&serde_json::json!({ "root": "/", "is_stale": false, "total": 1, "recipes": [{}] })));
+    }
+
+    async fn filters_select_and_sort_recipes(backend: Backend) {
+        let server = backend.start().await;
+        let shop = Shop::open(&server).await;
+        let router = console(&shop.console, |builder| builder).await;
+        let paths = async |query: &str| -> Vec<String> {
+            let found = json(&router, &format!("/api/v1/recipes?{query}")).await;
+            found["recipes"].as_array().unwrap().iter().map(|it| it["path"].as_str().unwrap().to_owned()).collect()
+        };
+        assert_eq!(paths("kind=mutex").await, ["/shop/report"]);
+        assert_eq!(paths("q=HOST-2&kind=election").await, ["/shop/leader"]);
+        assert_eq!(paths("q=billing&kind=queue").await, ["/shop/jobs"]);
+        assert!(paths("older=1000h").await.is_empty());
+        assert_eq!(paths("from=1000").await, [""; 0]);
+        let (status, error) = text(&router, "/api/v1/recipes?older=soon").await;
+        assert!(status == StatusCode::BAD_REQUEST && error.contains("soon") && error.contains("10m"), "{error}");
+        let (status, page) = text(&router, "/locks?older=soon").await;
+        assert!(status == StatusCode::OK && page.contains("soon") && page.contains("/shop/report"), "{page}");
+    }
+
+    async fn hidden_data_is_on_no_page(backend: Backend) {
+        const SECRET: &str = "secret-7";
+        let server = backend.start().await;
+        let shop = Shop::open(&server).await;
+        let group = Membership::new(&shop.billing, "/shop/group").unwrap();
+        let _member = soon(group.join("host-7", SECRET)).await.unwrap();
+        soon(Counter::<i64>::new(&shop.billing, "/shop/count").unwrap().set(77_777)).await.unwrap();
+        let pages = [
+            "/", "/members", "/tree", "/tree?sort=owner", "/sessions", "/config", "/services", "/at/shop/group", "/at/shop/count",
+            "/at/services/orders", "/at/shop/jobs", "/api/v1/recipes", "/api/v1/sessions", "/api/v1/at/shop/group",
+            "/api/v1/at/shop/count", "/data?path=/shop/limits", "/data?path=/shop/group/host-7", "/tree?q=secret-7", "/act?do=delete&path=/shop/group&node=host-7",
+        ];
+        let hidden = ["zone-a", "no such customer", "77777"];
+        let open = console(&shop.console, |builder| builder).await;
+        let mut shown = String::new();
+        for page in pages {
+            shown.push_str(&text(&open, page).await.1);
+        }
+        assert!(hidden.iter().chain([&SECRET]).all(|text| shown.contains(text)), "the test sees what is shown");
+        let closed = console(&shop.console, |builder| builder.hide_data().allow_actions()).await;
+        for page in pages {
+            let (_, text) = text(&closed, page).await;
+            assert!(!hidden.iter().any(|hidden| text.contains(hidden)), "{page}: {text}");
+            // The text that was searched for is on the page.
+            assert!(page.contains(SECRET) || !text.contains(SECRET), "{page}: {text}");
+        }
+        assert_eq!(text(&closed, "/data?path=/shop/limits").await.0, StatusCode::FORBIDDEN);
+    }
+
+    async fn only_what_is_below_the_root_is_shown(backend: Backend) {
+        let server = backend.start().await;
+        let shop = Shop::open(&server).await;
+        let router = console(&shop.console, |builder| builder.root("/shop").allow_actions()).await;
+        let paths = json(&router, "/api/v1/recipes").await;
+        assert!(paths["recipes"].as_array().unwrap().iter().all(|it| it["path"].as_str().unwrap().starts_with("/shop/")));
+        for path in ["/at/services/orders", "/data?path=/services/orders/a", "/nodes?path=/", "/diff?path=/services&from=1", "/api/v1/at/services", "/nodes?path=/shopping"] {
+            assert_eq!(text(&router, path).await.0, StatusCode::FORBIDDEN, "{path}");
+        }
+        let (status, page) = text(&router, "/act?do=disable&path=/services/orders&node=a").await;
+        assert!(status == StatusCode::BAD_REQUEST && page.contains("not below /shop"), "{page}");
+        assert!(Console::builder(&shop.console).root("shop").build().is_err());
+    }
+
+    async fn all_addresses_of_a_mounted_console_work(backend: Backend) {
+        let server = backend.start().await;
+        let shop = Shop::open(&server).await;
+        let router = console(&shop.console, |builder| builder.base("/console/")).await;
+        let mounted = [Router::new().nest("/console", router.clone()), Router::new().nest_service("/console", router)];
+        for app in mounted {
+            for page in ["/console", "/console/locks", "/console/at/shop/report", "/console/at/shop"] {
+                let (status, html) = text(&app, page).await;
+                assert_eq!(status, StatusCode::OK, "{page}");
+                let addresses = html.split(['"']).filter(|part| part.starts_with('/') && !part.contains(' '));
+                let addresses: Vec<_> = addresses.filter(|address| !address.contains("/events")).collect();
+                assert!(addresses.len() > 10, "{html}");
+                for address in addresses {
+                    let address = address.replace("&amp;", "&");
+                    let status = request(&app, &address).await.status();
+                    assert!(status.is_success() || status.is_redirection(), "{page}: {address}: {status}");
+                }
+            }
+        }
+    }
+
+    async fn pages_end_with_the_client_and_say_so(backend: Backend) {
+        let server = backend.start().await;
+        let client = watcher(&server).await;
+        let router = console(&client, |builder| builder).await;
+        let mut events = request(&router, "/events?view=%2F").await.into_body().into_data_stream();
+        let first = soon(events.next()).await.unwrap().unwrap();
+        assert!(first.starts_with(b"event: patch\ndata: {"), "{first:?}");
+        client.close().await;
+        let rest = soon(events.map(|event| String::from_utf8(event.unwrap().to_vec()).unwrap()).collect::<String>()).await;
+        assert!(rest.contains("Closed"), "{rest}");
+        assert_eq!(text(&router, "/readyz").await.0, StatusCode::SERVICE_UNAVAILABLE);
+        assert!(text(&router, "/metrics").await.1.contains("docent_console_up_to_date 0"));
+    }
+}
