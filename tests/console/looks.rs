@@ -105,12 +105,17 @@ async fn a_phone_shows_each_value_with_its_name() {
     let site = Site::console(&shop.console, |builder| builder);
     let browser = Browser::start(&site.origin()).await;
     browser.look(PHONE).await;
-    browser.open("/locks").await;
-    browser.until_row("/shop/report", &["billing"]).await;
     let script = "return [...document.querySelectorAll('#rows td')].filter(cell => {
             const name = getComputedStyle(cell, '::before').content;
             const box = cell.getBoundingClientRect();
-            return cell.textContent && (!name.includes(cell.dataset.label) || box.right > innerWidth);
+            const isCut = cell.querySelector('svg') && cell.scrollWidth > cell.clientWidth;
+            return cell.innerHTML && (!name.includes(cell.dataset.label) || box.right > innerWidth || isCut);
         }).map(cell => cell.outerHTML)";
-    assert_eq!(browser.eval(script).await, serde_json::json!([]));
+    for (page, row) in
+        [("/locks", "/shop/report"), ("/queues", "/shop/jobs"), ("/services", "/services/orders")]
+    {
+        browser.open(page).await;
+        browser.until_row(row, &[]).await;
+        assert_eq!(browser.eval(script).await, serde_json::json!([]));
+    }
 }

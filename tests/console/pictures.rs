@@ -45,7 +45,7 @@ async fn the_example_has_pages_worth_a_picture() {
     for (look, path, shown) in [
         (LIGHT, "/", ".changes > li:nth-child(12), .finding"),
         (DARK, "/at/shop/report", ".contender:nth-child(3)"),
-        (PHONE, "/queues", "#rows > tr"),
+        (PHONE, "/locks", "#rows > tr:nth-child(2)"),
     ] {
         browser.look(look).await;
         browser.open(path).await;
