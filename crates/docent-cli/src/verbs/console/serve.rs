@@ -167,7 +167,9 @@ mod tests {
         let free = Arc::new(Semaphore::new(1));
         let permit = Arc::clone(&free).acquire_owned().await.unwrap();
         tokio::spawn(connection(stream, peer, Some(tls), serving, permit));
+        let began = tokio::time::Instant::now();
         assert_eq!(client.read(&mut [0; 8]).await.unwrap(), 0, "the link must be closed");
+        assert!(began.elapsed() <= HANDSHAKE + Duration::from_secs(1), "{:?}", began.elapsed());
         assert_eq!(free.available_permits(), 1);
     }
 }
