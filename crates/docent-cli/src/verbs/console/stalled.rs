@@ -85,7 +85,8 @@ mod tests {
             tokio::time::advance(PATIENCE - Duration::from_secs(1)).await;
             client.read_exact(&mut bytes).await.unwrap();
         }
-        let error = writing.await.unwrap().unwrap_err();
+        let written = tokio::time::timeout(PATIENCE * 2, writing).await.expect("the write must fail in time");
+        let error = written.unwrap().unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 }
