@@ -86,8 +86,8 @@ impl Packages {
         })
     }
 
-    /// Returns the text of a file of a package: for npm, its path begins with the package's name. The packages
-    /// are installed below `folder` if they are not there.
+    /// Returns the text of a file of a package: for npm, its path begins with the package's name. The
+    /// packages are installed below `folder` if they are not there.
     ///
     /// # Errors
     ///

@@ -15,13 +15,16 @@ const OLD: Duration = Duration::from_secs(10 * 60);
 
 /// Live web page of the recipes below a path.
 ///
-/// Cheap to clone. All browsers share one walk of the tree and one watch at the servers, and so do all clones.
+/// Cheap to clone. All browsers share one walk of the tree and one watch at the servers, and so do all
+/// clones.
 ///
 /// # Guarantees
-/// - Nothing is written to ZooKeeper unless [actions](ConsoleBuilder::allow_actions) are allowed, except for a
-///   node of the client itself by which the servers' clock is read.
+/// - Nothing is written to ZooKeeper unless [actions](ConsoleBuilder::allow_actions) are allowed, except for
+///   the client's own node by which the servers' clock is read.
 /// - Every action asks once, names the node that it changes, and fails if that node was changed or replaced
-///   after the question was drawn.
+///   after the question was drawn. ZooKeeper cannot compare two nodes of one name in a write. So if an
+///   instance registers again between the last read and the write that disables it, which must follow within
+///   two seconds, its new data are overwritten.
 ///
 /// # On drop
 /// Once the last clone and the last router are dropped, the console stops following the tree. The client is
@@ -138,8 +141,8 @@ impl ConsoleBuilder {
         self
     }
 
-    /// Allows actions: ask a holder to leave, delete the node of a contender or a claim, disable and enable an
-    /// instance, publish an earlier configuration again, put a dead letter back or delete it. Without this
+    /// Allows actions: ask a holder to leave, delete the node of a contender or a claim, disable and enable
+    /// an instance, publish an earlier configuration again, put a dead letter back or delete it. Without this
     /// setting each of them is refused.
     pub fn allow_actions(mut self) -> Self {
         self.settings.allows_actions = true;

@@ -80,8 +80,8 @@ pub(crate) fn ensure_node() -> Result<()> {
     if wanted.is_empty() { Ok(()) } else { install("Node with npm", &wanted, "") }
 }
 
-/// Ensures that tests of pages can run in a real browser: installs Debian's chromium with its driver and a font
-/// if they are missing and this process may install packages.
+/// Ensures that tests of pages can run in a real browser: installs Debian's chromium with its driver and a
+/// font if they are missing and this process may install packages.
 pub(crate) fn ensure_chromium() -> Result<()> {
     let mut wanted = Vec::new();
     for (file, package) in [

@@ -119,10 +119,10 @@ impl Arguments {
     }
 }
 
-/// Runs all tests, including those that need a real ZooKeeper, Prometheus, Chromium, or the third-party clients
-/// Curator, kazoo, Dubbo's SDKs, Patroni and ZooKeeper's C client; with `--full`, also those that need MIT
-/// Kerberos. At the end it repeats the panics of failed tests. The last line counts the passed, failed and
-/// skipped tests.
+/// Runs all tests, including those that need a real ZooKeeper, Prometheus, Chromium, or the third-party
+/// clients Curator, kazoo, Dubbo's SDKs, Patroni and ZooKeeper's C client; with `--full`, also those that
+/// need MIT Kerberos. At the end it repeats the panics of failed tests. The last line counts the passed,
+/// failed and skipped tests.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let arguments = Arguments::parse(arguments)?;
     let mut report = Report::default();

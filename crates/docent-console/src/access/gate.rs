@@ -106,8 +106,8 @@ impl Gate {
         (StatusCode::SEE_OTHER, [(header::LOCATION, target)]).into_response()
     }
 
-    /// Returns a path below the base as a browser needs it. A mounted router answers at its base, and not always
-    /// with a slash behind it.
+    /// Returns a path below the base as a browser needs it. A mounted router answers at its base, and not
+    /// always with a slash behind it.
     fn address(&self, path: &str) -> String {
         let base = &self.0.base;
         if path == "/" && !base.is_empty() { base.clone() } else { format!("{base}{path}") }

@@ -97,8 +97,8 @@ pub(crate) fn diff_page(path: &str, versions: (i32, i32), old: &[u8], new: &[u8]
     Drawn { title: "Change of a configuration".to_owned(), parts: vec![Part::Block("diff", block)] }
 }
 
-/// Returns data as lines of text, in which characters that are invisible or not UTF-8 are escaped. JSON in one
-/// line gets line breaks; nothing else of it changes.
+/// Returns data as lines of text, in which characters that are invisible or not UTF-8 are escaped. JSON in
+/// one line gets line breaks; nothing else of it changes.
 fn text(data: &[u8]) -> String {
     let is_one_line = !data.trim_ascii().contains(&b'\n');
     let is_json = is_one_line && serde_json::from_slice::<serde::de::IgnoredAny>(data).is_ok();

@@ -116,7 +116,8 @@ fn about(report: &Report, pen: &Pen<'_>) -> Markup {
     }
 }
 
-/// Returns contenders with what they are called: the first word for those in front, the second for the others.
+/// Returns contenders with what they are called: the first word for those in front, the second for the
+/// others.
 fn places<'a>(
     all: impl Iterator<Item = (&'a Contender, bool)>,
     (front, behind): (&'static str, &'static str),

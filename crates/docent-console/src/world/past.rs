@@ -78,7 +78,8 @@ impl Past {
         }
     }
 
-    /// Forgets the election that has been without a leader for the longest time. Returns false if all have one.
+    /// Forgets the election that has been without a leader for the longest time. Returns false if all have
+    /// one.
     fn forget_one(&mut self) -> bool {
         let never = Some(SystemTime::UNIX_EPOCH);
         let ended = self

@@ -221,8 +221,8 @@ impl World {
         }
     }
 
-    /// Takes over a snapshot: the first one, or one after changes that were missed. Returns the reports before
-    /// it.
+    /// Takes over a snapshot: the first one, or one after changes that were missed. Returns the reports
+    /// before it.
     fn replace(&self, live: LiveSurvey) -> BTreeMap<Arc<str>, Arc<Report>> {
         let (before, is_read) = {
             let state = self.state();

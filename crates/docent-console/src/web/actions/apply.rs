@@ -25,7 +25,7 @@ pub(super) enum ApplyError {
     Changed,
     #[error("{0}")]
     Unsuitable(String),
-    #[error("nobody knows whether the change was applied, because the servers' reply was lost: look again")]
+    #[error("the reply was lost, so it is not known whether the change was applied: look again")]
     Unknown,
     #[error(transparent)]
     Client(Error),
@@ -55,8 +55,8 @@ impl From<PublishError> for ApplyError {
 
 /// Changes the target, which is as the person saw it.
 ///
-/// Each write names the version of the node, so it fails if the node is changed meanwhile, and the servers apply
-/// it at most once.
+/// Each write names the version of the node, so it fails if the node is changed meanwhile, and the servers
+/// apply it at most once.
 ///
 /// # Errors
 /// Why nothing was changed, or that it is not known.
@@ -84,8 +84,8 @@ pub(super) async fn apply(
             let data = with_enabled(&found.data, action == Action::Enable).ok_or_else(|| {
                 ApplyError::Unsuitable("the data of the instance is not a JSON object".to_owned())
             })?;
-            // An instance that registers again has version 0, too. So the write does not wait for a connection,
-            // and is not repeated.
+            // An instance that registers again has version 0, too. So the write does not wait for a
+            // connection, and is not repeated.
             let transaction = client.with_operation_timeout(PATIENCE).transaction();
             transaction.set(&target.path, data, target.stat.version).commit().await?;
             return Ok(());

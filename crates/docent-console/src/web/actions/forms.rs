@@ -81,9 +81,8 @@ async fn change(inner: &Arc<Inner>, visitor: &Visitor, confirmed: &Confirmed) ->
             Redirect::to(&inner.pen().at(path)).into_response()
         }
         Err(error) => {
-            // Event: A person wanted to change something through the console, and it was not changed, or it is
-            // not known whether it was.
-            // Action: Look at the page again. The field `error` tells why.
+            // Event: A person wanted to change something through the console, and it was not changed, or it
+            // is not known whether it was. Action: Look at the page again. The field `error` tells why.
             tracing::warn!(target: "docent::console", client = %inner.client.label(), user = %visitor.user, action = action.name(), path = %path, error = %error, "action failed");
             let text = html! {
                 p.error role="alert" { (error.to_string()) }

@@ -23,7 +23,7 @@ pub(super) struct Target {
 pub(super) enum TargetError {
     #[error("{0}")]
     Unsuitable(String),
-    #[error("the node is gone, perhaps because this was done already: nothing was changed")]
+    #[error("the node was deleted, perhaps because this was done already: nothing was changed")]
     Gone,
     #[error(transparent)]
     Client(#[from] Error),
