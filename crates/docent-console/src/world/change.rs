@@ -32,7 +32,8 @@ pub(super) fn describe(old: Option<&Report>, new: &Report, shows_data: bool) -> 
             Some(format!("version {} written", now.version))
         }
         (Recipe::Queue(before), Recipe::Queue(now)) if before.dead < now.dead => {
-            Some(format!("{} dead letters", now.dead.unwrap_or_default()))
+            let dead = now.dead.unwrap_or_default();
+            Some(if dead == 1 { "1 dead letter".to_owned() } else { format!("{dead} dead letters") })
         }
         (Recipe::Barrier(_), _) | (_, Recipe::Barrier(_)) => None,
         (Recipe::Registry(_) | Recipe::Queue(_) | Recipe::Counter(_), _) => None,
