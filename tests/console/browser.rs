@@ -3,17 +3,22 @@
 use crate::commands::Command;
 use crate::driver::Driver;
 use docent_battery::packages::AXE;
-use docent_tests::{PATIENCE, pause, soon};
+use docent_tests::{PATIENCE, soon};
 use fantoccini::elements::Element;
 use fantoccini::{Client, ClientBuilder, Locator};
 use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
 use std::path::Path;
+use std::time::Duration;
 use tempfile::TempDir;
 use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::{sleep, timeout};
 
 /// Limits the browsers to one at a time, because each takes several processes and a few hundred megabytes.
 static BROWSERS: Semaphore = Semaphore::const_new(1);
+
+/// Pause between two checks of a page. Each takes time of several processes.
+const POLL: Duration = Duration::from_millis(20);
 
 /// Runs before the scripts of each document, and notes what a page must not do.
 const WITNESS: &str = "window.seen = { refused: [], shift: 0 };
@@ -120,10 +125,10 @@ impl Browser {
                     Ok(Value::Bool(true)) => return,
                     other => last = format!("{other:?}"),
                 }
-                pause().await;
+                sleep(POLL).await;
             }
         };
-        if tokio::time::timeout(PATIENCE / 4, holds).await.is_err() {
+        if timeout(PATIENCE, holds).await.is_err() {
             let text = self.text("body").await.unwrap_or_default();
             panic!("{script}: {last} at {}\n{text}", self.location().await);
         }
@@ -154,11 +159,11 @@ impl Browser {
         let mut last = Vec::new();
         let holds = async {
             while !holds(&last) {
-                pause().await;
+                sleep(POLL).await;
                 last = self.texts(css).await;
             }
         };
-        if tokio::time::timeout(PATIENCE / 4, holds).await.is_err() {
+        if timeout(PATIENCE, holds).await.is_err() {
             let (at, body) = (self.location().await, self.text("body").await);
             panic!("the texts of {css} stay {last:?} at {at}: {body:?}");
         }
