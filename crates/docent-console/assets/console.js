@@ -10,6 +10,7 @@
   const PAUSES = { first: 1000, longest: 15000 }; // ms before a failed stream is opened again
   const HIDDEN = 10000; // ms for which a hidden page keeps its stream: browsers open few connections to one server
   const SILENCE = 25000; // ms without an event after which a stream is taken for lost: the server sends one every 10 s
+  const RELOAD_PAUSE = 10000; // ms between reloads of a page whose recipe is another one
   const MANY = 12; // a patch that changes more rows does not highlight them
 
   // Attributes that this script sets, and that the server's fragments lack.
@@ -337,6 +338,7 @@
       source.addEventListener('tick', (event) => {
         if (source !== this.source) return;
         this.listen();
+        this.pause = PAUSES.first;
         clock.set(JSON.parse(event.data).now);
       });
       source.addEventListener('error', () => {
@@ -363,7 +365,9 @@
     fail() {
       this.close();
       list.asked = null;
-      connection.offline('Offline, reconnecting');
+      // The service has closed its client, and may still serve pages.
+      if (byId('connection')?.dataset.state === 'closed') this.pause = PAUSES.longest;
+      else connection.offline('Offline, reconnecting');
       this.timer = setTimeout(() => this.open(), this.pause * (0.8 + 0.4 * Math.random()));
       this.pause = Math.min(this.pause * 2, PAUSES.longest);
       reloadIfSignedOut();
@@ -379,14 +383,10 @@
       }
       const isFirst = this.isFirst;
       this.isFirst = false;
-      this.pause = PAUSES.first;
       this.listen();
       // Another recipe is at the path, or the first one: the page has other parts.
       const now = patch.blocks?.about && parse(patch.blocks.about)?.dataset.kind;
-      if (now && now !== kind) {
-        location.reload();
-        return;
-      }
+      if (now && now !== kind && reloadRarely()) return;
       connection.online();
       const isComplete = apply(patch, isFirst);
       connection.mark();
@@ -395,6 +395,14 @@
       requestWindow();
     },
   };
+
+  // Reloads the page, unless this was done just now: a lock may be held for moments only.
+  function reloadRarely() {
+    if (Date.now() - Number(sessionStorage.getItem('reloaded')) < RELOAD_PAUSE) return false;
+    sessionStorage.setItem('reloaded', Date.now());
+    location.reload();
+    return true;
+  }
 
   // An event stream does not reveal its status, so a request finds out whether to sign in again.
   async function reloadIfSignedOut() {
@@ -471,8 +479,11 @@
     else resume();
   });
   addEventListener('pagehide', suspend);
-  addEventListener('pageshow', (event) => event.persisted && resume());
-  addEventListener('online', resume);
+  addEventListener('pageshow', (event) => {
+    for (const form of document.querySelectorAll('form[data-sent]')) delete form.dataset.sent;
+    if (event.persisted && !document.hidden) resume();
+  });
+  addEventListener('online', () => document.hidden || resume());
 
   // ---- Keyboard ----
 
@@ -538,10 +549,14 @@
   });
 
   // A second click would ask for the same action again.
+  const RESEND = 5000; // ms after which a form without an answer may be sent again
+
   document.addEventListener('submit', (event) => {
-    if (event.target.matches('form[method="post"]')) event.submitter?.setAttribute('aria-disabled', 'true');
-    if (event.target.dataset.sent) event.preventDefault();
-    event.target.dataset.sent = event.target.method === 'post' ? 'sent' : '';
+    const form = event.target;
+    if (form.method !== 'post') return;
+    if (form.dataset.sent) event.preventDefault();
+    else setTimeout(() => delete form.dataset.sent, RESEND);
+    form.dataset.sent = 'sent';
   });
 
   // ---- Start ----

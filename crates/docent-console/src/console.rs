@@ -9,6 +9,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout;
 
 /// Age from which on a holder, or an item at the head of a queue, is a finding, unless set otherwise.
 const OLD: Duration = Duration::from_secs(10 * 60);
@@ -23,8 +25,8 @@ const OLD: Duration = Duration::from_secs(10 * 60);
 ///   the client's own node by which the servers' clock is read.
 /// - Every action asks once, names the node that it changes, and fails if that node was changed or replaced
 ///   after the question was drawn. ZooKeeper cannot compare two nodes of one name in a write. So if an
-///   instance registers again between the last read and the write that disables it, which must follow within
-///   two seconds, its new data are overwritten.
+///   instance registers again, or another consumer claims the item of a kazoo queue, between the last read
+///   and the write, which must follow within two seconds, the new node is changed.
 ///
 /// # On drop
 /// Once the last clone and the last router are dropped, the console stops following the tree. The client is
@@ -41,6 +43,8 @@ pub(crate) struct Inner {
     pub(crate) settings: Settings,
     pub(crate) sessions: LastWalk,
     gate: Gate,
+    /// Permits of requests that read from ZooKeeper.
+    reads: Semaphore,
     /// Number of open event streams.
     pub(crate) streams: AtomicUsize,
 }
@@ -106,12 +110,24 @@ impl Inner {
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
+    /// Waits for the permit of a read from ZooKeeper. Returns `None` if there is none in time: the servers may
+    /// be unreachable, and more requests would only wait, too.
+    pub(crate) async fn read_permit(&self) -> Option<SemaphorePermit<'_>> {
+        timeout(PERMIT_PATIENCE, self.reads.acquire()).await.ok()?.ok()
+    }
+
     /// Counts an event stream while the returned value exists. Returns `None` if there are too many.
     pub(crate) fn open_stream(self: &Arc<Self>) -> Option<OpenStream> {
         let open = OpenStream(Arc::clone(self));
         (self.streams.fetch_add(1, Ordering::Relaxed) < MAX_STREAMS).then_some(open)
     }
 }
+
+/// Maximum number of concurrent requests that read from ZooKeeper. Pages of recipes read nothing.
+const MAX_READS: usize = 8;
+
+/// Longest wait for one of these.
+const PERMIT_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Maximum number of event streams.
 const MAX_STREAMS: usize = 1_000;
@@ -213,6 +229,7 @@ impl ConsoleBuilder {
                 world,
                 settings,
                 sessions: LastWalk::default(),
+                reads: Semaphore::new(MAX_READS),
                 gate,
                 streams,
             }),

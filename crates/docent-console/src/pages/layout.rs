@@ -92,7 +92,7 @@ pub(crate) fn connection(world: &World, pen: &Pen<'_>) -> Markup {
             Link::Reading => p #connection .connection.is-stale role="status" { "Reading\u{2026}" },
             Link::Current => p #connection .connection.is-current role="status" { "Live" },
             Link::ReadOnly => p #connection .connection.is-stale role="status" { "Read-only server" },
-            Link::Closed => p #connection .connection.is-stale role="status" { "Closed" },
+            Link::Closed => p #connection .connection.is-stale role="status" data-state="closed" { "Closed" },
             Link::Stale(since) => {
                 p #connection .connection.is-stale role="status" title=[failure] { "Stale since " (pen.age(since, false)) }
             }

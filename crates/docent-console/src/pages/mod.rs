@@ -19,5 +19,5 @@ pub(crate) use draw::{Drawn, Part};
 pub(crate) use filter::Filter;
 pub(crate) use html::{Pen, at, milliseconds, path_segments};
 pub(crate) use layout::{Frame, connection, document, message};
-pub(crate) use node::{data_page, diff_page, node_page};
+pub(crate) use node::{data_page, diff_page, missing_node, node_page};
 pub(crate) use view::{View, draw};

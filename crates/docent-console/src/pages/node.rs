@@ -18,6 +18,19 @@ const MAX_INDENT: usize = 40;
 /// Longest time that a comparison of two values may take.
 const PATIENCE: Duration = Duration::from_millis(500);
 
+/// Draws the page about a path without a node.
+pub(crate) fn missing_node(path: &str) -> Drawn {
+    let about = no_recipe(
+        "There is no node here now. A lock has one only while a client uses it, or has just done so.",
+    );
+    Drawn { title: printable(path), parts: vec![Part::Block("about", about)] }
+}
+
+/// The block that events replace once a recipe is in use here.
+fn no_recipe(text: &str) -> Markup {
+    html! { section #about .block data-kind="" { p { (text) } } }
+}
+
 /// Draws a node and its children, as they are read now.
 pub(crate) fn node_page(path: &str, stat: &Stat, children: &Children, pen: &Pen<'_>) -> Drawn {
     let mut names: Vec<_> = children.names.iter().collect();
@@ -36,8 +49,8 @@ pub(crate) fn node_page(path: &str, stat: &Stat, children: &Children, pen: &Pen<
             @if names.len() > MAX_CHILDREN { p { "and " (names.len() - MAX_CHILDREN) " more" } }
         }
     };
-    // Events tell once a recipe is in use here.
-    let about = html! { section #about .block data-kind="" { p { "No recipe is in use here now." } } };
+    let about =
+        no_recipe("No recipe is in use here now. The node is shown as it was when the page was loaded.");
     let stat =
         html! { section #stat .block { (facts(stat, pen)) p { (pen.data(path, "Data of the node")) } } };
     Drawn {
@@ -76,12 +89,16 @@ pub(crate) fn data_page(path: &str, node: &Node, pen: &Pen<'_>) -> Drawn {
 /// Draws the difference between an earlier value of a configuration and the current one.
 pub(crate) fn diff_page(path: &str, versions: (i32, i32), old: &[u8], new: &[u8], pen: &Pen<'_>) -> Drawn {
     let is_cut = old.len().max(new.len()) > MAX_SHOWN;
+    let is_same = old == new;
     let (old, new) = (text(&old[..old.len().min(MAX_SHOWN)]), text(&new[..new.len().min(MAX_SHOWN)]));
     let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(&old, &new);
     let block = html! {
         section #diff .block {
             p { (pen.path(path)) ", from version " (versions.0) " to version " (versions.1) }
             @if is_cut { p { "Only the first " (MAX_SHOWN) " bytes of each value are compared." } }
+            @if old == new {
+                p { @if is_same { "The values are the same." } @else { "The values differ only in spaces and line ends." } }
+            }
             pre.diff {
                 @for change in diff.iter_all_changes() {
                     @let line = change.value().trim_end_matches('\n');

@@ -6,7 +6,7 @@ use super::lists::words;
 use super::values::{config, facts};
 use super::{elections, queues};
 use crate::world::World;
-use crate::world::short_text;
+use crate::world::{short_text, shortened};
 use docent::inspect::{
     Contender, DeadLetter, Instance, Queue, QueueLayout, Recipe, RegistryLayout, Report, Service, printable,
 };
@@ -135,7 +135,7 @@ fn instances(path: &str, service: &Service, from: usize, address: String, pen: &
         let state = crate::world::state_name(one.state);
         let row = html! {
             tr id=(id) {
-                th scope="row" { (printable(one.id.as_ref().unwrap_or(&one.node))) }
+                th scope="row" { (shortened(&printable(one.id.as_ref().unwrap_or(&one.node)))) }
                 td data-label="State" { span class={ "badge is-" (state) } { (state) } }
                 td data-label="Address" { (endpoint(one)) }
                 td data-label="Weight" { @if let Some(weight) = one.weight { (weight) } }
@@ -157,7 +157,7 @@ fn instances(path: &str, service: &Service, from: usize, address: String, pen: &
 }
 
 fn endpoint(one: &Instance) -> String {
-    let address = one.address.as_deref().map(printable).unwrap_or_default();
+    let address = one.address.as_deref().map(|address| shortened(&printable(address))).unwrap_or_default();
     match (one.port, one.ssl_port) {
         (Some(port), None) => format!("{address}:{port}"),
         (None, Some(port)) => format!("{address}:{port} (TLS)"),
@@ -205,7 +205,7 @@ fn letters(path: &str, queue: &Queue, from: usize, address: String, pen: &Pen<'_
             tr id=(id) {
                 th scope="row" { (printable(&letter.name)) }
                 td data-label="Reason" {
-                    (letter.reason.as_deref().map(printable).unwrap_or_default())
+                    (letter.reason.as_deref().map(|reason| shortened(&printable(reason))).unwrap_or_default())
                     @if let Some(detail) = letter.detail.as_ref().filter(|detail| pen.shows_data && !detail.is_empty()) { ": " (printable(detail)) }
                 }
                 td data-label="Deliveries" { @if let Some(count) = letter.deliveries { (count) } }

@@ -35,6 +35,12 @@ pub(super) fn say(
     page(inner, visitor, status, &message(title, text))
 }
 
+/// Returns a page for a request that got no permit to read.
+pub(super) fn busy(inner: &Inner, visitor: &Visitor) -> Response {
+    let text = html! { p.error { "Too many requests wait for ZooKeeper. Try again." } };
+    say(inner, visitor, StatusCode::SERVICE_UNAVAILABLE, "Busy", &text)
+}
+
 /// Returns a page about an error of ZooKeeper.
 pub(super) fn failure(inner: &Inner, visitor: &Visitor, error: &Error) -> Response {
     let text = html! { p.error { (error.to_string()) } };

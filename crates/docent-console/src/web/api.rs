@@ -16,6 +16,9 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
+/// Text of an answer to a request that got no permit to read.
+const BUSY: &str = "too many requests wait for ZooKeeper; try again";
+
 /// Maximum number of recipes in an answer.
 const MAX_RECIPES: usize = 10_000;
 
@@ -53,6 +56,9 @@ pub(super) async fn at(State(inner): Shared, uri: Uri) -> Response {
     if let Some(report) = inner.world.report(&path) {
         return Json(shown(&inner, &report)).into_response();
     }
+    let Some(_permit) = inner.read_permit().await else {
+        return error(StatusCode::SERVICE_UNAVAILABLE, BUSY);
+    };
     match inner.inspector.path(&path).await {
         Ok(report) if matches!(report.recipe, Recipe::Absent) => {
             error(StatusCode::NOT_FOUND, &format!("{path} does not exist"))
@@ -75,6 +81,9 @@ pub(super) async fn sessions(State(inner): Shared) -> Response {
     if let Some((_, code, answer)) = last.as_ref().filter(|(at, ..)| at.elapsed() < KEPT) {
         return (*code, Json(answer)).into_response();
     }
+    let Some(_permit) = inner.read_permit().await else {
+        return error(StatusCode::SERVICE_UNAVAILABLE, BUSY);
+    };
     let (code, answer) = match inner.inspector.walk(&inner.settings.root).await {
         Ok(survey) => {
             let mut sessions = survey.sessions();

@@ -117,11 +117,12 @@ impl Browser {
                 let now = milliseconds(self.inner.world.now());
                 return Some(Event::default().event("tick").data(format!("{{\"now\":{now}}}")));
             }
-            (self.is_due, self.is_last) = (false, self.inner.world.link().0 == Link::Closed);
             self.versions.borrow_and_update();
+            // After the version was seen: a later end has another one.
+            (self.is_due, self.is_last) = (false, self.inner.world.link().0 == Link::Closed);
             let began = Instant::now();
             let patch = self.patch();
-            // Drawing for all browsers together takes at most half of a processor.
+            // Up to the longest interval, drawing for all browsers takes at most half of a processor.
             let streams = u32::try_from(self.inner.streams.load(Ordering::Relaxed)).unwrap_or(u32::MAX);
             let pause = (began.elapsed() * 2).saturating_mul(streams);
             self.next_at = Instant::now() + pause.clamp(INTERVAL, LONGEST);

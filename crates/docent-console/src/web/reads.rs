@@ -1,12 +1,12 @@
-use super::answer::{failure, framed, page, say};
+use super::answer::{busy, failure, framed, page, say};
 use super::routes::Shared;
 use crate::access::Visitor;
 use crate::console::Inner;
-use crate::pages::{View, data_page, diff_page, node_page};
+use crate::pages::{View, data_page, diff_page, missing_node, node_page};
 use axum::extract::{Query, State};
 use axum::response::Response;
-use docent::Error;
 use docent::config::{Config, Raw};
+use docent::{Error, ErrorKind};
 use http::StatusCode;
 use maud::html;
 use serde::Deserialize;
@@ -34,10 +34,15 @@ pub(super) async fn node(inner: &Arc<Inner>, visitor: &Visitor, path: &str, view
     if !inner.is_below_root(path) {
         return outside(inner, visitor, path);
     }
+    let Some(_permit) = inner.read_permit().await else { return busy(inner, visitor) };
     match inner.client.children(path).await {
         Ok(children) => {
             let drawn = node_page(path, &children.stat, &children, &inner.pen());
             framed(inner, visitor, StatusCode::OK, &drawn, view)
+        }
+        Err(error) if error.kind() == ErrorKind::NoNode && view.is_some() => {
+            let drawn = missing_node(path);
+            framed(inner, visitor, StatusCode::NOT_FOUND, &drawn, view)
         }
         Err(error) => failure(inner, visitor, &error),
     }
@@ -48,6 +53,7 @@ pub(super) async fn data(State(inner): Shared, visitor: Visitor, Query(wanted): 
     if let Some(refusal) = refusal(&inner, &visitor, &wanted.path) {
         return refusal;
     }
+    let Some(_permit) = inner.read_permit().await else { return busy(&inner, &visitor) };
     match inner.client.get(&wanted.path).await {
         Ok(node) => page(&inner, &visitor, StatusCode::OK, &data_page(&wanted.path, &node, &inner.pen())),
         Err(error) => failure(&inner, &visitor, &error),
@@ -64,6 +70,7 @@ pub(super) async fn diff(
     if let Some(refusal) = refusal(&inner, &visitor, path) {
         return refusal;
     }
+    let Some(_permit) = inner.read_permit().await else { return busy(&inner, &visitor) };
     match values(&inner, path, wanted.from).await {
         Ok(Some((versions, old, new))) => {
             page(&inner, &visitor, StatusCode::OK, &diff_page(path, versions, &old, &new, &inner.pen()))

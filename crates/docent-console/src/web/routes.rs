@@ -11,16 +11,12 @@ use http::StatusCode;
 use maud::html;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use std::sync::Arc;
-use tower::limit::GlobalConcurrencyLimitLayer;
 
 pub(super) type Shared = State<Arc<Inner>>;
 
-/// Maximum number of concurrent requests that may read from ZooKeeper. Further ones wait.
-const READS: usize = 8;
-
 /// Returns the routes, without the checks of who may use them.
 pub(crate) fn router(console: &Console) -> Router {
-    let reading = Router::new()
+    Router::new()
         .route("/nodes", get(reads::nodes))
         .route("/data", get(reads::data))
         .route("/diff", get(reads::diff))
@@ -33,9 +29,6 @@ pub(crate) fn router(console: &Console) -> Router {
         .route("/at", get(recipe))
         .route("/at/", get(recipe))
         .route("/at/{*path}", get(recipe))
-        .layer(GlobalConcurrencyLimitLayer::new(READS));
-    Router::new()
-        .merge(reading)
         .route("/", get(live))
         .route("/locks", get(live))
         .route("/elections", get(live))
@@ -107,7 +100,11 @@ async fn search(State(inner): Shared, Query(search): Query<Search>) -> Redirect 
     let q = search.q.trim();
     let is_recipe = inner.world.report(q).is_some();
     let is_node = q.starts_with('/') && inner.is_below_root(q);
-    let is_path = is_recipe || is_node && matches!(inner.client.exists(q).await, Ok(Some(_)));
+    let exists = async || {
+        let Some(_permit) = inner.read_permit().await else { return false };
+        matches!(inner.client.exists(q).await, Ok(Some(_)))
+    };
+    let is_path = is_recipe || is_node && exists().await;
     match is_path {
         true => Redirect::to(&format!("{base}{}", at(q))),
         false => Redirect::to(&format!("{base}/tree?q={}", utf8_percent_encode(q, NON_ALPHANUMERIC))),

@@ -10,8 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::watch;
 
-/// Difference from the leader's clock that is not corrected.
-const CLOCK_TOLERANCE: Duration = Duration::from_secs(2);
+/// Difference from the leader's clock that is not corrected: a report has the time at which its reads began.
+const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
+
+/// Minimum time between two counts. It is below the interval between the patches of a page, so each has the
+/// present totals.
+const RECOUNT: Duration = Duration::from_millis(200);
 
 /// Maximum number of recent changes.
 const MAX_CHANGES: usize = 100;
@@ -156,13 +160,13 @@ impl World {
         self.state().past.samples(path)
     }
 
-    /// Returns the numbers over all recipes. They are counted at most once a second, and only after a change
-    /// or after ages have grown.
+    /// Returns the numbers over all recipes. They are counted at most five times a second, and only
+    /// after a change or after ages have grown.
     pub(crate) fn totals(&self) -> Arc<Totals> {
         let version = *self.version.borrow();
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((of, at, totals)) = &*counted {
-            let lasts = if *of == version { Duration::from_secs(5) } else { Duration::from_secs(1) };
+            let lasts = if *of == version { Duration::from_secs(5) } else { RECOUNT };
             if at.elapsed() < lasts && !totals.recipes.is_empty() {
                 return Arc::clone(totals);
             }
@@ -381,7 +385,7 @@ impl Totals {
                     StakeRole::Holds | StakeRole::Leads => {
                         *self.holders.entry(kind).or_default() += 1;
                         let oldest = self.oldest_holder.entry(kind).or_default();
-                        *oldest = (*oldest).max(stake.since.map(|since| age(since.at)).unwrap_or_default());
+                        *oldest = (*oldest).max(stake.held.or(stake.since).map(|since| age(since.at)).unwrap_or_default());
                     }
                     StakeRole::Waits | StakeRole::Stands => *self.waiters.entry(kind).or_default() += 1,
                     _ => {}

@@ -21,6 +21,8 @@ pub struct Stake<'a> {
     pub address: Option<String>,
     /// Time at which the node was created.
     pub since: Option<Since>,
+    /// Time since which a contender has held, if its node tells.
+    pub held: Option<Since>,
     /// Name of the contender that it waits for.
     pub waits_for: Option<&'a str>,
 }
@@ -162,6 +164,7 @@ fn contender(role: StakeRole, one: &Contender) -> Stake<'_> {
         client: one.client.clone(),
         address: None,
         since: one.since,
+        held: one.held,
         waits_for: one.waits_for.as_deref(),
     }
 }
@@ -176,6 +179,7 @@ fn claim(claim: &Claim) -> Stake<'_> {
         client: text.and_then(ClientIdentity::parse),
         address: None,
         since: claim.since,
+        held: None,
         waits_for: None,
     }
 }
@@ -191,6 +195,7 @@ fn instance(instance: &Instance) -> Stake<'_> {
         client: None,
         address: address.map(|address| format!("{}{port}", super::printable(address))),
         since: instance.since,
+        held: None,
         waits_for: None,
     }
 }
@@ -205,6 +210,7 @@ fn member(member: &Member) -> Stake<'_> {
         client: text.and_then(ClientIdentity::parse),
         address: None,
         since: member.since,
+        held: None,
         waits_for: None,
     }
 }

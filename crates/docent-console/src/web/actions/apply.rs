@@ -1,8 +1,9 @@
 use super::action::Action;
-use super::target::{Target, TargetError};
+use super::target::{CLAIMS, Target, TargetError};
 use crate::console::Inner;
 use bytes::Bytes;
-use docent::config::{Config, PublishError, Raw};
+use docent::config::{Config, PublishError, Raw, SubscribeError};
+use docent::node::Transaction;
 use docent::queue::Queue;
 use docent::{Error, ErrorKind};
 use serde_json::value::RawValue;
@@ -73,6 +74,12 @@ pub(super) async fn apply(
         Action::Leave => client.transaction().set(&target.path, REVOKE, target.stat.version),
         Action::Delete => {
             let delete = client.transaction().delete(&target.path, target.stat.version);
+            if proofs.is_empty() && CLAIMS.iter().any(|folder| target.path == format!("{path}{folder}{node}"))
+            {
+                // Another claim of the item has the same name and version.
+                return at_once(inner, |transaction| transaction.delete(&target.path, target.stat.version))
+                    .await;
+            }
             // The servers then refuse what a stalled consumer may still write.
             proofs.iter().fold(delete, |delete, proof| delete.delete(proof, None))
         }
@@ -84,11 +91,9 @@ pub(super) async fn apply(
             let data = with_enabled(&found.data, action == Action::Enable).ok_or_else(|| {
                 ApplyError::Unsuitable("the data of the instance is not a JSON object".to_owned())
             })?;
-            // An instance that registers again has version 0, too. So the write does not wait for a
-            // connection, and is not repeated.
-            let transaction = client.with_operation_timeout(PATIENCE).transaction();
-            transaction.set(&target.path, data, target.stat.version).commit().await?;
-            return Ok(());
+            // An instance that registers again has version 0, too.
+            return at_once(inner, |transaction| transaction.set(&target.path, data, target.stat.version))
+                .await;
         }
         Action::Discard => client.transaction().delete(&target.path, target.stat.version),
         Action::Requeue => return requeue(inner, path, node).await,
@@ -98,10 +103,18 @@ pub(super) async fn apply(
     Ok(())
 }
 
+/// Applies a write that would also match a later node of the same name. So it does not wait long for a
+/// connection, and is not repeated.
+async fn at_once(inner: &Inner, write: impl FnOnce(Transaction) -> Transaction) -> Result<(), ApplyError> {
+    let client = inner.client.with_operation_timeout(PATIENCE);
+    write(client.transaction()).commit().await?;
+    Ok(())
+}
+
 /// Returns the proofs of the claim of an item. Their names are unique. So if they were read before the claim
 /// was compared with the one that was shown, another claim of the item is not deleted with them.
 pub(super) async fn proofs(inner: &Inner, path: &str, item: &str) -> Result<Vec<String>, Error> {
-    let item = format!("{path}/items/{item}");
+    let item = format!("{}/items/{item}", path.trim_end_matches('/'));
     match inner.client.children(&item).await {
         Ok(children) => {
             let proofs = children.names.into_iter().filter(|name| name.ends_with(PROOF));
@@ -132,6 +145,7 @@ async fn roll_back(inner: &Inner, path: &str, mzxid: &str, target: &Target) -> R
     let config = Config::<Bytes>::builder_with(&inner.client, path, Raw).build()?;
     let seen = match config.get().await {
         Ok(present) => present.and_then(|present| present.revision()),
+        Err(SubscribeError::Core(error)) => return Err(error.into()),
         Err(error) => return Err(ApplyError::Unsuitable(error.to_string())),
     };
     let seen = seen.filter(|seen| seen.mzxid == target.stat.mzxid).ok_or(ApplyError::Changed)?;

@@ -1,6 +1,6 @@
 use super::action::Action;
 use super::apply::{ApplyError, apply, proofs};
-use super::target::{Target, TargetError, find};
+use super::target::{Target, TargetError, check, find};
 use crate::access::Visitor;
 use crate::console::Inner;
 use crate::pages::{Pen, at, message};
@@ -96,6 +96,7 @@ async fn change(inner: &Arc<Inner>, visitor: &Visitor, confirmed: &Confirmed) ->
 /// Changes the node if it is still the one that was shown, and returns its path.
 async fn try_change(inner: &Inner, confirmed: &Confirmed) -> Result<String, ApplyError> {
     let Wanted { action, path, node } = &confirmed.wanted;
+    check(inner, path, node)?;
     inner.client.sync(path).await?;
     let proofs = match action {
         Action::Delete => proofs(inner, path, node).await?,

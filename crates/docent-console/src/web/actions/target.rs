@@ -9,7 +9,7 @@ use docent::{Error, ErrorKind};
 const CONTENDERS: [&str; 4] = ["/", "/leases/", "/locks/", "-__lock__/"];
 
 /// Folders of the claims of a queue: Docent's and kazoo's.
-const CLAIMS: [&str; 2] = ["/claims/", "/taken/"];
+pub(super) const CLAIMS: [&str; 2] = ["/claims/", "/taken/"];
 
 /// The node that an action changes.
 #[derive(Debug, Clone)]
@@ -41,12 +41,7 @@ pub(super) async fn find(
     node: &str,
 ) -> Result<Target, TargetError> {
     let refuse = |text: String| Err(TargetError::Unsuitable(text));
-    if node.is_empty() || node.contains('/') {
-        return refuse(format!("{node:?} is not the name of a node"));
-    }
-    if !inner.is_below_root(path) {
-        return refuse(format!("{path} is not below {}", inner.settings.root));
-    }
+    check(inner, path, node)?;
     let Some(report) = inner.world.report(path) else {
         return Err(TargetError::Gone);
     };
@@ -74,6 +69,20 @@ pub(super) async fn find(
         }
     }
     Err(TargetError::Gone)
+}
+
+/// Checks that the path may be changed, and that the name is one.
+///
+/// # Errors
+/// The rule that they break.
+pub(super) fn check(inner: &Inner, path: &str, node: &str) -> Result<(), TargetError> {
+    if node.is_empty() || node.contains('/') {
+        return Err(TargetError::Unsuitable(format!("{node:?} is not the name of a node")));
+    }
+    if !inner.is_below_root(path) {
+        return Err(TargetError::Unsuitable(format!("{path} is not below {}", inner.settings.root)));
+    }
+    Ok(())
 }
 
 /// Finds the current value of a configuration.
