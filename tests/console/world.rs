@@ -150,7 +150,7 @@ impl Shop {
     fn wait<T: Send + 'static>(&mut self, waiting: impl Future<Output = T> + Send + 'static) {
         self.waiting.spawn(async move {
             let _had = waiting.await;
-            std::future::pending().await
+            std::future::pending::<()>().await;
         });
     }
 }
