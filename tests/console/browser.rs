@@ -5,6 +5,7 @@ use crate::driver::Driver;
 use docent_battery::packages::AXE;
 use docent_tests::{PATIENCE, soon};
 use fantoccini::elements::Element;
+use fantoccini::error::CmdError;
 use fantoccini::{Client, ClientBuilder, Locator};
 use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
@@ -57,6 +58,12 @@ pub(crate) const LIGHT: Look = Look { name: "light", width: 1280, height: 800, s
 pub(crate) const DARK: Look = Look { name: "dark", scheme: "dark", ..LIGHT };
 pub(crate) const PHONE: Look = Look { name: "phone", width: 360, height: 640, scheme: "light" };
 
+/// Returns true for errors about a page or an element that is being replaced: nothing was done.
+fn is_transient(error: &CmdError) -> bool {
+    let text = error.to_string();
+    ["no such execution context", "stale element", "not attached"].iter().any(|it| text.contains(it))
+}
+
 impl Browser {
     /// Starts a browser for the pages of `origin`, such as `http://127.0.0.1:8484`.
     pub(crate) async fn start(origin: &str) -> Self {
@@ -108,7 +115,17 @@ impl Browser {
 
     /// Does the same as [`eval`](Self::eval), with arguments.
     pub(crate) async fn eval_with(&self, script: &str, arguments: &[Value]) -> Value {
-        soon(self.client.execute(script, arguments.to_vec())).await.unwrap()
+        // While a page is being replaced, there is nothing in which a script could run.
+        soon(async {
+            loop {
+                match self.client.execute(script, arguments.to_vec()).await {
+                    Ok(result) => return result,
+                    Err(error) if is_transient(&error) => sleep(POLL).await,
+                    Err(error) => panic!("{script}: {error}"),
+                }
+            }
+        })
+        .await
     }
 
     /// Runs the body of a function, whose last argument is a function that takes the result.
@@ -189,6 +206,7 @@ impl Browser {
 
     /// Status of the reply that brought the current page.
     pub(crate) async fn status(&self) -> u64 {
+        self.until("return performance.getEntriesByType('navigation')[0]?.responseStatus > 0").await;
         let script = "return performance.getEntriesByType('navigation')[0].responseStatus";
         self.eval(script).await.as_u64().unwrap()
     }
@@ -199,7 +217,17 @@ impl Browser {
     }
 
     pub(crate) async fn click(&self, css: &str) {
-        soon(self.find(css).await.click()).await.unwrap_or_else(|error| panic!("{css}: {error}"));
+        // A live page may replace an element between its search and the click.
+        soon(async {
+            loop {
+                match self.find(css).await.click().await {
+                    Ok(()) => return,
+                    Err(error) if is_transient(&error) => sleep(POLL).await,
+                    Err(error) => panic!("{css}: {error}"),
+                }
+            }
+        })
+        .await;
     }
 
     /// Presses keys one after the other, wherever the focus is.

@@ -147,7 +147,8 @@ fn of(path: &Arc<str>, report: &Report, rules: Rules, now: SystemTime) -> Vec<Fi
         }
         _ => {
             let holders = report.stakes().into_iter().filter(|stake| stake.role == StakeRole::Holds);
-            let old = holders.filter_map(|stake| Some((stake.held.or(stake.since)?.at, owner_of(&stake, true))));
+            let old =
+                holders.filter_map(|stake| Some((stake.held.or(stake.since)?.at, owner_of(&stake, true))));
             // One finding for each recipe: a semaphore may have thousands of holders.
             if let Some((since, owner)) = old.min().filter(|(since, _)| is_older(*since, rules.holder_age)) {
                 found.push(finding(FindingKind::OldHolder, format!("held by {owner}"), Some(since)));

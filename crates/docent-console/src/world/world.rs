@@ -385,7 +385,8 @@ impl Totals {
                     StakeRole::Holds | StakeRole::Leads => {
                         *self.holders.entry(kind).or_default() += 1;
                         let oldest = self.oldest_holder.entry(kind).or_default();
-                        *oldest = (*oldest).max(stake.held.or(stake.since).map(|since| age(since.at)).unwrap_or_default());
+                        *oldest = (*oldest)
+                            .max(stake.held.or(stake.since).map(|since| age(since.at)).unwrap_or_default());
                     }
                     StakeRole::Waits | StakeRole::Stands => *self.waiters.entry(kind).or_default() += 1,
                     _ => {}
