@@ -110,8 +110,8 @@ impl Inner {
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    /// Waits for the permit of a read from ZooKeeper. Returns `None` if there is none in time: the servers may
-    /// be unreachable, and more requests would only wait, too.
+    /// Waits for the permit of a read from ZooKeeper. Returns `None` if there is none in time: the servers
+    /// may be unreachable, and more requests would only wait, too.
     pub(crate) async fn read_permit(&self) -> Option<SemaphorePermit<'_>> {
         timeout(PERMIT_PATIENCE, self.reads.acquire()).await.ok()?.ok()
     }
