@@ -72,7 +72,7 @@ fn each_line(line: usize, code: &str) -> Vec<Step> {
 }
 
 fn is_endless(command: &str) -> bool {
-    command.starts_with("docent elect ")
+    ["docent elect ", "docent console "].iter().any(|endless| command.starts_with(endless))
 }
 
 /// Returns the file that the paragraph before a block names, as **`src/main.rs`** or "complete
@@ -127,9 +127,9 @@ mod tests {
     }
 
     #[test]
-    fn a_candidate_in_a_block_runs_until_it_is_ended() {
-        let page = "```sh\ndocent lock /a -- b\ndocent elect /a -- b\n```\n";
-        assert_eq!(kinds(page), [Kind::Commands, Kind::Endless]);
+    fn commands_that_do_not_end_run_until_they_are_interrupted() {
+        let page = "```sh\ndocent lock /a -- b\ndocent elect /a -- b\ndocent console # a page\n```\n";
+        assert_eq!(kinds(page), [Kind::Commands, Kind::Endless, Kind::Endless]);
         assert_eq!(steps(page)[1].line, 3);
     }
 
