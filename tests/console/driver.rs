@@ -9,6 +9,9 @@ use std::process::{Child, Command, Stdio};
 const PROGRAM: &str = "/usr/bin/chromedriver";
 const MISSING: &str = "install chromium, chromium-driver and fonts-dejavu-core";
 
+/// Maximum number of attempts to start a chromedriver.
+const ATTEMPTS: usize = 5;
+
 /// A chromedriver on a free port of loopback, in a process group that its browsers belong to.
 ///
 /// # On drop
@@ -22,6 +25,12 @@ pub(crate) struct Driver {
 impl Driver {
     /// Starts the process and waits until it listens.
     pub(crate) fn start() -> Self {
+        // It takes a free port of IPv4, and ends if the same port of IPv6 is in use.
+        let started = (0..ATTEMPTS).find_map(|_| Self::try_start());
+        started.expect("chromedriver reports its port")
+    }
+
+    fn try_start() -> Option<Self> {
         let mut process = Command::new(PROGRAM)
             .arg("--port=0")
             .process_group(0)
@@ -31,10 +40,13 @@ impl Driver {
             .spawn()
             .unwrap_or_else(|error| panic!("cannot run {PROGRAM} ({error}): {MISSING}"));
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
-        let port = lines.find_map(|line| port(&line.unwrap())).expect("chromedriver reports its port");
+        let port = lines.find_map(|line| port(&line.unwrap()));
+        // Without a port, the process is killed and reaped.
+        let driver = Self { process, port: port.unwrap_or_default() };
+        port?;
         // A pipe that nothing reads would block the process.
         std::thread::spawn(move || lines.for_each(drop));
-        Self { process, port }
+        Some(driver)
     }
 
     /// Identifier of the process and of its group.
