@@ -7,7 +7,8 @@
 //!
 //! Open the printed address. Workers share a lock and a semaphore, the leader of an election fails now and
 //! then, consumers of a queue crash and reject jobs, instances of a service come and go, and a configuration
-//! is changed in stages. Actions are allowed, so try them. Ctrl-C ends the example.
+//! is changed in stages, which gateways apply one after the other. Actions are allowed, so try them. Ctrl-C
+//! ends the example.
 
 use anyhow::{Context, ensure};
 use clap::Parser;
@@ -90,6 +91,10 @@ fn populate(world: &mut JoinSet<()>, servers: &Servers) {
         spawn(world, servers, move |servers| serve(servers, name, up));
     }
     spawn(world, servers, roll_out);
+    for (number, name) in ["gateway-1", "gateway-2", "gateway-3"].into_iter().enumerate() {
+        let delay = Duration::from_secs(1 + 2 * number as u64);
+        spawn(world, servers, move |servers| apply_limits(servers, name, delay));
+    }
 }
 
 /// Runs a part of the world again and again. It ends when it fails or plays a crash.
@@ -212,6 +217,20 @@ async fn roll_out(servers: Servers) -> anyhow::Result<()> {
             limits.publish(&Limits { per_second, percent_of_customers }).await?;
             sleep(Duration::from_secs(8)).await;
         }
+    }
+    Ok(())
+}
+
+/// Applies new limits some time after they were published, and reports which ones it runs.
+async fn apply_limits(servers: Servers, id: &str, delay: Duration) -> anyhow::Result<()> {
+    let client = connect(&servers, id).await?;
+    let limits = Config::<Limits>::new(&client, "/shop/limits")?;
+    let mut subscription = limits.subscribe_when_published().await?;
+    let running = limits.report_as(id)?;
+    running.set(&subscription.current());
+    while subscription.changed().await.is_some() {
+        sleep(delay).await;
+        running.set(&subscription.current());
     }
     Ok(())
 }

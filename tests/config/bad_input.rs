@@ -61,7 +61,8 @@ both_backends! {
         refused(builder().snapshot_file("/tmp/x").build_tree(), "no snapshot file");
         refused(builder().default_value(1).build_tree(), "no default");
         let tree = ConfigTree::<u32>::new(&client, "/a").unwrap();
-        for key in ["", "/", "/b", "b/", "b//c", ".", "..", "b/..", "_history", "b/_history", "_history/b", "a\0"] {
+        let reserved = ["_history", "b/_history", "_history/b", "_running", "b/_running"];
+        for key in ["", "/", "/b", "b/", "b//c", ".", "..", "b/..", "a\0"].into_iter().chain(reserved) {
             let Err(error) = tree.key(key) else { panic!("{key:?} was accepted") };
             assert_eq!(error.kind(), ErrorKind::InvalidInput);
             let spelled = error.to_string().contains(&format!("{key:?}")) || error.to_string().contains(&format!("{:?}", format!("/a/{key}")));

@@ -15,6 +15,7 @@ mod layers;
 mod limits;
 mod publish;
 mod restored;
+mod rollout;
 mod shared;
 mod sharing;
 mod support;

@@ -6,9 +6,10 @@ use crate::world::Shop;
 use axum::Router;
 use axum::response::Html;
 use axum::routing::get;
-use docent::Mutex;
+use docent::discovery::{Registry, RegistryLayout, Service};
+use docent::{CreateMode, Instance, Mutex};
 use docent_battery::{Backend, both_backends_with_packages};
-use docent_tests::soon;
+use docent_tests::{soon, until};
 use serde_json::Value;
 
 /// The action that deletes the first waiter.
@@ -121,13 +122,25 @@ both_backends_with_packages! {
         assert!(!nodes(&shop).await.contains(&node));
 
         shop.add_instance("m").await;
-        for (action, before, after) in [("disable", "enabled", "disabled"), ("enable", "disabled", "enabled")] {
-            browser.open("/at/services/orders").await;
-            browser.until_row("m", &[before]).await;
-            browser.click(&format!("a.action[href*='do={action}'][href$='node=m']")).await;
-            confirm(&browser).await;
-            browser.open("/at/services/orders").await;
-            browser.until_row("m", &[after]).await;
+        // The client of `a` keeps its node present, and writes it again as the operator wants it. No client does so
+        // for `m`.
+        for (instance, writes) in [("a", 2), ("m", 1)] {
+            let steps = [("disable", "enabled", "disabled"), ("enable", "disabled", "enabled")];
+            for (step, (action, before, after)) in (1..).zip(steps) {
+                browser.open("/at/services/orders").await;
+                browser.until_row(instance, &[before]).await;
+                browser.click(&format!("a.action[href*='do={action}'][href$='node={instance}']")).await;
+                confirm(&browser).await;
+                let path = format!("/services/orders/{instance}");
+                until(async || {
+                    let stat = shop.console.exists(&path).await.unwrap().unwrap();
+                    stat.version == step * writes
+                })
+                .await;
+                browser.open("/at/services/orders").await;
+                browser.until_row(instance, &[after]).await;
+                assert_eq!(shop.orders.is_disabled_by_operator(), instance == "a" && action == "disable");
+            }
         }
 
         browser.open("/at/shop/jobs").await;
@@ -149,6 +162,48 @@ both_backends_with_packages! {
         confirm(&browser).await;
         browser.open("/at/shop/report").await;
         browser.until_text(".is-holder .role", |role| role == "holds, asked to leave").await;
+    }
+
+    async fn an_instance_in_dubbos_layout_is_disabled_by_a_rule(backend: Backend) {
+        let server = backend.start().await;
+        let shop = Shop::open(&server).await;
+        let site = Site::console(&shop.console, docent_console::ConsoleBuilder::allow_actions);
+        let registry = Registry::builder(&shop.billing, "/dubbo").layout(RegistryLayout::Dubbo).build().unwrap();
+        let instance = Instance::new("com.shop.Orders", "10.0.0.7", 20880);
+        let registration = soon(registry.register(instance)).await.unwrap();
+        let view: Service = soon(registry.service("com.shop.Orders")).await.unwrap();
+        let browser = Browser::start(&site.origin()).await;
+        for (action, before, after) in [("disable", "enabled", "disabled"), ("enable", "disabled", "enabled")] {
+            browser.open("/at/dubbo/com.shop.Orders").await;
+            browser.until_row("", &["10.0.0.7", before]).await;
+            browser.click(&format!("a.action[href*='do={action}']")).await;
+            confirm(&browser).await;
+            browser.until_row("", &["10.0.0.7", after]).await;
+            let rules = shop.console.children("/dubbo/com.shop.Orders/configurators").await.unwrap().names;
+            assert_eq!(rules.len(), usize::from(action == "disable"));
+            let wanted = |text: &str| text.contains("override://10.0.0.7:20880/") == (action == "disable");
+            browser.until_text("#rules", wanted).await;
+            // Callers follow the rule.
+            until(async || view.pick().is_ok() == (action == "enable")).await;
+        }
+        // A rule can be deleted without an instance that it concerns.
+        let other = "override%3A%2F%2F10.0.0.9%3A20880%2Fcom.shop.Orders%3Fdisabled%3Dtrue";
+        let path = format!("/dubbo/com.shop.Orders/configurators/{other}");
+        shop.console.create(&path, "", CreateMode::Persistent).await.unwrap();
+        browser.until_text("#rules", |text| text.contains("override://10.0.0.9:20880/")).await;
+        browser.click("#rules a.action").await;
+        confirm(&browser).await;
+        assert_eq!(soon(shop.console.exists(&path)).await.unwrap(), None);
+        browser.open("/at/dubbo/com.shop.Orders").await;
+        browser.until_row("", &["10.0.0.7", "enabled"]).await;
+        // The instance is deleted between question and answer.
+        browser.click("a.action[href*='do=disable']").await;
+        browser.until("return document.querySelector('form.confirm .danger') !== null").await;
+        soon(registration.deregister()).await.unwrap();
+        confirm(&browser).await;
+        assert_eq!(browser.status().await, 409);
+        let rules = shop.console.children("/dubbo/com.shop.Orders/configurators").await.unwrap().names;
+        assert!(rules.is_empty(), "{rules:?}");
     }
 
     async fn an_action_with_a_wrong_token_is_refused(backend: Backend) {

@@ -7,9 +7,12 @@ use axum::http::{Request, Response, StatusCode, header};
 use docent::{Client, Counter, Membership};
 use docent_battery::{Backend, both_backends};
 use docent_console::{Console, ConsoleBuilder};
-use docent_tests::{soon, until};
+use docent_tests::{builder, soon, until};
 use futures_util::StreamExt;
 use serde_json::Value;
+use std::net::SocketAddr;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpListener;
 use tower::ServiceExt;
 
 /// Routes of a console, once it has read the tree.
@@ -34,6 +37,13 @@ async fn json(router: &Router, path: &str) -> Value {
     let (status, text) = text(router, path).await;
     assert_eq!(status, StatusCode::OK, "{path}: {text}");
     serde_json::from_str(&text).unwrap()
+}
+
+/// States of the servers, in the order of the connect string.
+async fn states(router: &Router) -> Vec<String> {
+    let ensemble = json(router, "/api/v1/ensemble").await;
+    let servers = ensemble["servers"].as_array().unwrap();
+    servers.iter().map(|server| server["state"].as_str().unwrap().to_owned()).collect()
 }
 
 both_backends! {
@@ -63,10 +73,15 @@ both_backends! {
         check("report", &json(&router, "/api/v1/at/shop/report").await);
         check("report", &json(&router, "/api/v1/at/shop").await);
         check("sessions", &json(&router, "/api/v1/sessions").await);
+        until(async || states(&router).await == ["serving"]).await;
+        let ensemble = json(&router, "/api/v1/ensemble").await;
+        check("ensemble", &ensemble);
+        assert_eq!(ensemble["servers"][0]["mode"], "standalone");
         let (status, missing) = text(&router, "/api/v1/at/shop/nothing").await;
         assert_eq!(status, StatusCode::NOT_FOUND);
         check("error", &serde_json::from_str(&missing).unwrap());
         // The schema refuses what it should.
+        assert!(!part("ensemble").is_valid(&serde_json::json!({ "servers": [{}] })));
         assert!(!part("recipes").is_valid(&serde_json::json!({ "root": "/", "is_stale": false, "total": 1, "recipes": [{}] })));
     }
 
@@ -132,6 +147,36 @@ both_backends! {
         assert!(Console::builder(&shop.console).root("shop").build().is_err());
     }
 
+    async fn a_server_that_stops_is_shown_as_down_and_is_a_finding(backend: Backend) {
+        let server = backend.start().await;
+        let other = server.proxy().await;
+        let name = other.connect_string();
+        let client = builder(&server, format!("{},{name}", server.connect_string()));
+        let client = soon(client.connect()).await.unwrap();
+        let router = console(&client, |builder| builder).await;
+        until(async || states(&router).await == ["serving", "serving"]).await;
+        let page = text(&router, "/").await.1;
+        assert!(page.contains("standalone") && !page.contains("is down"), "{page}");
+
+        drop(other);
+        until(async || states(&router).await == ["serving", "down"]).await;
+        let page = text(&router, "/").await.1;
+        assert!(page.contains(&format!("server {name} is down: ")), "{page}");
+        let metrics = text(&router, "/metrics").await.1;
+        for line in [
+            "docent_console_servers{state=\"serving\"} 1",
+            "docent_console_servers{state=\"down\"} 1",
+            "docent_console_findings{finding=\"server_down\"} 1",
+        ] {
+            assert!(metrics.lines().any(|one| one == line), "{line}: {metrics}");
+        }
+
+        // A server that the client has no longer is forgotten.
+        client.update_servers(&server.connect_string()).unwrap();
+        until(async || text(&router, "/metrics").await.1.contains("docent_console_servers{state=\"down\"} 0")).await;
+        assert_eq!(states(&router).await, ["serving"]);
+    }
+
     async fn all_addresses_of_a_mounted_console_work(backend: Backend) {
         let server = backend.start().await;
         let shop = Shop::open(&server).await;
@@ -166,4 +211,43 @@ both_backends! {
         assert_eq!(text(&router, "/readyz").await.0, StatusCode::SERVICE_UNAVAILABLE);
         assert!(text(&router, "/metrics").await.1.contains("docent_console_up_to_date 0"));
     }
+}
+
+#[tokio::test]
+async fn servers_without_quorum_or_answer_are_findings_and_one_without_words_is_not() {
+    let server = Backend::Embedded.start().await;
+    let quorum = answering("This ZooKeeper instance is not currently serving requests\n").await;
+    let wordless = answering("srvr is not executed because it is not in the whitelist.\n").await;
+    // The system accepts connections, which are never answered.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let hung = listener.local_addr().unwrap();
+    let client = builder(&server, format!("{},{quorum},{wordless},{hung}", server.connect_string()));
+    let client = soon(client.connect()).await.unwrap();
+    let router = console(&client, |builder| builder).await;
+    until(async || states(&router).await == ["serving", "no_quorum", "words_off", "foreign"]).await;
+    let page = text(&router, "/").await.1;
+    assert!(page.contains(&format!("server {quorum} has no quorum")), "{page}");
+    assert!(page.contains(&format!("server {hung} does not answer as ZooKeeper does: no answer")), "{page}");
+    assert!(page.contains("does not report: four-letter words are disabled"), "{page}");
+    let metrics = text(&router, "/metrics").await.1;
+    for line in [
+        "docent_console_findings{finding=\"no_quorum\"} 1",
+        "docent_console_findings{finding=\"server_down\"} 1",
+    ] {
+        assert!(metrics.lines().any(|one| one == line), "{line}: {metrics}");
+    }
+}
+
+/// Starts a server that answers each connection with this text.
+async fn answering(text: &'static str) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            // The client may have closed the connection already.
+            let _ = stream.write_all(text.as_bytes()).await;
+        }
+    });
+    address
 }

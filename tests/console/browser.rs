@@ -1,7 +1,7 @@
 //! A headless Chromium.
 
 use crate::commands::Command;
-use crate::driver::Driver;
+use docent_battery::chromium::{self, Driver};
 use docent_battery::packages::AXE;
 use docent_tests::{PATIENCE, soon};
 use fantoccini::elements::Element;
@@ -43,20 +43,24 @@ pub(crate) struct Browser {
     _permit: SemaphorePermit<'static>,
 }
 
-/// Size and colours of a window.
+/// Size, colours and motion of a window.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Look {
     pub(crate) name: &'static str,
     width: u32,
     height: u32,
     scheme: &'static str,
+    motion: &'static str,
 }
 
 /// The looks in which every page must be usable.
 pub(crate) const LOOKS: [Look; 3] = [LIGHT, DARK, PHONE];
-pub(crate) const LIGHT: Look = Look { name: "light", width: 1280, height: 800, scheme: "light" };
+pub(crate) const LIGHT: Look =
+    Look { name: "light", width: 1280, height: 800, scheme: "light", motion: "no-preference" };
 pub(crate) const DARK: Look = Look { name: "dark", scheme: "dark", ..LIGHT };
-pub(crate) const PHONE: Look = Look { name: "phone", width: 360, height: 640, scheme: "light" };
+pub(crate) const PHONE: Look = Look { name: "phone", width: 360, height: 640, ..LIGHT };
+/// The look of a user who has asked for less motion.
+pub(crate) const CALM: Look = Look { name: "calm", motion: "reduce", ..LIGHT };
 
 /// Returns true for errors about a page or an element that is being replaced: nothing was done.
 fn is_transient(error: &CmdError) -> bool {
@@ -68,13 +72,11 @@ impl Browser {
     /// Starts a browser for the pages of `origin`, such as `http://127.0.0.1:8484`.
     pub(crate) async fn start(origin: &str) -> Self {
         let permit = BROWSERS.acquire().await.unwrap();
-        let (driver, profile) = (Driver::start(), TempDir::new().unwrap());
-        let arguments =
-            ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--lang=en"];
-        let mut arguments = arguments.map(str::to_owned).to_vec();
+        let (driver, profile) = (Driver::start().unwrap(), TempDir::new().unwrap());
+        let mut arguments = chromium::SWITCHES.map(str::to_owned).to_vec();
         arguments.push(format!("--user-data-dir={}", profile.path().display()));
         let Value::Object(capabilities) = json!({
-            "goog:chromeOptions": { "binary": "/usr/bin/chromium", "args": arguments },
+            "goog:chromeOptions": { "binary": chromium::PROGRAM, "args": arguments },
             "goog:loggingPrefs": { "performance": "ALL", "browser": "ALL" },
             // A dialog stays, so that a test notices it.
             "unhandledPromptBehavior": "ignore",
@@ -83,7 +85,7 @@ impl Browser {
         };
         let mut builder = ClientBuilder::new(HttpConnector::new());
         let session = builder.capabilities(capabilities);
-        let client = soon(session.connect(&format!("http://127.0.0.1:{}", driver.port))).await.unwrap();
+        let client = soon(session.connect(&driver.url())).await.unwrap();
         let browser = Self { client, origin: origin.to_owned(), driver, _profile: profile, _permit: permit };
         browser.devtools("Page.addScriptToEvaluateOnNewDocument", &json!({ "source": WITNESS })).await;
         browser.look(LIGHT).await;
@@ -236,13 +238,16 @@ impl Browser {
         soon(active.send_keys(keys)).await.unwrap();
     }
 
-    /// Changes size and colours of the window.
+    /// Changes size, colours and motion of the window.
     pub(crate) async fn look(&self, look: Look) {
         let metrics = json!({
             "width": look.width, "height": look.height, "deviceScaleFactor": 1, "mobile": look.width < 500,
         });
         self.devtools("Emulation.setDeviceMetricsOverride", &metrics).await;
-        let features = json!([{ "name": "prefers-color-scheme", "value": look.scheme }]);
+        let features = json!([
+            { "name": "prefers-color-scheme", "value": look.scheme },
+            { "name": "prefers-reduced-motion", "value": look.motion },
+        ]);
         self.devtools("Emulation.setEmulatedMedia", &json!({ "features": features })).await;
     }
 

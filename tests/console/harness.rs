@@ -5,8 +5,8 @@ use crate::site::Site;
 use axum::Router;
 use axum::response::Html;
 use axum::routing::get;
+use docent_battery::chromium::processes;
 use docent_tests::until;
-use std::fs;
 
 const PAGE: &str = "<!doctype html><html lang=en><title>A page</title><meta name=viewport content='width=device-width'>
     <style>body { margin: 0 } @media (prefers-color-scheme: dark) { body { color: white; background: black } }</style>
@@ -75,21 +75,7 @@ async fn a_dropped_browser_leaves_no_process() {
     let site = site();
     let browser = Browser::start(&site.origin()).await;
     let group = browser.group();
-    assert!(processes_of(group) > 2);
+    assert!(processes(group).len() > 2);
     drop(browser);
-    until(async || processes_of(group) == 0).await;
-}
-
-/// Number of running processes of a group.
-fn processes_of(group: u32) -> usize {
-    let group = group.to_string();
-    let stats = fs::read_dir("/proc")
-        .unwrap()
-        .filter_map(|entry| fs::read_to_string(entry.ok()?.path().join("stat")).ok());
-    // After the name, in parentheses: state, parent, group.
-    let is_running = |stat: &String| {
-        let fields: Vec<_> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-        fields.get(2) == Some(&group.as_str()) && fields[0] != "Z"
-    };
-    stats.filter(is_running).count()
+    until(async || processes(group).is_empty()).await;
 }

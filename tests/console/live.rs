@@ -3,10 +3,11 @@
 use crate::browser::Browser;
 use crate::neighbours::Neighbours;
 use crate::site::Site;
-use crate::world::{Shop, watcher};
-use docent::{Counter, Instance, Registry};
+use crate::world::{Shop, process, watcher};
+use docent::{Config, Counter, Instance, Registry};
 use docent_battery::{Backend, both_backends_with_packages};
 use docent_tests::{soon, until};
+use serde_json::{Value, json};
 
 both_backends_with_packages! {
     async fn a_release_moves_the_next_waiter_up(backend: Backend) {
@@ -55,6 +56,48 @@ both_backends_with_packages! {
         browser.until_text("#changes", |text| text.contains("/shop/leader")).await;
     }
 
+    async fn the_progress_of_a_rollout_follows_its_readers(backend: Backend) {
+        let server = backend.start().await;
+        let shop = Shop::open(&server).await;
+        let site = Site::console(&shop.console, |builder| builder);
+        let browser = Browser::start(&site.origin()).await;
+        let progress = "const bar = document.querySelector('#rollout progress'); return [bar?.value, bar?.max]";
+        browser.open("/at/shop/limits").await;
+        browser.until_live().await;
+        browser.until_text("#rollout", |text| text.contains("No client publishes which version it runs.")).await;
+        browser.eval("window.isSame = true").await;
+
+        let (limits, web) = (shop.limits(), process(&server, "web").await);
+        let current = soon(limits.get()).await.unwrap().unwrap();
+        let followed = Config::<Value>::new(&web, "/shop/limits").unwrap();
+        let readers = ["web-1", "web-2", "web-3"].map(|id| followed.report_as(id).unwrap());
+        readers.iter().for_each(|reader| reader.set(&current));
+        browser.until_text("#rollout p", |text| text.starts_with("3 of 3 run version 1")).await;
+        assert_eq!(browser.eval(progress).await, json!([3, 3]));
+        let session = format!("{:#x}", web.session_id().unwrap());
+        browser.until_texts("#rollout .session", |sessions| sessions == [&*session; 3]).await;
+
+        let next = soon(limits.publish(&json!({ "burst": 1, "limit": 30 }))).await.unwrap();
+        browser.until_text("#rollout p", |text| text.starts_with("0 of 3 run version 2")).await;
+        readers[1].set(&next);
+        browser.until_text("#rollout p", |text| text.starts_with("1 of 3 run version 2")).await;
+        assert_eq!(browser.eval(progress).await, json!([1, 3]));
+        // Those that lag behind are first.
+        browser.until_texts("#rollout .owner", |ids| ids == ["web-1", "web-3", "web-2"]).await;
+        browser.until_texts("#rollout .badge", |all| all == ["version 1", "version 1", "version 2, current"]).await;
+        assert_eq!(browser.violations().await, [""; 0]);
+        let [first, _second, last] = readers;
+        first.set(&next);
+        drop(last);
+        browser.until_text("#rollout p", |text| text.starts_with("2 of 2 run version 2")).await;
+        assert_eq!(browser.eval("return window.isSame").await, true);
+
+        browser.open("/config").await;
+        browser.until_row("/shop/limits", &["config", "2/2", "2 earlier"]).await;
+        browser.open("/sessions").await;
+        browser.until_row(&session, &["runs /shop/limits"]).await;
+    }
+
     async fn a_server_restart_is_shown_as_stale_and_heals(backend: Backend) {
         let server = backend.start_own().await;
         let shop = Shop::open(&server).await;
@@ -73,11 +116,15 @@ both_backends_with_packages! {
         browser.until("return document.documentElement.classList.contains('is-stale')").await;
         assert_ne!(browser.eval(colour).await, fresh);
         assert_eq!(browser.texts(".contender .owner").await, contenders);
+        let overview = Browser::start(&site.origin()).await;
+        overview.open("/").await;
+        overview.until_text("#findings", |text| text.contains("stale view") && text.contains("server down")).await;
 
         server.start_again().await;
         browser.until_live().await;
         browser.until("return !document.documentElement.classList.contains('is-stale')").await;
         assert_eq!((browser.eval(colour).await, browser.eval("return window.isSame").await), (fresh, true.into()));
+        overview.until_text("#findings", |text| !text.contains("stale view") && !text.contains("server down")).await;
         soon(shop.report_lock.release()).await.unwrap();
         browser.until_texts(".is-holder .owner", |owners| owners.iter().any(|owner| owner.contains("reports"))).await;
     }

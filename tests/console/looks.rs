@@ -27,6 +27,24 @@ const LINKS: [(&str, &str); 3] = [
     ("/at/shop/limits", ".versions a"),
 ];
 
+/// Opens every kind of page, one after the other.
+pub(crate) async fn visit(browser: &Browser, mut see: impl AsyncFnMut(&str)) {
+    for page in PAGES.map(|(path, _)| path).iter().chain(&DETAILS) {
+        browser.open(page).await;
+        browser.until_live().await;
+        see(page).await;
+    }
+    for (page, link) in LINKS {
+        browser.open(page).await;
+        browser.until_live().await;
+        let target = browser
+            .eval_with("return document.querySelector(arguments[0])?.getAttribute('href')", &[link.into()])
+            .await;
+        browser.open(target.as_str().unwrap_or_else(|| panic!("{page} has no {link}"))).await;
+        see(link).await;
+    }
+}
+
 async fn check(browser: &Browser, page: &str, faults: &mut Vec<String>) {
     for look in LOOKS {
         browser.look(look).await;
@@ -50,20 +68,7 @@ async fn no_page_has_a_serious_violation_in_any_look() {
     let site = Site::console(&shop.console, docent_console::ConsoleBuilder::allow_actions);
     let browser = Browser::start(&site.origin()).await;
     let mut faults = Vec::new();
-    for page in PAGES.map(|(path, _)| path).iter().chain(&DETAILS) {
-        browser.open(page).await;
-        browser.until_live().await;
-        check(&browser, page, &mut faults).await;
-    }
-    for (page, link) in LINKS {
-        browser.open(page).await;
-        browser.until_live().await;
-        let target = browser
-            .eval_with("return document.querySelector(arguments[0])?.getAttribute('href')", &[link.into()])
-            .await;
-        browser.open(target.as_str().unwrap_or_else(|| panic!("{page} has no {link}"))).await;
-        check(&browser, link, &mut faults).await;
-    }
+    visit(&browser, async |page: &str| check(&browser, page, &mut faults).await).await;
     browser.open("/locks").await;
     browser.until_live().await;
     browser.press("?").await;
@@ -105,7 +110,7 @@ async fn a_phone_shows_each_value_with_its_name() {
     let site = Site::console(&shop.console, |builder| builder);
     let browser = Browser::start(&site.origin()).await;
     browser.look(PHONE).await;
-    let script = "return [...document.querySelectorAll('#rows td')].filter(cell => {
+    let script = "return [...document.querySelectorAll(':is(#rows, #ensemble) td')].filter(cell => {
             const name = getComputedStyle(cell, '::before').content;
             const box = cell.getBoundingClientRect();
             const isCut = cell.querySelector('svg') && cell.scrollWidth > cell.clientWidth;
@@ -118,4 +123,7 @@ async fn a_phone_shows_each_value_with_its_name() {
         browser.until_row(row, &[]).await;
         assert_eq!(browser.eval(script).await, serde_json::json!([]));
     }
+    browser.open("/").await;
+    browser.until_text("#ensemble", |text| text.contains("standalone")).await;
+    assert_eq!(browser.eval(script).await, serde_json::json!([]));
 }

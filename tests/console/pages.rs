@@ -4,6 +4,7 @@ use crate::browser::Browser;
 use crate::neighbours::Neighbours;
 use crate::site::Site;
 use crate::world::{Shop, watcher};
+use docent::CreateMode;
 use docent_battery::{Backend, both_backends_with_packages};
 
 /// The pages of the navigation, with their titles.
@@ -53,6 +54,7 @@ both_backends_with_packages! {
         }
         browser.until_text("#findings", |text| text.contains("dead letters /shop/jobs 1 dead letter")).await;
         browser.until_text("#health", |text| text.contains("Connection connected")).await;
+        browser.until_text("#ensemble", |text| text.contains("serving") && text.contains("standalone")).await;
 
         browser.open("/locks").await;
         browser.until_row("/shop/report", &["mutex", "billing", "2 waiting"]).await;
@@ -113,6 +115,13 @@ both_backends_with_packages! {
         browser.open("/sessions").await;
         browser.until_row("0x", &["billing", "leads /shop/leader"]).await;
         browser.until_row("0x", &["reports"]).await;
+        // Nodes of no recipe are there, too.
+        shop.console.create("/plain", "", CreateMode::Ephemeral).await.unwrap();
+        browser.click("#filters a").await;
+        let all = |text: &str| ["owns /plain", "leads /shop/leader"].iter().all(|node| text.contains(node));
+        browser.until_text("#nodes", all).await;
+        browser.open("/sessions/nodes?q=plain").await;
+        browser.until_text("#nodes", |text| text.contains("1 session") && text.contains("owns /plain")).await;
 
         browser.open("/tree").await;
         browser.until_row("/services", &["registry", "2 services"]).await;

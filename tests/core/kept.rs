@@ -3,12 +3,19 @@
 use crate::{both_backends, builder, connect};
 use docent::locks::MutexGuard;
 use docent::node::Acl;
-use docent::recipe::{KeptNode, KeptStatus};
+use docent::recipe::{KeptNode, KeptStatus, ReadChoice, Shown};
 use docent::{Client, ConnectionState, CreateMode, ErrorKind, Mutex};
 use docent_battery::{Backend, KeptAlive, Proxy, Rule, TestServer};
 use docent_proto::OpCode;
 use docent_tests::{SHORT_SESSION, own_nodes, soon, until};
 use std::time::Duration;
+
+/// Others choose by these words.
+const CHOICE: ReadChoice = |found, _| match found {
+    b"off" => Some(Shown::FinalData),
+    b"on" => Some(Shown::Data),
+    _ => None,
+};
 
 /// Waits until the node at `path` has `data` and belongs to the current session of `client`.
 async fn until_kept(client: &Client, other: &Client, path: &str, data: &str) {
@@ -133,6 +140,58 @@ both_backends! {
         soon(node.present()).await.unwrap();
         drop(node);
         until_deleted(&other, "/group/a").await;
+    }
+
+    async fn another_client_chooses_between_the_data_and_the_final_data(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let node = KeptNode::new(&client, "/a", "1").unwrap().let_others_choose(CHOICE);
+        node.set_final_data(Some(("1 off".into(), Duration::ZERO)));
+        soon(node.present()).await.unwrap();
+        let write = async |data: &str| {
+            other.set("/a", data.to_owned(), None).await.unwrap();
+        };
+        write("neither").await;
+        until_kept(&client, &other, "/a", "1").await;
+        assert_eq!(node.shown(), Shown::Data);
+        write("off").await;
+        until_kept(&client, &other, "/a", "1 off").await;
+        assert_eq!(node.shown(), Shown::FinalData);
+        // The choice lasts, whatever this client or another one writes, and in later sessions.
+        node.set_final_data(Some(("2 off".into(), Duration::ZERO)));
+        node.set("2");
+        soon(node.present()).await.unwrap();
+        until_kept(&client, &other, "/a", "2 off").await;
+        write("neither").await;
+        until_kept(&client, &other, "/a", "2 off").await;
+        other.delete("/a", None).await.unwrap();
+        until_kept(&client, &other, "/a", "2 off").await;
+        let session = client.session_id();
+        server.expire(session.unwrap()).await.unwrap();
+        until(async || client.session_id() != session).await;
+        until_kept(&client, &other, "/a", "2 off").await;
+        write("on").await;
+        until_kept(&client, &other, "/a", "2").await;
+        assert_eq!(node.shown(), Shown::Data);
+        // A new handle knows no choice.
+        write("off").await;
+        until_kept(&client, &other, "/a", "2 off").await;
+        drop(node);
+        let next = KeptNode::take_over(&client, "/a", "3").unwrap().let_others_choose(CHOICE);
+        until_kept(&client, &other, "/a", "3").await;
+        assert_eq!(next.shown(), Shown::Data);
+    }
+
+    async fn a_choice_is_followed_if_the_client_gave_up_the_session_meanwhile(backend: Backend) {
+        let server = backend.start().await;
+        let other = connect(&server).await;
+        let mut older = given_up(&server, &other, async || {}).await;
+        older.node = older.node.let_others_choose(CHOICE);
+        older.node.set_final_data(Some(("1 off".into(), Duration::ZERO)));
+        other.set("/a", "off", None).await.unwrap();
+        older.proxy.heal().await.unwrap();
+        until_kept(&older.client, &other, "/a", "1 off").await;
+        assert_ne!(older.client.session_id(), Some(older.session));
     }
 
     async fn a_kept_node_is_re_created_in_a_new_session(backend: Backend) {

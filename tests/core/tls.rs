@@ -8,6 +8,7 @@ mod terminator;
 
 use authority::{Authority, Issued, Validity};
 use docent::client::{ClientBuilder, ConnectionStatus};
+use docent::inspect::{ServerState, Vitals};
 use docent::node::{Acl, Permissions};
 use docent::{Client, ConnectionState, CreateMode, ErrorKind, Mutex, Tls};
 use docent_battery::{Backend, ServerOptions, TestServer};
@@ -247,6 +248,10 @@ async fn a_real_server_is_reached_over_both_versions_and_identifies_the_client_b
         let (server, address, folder) = real(&keys, version).await;
         let client =
             soon(builder(&server, at("localhost", address)).tls(keys.tls()).connect()).await.unwrap();
+        // The server answers four-letter words over TLS, too.
+        let transport = docent::recipe::transport(&client);
+        let vitals = Vitals::query(&*transport, &client.servers()[0], TIMEOUT).await;
+        assert_eq!(vitals.state, ServerState::Serving, "{vitals:?}");
         let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
         guard.transaction().create("/a", "x", CreateMode::Persistent).commit().await.unwrap();
         assert_eq!(client.get("/a").await.unwrap().data, "x");

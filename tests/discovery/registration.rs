@@ -6,7 +6,7 @@ use docent::node::{Acl, Permissions};
 use docent::{ConnectionState, CreateMode, ErrorKind, Instance, Released};
 use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::OpCode;
-use docent_tests::{SESSION, SHORT_SESSION, builder, connect, soon};
+use docent_tests::{SESSION, SHORT_SESSION, builder, connect, soon, until};
 use std::time::Duration;
 
 const ONE: &str = "/services/orders/1";
@@ -61,6 +61,44 @@ both_backends! {
         let mut wrong = orders("1");
         wrong.name = "payments".to_owned();
         assert!(soon(registration.update(wrong)).await.unwrap_err().to_string().contains("must keep its name"));
+    }
+
+    async fn an_operator_disables_and_enables_an_instance_by_writing_its_node(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let registration = soon(registry(&client).register(orders("1"))).await.unwrap();
+        let view = view(&other).await;
+        let write = async |data: &str| {
+            other.set(ONE, data.to_owned(), None).await.unwrap();
+        };
+        let until_enabled = async |wanted: bool| {
+            until(async || view.instances().get("1").is_some_and(|one| one.enabled == wanted)).await;
+        };
+        write(r#"{"enabled":false,"id":"1","name":"orders","payload":"theirs"}"#).await;
+        until(async || registration.is_disabled_by_operator()).await;
+        until_enabled(false).await;
+        // The service cannot undo that, and a new session does not. All other data is the service's own.
+        soon(registration.update(orders("1").payload("new"))).await.unwrap();
+        soon(registration.set_enabled(false)).await.unwrap();
+        soon(registration.set_enabled(true)).await.unwrap();
+        let session = client.session_id();
+        server.expire(session.unwrap()).await.unwrap();
+        until(async || client.session_id() != session).await;
+        let text = until_owned(&client, &other, ONE).await;
+        assert!(text.contains(r#""payload":"new""#) && text.contains(r#""enabled":false"#), "{text}");
+        assert!(registration.is_disabled_by_operator() && view.pick().is_err());
+        write(r#"{"enabled":true,"id":"1","name":"orders"}"#).await;
+        until_enabled(true).await;
+        assert!(!registration.is_disabled_by_operator());
+        // An operator cannot enable what the service has disabled, nor change anything else.
+        soon(registration.set_enabled(false)).await.unwrap();
+        for data in [r#"{"enabled":true,"id":"1","name":"orders"}"#, r#"{"enabled":true,"id":"2","name":"orders"}"#, ""] {
+            write(data).await;
+            until(async || other.get(ONE).await.unwrap().data != data).await;
+            assert!(until_owned(&client, &other, ONE).await.contains(r#""enabled":false"#));
+        }
+        soon(registration.set_enabled(true)).await.unwrap();
+        assert!(!until_owned(&client, &other, ONE).await.contains("enabled"));
     }
 
     async fn a_draining_instance_is_no_longer_picked_and_then_deleted(backend: Backend) {

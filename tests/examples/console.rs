@@ -44,6 +44,12 @@ async fn the_page_of_the_console_changes_while_the_world_is_busy() {
     let has_changed = |text: &str| text.matches(PATCH).count() > 1 && text.contains("/shop/report");
     let events = timeout(PATIENCE, get(address, "/events?view=%2F", has_changed)).await.unwrap();
     assert!(events.starts_with("HTTP/1.1 200 "), "{events}");
+    // The gateways apply new limits one after the other.
+    let view = "/events?view=%2Fat%2Fshop%2Flimits";
+    let is_rolled_out = |text: &str| {
+        ["1 of 3", "2 of 3", "3 of 3"].iter().all(|count| text.contains(&format!("{count} run version")))
+    };
+    timeout(PATIENCE, get(address, view, is_rolled_out)).await.unwrap();
 
     kill(Pid::from_raw(example.id().unwrap().cast_signed()), Signal::SIGINT).unwrap();
     let status = timeout(PATIENCE, example.wait()).await.unwrap().unwrap();

@@ -2,6 +2,7 @@
 
 mod backend;
 pub mod battery;
+pub mod chromium;
 pub mod curator;
 pub mod packages;
 pub mod peer;

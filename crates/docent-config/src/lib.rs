@@ -9,6 +9,7 @@ mod history;
 #[doc(hidden)]
 pub mod internals;
 mod layers;
+mod rollout;
 mod shared;
 mod subscription;
 mod telemetry;
@@ -30,6 +31,7 @@ pub use history::HistoryEntry;
 pub use layers::{
     KeyOrigin, LayeredChange, LayeredConfig, LayeredConfigBuilder, LayeredSnapshot, LayeredSubscription,
 };
+pub use rollout::Running;
 pub use shared::{SharedCount, SharedValue};
 pub use subscription::{Change, Subscription};
 pub use tree::{TreeChange, TreeSnapshot, TreeSubscription};

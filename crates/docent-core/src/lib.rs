@@ -64,7 +64,7 @@ pub mod recipe {
     pub use crate::claim::{ClaimRequest, ClaimResult, claim_all, hand_out};
     pub use crate::client::{Hooks, RecipeKind, Stage, ensure_node, full_error, full_path, in_time, spawn};
     pub use crate::hold::{Hold, HoldSet};
-    pub use crate::kept::{KeptNode, KeptNodeBuilder, KeptStatus, Preparation};
+    pub use crate::kept::{KeptNode, KeptNodeBuilder, KeptStatus, Preparation, ReadChoice, Shown};
     pub use crate::line::{Ahead, ContenderName, Line, LineKey, OwnHolds, Ticket, TicketBatch, WaitError};
     pub use crate::node::NodePath;
     pub use crate::operation::InOperation;
@@ -78,7 +78,7 @@ pub mod recipe {
         cache::{SubtreeEvent, SubtreeEvents},
         client::{
             ViewLag, children_of_all, debug_handle, get_all, is_own_session, server_time, stage_reached,
-            time_of_day,
+            time_of_day, transport,
         },
         line::refuse_contenders,
         node::{is_own_name, is_own_path},

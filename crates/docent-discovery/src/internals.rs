@@ -2,7 +2,8 @@
 
 use crate::layout::Placement;
 use crate::neighbour::Checks;
-use crate::{Instance, RegistryLayout, neighbour};
+use crate::rules::{self, DEFAULT_WEIGHT, RuleSet};
+use crate::{Instance, RegistryLayout, layout, neighbour};
 use docent_core::{Client, Error, ParentKind};
 use serde::de::DeserializeOwned;
 
@@ -22,6 +23,37 @@ pub fn instance<P: DeserializeOwned + 'static>(
 /// Returns the name of the service that a child of a registry represents.
 pub fn service(layout: RegistryLayout, node: &str) -> String {
     registry(layout).service(node)
+}
+
+/// Rules in the folder `configurators` of a service, in Dubbo's layout.
+#[derive(Debug)]
+pub struct FolderRules(RuleSet);
+
+impl FolderRules {
+    /// Reads the rules from the names of the folder's nodes. Invalid rules have no effect.
+    pub fn read<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
+        Self(RuleSet::of_folder(names.into_iter()))
+    }
+
+    /// Changes the instance of `service` in the node named `node` as the rules say.
+    pub fn apply<P>(&self, service: &str, node: &str, instance: &mut Instance<P>) {
+        let Some(overlay) = self.0.overlay(service, node) else { return };
+        let has_weight = instance.weight.is_some();
+        overlay.apply(instance);
+        // The default is not a weight that a rule or the instance has set.
+        instance.weight = instance.weight.filter(|weight| has_weight || *weight != DEFAULT_WEIGHT);
+    }
+}
+
+/// Returns the name of the node, in the folder `configurators` of a service in Dubbo's layout, that disables the
+/// instance in the node named `node`. Returns `None` if the instance has no address of its own with a port.
+pub fn disabling_rule(service: &str, node: &str) -> Option<String> {
+    rules::disabling(service, node)
+}
+
+/// Returns the text that the name of a node in Dubbo's layout encodes.
+pub fn decoded(name: &str) -> Option<String> {
+    layout::decode(name)
 }
 
 fn registry(layout: RegistryLayout) -> Placement {

@@ -47,7 +47,8 @@ bench   session [--rounds N] [--quick] [--embedded]: Docent's session compared w
         with Curator's and kazoo's, on a real ZooKeeper;
         server [--rounds N] [--quick]: the embedded server compared with a real ZooKeeper;
         inspect [--locks N] [--changes N] [--idle SECONDS]: docent ls --watch over many locks, on the embedded server;
-        console [--contenders N] [--pages N] [--rate N] [--seconds N]: docent console with many open pages, on the embedded server;
+        console [--contenders N] [--locks N] [--instances N] [--items N] [--pages N] [--rate N] [--seconds N]: docent console with
+        many open pages, on the embedded server;
         code-paths [--files]: number of files and functions that single operations execute, and the size of the code
 simulate  the unmodified stack on simulated machines, network and time, under faults drawn from seeds:
         --seeds N [--from S] or --minutes M, [--recipe R] [--jobs J] [--twice]; --seed S [--trace]; --planted [--seeds N]

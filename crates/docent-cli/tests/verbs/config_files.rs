@@ -1,9 +1,10 @@
 //! `docent config ls`, `delete`, `export`, `import`, and the rows of `watch`.
 
-use crate::docent_command::{Ended, Running, run, run_with, servers};
+use crate::docent_command::{Ended, PATIENCE, Running, run, run_with, servers};
 use docent::node::CreateMode;
-use docent::{Client, Mutex};
+use docent::{Client, Config, Mutex};
 use docent_battery::{Backend, both_backends_in_real_time};
+use docent_testkit::eventually;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -47,6 +48,16 @@ both_backends_in_real_time! {
         let connect = servers(&server);
         let client = Client::connect(&connect).await.unwrap();
         publish(&connect, &[("/config/a", "1"), ("/config/a", "2"), ("/config/b/c", "3"), ("/config/b", "4")]).await;
+        let reader = Config::<u32>::new(&client, "/config/a").unwrap();
+        let running = reader.report_as("web-1").unwrap();
+        running.set(&reader.get().await.unwrap().unwrap());
+        let inspect = async || run(&connect, ["inspect", "/config/a", "-o", "json"]).await.ok().json().remove(0);
+        let report = eventually(PATIENCE, inspect, |report: &Value| !report["readers"][0].is_null()).await.unwrap();
+        assert_eq!((&report["readers"][0]["id"], &report["readers"][0]["is_current"]), (&"web-1".into(), &true.into()));
+        let text = run(&connect, ["inspect", "/config/a"]).await.ok().stdout;
+        assert!(text.contains("1 of 1 run this version") && text.contains("web-1"), "{text}");
+        let listed = config(&connect, &["ls", "/config/a", "-o", "json"]).await.ok().json();
+        assert_eq!(listed.len(), 1, "{listed:?}");
         let unconfirmed = config(&connect, &["delete", "/config/a"]).await;
         assert!(unconfirmed.code == 2 && unconfirmed.stderr.contains("version 1 of"), "{unconfirmed:?}");
         let late = config(&connect, &["delete", "/config/a", "--if-version", "0", "--yes"]).await;

@@ -1,6 +1,6 @@
 //! `docent console`.
 
-use crate::browser::Browser;
+use crate::browser::{Browser, Reply};
 use crate::docent_command::{Ended, PATIENCE, Running, run, servers};
 use docent::server::Server;
 use docent::{Client, Mutex};
@@ -40,6 +40,20 @@ fn file(folder: &TempDir, name: &str, text: &str, mode: u32) -> String {
 fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
     let (_, rest) = text.split_once(before).unwrap_or_else(|| panic!("{before} is missing in {text}"));
     rest.split_once(after).unwrap().0
+}
+
+/// Asks for the deletion of the lock's holder, and returns the question with the form that confirms it.
+async fn ask_to_delete(browser: &Browser, headers: &[&str]) -> (Reply, String) {
+    let lock = async || browser.get("/at/shop/lock", headers).await;
+    let page = eventually(PATIENCE, lock, |page| page.body.contains("do=delete")).await.unwrap();
+    let query = between(&page.body, "/act?do=delete", "\"").replace("&amp;", "&");
+    let question = browser.get(&format!("/act?do=delete{query}"), headers).await;
+    let field = |name: &str| {
+        let value = between(&question.body, &format!("name=\"{name}\" value=\""), "\"");
+        format!("{name}={}", value.replace('/', "%2F"))
+    };
+    let form = ["do", "path", "node", "czxid", "mzxid", "csrf"].map(field).join("&");
+    (question, form)
 }
 
 #[track_caller]
@@ -173,15 +187,7 @@ both_backends_in_real_time! {
         let guard = Mutex::new(&client, "/shop/lock").unwrap().acquire().await.unwrap();
         let (mut console, url) = start(&servers(&server), &["--allow-actions"]).await;
         let browser = Browser::of(&url);
-        let lock = async || browser.get("/at/shop/lock", &[]).await;
-        let page = eventually(PATIENCE, lock, |page| page.body.contains("do=delete")).await.unwrap();
-        let query = between(&page.body, "/act?do=delete", "\"").replace("&amp;", "&");
-        let question = browser.get(&format!("/act?do=delete{query}"), &[]).await;
-        let field = |name: &str| {
-            let value = between(&question.body, &format!("name=\"{name}\" value=\""), "\"");
-            format!("{name}={}", value.replace('/', "%2F"))
-        };
-        let form = ["do", "path", "node", "czxid", "mzxid", "csrf"].map(field).join("&");
+        let (question, form) = ask_to_delete(&browser, &[]).await;
         let cookie = question.cookie();
         let stolen = browser.post("/act", &[], &form).await;
         assert_eq!(stolen.status, 403, "the form of another session: {stolen:?}");
@@ -226,6 +232,43 @@ async fn users_of_a_file_are_admitted_with_their_passwords() {
     // ann:open-sesame and ann:close-sesame
     assert_eq!(browser.get("/", &["Authorization: Basic YW5uOm9wZW4tc2VzYW1l"]).await.status, 200);
     assert_eq!(browser.get("/", &["Authorization: Basic YW5uOmNsb3NlLXNlc2FtZQ=="]).await.status, 401);
+}
+
+#[tokio::test]
+async fn an_action_is_reported_with_the_signed_in_user_also_if_it_is_refused() {
+    let server = Server::start().await.unwrap();
+    let client = Client::connect(server.connect_string()).await.unwrap();
+    let guard = Mutex::new(&client, "/shop/lock").unwrap().acquire().await.unwrap();
+    let node = format!("/shop/lock/{}", client.children("/shop/lock").await.unwrap().names[0]);
+    let folder = tempfile::tempdir().unwrap();
+    let users = file(&folder, "users", "ann:open-sesame\nbob:shut-sesame\n", 0o600);
+    let options = ["--allow-actions", "--basic-auth-file", &users];
+    let (mut console, url) = start(server.connect_string(), &options).await;
+    let mut remarks = console.remarks();
+    let browser = Browser::of(&url);
+    // ann:open-sesame and bob:shut-sesame
+    let [ann, bob] =
+        ["YW5uOm9wZW4tc2VzYW1l", "Ym9iOnNodXQtc2VzYW1l"].map(|pair| format!("Authorization: Basic {pair}"));
+    let (_, outdated) = ask_to_delete(&browser, &[&ann]).await;
+    client.set(&node, "changed", None).await.unwrap();
+    let refused = browser.post("/act", &[&ann], &outdated).await;
+    assert_eq!(refused.status, 409, "{refused:?}");
+    let mut is_reported = async |event: &str, parts: [&str; 3]| {
+        let line = remarks.until(event).await;
+        for part in parts.iter().chain(&["action=\"delete\""]) {
+            assert!(line.contains(part), "{part:?} is missing: {line}");
+        }
+    };
+    is_reported("action failed", ["user=ann", "path=/shop/lock", "the node was changed"]).await;
+    let (_, form) = ask_to_delete(&browser, &[&bob]).await;
+    let stolen = browser.post("/act", &[&ann], &form).await;
+    assert_eq!(stolen.status, 403, "the form of another user: {stolen:?}");
+    is_reported("action refused", ["user=ann", "path=/shop/lock", "the form is not of this session"]).await;
+    let done = browser.post("/act", &[&bob], &form).await;
+    assert_eq!(done.status, 303, "{done:?}");
+    is_reported("action applied", ["user=bob", "path=", &node]).await;
+    timeout(PATIENCE, guard.lost()).await.expect("the node must have been deleted");
+    client.close().await;
 }
 
 #[tokio::test]

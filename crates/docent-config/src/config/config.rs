@@ -2,6 +2,7 @@ use super::ConfigTree;
 use super::publish::LastPublished;
 use crate::file::LocalFile;
 use crate::history::History;
+use crate::rollout::Running;
 use crate::subscription::{Fallback, SharedFeed};
 use crate::telemetry::Counts;
 use crate::value::{Checks, Validate, ValueFormat};
@@ -170,6 +171,15 @@ impl<T: Send + Sync + 'static> Config<T> {
             feed.published(was_running, config.inner.fallback.after).await.in_operation("subscribe")?;
             Ok(Subscription::new(feed))
         }
+    }
+
+    /// Starts to report which revision this process runs, as the reader `id`, such as the name of the host or
+    /// pod. Does no I/O: the report begins with [`Running::set`].
+    ///
+    /// # Errors
+    /// `InvalidInput` if `id` is not one segment of a path, or is reserved.
+    pub fn report_as(&self, id: &str) -> Result<Running, Error> {
+        Running::start(&self.inner.versioned, id)
     }
 
     /// Returns the running feed and true, or a new feed and false.

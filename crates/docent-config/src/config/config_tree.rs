@@ -1,5 +1,6 @@
 use super::Config;
-use crate::history::FOLDER;
+use crate::history;
+use crate::rollout;
 use crate::subscription::Fallback;
 use crate::tree::SharedTreeFeed;
 use crate::value::ValueFormat;
@@ -26,7 +27,8 @@ use std::time::Duration;
 /// as in JSON, a node without data and children is rejected only if the key had a valid value before. In a
 /// format with an empty value, a new folder may be shown as an empty value until its first key is read.
 ///
-/// The node at the path itself is no key. The histories (`_history`) are not read.
+/// The node at the path itself is no key. The histories (`_history`) and the reports of readers (`_running`)
+/// are not read.
 ///
 /// # Assumptions
 /// All values fit in memory. Each node of the tree uses two watches at the servers, or the whole tree uses
@@ -87,10 +89,14 @@ impl<T: Send + Sync + 'static> ConfigTree<T> {
     ///
     /// # Errors
     /// `InvalidInput` if `key` is not a path below the folder: it has an empty segment, starts or ends with a
-    /// `/`, or has a reserved segment (`_history`).
+    /// `/`, or has a reserved segment (`_history`, `_running`).
     pub fn key(&self, key: &str) -> Result<Config<T>, Error> {
-        if key.split('/').any(|segment| segment.is_empty() || segment == FOLDER) {
-            let detail = format!("key {key:?} must be segments separated by '/', none empty or {FOLDER:?}");
+        let reserved = [history::FOLDER, rollout::FOLDER];
+        if key.split('/').any(|segment| segment.is_empty() || reserved.contains(&segment)) {
+            let [history, running] = reserved;
+            let detail = format!(
+                "key {key:?} must be segments separated by '/', none empty, {history:?} or {running:?}"
+            );
             return Err(Error::invalid_input("config", detail));
         }
         let Inner { versioned, format, history, .. } = &*self.inner;

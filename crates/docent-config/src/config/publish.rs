@@ -1,11 +1,12 @@
 use super::Config;
 use crate::history::{History, HistoryEntry, Listed, Obstacles, Plan};
+use crate::rollout::Readers;
 use crate::telemetry::publish_span;
 use crate::{Origin, PublishError, Revision, Snapshot};
 use bytes::Bytes;
 use docent_core::recipe::{InOperation, VersionedNode, full_path};
 use docent_core::{Client, Error, Node, Stat, planted};
-use futures_util::future::try_join;
+use futures_util::future::{try_join, try_join3};
 use std::future::Future;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tracing::{Instrument, Span};
@@ -144,8 +145,8 @@ impl<T: Send + Sync + 'static> Config<T> {
         Ok(written.zip(last).map(|(revision, value)| Snapshot::new(value, revision, Origin::Server)))
     }
 
-    /// Deletes the value and its history. Subscribers are notified and keep the last valid value. Returns
-    /// false if there was no value.
+    /// Deletes the value, its history, and the reports of its readers ([`report_as`](Self::report_as)).
+    /// Subscribers are notified and keep the last valid value. Returns false if there was no value.
     ///
     /// # Errors
     /// [`PublishError::Core`] with `NotEmpty` if there are other nodes below the value; otherwise the same as
@@ -164,13 +165,16 @@ impl<T: Send + Sync + 'static> Config<T> {
         let mut cas = self.inner.versioned.cas_loop();
         loop {
             let versioned = cas.versioned();
-            let (node, listed) = try_join(versioned.read(), self.inner.history.list(&versioned)).await?;
+            let lists =
+                try_join3(versioned.read(), self.inner.history.list(&versioned), Readers::list(&versioned));
+            let (node, listed, readers) = lists.await?;
             let Some(node) = node else { return Ok(false) };
-            let with = |transaction| self.inner.history.remove_all(&listed, transaction);
-            if versioned.delete(&node.stat, with).await? {
-                return Ok(true);
+            let with = |transaction| readers.remove_all(self.inner.history.remove_all(&listed, transaction));
+            match versioned.delete(&node.stat, with).await {
+                Ok(true) => return Ok(true),
+                Err(error) if !readers.have_grown(&error) => return Err(error.into()),
+                _ => cas.lost().await?,
             }
-            cas.lost().await?;
         }
     }
 

@@ -1,5 +1,6 @@
 use super::TreeSnapshot;
-use crate::history::FOLDER;
+use crate::history;
+use crate::rollout;
 use crate::subscription::{Judgement, NewestFilter};
 use crate::telemetry::Counts;
 use crate::value::ValueFormat;
@@ -188,7 +189,8 @@ impl<T: Send + Sync + 'static> TreeFeedTask<T> {
         }
     }
 
-    /// Returns the key of a node, or `None` if the node is not a key: the folder itself, and histories.
+    /// Returns the key of a node, or `None` if the node is not a key: the folder itself, histories and reports
+    /// of readers.
     fn key(&self, path: &str) -> Option<Arc<str>> {
         path.strip_prefix(&self.folder).filter(|key| is_key(key)).map(Arc::from)
     }
@@ -294,8 +296,9 @@ impl<T: Send + Sync + 'static> TreeFeedTask<T> {
     }
 }
 
-/// Returns true if the node at a path below the folder may have a value. Histories and the folders of
-/// clients' own nodes have none.
+/// Returns true if the node at a path below the folder may have a value. Histories, the reports of readers
+/// and the folders of clients' own nodes have none.
 fn is_key(below: &str) -> bool {
-    below.split('/').all(|segment| segment != FOLDER && !is_own_name(segment))
+    let is_reserved = |segment| segment == history::FOLDER || segment == rollout::FOLDER;
+    below.split('/').all(|segment| !is_reserved(segment) && !is_own_name(segment))
 }

@@ -90,7 +90,7 @@ pub(super) fn owner(report: &Report, pen: &Pen<'_>) -> Option<String> {
 }
 
 /// Returns the state in a few words.
-fn state(report: &Report, pen: &Pen<'_>) -> Markup {
+pub(super) fn state(report: &Report, pen: &Pen<'_>) -> Markup {
     let waiting = |count: usize| format!("{count} waiting");
     match &report.recipe {
         Recipe::Mutex(line) => html! { (waiting(line.waiters().count())) (revoked(&line.contenders)) },

@@ -1,7 +1,8 @@
 use super::draw::{Drawn, Part};
+use super::ensemble;
 use super::html::{Pen, counted};
 use super::view::ListPage;
-use crate::world::{FindingKind, Totals, World};
+use crate::world::{Totals, World};
 use docent::{Client, ConnectionState};
 use maud::{Markup, html};
 
@@ -18,6 +19,7 @@ pub(super) fn draw(world: &World, client: &Client, pen: &Pen<'_>) -> Drawn {
         Part::Block("counts", counts(&totals, pen)),
         Part::Block("findings", findings(&totals, pen)),
         Part::Block("changes", changes(world, pen)),
+        Part::Block("ensemble", ensemble::draw(world, client)),
         Part::Block("health", health(client, &totals)),
     ];
     Drawn { title: "Overview".to_owned(), parts }
@@ -55,7 +57,7 @@ fn findings(totals: &Totals, pen: &Pen<'_>) -> Markup {
                 ul.findings {
                     @for finding in totals.findings.iter().take(MAX_FINDINGS) {
                         li.finding.is-bad[finding.kind.is_bad()].is-warning[!finding.kind.is_bad()] {
-                            span.badge { (label(finding.kind)) } " " (pen.path(&finding.path)) " "
+                            span.badge { (finding.kind.name().replace('_', " ")) } " " (pen.path(&finding.path)) " "
                             span { (finding.text) @if let Some(since) = finding.since { " since " (pen.age(since, false)) } }
                         }
                     }
@@ -63,19 +65,6 @@ fn findings(totals: &Totals, pen: &Pen<'_>) -> Markup {
                 @if more > 0 { p { "and " (more) " more" } }
             }
         }
-    }
-}
-
-fn label(kind: FindingKind) -> &'static str {
-    match kind {
-        FindingKind::NoInstances => "no instances",
-        FindingKind::NoLeader => "no leader",
-        FindingKind::Flapping => "flapping",
-        FindingKind::DeadLetters => "dead letters",
-        FindingKind::OldHead => "old item",
-        FindingKind::OldHolder => "old holder",
-        FindingKind::Unreadable => "unreadable",
-        FindingKind::Omitted => "omitted",
     }
 }
 
@@ -108,7 +97,7 @@ fn health(client: &Client, totals: &Totals) -> Markup {
     let out = totals.left_out;
     html! {
         section #health .block {
-            h2 { "Ensemble" }
+            h2 { "This console" }
             dl.facts {
                 div { dt { "Connection" } dd { (state) } }
                 div { dt { "Session" } dd { @match client.session_id() { Some(id) => (format!("{id:#x}")), None => "none" } } }

@@ -4,16 +4,17 @@ use super::html::{Pen, at, row_id};
 use super::line::{Place, line, members};
 use super::lists::words;
 use super::values::{config, facts};
-use super::{elections, queues};
+use super::{configs, elections, queues};
 use crate::world::World;
 use crate::world::{short_text, shortened};
 use docent::inspect::{
-    Contender, DeadLetter, Instance, Queue, QueueLayout, Recipe, RegistryLayout, Report, Service, printable,
+    Contender, DeadLetter, Instance, InstanceState, Queue, QueueLayout, Recipe, RegistryLayout, Report,
+    Service, printable,
 };
 use maud::{Markup, html};
 
 /// Blocks of recipes, which end with them.
-const ENDING: [&str; 6] = ["facts", "terms", "charts", "claims", "versions", "items"];
+const ENDING: [&str; 8] = ["facts", "terms", "charts", "claims", "rollout", "versions", "items", "rules"];
 
 /// What contenders of locks do, in front and behind.
 const HOLDING: (&str, &str) = ("holds", "waits");
@@ -59,7 +60,10 @@ pub(super) fn draw(world: &World, path: &str, filter: &Filter, pen: &Pen<'_>) ->
             parts.push(Part::List(line(path, &places, from, address, pen)));
             parts.push(Part::Block("terms", elections::terms(&world.terms(path), pen)));
         }
-        Recipe::Service(service) => parts.push(Part::List(instances(path, service, from, address, pen))),
+        Recipe::Service(service) => {
+            parts.push(Part::List(instances(path, service, from, address, pen)));
+            parts.push(Part::Block("rules", rules(path, service, pen)));
+        }
         Recipe::Registry(registry) => {
             let rows = Rows::Table(&["Service", "Instances"]);
             parts.push(Part::List(List::new(rows, &registry.services, from, address, |_, service| {
@@ -79,7 +83,10 @@ pub(super) fn draw(world: &World, path: &str, filter: &Filter, pen: &Pen<'_>) ->
             parts.push(Part::Block("claims", claims(path, queue, pen)));
             parts.push(Part::List(letters(path, queue, from, address, pen)));
         }
-        Recipe::Config(value) => parts.push(Part::Block("versions", config(path, value, pen))),
+        Recipe::Config(value) => {
+            parts.push(Part::Block("rollout", configs::rollout(value, pen)));
+            parts.push(Part::Block("versions", config(path, value, pen)));
+        }
         Recipe::Membership(group) => parts.push(Part::List(members(&group.members, from, address, pen))),
         Recipe::DoubleBarrier(barrier) => {
             parts.push(Part::List(members(&barrier.members, from, address, pen)));
@@ -129,7 +136,8 @@ fn places<'a>(
 }
 
 fn instances(path: &str, service: &Service, from: usize, address: String, pen: &Pen<'_>) -> List {
-    let rows = Rows::Table(&["Instance", "State", "Address", "Weight", "Since", "Details", "Actions"]);
+    let rows =
+        Rows::Table(&["Instance", "State", "Address", "Zone", "Weight", "Since", "Details", "Actions"]);
     List::new(rows, &service.instances, from, address, |_, one| {
         let id = row_id(&one.node);
         let state = crate::world::state_name(one.state);
@@ -138,22 +146,46 @@ fn instances(path: &str, service: &Service, from: usize, address: String, pen: &
                 th scope="row" { (shortened(&printable(one.id.as_ref().unwrap_or(&one.node)))) }
                 td data-label="State" { span class={ "badge is-" (state) } { (state) } }
                 td data-label="Address" { (endpoint(one)) }
+                td data-label="Zone" { @if let Some(zone) = one.zone().filter(|_| pen.shows_data) { (shortened(&printable(zone))) } }
                 td data-label="Weight" { @if let Some(weight) = one.weight { (weight) } }
                 td data-label="Since" { (pen.since(one.since)) }
                 td data-label="Details" { (details(one, pen)) }
                 td data-label="Actions" {
-                    @if service.layout == RegistryLayout::Curator {
-                        @match one.state {
-                            docent::inspect::InstanceState::Enabled => (pen.action("disable", path, &one.node, "Disable")),
-                            docent::inspect::InstanceState::Disabled => (pen.action("enable", path, &one.node, "Enable")),
-                            _ => {},
-                        }
+                    @match one.state {
+                        InstanceState::Enabled if can_change(service, one, false) => (pen.action("disable", path, &one.node, "Disable")),
+                        InstanceState::Disabled if can_change(service, one, true) => (pen.action("enable", path, &one.node, "Enable")),
+                        _ => {},
                     }
                 }
             }
         };
         (id, row)
     })
+}
+
+/// Returns true if an instance can be disabled, or enabled if it `is_disabled`. In Dubbo's layout, a rule must be
+/// able to name the instance, and only that rule can be undone.
+fn can_change(service: &Service, instance: &Instance, is_disabled: bool) -> bool {
+    let rule = service.disabling_rule(instance);
+    let has_rule = rule.as_ref().is_some_and(|rule| service.rules.contains(rule));
+    service.layout == RegistryLayout::Curator || rule.is_some() && is_disabled == has_rule
+}
+
+/// Rules by which an operator changes the instances of a service in Dubbo's layout.
+fn rules(path: &str, service: &Service, pen: &Pen<'_>) -> Markup {
+    /// Maximum number of rules to show.
+    const SHOWN: usize = 100;
+    html! {
+        section #rules .block hidden[service.rules.is_empty()] {
+            h2 { "Overrides" }
+            ul.rules {
+                @for (name, rule) in service.rules.iter().zip(service.rule_texts()).take(SHOWN) {
+                    li { code { (shortened(&printable(&rule))) } " " (pen.action("delete", path, name, "Delete")) }
+                }
+            }
+            @if service.rules.len() > SHOWN { p { "and " (service.rules.len() - SHOWN) " more" } }
+        }
+    }
 }
 
 fn endpoint(one: &Instance) -> String {

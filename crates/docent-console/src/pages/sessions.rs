@@ -1,8 +1,8 @@
 use super::draw::{Drawn, List, Part, Rows};
 use super::filter::Filter;
 use super::html::{Pen, counted, row_id};
-use crate::world::{World, owner_of};
-use docent::inspect::{Report, StakeRole};
+use crate::world::{World, owner_of, shortened};
+use docent::inspect::{Report, SessionReport, StakeRole, printable};
 use maud::{Markup, html};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(super) fn draw(world: &World, filter: &Filter, pen: &Pen<'_>) -> Drawn {
                 label { "Text " input name="q" value=(filter.q); }
                 button { "Apply" }
             }
-            p { "Sessions that have a part in a recipe. The servers delete the nodes of a session when it ends." }
+            p { "Sessions that have a part in a recipe. The servers delete the nodes of a session when it ends. " a href={ (pen.base) "/sessions/nodes?" (filter.query()) } { "All nodes of all sessions" } }
         }
     };
     let summary = html! { p #summary .summary { (counted(sessions.len(), "session", "sessions")) } };
@@ -63,6 +63,46 @@ fn sessions(world: &World, filter: &Filter, pen: &Pen<'_>) -> Vec<Session> {
             || session.parts.iter().any(|(_, report)| report.path.to_lowercase().contains(wanted))
     };
     sessions.into_values().filter(finds).collect()
+}
+
+/// Draws the sessions with all of their nodes, also those that belong to no recipe.
+pub(crate) fn sessions_page(sessions: &[SessionReport], filter: &Filter, pen: &Pen<'_>) -> Drawn {
+    /// Maximum number of sessions to show.
+    const SESSIONS: usize = 200;
+    /// Maximum number of nodes to show of each.
+    const NODES: usize = 50;
+    let wanted = &*filter.q;
+    let has = |text: &str| text.to_lowercase().contains(wanted);
+    let finds = |session: &&SessionReport| {
+        wanted.is_empty()
+            || format!("{:#x}", session.session).contains(wanted)
+            || has(&session.owner())
+            || session.nodes.iter().any(|node| has(&node.path))
+    };
+    let found: Vec<_> = sessions.iter().filter(finds).collect();
+    let block = html! {
+        section #nodes .block {
+            form.filters action={ (pen.base) "/sessions/nodes" } {
+                label { "Text " input name="q" value=(filter.q); }
+                button { "Apply" }
+            }
+            p { (counted(found.len(), "session", "sessions")) " with nodes, as they were when the page was loaded." }
+            @for session in found.iter().take(SESSIONS) {
+                h2 { (pen.session(Some(session.session))) " " (shortened(&session.owner())) }
+                ul.children {
+                    @for node in session.nodes.iter().take(NODES) {
+                        li {
+                            (node.role.name()) " " a.path href=(pen.at(&node.path)) { (printable(&node.path)) } " "
+                            (pen.since(Some(node.since)))
+                        }
+                    }
+                }
+                @if session.nodes.len() > NODES { p { "and " (session.nodes.len() - NODES) " more" } }
+            }
+            @if found.len() > SESSIONS { p { "and " (counted(found.len() - SESSIONS, "more session", "more sessions")) } }
+        }
+    };
+    Drawn { title: "Nodes of sessions".to_owned(), parts: vec![Part::Block("nodes", block)] }
 }
 
 fn row(session: &Session, pen: &Pen<'_>) -> (String, Markup) {

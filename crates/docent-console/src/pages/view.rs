@@ -1,5 +1,5 @@
 use super::filter::Filter;
-use super::{Drawn, Pen, elections, lists, overview, queues, recipe, sessions};
+use super::{Drawn, Pen, configs, elections, lists, overview, queues, recipe, sessions};
 use crate::world::World;
 use docent::Client;
 use docent::inspect::Kind;
@@ -120,6 +120,7 @@ pub(crate) fn draw(world: &World, client: &Client, view: &View, pen: &Pen<'_>) -
     match view {
         View::Overview => overview::draw(world, client, pen),
         View::List(ListPage::Elections, filter) => elections::draw(world, filter, pen),
+        View::List(ListPage::Config, filter) => configs::draw(world, filter, pen),
         View::List(ListPage::Queues, filter) => queues::draw(world, filter, pen),
         View::List(page, filter) => lists::draw(world, *page, filter, pen),
         View::Sessions(filter) => sessions::draw(world, filter, pen),

@@ -7,17 +7,15 @@ use axum::Json;
 use axum::extract::{Query, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use docent::inspect::{Recipe, Report};
+use docent::inspect::{Recipe, Report, Vitals};
 use http::{StatusCode, Uri};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
-use std::time::Duration;
-use tokio::sync::Mutex;
-use tokio::time::Instant;
+use std::sync::Arc;
 
 /// Text of an answer to a request that got no permit to read.
-const BUSY: &str = "too many requests wait for ZooKeeper; try again";
+pub(super) const BUSY: &str = "too many requests wait for ZooKeeper; try again";
 
 /// Maximum number of recipes in an answer.
 const MAX_RECIPES: usize = 10_000;
@@ -30,6 +28,12 @@ struct Recipes<'a> {
     /// Number of recipes that the filters select. An answer has at most 10,000 of them, from `from` on.
     total: usize,
     recipes: Vec<Cow<'a, Report>>,
+}
+
+/// Servers of the ensemble, as `docent ensemble -o json` shows them.
+#[derive(Serialize)]
+struct Ensemble<'a> {
+    servers: Vec<&'a Vitals>,
 }
 
 /// All recipes, with the filters of the pages.
@@ -68,36 +72,13 @@ pub(super) async fn at(State(inner): Shared, uri: Uri) -> Response {
     }
 }
 
-/// Time for which the answer about sessions is kept, so that many requests cost one walk.
-const KEPT: Duration = Duration::from_secs(5);
-
-/// The answer of the last walk for the sessions. Requests that come during a walk wait for it.
-#[derive(Debug, Default)]
-pub(crate) struct LastWalk(Mutex<Option<(Instant, StatusCode, Value)>>);
-
-/// Sessions with what they own, from a walk of the tree.
-pub(super) async fn sessions(State(inner): Shared) -> Response {
-    let mut last = inner.sessions.0.lock().await;
-    if let Some((_, code, answer)) = last.as_ref().filter(|(at, ..)| at.elapsed() < KEPT) {
-        return (*code, Json(answer)).into_response();
-    }
-    let Some(_permit) = inner.read_permit().await else {
-        return error(StatusCode::SERVICE_UNAVAILABLE, BUSY);
-    };
-    let (code, answer) = match inner.inspector.walk(&inner.settings.root).await {
-        Ok(survey) => {
-            let mut sessions = survey.sessions();
-            if !inner.pen().shows_data {
-                // Without Docent's form, it may be the data of a member.
-                let others = sessions.iter_mut().filter(|session| session.client.is_none());
-                others.for_each(|session| session.identity = None);
-            }
-            (StatusCode::OK, json!({ "root": survey.root, "sessions": sessions }))
-        }
-        Err(failed) => (status(&failed), json!({ "error": failed.to_string() })),
-    };
-    *last = Some((Instant::now(), code, answer.clone()));
-    (code, Json(answer)).into_response()
+/// What the servers reported last, in the order of the connect string. A server that was not queried yet is
+/// missing.
+pub(super) async fn ensemble(State(inner): Shared) -> Response {
+    let servers = inner.world.servers(inner.client.servers());
+    let servers: Vec<_> = servers.filter_map(|(_, vitals)| vitals).collect();
+    let servers: Vec<_> = servers.iter().map(Arc::as_ref).collect();
+    Json(Ensemble { servers }).into_response()
 }
 
 /// JSON Schema of the answers.
@@ -132,7 +113,7 @@ fn shown<'a>(inner: &Inner, report: &'a Report) -> Cow<'a, Report> {
     report
 }
 
-fn error(status: StatusCode, text: &str) -> Response {
+pub(super) fn error(status: StatusCode, text: &str) -> Response {
     let body: Value = json!({ "error": text });
     (status, Json(body)).into_response()
 }

@@ -3,7 +3,7 @@ use crate::world::{FindingKind, Link};
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use docent::inspect::Kind;
+use docent::inspect::{Kind, ServerState};
 use http::StatusCode;
 use std::fmt::{Display, Write};
 use std::sync::atomic::Ordering;
@@ -52,6 +52,9 @@ pub(super) async fn metrics(State(inner): Shared) -> Response {
     let findings = FindingKind::ALL.map(|kind| (label("finding", kind.name()), totals.findings_of(kind)));
     text.gauge("findings", "What needs a look", findings);
     text.gauge("unreadable_nodes", "Nodes that the console may not read", [("", totals.refused)]);
+    let servers = ServerState::ALL
+        .map(|state| (label("state", state.name()), totals.servers.get(&state).copied().unwrap_or_default()));
+    text.gauge("servers", "Servers of the ensemble", servers);
     text.gauge("streams", "Open pages", [("", inner.streams.load(Ordering::Relaxed))]);
     ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text.0).into_response()
 }

@@ -8,6 +8,7 @@ mod events;
 mod metrics;
 mod reads;
 mod routes;
+mod sessions;
 
-pub(crate) use api::LastWalk;
 pub(crate) use routes::router;
+pub(crate) use sessions::LastWalk;

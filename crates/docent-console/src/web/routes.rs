@@ -1,5 +1,5 @@
 use super::answer::{framed, say};
-use super::{actions, api, assets, events, metrics, reads};
+use super::{actions, api, assets, events, metrics, reads, sessions};
 use crate::access::Visitor;
 use crate::console::{Console, Inner};
 use crate::pages::{Filter, Pen, View, at, draw, path_segments};
@@ -25,7 +25,8 @@ pub(crate) fn router(console: &Console) -> Router {
         .route("/api/v1/at", get(api::at))
         .route("/api/v1/at/", get(api::at))
         .route("/api/v1/at/{*path}", get(api::at))
-        .route("/api/v1/sessions", get(api::sessions))
+        .route("/api/v1/sessions", get(sessions::answer))
+        .route("/sessions/nodes", get(sessions::all))
         .route("/at", get(recipe))
         .route("/at/", get(recipe))
         .route("/at/{*path}", get(recipe))
@@ -40,6 +41,7 @@ pub(crate) fn router(console: &Console) -> Router {
         .route("/tree", get(live))
         .route("/events", get(events::stream))
         .route("/metrics", get(metrics::metrics))
+        .route("/api/v1/ensemble", get(api::ensemble))
         .route("/api/v1/recipes", get(api::recipes))
         .route("/api/v1/schema.json", get(api::schema))
         .route("/healthz", get(async || "ok\n"))

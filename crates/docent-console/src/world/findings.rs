@@ -1,7 +1,9 @@
-use super::Rules;
 use super::owner::{owner_of, shortened};
 use super::past::Past;
-use docent::inspect::{InstanceState, LeftOut, Recipe, Refusal, Report, StakeRole};
+use super::{Link, Rules};
+use docent::inspect::{
+    InstanceState, LeftOut, Recipe, Refusal, Report, ServerState, StakeRole, Vitals, printable,
+};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -15,7 +17,7 @@ const FLAPPING_LIMIT: usize = 3;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finding {
     pub(crate) kind: FindingKind,
-    /// Path of the recipe.
+    /// Path of the recipe, or the root if the finding is not about a recipe.
     pub(crate) path: Arc<str>,
     pub(crate) text: String,
     /// Time since which it is so, if a node shows it.
@@ -25,6 +27,9 @@ pub(crate) struct Finding {
 /// Kinds of findings, in the order in which they are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum FindingKind {
+    Stale,
+    ServerDown,
+    NoQuorum,
     NoInstances,
     NoLeader,
     Flapping,
@@ -36,7 +41,10 @@ pub(crate) enum FindingKind {
 }
 
 impl FindingKind {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 11] = [
+        Self::Stale,
+        Self::ServerDown,
+        Self::NoQuorum,
         Self::NoInstances,
         Self::NoLeader,
         Self::Flapping,
@@ -47,9 +55,12 @@ impl FindingKind {
         Self::Omitted,
     ];
 
-    /// Returns the name in metrics.
+    /// Returns the name in metrics. Pages show it with spaces.
     pub(crate) fn name(self) -> &'static str {
         match self {
+            Self::Stale => "stale_view",
+            Self::ServerDown => "server_down",
+            Self::NoQuorum => "no_quorum",
             Self::NoInstances => "no_instances",
             Self::NoLeader => "no_leader",
             Self::Flapping => "flapping_leader",
@@ -63,7 +74,15 @@ impl FindingKind {
 
     /// Returns true for findings that mean that something does not work at all.
     pub(crate) fn is_bad(self) -> bool {
-        matches!(self, Self::NoInstances | Self::NoLeader | Self::Flapping)
+        matches!(
+            self,
+            Self::Stale
+                | Self::ServerDown
+                | Self::NoQuorum
+                | Self::NoInstances
+                | Self::NoLeader
+                | Self::Flapping
+        )
     }
 }
 
@@ -73,7 +92,9 @@ pub(super) struct Evidence<'a> {
     /// Paths of elections with many leaders, and the number of these.
     pub(super) flapping: Vec<(Arc<str>, usize)>,
     pub(super) refused: &'a [Refusal],
+    pub(super) servers: &'a [Arc<Vitals>],
     pub(super) left_out: LeftOut,
+    pub(super) link: &'a Link,
     pub(super) root: &'a str,
     pub(super) rules: Rules,
     pub(super) now: SystemTime,
@@ -82,11 +103,23 @@ pub(super) struct Evidence<'a> {
 /// Maximum number of unreadable nodes that are findings of their own.
 const MAX_REFUSED: usize = 20;
 
-/// Returns the findings about all recipes, in the order of their kinds and paths.
+/// Returns the findings about all recipes and servers, in the order of their kinds and paths.
 pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<Finding> {
-    let Evidence { reports, refused, left_out, root, rules, now, .. } = *evidence;
+    let Evidence { reports, refused, servers, left_out, root, rules, now, .. } = *evidence;
     let mut found: Vec<_> = reports.iter().flat_map(|(path, report)| of(path, report, rules, now)).collect();
     let finding = |kind, path: &str, text: String| Finding { kind, path: Arc::from(path), text, since: None };
+    let faults = servers.iter().filter_map(|vitals| of_server(vitals));
+    found.extend(faults.map(|(kind, text)| finding(kind, root, text)));
+    let stale = |text: &str, since| {
+        let (kind, path) = (FindingKind::Stale, Arc::from(root));
+        Finding { kind, path, text: text.to_owned(), since }
+    };
+    match evidence.link {
+        Link::Stale(since) => found.push(stale("what is shown may be out of date", Some(*since))),
+        Link::ReadOnly => found.push(stale("the server has lost its quorum, and may be out of date", None)),
+        Link::Closed => found.push(stale("the client is closed, and nothing is read any more", None)),
+        Link::Reading | Link::Current => {}
+    }
     for (path, count) in &evidence.flapping {
         found.push(finding(FindingKind::Flapping, path, format!("{count} new leaders in 5 minutes")));
     }
@@ -107,6 +140,21 @@ pub(super) fn flapping(past: &Past, now: SystemTime) -> Vec<(Arc<str>, usize)> {
     past.flapping(since, FLAPPING_LIMIT).map(|(path, count)| (Arc::clone(path), count)).collect()
 }
 
+/// Returns the finding about a server that does not serve. A server that does not report may serve.
+fn of_server(vitals: &Vitals) -> Option<(FindingKind, String)> {
+    let server = printable(&vitals.server);
+    let reason = shortened(&printable(vitals.reason.as_deref().unwrap_or_default()));
+    match vitals.state {
+        _ if vitals.lacks_quorum() => Some((FindingKind::NoQuorum, format!("server {server} has no quorum"))),
+        ServerState::Down => Some((FindingKind::ServerDown, format!("server {server} is down: {reason}"))),
+        ServerState::Foreign => {
+            let text = format!("server {server} does not answer as ZooKeeper does: {reason}");
+            Some((FindingKind::ServerDown, text))
+        }
+        _ => None,
+    }
+}
+
 fn of(path: &Arc<str>, report: &Report, rules: Rules, now: SystemTime) -> Vec<Finding> {
     let is_older =
         |since: SystemTime, limit: Duration| now.duration_since(since).is_ok_and(|age| age > limit);
@@ -116,10 +164,7 @@ fn of(path: &Arc<str>, report: &Report, rules: Rules, now: SystemTime) -> Vec<Fi
         Recipe::Registry(registry) => {
             let empty = registry.services.iter().filter(|service| service.instances == Some(0));
             found.extend(empty.map(|service| {
-                let text = format!(
-                    "service {} has no instances",
-                    shortened(&docent::inspect::printable(&service.name))
-                );
+                let text = format!("service {} has no instances", shortened(&printable(&service.name)));
                 finding(FindingKind::NoInstances, text, None)
             }));
         }

@@ -5,6 +5,7 @@ mod findings;
 mod follow;
 mod owner;
 mod past;
+mod servers;
 #[expect(clippy::module_inception, reason = "the folder is named after its main module")]
 mod world;
 

@@ -2,10 +2,11 @@ use super::change::{Change, describe};
 use super::findings::{Evidence, Finding, FindingKind, findings, flapping};
 use super::past::{Past, Sample, Term};
 use docent::inspect::{
-    InstanceState, Kind, LeftOut, LiveSurvey, Recipe, Refusal, Report, ServerTime, StakeRole, SurveyEvent,
-    TimeSource,
+    InstanceState, Kind, LeftOut, LiveSurvey, Recipe, Refusal, Report, ServerState, ServerTime, StakeRole,
+    SurveyEvent, TimeSource, Vitals,
 };
-use std::collections::{BTreeMap, VecDeque};
+use docent::transport::ServerAddress;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::watch;
@@ -63,6 +64,8 @@ struct State {
     refused: Vec<Refusal>,
     left_out: LeftOut,
     unwatched: usize,
+    /// What the servers reported last, by their addresses in the connect string.
+    servers: BTreeMap<String, Arc<Vitals>>,
     /// The newest known time of the servers, and when it was learned.
     clock: Option<(SystemTime, Instant)>,
     changes: VecDeque<Change>,
@@ -84,6 +87,7 @@ pub(crate) struct Totals {
     pub(crate) dead_letters: usize,
     pub(crate) oldest_head: Duration,
     pub(crate) instances: BTreeMap<&'static str, usize>,
+    pub(crate) servers: BTreeMap<ServerState, usize>,
     pub(crate) findings: Vec<Finding>,
     pub(crate) leader_changes: u64,
     pub(crate) changes: u64,
@@ -101,6 +105,7 @@ impl World {
             refused: Vec::new(),
             left_out: LeftOut::default(),
             unwatched: 0,
+            servers: BTreeMap::new(),
             clock: None,
             changes: VecDeque::new(),
             past: Past::default(),
@@ -142,6 +147,19 @@ impl World {
         (link, state.failure.clone())
     }
 
+    /// Returns what each of these servers reported last, or `None` if it was not queried yet.
+    pub(crate) fn servers(
+        &self,
+        servers: Vec<ServerAddress>,
+    ) -> impl Iterator<Item = (String, Option<Arc<Vitals>>)> {
+        let known = self.state().servers.clone();
+        servers.into_iter().map(move |server| {
+            let server = server.to_string();
+            let vitals = known.get(&server).cloned();
+            (server, vitals)
+        })
+    }
+
     /// Returns the current time of the servers, or the local time before anything was read.
     pub(crate) fn now(&self) -> SystemTime {
         now(self.state().clock)
@@ -177,7 +195,8 @@ impl World {
     }
 
     fn count(&self) -> Totals {
-        let (reports, flapping, refused, mut totals, now) = {
+        let (link, _) = self.link();
+        let (reports, flapping, refused, servers, mut totals, now) = {
             let state = self.state();
             let now = now(state.clock);
             let reports: Vec<_> =
@@ -190,14 +209,20 @@ impl World {
                 unwatched: state.unwatched,
                 ..Totals::default()
             };
-            (reports, flapping(&state.past, now), state.refused.clone(), totals, now)
+            let servers: Vec<_> = state.servers.values().cloned().collect();
+            (reports, flapping(&state.past, now), state.refused.clone(), servers, totals, now)
         };
         totals.count(&reports, now);
+        for vitals in &servers {
+            *totals.servers.entry(vitals.state).or_default() += 1;
+        }
         totals.findings = findings(&Evidence {
             reports: &reports,
             flapping,
             refused: &refused,
+            servers: &servers,
             left_out: totals.left_out,
+            link: &link,
             root: &self.root,
             rules: self.rules,
             now,
@@ -283,6 +308,21 @@ impl World {
             state.failure = Some(error.to_string());
             state.set_stale();
         });
+    }
+
+    /// Forgets the servers that the client has no longer.
+    pub(crate) fn keep_servers(&self, servers: &[ServerAddress]) {
+        let kept: BTreeSet<String> = servers.iter().map(ToString::to_string).collect();
+        if self.state().servers.keys().any(|server| !kept.contains(server)) {
+            self.update(|state| state.servers.retain(|server, _| kept.contains(server)));
+        }
+    }
+
+    /// Records what a server reported.
+    pub(crate) fn report_server(&self, vitals: Vitals) {
+        if self.state().servers.get(&vitals.server).is_none_or(|known| **known != vitals) {
+            self.update(|state| state.servers.insert(vitals.server.clone(), Arc::new(vitals)));
+        }
     }
 
     /// Records the depth of all queues, which tells the browsers of time that has passed.

@@ -47,7 +47,7 @@ pub(crate) use parents::{
 };
 pub use proved_identity::ProvedIdentity;
 pub(crate) use recipe::{Recipe, refuse_reserved};
-pub use recipe::{RecipeKind, debug_handle, full_error, full_path, in_time, spawn};
+pub use recipe::{RecipeKind, debug_handle, full_error, full_path, in_time, spawn, transport};
 pub use shutdown::{ShutdownNode, ShutdownReport};
 pub(crate) use stage::Stages;
 pub use stage::{Stage, stage_reached};

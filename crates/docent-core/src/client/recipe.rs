@@ -4,6 +4,7 @@ use super::{Client, Stage};
 use crate::error::Error;
 use crate::node::{NOT_OWN, NodePath, is_own_path};
 use crate::operation::Idempotency;
+use crate::session::link::transport::Transport;
 use crate::telemetry::RecipeInstruments;
 use std::fmt::{DebugStruct, Formatter};
 use std::future::Future;
@@ -151,6 +152,11 @@ pub fn full_path(client: &Client, path: &str) -> String {
 /// Returns `error` with its path as the servers know it. Log messages contain errors in this way.
 pub fn full_error(client: &Client, error: &Error) -> Error {
     client.shared().namespace.located(error)
+}
+
+/// Returns the transport by which `client` reaches its servers, which includes TLS if the client uses it.
+pub fn transport(client: &Client) -> Arc<dyn Transport> {
+    Arc::clone(&client.shared().ensemble.transport)
 }
 
 /// Spawns a task of a recipe that keeps something up to date, on the runtime of the client's own tasks. With

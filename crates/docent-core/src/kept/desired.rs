@@ -1,3 +1,4 @@
+use super::ReadChoice;
 use crate::error::Error;
 use crate::node::CreateMode;
 use bytes::Bytes;
@@ -27,15 +28,19 @@ pub(crate) struct Desired {
     /// Whether the node exists only for one step of a recipe.
     pub(crate) brief: bool,
     pub(crate) final_data: Option<FinalData>,
+    /// Reads which data another client wants the node to show; without it, the wanted data is restored.
+    pub(crate) read_choice: Option<ReadChoice>,
     /// Work before the first write of each data; owned by the user of the handle.
     pub(crate) preparation: Option<Weak<Preparation>>,
 }
 
-/// Final data of a kept node, written before the client's shutdown removes the node.
+/// Final data of a kept node, written before the client's shutdown removes the node, and shown while another
+/// client wants that.
 #[derive(Clone)]
 pub(crate) struct FinalData {
     pub(crate) data: Bytes,
-    /// Time in which readers can act on the data.
+    /// Time in which readers can act on the data before the node is removed. If it is zero, the data is not
+    /// written for that.
     pub(crate) period: Duration,
 }
 
@@ -49,6 +54,7 @@ impl Desired {
             kind: "kept_node",
             brief: false,
             final_data: None,
+            read_choice: None,
             preparation: None,
         }
     }

@@ -1,6 +1,7 @@
 //! Kept nodes: nodes that core keeps present despite lost links, new sessions and deletion by other clients.
 
 mod armed;
+mod choice;
 mod desired;
 mod exact;
 mod lifetime;
@@ -14,6 +15,7 @@ mod target;
 mod touch;
 mod witness;
 
+pub use choice::{ReadChoice, Shown};
 pub(crate) use desired::{Desired, FinalData};
 pub use desired::{KeptStatus, Preparation};
 pub use node::{KeptNode, KeptNodeBuilder};

@@ -1,6 +1,6 @@
 use super::lifetime::Lifetime;
 use super::reconcile::Reconciler;
-use super::{Desired, FinalData, KeptStatus, Preparation, TaskChannels, sequential};
+use super::{Desired, FinalData, KeptStatus, Preparation, ReadChoice, Shown, TaskChannels, sequential};
 use crate::client::{Client, Stage, refuse_reserved};
 use crate::error::{Error, ErrorKind};
 use crate::guard::Released;
@@ -67,6 +67,7 @@ pub struct KeptNode {
     fulfilled: watch::Receiver<u64>,
     /// Number of the last request that failed.
     refused: watch::Receiver<u64>,
+    shown: watch::Receiver<Shown>,
 }
 
 impl KeptNode {
@@ -99,7 +100,8 @@ impl KeptNode {
 
     /// Same as [`new`](Self::new), but runs `preparation`, if there is one, before the node is first written
     /// with some data. The work is cancelled, and does not run again, once this handle or the `Arc` is
-    /// dropped. The final data is written without it, if it succeeded for the data that was wanted last.
+    /// dropped. At the client's shutdown, the final data is written without it, if it succeeded for the data that
+    /// was wanted last.
     ///
     /// # Errors
     /// Same as [`new`](Self::new).
@@ -158,14 +160,14 @@ impl KeptNode {
         let channels = TaskChannels::new(desired);
         let (fulfilled, refused) =
             (channels.progress.fulfilled.subscribe(), channels.progress.refused.subscribe());
-        let status = channels.status.subscribe();
+        let (status, shown) = (channels.status.subscribe(), channels.progress.shown.subscribe());
         if let Some(channels) = enter(shared, &full, channels).map_err(|error| error.at(path))? {
             let parents = client.parents();
             let task =
                 Reconciler::new(Arc::clone(shared), path.to_owned(), full, lifetime, parents, channels);
             shared.tasks.spawn_on(task.run(), &shared.runtime);
         }
-        Ok(Self { client: client.clone(), path: path.to_owned(), wanted, status, fulfilled, refused })
+        Ok(Self { client: client.clone(), path: path.to_owned(), wanted, status, fulfilled, refused, shown })
     }
 
     /// Waits until a node that this client is removing at `path` is deleted, at most for the operation
@@ -228,7 +230,7 @@ impl KeptNode {
 
     /// Sets or clears the final data of an ephemeral node, and the period for which that data is shown. The
     /// client's [shutdown](Client::shutdown) writes the data into the node, and removes the node after the
-    /// period, if the shutdown's time limit permits.
+    /// period, if the shutdown's time limit permits. With a period of zero, it removes the node immediately.
     pub fn set_final_data(&self, final_data: Option<(Bytes, Duration)>) {
         self.wanted.send_if_modified(|desired| {
             desired.final_data = final_data.map(|(data, period)| FinalData { data, period });
@@ -236,10 +238,28 @@ impl KeptNode {
         });
     }
 
+    /// Lets other clients choose whether an ephemeral node shows its data or its final data: `read` gets what
+    /// they write into the node. The choice remains in later sessions and after [`set`](Self::set), until another
+    /// client makes another one or the handle is dropped. The node then shows the data of this handle, and not
+    /// what the other client wrote. By default, and if `read` returns `None`, the task restores the data.
+    pub fn let_others_choose(self, read: ReadChoice) -> Self {
+        self.wanted.send_if_modified(|desired| {
+            desired.read_choice = Some(read);
+            false
+        });
+        self
+    }
+
+    /// Returns which data other clients [have chosen](Self::let_others_choose).
+    pub fn shown(&self) -> Shown {
+        *self.shown.borrow()
+    }
+
     /// Stops re-creating the node. If its session ends or another client deletes it, the node is not created
     /// again.
     pub fn do_not_recreate(&self) {
-        self.wanted.send_modify(|desired| desired.recreate = false);
+        // A second call must not wake the task, which would report the same status again.
+        self.wanted.send_if_modified(|desired| std::mem::replace(&mut desired.recreate, false));
     }
 
     /// The current known state of the node.

@@ -5,6 +5,7 @@ mod read_node;
 
 use self::read_node::Found;
 use super::armed::Armed;
+use super::choice::Choice;
 use super::lifetime::{ForeignWrites, Lifetime};
 use super::node::occupied;
 use super::status_log::StatusLog;
@@ -56,6 +57,7 @@ pub(super) struct Reconciler {
     /// Time since which another client's node has been at the path.
     occupied: Option<Instant>,
     foreign_writes: ForeignWrites,
+    choice: Choice,
     /// Time of the next touch of a node with a time to live.
     touch: Option<Instant>,
     backoff: Backoff,
@@ -90,6 +92,7 @@ impl Reconciler {
             armed: None,
             occupied: None,
             foreign_writes: ForeignWrites::default(),
+            choice: Choice::default(),
             touch: None,
             backoff: retry_backoff(),
         }
@@ -165,7 +168,7 @@ impl Reconciler {
         // Without re-creation, the node is kept only while it is present in this session.
         let wanted = data.filter(|_| !dropped && (recreate || self.is_present(generation)));
         match self.lifetime.is_ephemeral() {
-            true => Target::at(self.stage, number, wanted, final_data),
+            true => Target::at(self.stage, number, wanted, final_data, self.choice.shown()),
             // Nodes that belong to no session remain when the client is closed.
             false => Target::of(number, wanted),
         }
@@ -197,12 +200,29 @@ impl Reconciler {
         (self.wanted, self.status, self.progress) = (wanted, status, progress);
         (self.occupied, self.foreign_writes, self.touch) = (None, ForeignWrites::default(), None);
         self.prepared = None;
+        self.choice.reset();
         self.backoff = retry_backoff();
     }
 
     fn set_status(&mut self, status: KeptStatus) {
         self.status_log.count(matches!(status, KeptStatus::Present { .. }));
         self.status.send_replace(status);
+    }
+
+    /// Follows what another client has chosen by data that it wrote into the node. Returns true if the node must
+    /// now show other data than before.
+    fn follow_choice(&mut self, found: &Bytes) -> bool {
+        let chosen = match &*self.wanted.borrow() {
+            Desired { data: Some(data), final_data: Some(_), read_choice: Some(read), .. } => {
+                self.stage < Stage::Deregister && self.choice.follow(found, data, *read)
+            }
+            _ => false,
+        };
+        if chosen {
+            self.status_log.chosen(self.choice.shown());
+            self.progress.shown.send_replace(self.choice.shown());
+        }
+        chosen
     }
 
     fn is_present(&self, generation: &SessionGeneration) -> bool {

@@ -1,3 +1,4 @@
+use super::Shown;
 use crate::error::{Error, ErrorKind};
 use crate::telemetry::Instruments;
 use std::sync::Arc;
@@ -77,6 +78,25 @@ impl StatusLog {
         } else {
             // Event: A node that this client keeps, such as a service registration, is present.
             tracing::info!(target: "docent::node", %client, %path, generation, "node is present");
+        }
+    }
+
+    /// Reports which data another client wants the node to show.
+    pub(super) fn chosen(&self, shown: Shown) {
+        let (client, path) = (&**self.instruments.client(), &self.path);
+        match shown {
+            Shown::FinalData => {
+                // Event: Another client, such as an operator's console, has taken a node that this client keeps
+                // out of service, for example an instance of a service. It stays so until another client puts it
+                // back, or until the registration ends.
+                // Action: If that was not intended, enable the instance, for example in the console.
+                tracing::warn!(target: "docent::node", %client, %path, "another client took the node out of service");
+            }
+            Shown::Data => {
+                // Event: Another client, such as an operator's console, has put a node that this client keeps
+                // back into service.
+                tracing::info!(target: "docent::node", %client, %path, "another client put the node back into service");
+            }
         }
     }
 

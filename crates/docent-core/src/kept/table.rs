@@ -1,4 +1,4 @@
-use super::{Desired, KeptStatus};
+use super::{Desired, KeptStatus, Shown};
 use crate::error::{Error, ErrorKind};
 use crate::node::CreateMode;
 use crate::operation::Shared;
@@ -50,6 +50,8 @@ pub(crate) struct Progress {
     pub(crate) refused: watch::Sender<u64>,
     /// Result of the drain of the client's shutdown; `None` before it is known.
     pub(crate) drained: watch::Sender<Option<Drained>>,
+    /// What other clients have chosen. Changed before the status.
+    pub(crate) shown: watch::Sender<Shown>,
 }
 
 /// Result of the drain of a kept node: whether readers can have seen that the node leaves.
@@ -83,6 +85,12 @@ impl Entry {
     /// Returns true for a node that is deleted with its session.
     fn is_ephemeral(&self) -> bool {
         self.wanted.borrow().mode == CreateMode::Ephemeral
+    }
+
+    /// Returns the time for which the node's final data is shown before its removal, if it is.
+    fn drain_period(&self) -> Option<Duration> {
+        let period = self.wanted.borrow().final_data.as_ref()?.period;
+        (!period.is_zero()).then_some(period)
     }
 
     /// Returns true if the node is to be removed: its handle requested removal, or was dropped.
@@ -178,7 +186,7 @@ impl KeptTable {
 
     /// Returns true if any node has final data to write.
     pub(crate) fn has_final_data(&self) -> bool {
-        self.lock().values().any(|entry| entry.wanted.borrow().final_data.is_some())
+        self.lock().values().any(|entry| entry.drain_period().is_some())
     }
 
     /// Waits until each node with final data has written it, cannot write it, or has left. Returns the
@@ -187,10 +195,7 @@ impl KeptTable {
         let published: Vec<_> = self
             .lock()
             .values()
-            .filter_map(|entry| {
-                let period = entry.wanted.borrow().final_data.as_ref()?.period;
-                Some((entry.drained.clone(), period))
-            })
+            .filter_map(|entry| Some((entry.drained.clone(), entry.drain_period()?)))
             .collect();
         let published = join_all(published.into_iter().map(|(mut drained, period)| async move {
             // An error means that the node left before it could write its final data.

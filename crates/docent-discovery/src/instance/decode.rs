@@ -1,6 +1,7 @@
 use super::encode::{DEEPEST, EncodedInstance};
 use super::{Instance, ServiceType, read_weight};
 use docent_codec::Json;
+use docent_core::recipe::Shown;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::Value;
@@ -20,6 +21,14 @@ pub(crate) fn decode(data: &[u8]) -> Result<EncodedInstance, String> {
     let nesting = Json::new().max_nesting(DEEPEST + 1).check_nesting(data);
     nesting.map_err(|_| format!("the data nests deeper than {DEEPEST} lists and objects"))?;
     serde_json::from_slice(data).map_err(|error| describe(&error))
+}
+
+/// Reads from data that another client wrote for the wanted instance whether it is to be disabled. Returns `None`
+/// if the data is not that instance.
+pub(crate) fn read_choice(found: &[u8], wanted: &[u8]) -> Option<Shown> {
+    let (found, wanted) = (decode(found).ok()?, decode(wanted).ok()?);
+    let is_same = (found.name, found.id) == (wanted.name, wanted.id);
+    is_same.then_some(if found.enabled { Shown::Data } else { Shown::FinalData })
 }
 
 /// Describes serde's error without values from the data.
@@ -149,6 +158,22 @@ mod tests {
         assert_eq!(new.service_type, ServiceType::DynamicSequential);
         let empty = decode(b"{}").unwrap();
         assert_eq!((empty.name.as_str(), empty.address), ("", None));
+    }
+
+    #[test]
+    fn only_the_same_instance_can_be_disabled_by_its_node() {
+        let wanted = br#"{"name":"svc","id":"1","payload":"p"}"#;
+        for (found, shown) in [
+            (r#"{"enabled":false,"id":"1","name":"svc"}"#, Some(Shown::FinalData)),
+            (r#"{"id":"1","name":"svc","payload":"q"}"#, Some(Shown::Data)),
+            (r#"{"enabled":false,"id":"2","name":"svc"}"#, None),
+            (r#"{"enabled":false,"id":"1"}"#, None),
+            ("__REVOKE__", None),
+            ("", None),
+        ] {
+            assert_eq!(read_choice(found.as_bytes(), wanted), shown, "{found}");
+        }
+        assert_eq!(read_choice(b"{}", b""), None, "Dubbo's nodes have no data");
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod uri_spec;
 mod weight;
 
 pub(crate) use check::{is_loopback, segment as check_segment};
-pub(crate) use decode::decode;
+pub(crate) use decode::{decode, read_choice};
 pub(crate) use encode::{EncodedInstance, encoded};
 pub(crate) use payload::read as read_payload;
 pub use record::Instance;

@@ -7,7 +7,7 @@ mod registry_layout;
 mod service_side;
 mod url;
 
-pub(crate) use percent::decode;
+pub(crate) use percent::{decode, encode, escape};
 pub(crate) use placement::Placement;
 pub use registry_layout::RegistryLayout;
 pub(crate) use service_side::ServiceSide;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 /// Encodes text. Letters, digits and `.-*_` stay, a space becomes `+`, and other bytes of the UTF-8 encoding
 /// become `%XX`.
-pub(super) fn encode(text: &str) -> String {
+pub(crate) fn encode(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {
@@ -35,7 +35,7 @@ pub(crate) fn decode(text: &str) -> Option<String> {
 }
 
 /// Escapes only the characters that would end a parameter of a URL: Dubbo does not encode parameters.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for char in text.chars() {
         match char {

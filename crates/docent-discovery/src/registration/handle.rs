@@ -24,6 +24,8 @@ const FIELDS: usize = 1024;
 ///   another client deletes its node. The client touches no node with another id. If another session owns the
 ///   node with this id, the client waits until that node is deleted.
 /// - After [`deregister`](Self::deregister) has returned, the instance is not announced again.
+/// - Data that another client writes into the node of a dynamic instance is replaced by the instance's own, but
+///   [its `enabled` is followed](Self::is_disabled_by_operator).
 ///
 /// # What happens
 /// - *Connection lost:* the node stays for the session timeout.
@@ -100,8 +102,10 @@ impl Registration {
         } else {
             InstanceNode::persistent(client, path, data, preparation.as_ref())
         };
+        let registration = Self::new(client, placement, service, side, encoded, node, drain, preparation);
+        let node = Arc::clone(&registration.state().node);
         node.written().await?;
-        Ok(Self::new(client, placement, service, side, encoded, node, drain, preparation))
+        Ok(registration)
     }
 
     #[expect(clippy::too_many_arguments, reason = "the fields of the value")]
@@ -157,6 +161,15 @@ impl Registration {
             _ if self.client.state().current() == ConnectionState::Closed => RegistrationStatus::Closed,
             status => status,
         }
+    }
+
+    /// Returns true while an operator has the instance disabled: another client, such as the console, has written
+    /// its node with `enabled` set to false. Callers then do not pick the instance, which stays announced. This
+    /// lasts until an operator enables the instance again, or until this value is dropped;
+    /// [`set_enabled`](Self::set_enabled) and [`update`](Self::update) do not change it. Always false for a static
+    /// or permanent instance, and in Dubbo's layout.
+    pub fn is_disabled_by_operator(&self) -> bool {
+        self.state().node.is_disabled_by_others()
     }
 
     /// Waits for a state other than the last one returned. Returns `None` once the client is closed. A static
@@ -237,7 +250,8 @@ impl Registration {
     }
 
     /// Sets whether the instance may be given work: a disabled instance is announced but not picked. Works
-    /// like [`update`](Self::update).
+    /// like [`update`](Self::update). An instance that [an operator has
+    /// disabled](Self::is_disabled_by_operator) is not picked in any case.
     ///
     /// # Errors
     /// Same as [`announced`](Self::announced).

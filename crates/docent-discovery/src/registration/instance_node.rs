@@ -1,8 +1,8 @@
 use super::RegistrationStatus;
 use super::persistent::Persistent;
-use crate::kept;
+use crate::{instance, kept};
 use bytes::Bytes;
-use docent_core::recipe::{KeptNode, Preparation};
+use docent_core::recipe::{KeptNode, Preparation, Shown};
 use docent_core::{Client, Error, ErrorKind, Released};
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,10 +26,16 @@ impl InstanceNode {
     }
 
     fn kept(node: KeptNode) -> Self {
-        Self::Kept(node.labelled("registration"))
+        Self::Kept(node.labelled("registration").let_others_choose(instance::read_choice))
     }
 
-    /// Sets the data that a kept node gets before the client's shutdown removes it.
+    /// Returns true while another client wants the instance disabled.
+    pub(crate) fn is_disabled_by_others(&self) -> bool {
+        matches!(self, Self::Kept(node) if node.shown() == Shown::FinalData)
+    }
+
+    /// Sets the data that a kept node gets before the client's shutdown removes it, or while another client wants
+    /// the instance disabled.
     pub(crate) fn set_final_data(&self, final_data: Option<(Bytes, Duration)>) {
         if let Self::Kept(node) = self {
             node.set_final_data(final_data);

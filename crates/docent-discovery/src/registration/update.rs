@@ -5,6 +5,7 @@ use super::{InstanceNode, Registration};
 use crate::instance::EncodedInstance;
 use docent_core::{Error, ErrorKind};
 use std::sync::Arc;
+use std::time::Duration;
 
 impl Registration {
     pub(super) async fn put(
@@ -78,15 +79,16 @@ impl Registration {
         Ok(before)
     }
 
-    /// Sets what the client's shutdown writes before it removes the node: the same instance, disabled. If
-    /// that would be another node, nothing is written.
+    /// Sets what the client's shutdown writes before it removes the node, and what the node shows while another
+    /// client wants that: the same instance, disabled. If that would be another node, nothing is written.
     pub(super) fn set_final_data(&self, state: &Announcement) {
         let Announcement { encoded, node, .. } = state;
         let disabled = encoded.clone().enabled(false);
         let final_data = checked(&self.client, &self.placement, &self.service, self.side, &disabled).ok();
-        let final_data =
-            final_data.filter(|(path, _)| !self.drain.is_zero() && encoded.enabled && path == node.path());
-        node.set_final_data(final_data.map(|(_, data)| (data, self.drain)));
+        let final_data = final_data.filter(|(path, _)| path == node.path());
+        // A disabled instance needs no drain.
+        let drain = if encoded.enabled { self.drain } else { Duration::ZERO };
+        node.set_final_data(final_data.map(|(_, data)| (data, drain)));
     }
 
     /// Waits until the servers have the latest instance, and none of the nodes that it replaced. A concurrent

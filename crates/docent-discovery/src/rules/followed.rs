@@ -1,7 +1,7 @@
 use super::rule::ANY;
 use super::sources::{RuleEvent, RulePart, RuleSources, is_of_service, stem_of};
-use super::{Origin, Rule, RuleSet, ServiceKey, document};
-use crate::layout::{Url, decode};
+use super::{Rule, RuleSet, ServiceKey, document};
+use crate::layout::decode;
 use crate::service::Unreadable;
 use docent_core::{Node, TreeCache, TreeEvent};
 use std::collections::BTreeMap;
@@ -96,24 +96,14 @@ impl FollowedRules {
         std::mem::replace(&mut self.set, RuleSet::new(rules))
     }
 
-    /// Reads the rules in the names of the folder's nodes. `empty://` removes all of them.
+    /// Reads the rules in the names of the folder's nodes.
     fn of_folder(&self, rejected: &mut BTreeMap<Arc<str>, Unreadable>) -> Vec<Rule> {
         let cache = &self.sources.folder;
-        let mut rules = Vec::new();
         refused(cache, rejected);
-        for (path, _) in &nodes(cache) {
-            let url =
-                decode(name_of(path)).ok_or_else(|| "the node's name is not percent-encoded".to_owned());
-            match url.and_then(|url| Url::parse(&url)) {
-                Ok(url) if url.scheme == "empty" => return Vec::new(),
-                Ok(url) => match Rule::of_url(&url, Origin::Folder) {
-                    Ok(rule) => rules.extend(rule),
-                    Err(reason) => reject(rejected, path, reason),
-                },
-                Err(reason) => reject(rejected, path, reason),
-            }
-        }
-        rules
+        let nodes = nodes(cache);
+        Rule::of_names(nodes.iter().map(|(path, _)| (name_of(path), path)), |path, reason| {
+            reject(rejected, path, reason);
+        })
     }
 
     /// Reads the rules in the nodes' data. The last valid rules of a node remain if its data is invalid.

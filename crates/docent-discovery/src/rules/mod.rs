@@ -16,6 +16,6 @@ use condition::Condition;
 pub(crate) use followed::FollowedRules;
 use provider::Provider;
 use rule::{Origin, Rule, Side};
-pub(crate) use rule_set::RuleSet;
+pub(crate) use rule_set::{DEFAULT_WEIGHT, RuleSet, disabling};
 use service_key::ServiceKey;
 pub(crate) use sources::{RuleEvent, RuleSources};

@@ -1,6 +1,6 @@
 use super::{Condition, Provider, ServiceKey};
 use crate::instance::read_weight;
-use crate::layout::{Url, is_true, split_authority};
+use crate::layout::{Url, decode, is_true, split_authority};
 
 /// Host of rules that apply to any host.
 pub(super) const ANY_HOST: &str = "0.0.0.0";
@@ -50,6 +50,27 @@ pub(super) struct Rule {
 }
 
 impl Rule {
+    /// Parses the rules in the names of nodes, each with a value that `reject` gets if the name is no valid rule.
+    /// `empty://` removes all of them.
+    pub(super) fn of_names<'a, T>(
+        names: impl Iterator<Item = (&'a str, T)>,
+        mut reject: impl FnMut(T, String),
+    ) -> Vec<Self> {
+        let mut rules = Vec::new();
+        for (name, of) in names {
+            let url = decode(name).ok_or_else(|| "the node's name is not percent-encoded".to_owned());
+            match url.and_then(|url| Url::parse(&url)) {
+                Ok(url) if url.scheme == "empty" => return Vec::new(),
+                Ok(url) => match Self::of_url(&url, Origin::Folder) {
+                    Ok(rule) => rules.extend(rule),
+                    Err(reason) => reject(of, reason),
+                },
+                Err(reason) => reject(of, reason),
+            }
+        }
+        rules
+    }
+
     /// Parses a rule of the form `override://host:port/interface?parameters`. Returns `None` if the rule is
     /// turned off, is for another side, or is a copy of a newer rule for old consumers.
     ///

@@ -1,10 +1,11 @@
 use super::provider::Provider;
-use super::rule::Rule;
+use super::rule::{ANY_HOST, Rule};
 use crate::Instance;
+use crate::layout::{encode, escape};
 use std::sync::Arc;
 
 /// Weight of a provider without one, as in Dubbo.
-const DEFAULT_WEIGHT: u32 = 100;
+pub(crate) const DEFAULT_WEIGHT: u32 = 100;
 
 /// Rules of a service at one time, in ascending precedence.
 #[derive(Debug, Clone, Default)]
@@ -34,6 +35,11 @@ impl RuleSet {
         Self { rules: rules.into() }
     }
 
+    /// Reads the rules in the names of a folder's nodes. Invalid rules have no effect.
+    pub(crate) fn of_folder<'a>(names: impl Iterator<Item = &'a str>) -> Self {
+        Self::new(Rule::of_names(names.map(|name| (name, ())), |(), _| {}))
+    }
+
     /// Returns what the rules make of the provider in the node named `node`. Returns `None` if the name is
     /// not that of a provider.
     pub(crate) fn overlay(&self, service: &str, node: &str) -> Option<Overlay> {
@@ -50,6 +56,25 @@ impl RuleSet {
             is_enabled: provider.is_enabled() && disabled != Some(true),
         })
     }
+}
+
+/// Returns the name of the node, in the folder of a service's rules, that disables the provider in the node named
+/// `node`, and those with the same address, group and version. Returns `None` if no rule can name that provider.
+pub(crate) fn disabling(service: &str, node: &str) -> Option<String> {
+    let provider = Provider::of(service, node)?;
+    // These stand for any host and any port.
+    let host = provider.url.host.as_deref().filter(|host| *host != ANY_HOST)?;
+    let port = provider.url.port.filter(|port| *port != 0)?;
+    let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+    let mut url =
+        format!("override://{host}:{port}/{service}?category=configurators&disabled=true&dynamic=false");
+    // A provider of a group or version is changed only by rules that name these.
+    for (name, value) in [("group", &provider.key.group), ("version", &provider.key.version)] {
+        if !value.is_empty() {
+            url += &format!("&{name}={}", escape(value));
+        }
+    }
+    Some(encode(&url))
 }
 
 impl Overlay {
@@ -99,6 +124,28 @@ mod tests {
         assert_eq!(shown(&RuleSet::default(), "&weight=3&enabled=false"), (3, false));
         assert_eq!(shown(&RuleSet::default(), "&disabled=true"), (100, false));
         assert_eq!(RuleSet::default().overlay(SERVICE, "no-url"), None);
+    }
+
+    #[test]
+    fn a_disabling_rule_concerns_only_its_provider() {
+        let keyed = "&group=a%26b&version=1.0";
+        for (host, parameters) in [("10.0.0.7", ""), ("10.0.0.7", keyed), ("[2001:db8::7]", "&weight=3")] {
+            let of = |port: u16, parameters: &str| {
+                node(&format!("dubbo://{host}:{port}/{SERVICE}?application=shop{parameters}"))
+            };
+            let rule = disabling(SERVICE, &of(20880, parameters)).unwrap();
+            let rules = RuleSet::of_folder([rule.as_str()].into_iter());
+            let is_enabled = |node: &str| rules.overlay(SERVICE, node).unwrap().is_enabled;
+            assert!(!is_enabled(&of(20880, parameters)), "{rule}");
+            assert!(is_enabled(&of(20881, parameters)) && is_enabled(&of(20880, "&version=2.0")), "{rule}");
+            let elsewhere = node(&format!("dubbo://10.0.0.8:20880/{SERVICE}?application=shop{parameters}"));
+            assert!(is_enabled(&elsewhere), "{rule}");
+        }
+        for url in
+            ["no-url", "dubbo://10.0.0.7/a", "dubbo:///a", "dubbo://0.0.0.0:1/a", "dubbo://10.0.0.7:0/a"]
+        {
+            assert_eq!(disabling(SERVICE, &node(url)), None, "{url}");
+        }
     }
 
     #[test]

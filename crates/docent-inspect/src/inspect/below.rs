@@ -1,6 +1,6 @@
 use crate::nodes::{Known, Nodes, join};
 use crate::report::{Recipe, Report};
-use docent_config::internals::HISTORY;
+use docent_config::internals::{HISTORY, RUNNING};
 
 /// ZooKeeper's own folder, which holds no recipes.
 const SYSTEM: &str = "/zookeeper";
@@ -27,7 +27,7 @@ pub(super) fn below(nodes: &Nodes, report: &Report) -> Vec<String> {
         return Vec::new();
     }
     let Some(Known::Present(folder)) = nodes.folder(&report.path) else { return Vec::new() };
-    let names = folder.names.iter().filter(|name| *name != HISTORY);
+    let names = folder.names.iter().filter(|name| *name != HISTORY && *name != RUNNING);
     names.filter(|name| join(&report.path, name) != SYSTEM).cloned().collect()
 }
 

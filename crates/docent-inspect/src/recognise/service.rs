@@ -3,14 +3,17 @@ use crate::nodes::{Data, Place};
 use crate::report::{
     Instance, InstanceState, Payload, Recipe, Registry, RegistryLayout, Service, ServiceName, Writer,
 };
-use docent_discovery::internals;
+use docent_discovery::internals::{self, FolderRules};
 use serde_json::value::RawValue;
 
 /// Folder of a service's instances in Dubbo's layout.
 const PROVIDERS: &str = "providers";
 
+/// Folder of a service's rules in Dubbo's layout.
+const RULES: &str = "configurators";
+
 /// Folders that a service has in Dubbo's layout.
-const SIDES: [&str; 4] = [PROVIDERS, "consumers", "configurators", "routers"];
+const SIDES: [&str; 4] = [PROVIDERS, "consumers", RULES, "routers"];
 
 /// Recognises a service in Curator's layout: the sample holds JSON that names the service and the node.
 pub(super) fn curator(place: &Place<'_>) -> Option<Found> {
@@ -22,8 +25,9 @@ pub(super) fn curator(place: &Place<'_>) -> Option<Found> {
         return None;
     }
     let name = place.name();
-    let instances = instances(place, RegistryLayout::Curator, name);
-    let service = Service { layout: RegistryLayout::Curator, name: name.to_owned(), instances };
+    let instances = instances(place, RegistryLayout::Curator, name, None);
+    let service =
+        Service { layout: RegistryLayout::Curator, name: name.to_owned(), instances, rules: Vec::new() };
     Some(Found::new(Recipe::Service(service)).by([Writer::DocentOrCurator]))
 }
 
@@ -43,8 +47,13 @@ pub(super) fn dubbo(place: &Place<'_>) -> Option<Found> {
     let path = place.child(PROVIDERS);
     let folder = place.view.folder(&path);
     let name = internals::service(layout(RegistryLayout::Dubbo), place.name());
-    let instances =
-        folder.map(|folder| instances(&Place::new(place.view, &path, folder), RegistryLayout::Dubbo, &name));
+    let rules = place.has(RULES).then(|| place.folder(RULES)).flatten();
+    let rules = rules.map(|folder| folder.names.clone()).unwrap_or_default();
+    let overrides = (!rules.is_empty()).then(|| FolderRules::read(rules.iter().map(String::as_str)));
+    let instances = folder.map(|folder| {
+        let providers = Place::new(place.view, &path, folder);
+        instances(&providers, RegistryLayout::Dubbo, &name, overrides.as_ref())
+    });
     // Folders of these names may hold anything.
     if let Some(instances) = &instances
         && !instances.iter().any(|instance| instance.state != InstanceState::Unreadable)
@@ -53,7 +62,7 @@ pub(super) fn dubbo(place: &Place<'_>) -> Option<Found> {
         return None;
     }
     let instances = instances.unwrap_or_default();
-    let service = Service { layout: RegistryLayout::Dubbo, name, instances };
+    let service = Service { layout: RegistryLayout::Dubbo, name, instances, rules };
     Some(Found::new(Recipe::Service(service)).by([Writer::Dubbo]))
 }
 
@@ -105,8 +114,13 @@ fn layout(layout: RegistryLayout) -> docent_discovery::RegistryLayout {
 }
 
 /// Returns the instances below a node, except those that were deleted meanwhile.
-fn instances(place: &Place<'_>, registry: RegistryLayout, service: &str) -> Vec<Instance> {
-    let read = |node: &String| instance(place, registry, service, node, place.data(node));
+fn instances(
+    place: &Place<'_>,
+    registry: RegistryLayout,
+    service: &str,
+    rules: Option<&FolderRules>,
+) -> Vec<Instance> {
+    let read = |node: &String| instance(place, registry, service, (node, place.data(node)), rules);
     let instances = place.names.iter().map(read);
     instances.filter(|instance| !place.was_deleted(&instance.node)).collect()
 }
@@ -115,8 +129,8 @@ fn instance(
     place: &Place<'_>,
     registry: RegistryLayout,
     service: &str,
-    node: &str,
-    data: Option<&Data>,
+    (node, data): (&str, Option<&Data>),
+    rules: Option<&FolderRules>,
 ) -> Instance {
     let bytes = data.and_then(|data| data.bytes.as_deref());
     // In Dubbo's layout, the name of the node holds all data.
@@ -140,7 +154,12 @@ fn instance(
         fault: None,
     };
     match read {
-        Ok(instance) => of(instance, unread),
+        Ok(mut instance) => {
+            if let Some(rules) = rules {
+                rules.apply(service, node, &mut instance);
+            }
+            of(instance, unread)
+        }
         Err(fault) => Instance { fault: Some(fault), ..unread },
     }
 }

@@ -49,5 +49,5 @@ pub use service::{Instance, InstanceState, Registry, RegistryLayout, Service, Se
 pub use session_report::{SessionNode, SessionReport};
 pub use stake::{Stake, StakeRole};
 pub use time::{ServerTime, Since, TimeSource};
-pub use value::{ConfigReport, Counter, EarlierValue, NumberFormat, Value};
+pub use value::{ConfigReader, ConfigReport, Counter, EarlierValue, NumberFormat, Value};
 pub use writer::Writer;

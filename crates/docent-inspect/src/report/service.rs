@@ -11,6 +11,9 @@ pub struct Service {
     pub name: String,
     /// Instances in the order of their nodes' names.
     pub instances: Vec<Instance>,
+    /// Names of the nodes in the folder `configurators` of Dubbo's layout, whose rules the weights and states of
+    /// the instances take into account. Rules in other nodes, such as those of an application, are not read.
+    pub rules: Vec<String>,
 }
 
 /// An instance of a service.
@@ -46,6 +49,32 @@ pub struct Instance {
     pub payload: Option<Payload>,
     /// Why the instance cannot be read, without any of its values.
     pub fault: Option<String>,
+}
+
+impl Service {
+    /// Returns the name of the node, in the folder `configurators` of Dubbo's layout, whose rule disables this
+    /// instance and any other one with the same address, group and version. Returns `None` in Curator's layout,
+    /// or if the instance has no address of its own with a port.
+    pub fn disabling_rule(&self, instance: &Instance) -> Option<String> {
+        let has_rules = self.layout == RegistryLayout::Dubbo;
+        has_rules.then(|| docent_discovery::internals::disabling_rule(&self.name, &instance.node)).flatten()
+    }
+
+    /// Returns the [rules](Self::rules) as text, in the order of their nodes' names.
+    pub fn rule_texts(&self) -> impl Iterator<Item = String> {
+        self.rules
+            .iter()
+            .map(|name| docent_discovery::internals::decoded(name).unwrap_or_else(|| name.clone()))
+    }
+}
+
+impl Instance {
+    /// Returns the zone in the payload: the text `zone` there or in its `metadata` or `parameters`.
+    pub fn zone(&self) -> Option<&str> {
+        let payload = self.payload.as_ref()?.json.as_ref()?;
+        let places = [Some(payload), payload.get("metadata"), payload.get("parameters")];
+        places.into_iter().flatten().find_map(|place| place.get("zone")?.as_str())
+    }
 }
 
 /// State of an instance. Serialized as `enabled`, `disabled` and `unreadable`.

@@ -1,4 +1,4 @@
-use super::{Claim, Contender, Instance, Member, NodeText, Recipe, Report, Since};
+use super::{Claim, ConfigReader, Contender, Instance, Member, NodeText, Recipe, Report, Since};
 use docent_core::ClientIdentity;
 use serde::Serialize;
 use std::fmt;
@@ -42,6 +42,8 @@ pub enum StakeRole {
     Registers,
     /// Is a member of a group, a double barrier or a partition.
     Joins,
+    /// Runs a value of a configuration.
+    Runs,
     /// Waits for a lock or a permit.
     Waits,
     /// Is a candidate of an election.
@@ -61,6 +63,7 @@ impl StakeRole {
             Self::Claims => "claims",
             Self::Registers => "registers",
             Self::Joins => "joins",
+            Self::Runs => "runs",
             Self::Waits => "waits",
             Self::Stands => "stands",
             Self::Idles => "idles",
@@ -68,10 +71,10 @@ impl StakeRole {
         }
     }
 
-    /// Returns true for a role in which the client has what the recipe gives; false for one that waits for
-    /// it.
+    /// Returns true for a role in which the client has what the recipe gives; false for one that waits for it
+    /// or only reads.
     pub fn is_owner(self) -> bool {
-        !matches!(self, Self::Waits | Self::Stands | Self::Idles)
+        !matches!(self, Self::Runs | Self::Waits | Self::Stands | Self::Idles)
     }
 }
 
@@ -111,6 +114,7 @@ impl Report {
                 let items = partition.items.iter().filter_map(|item| item.holder.as_ref());
                 partition.members.iter().map(member).chain(items.map(of_contender)).collect()
             }
+            Recipe::Config(config) => config.readers.iter().map(reader).collect(),
             _ => Vec::new(),
         }
     }
@@ -210,6 +214,20 @@ fn member(member: &Member) -> Stake<'_> {
         client: text.and_then(ClientIdentity::parse),
         address: None,
         since: member.since,
+        held: None,
+        waits_for: None,
+    }
+}
+
+fn reader(reader: &ConfigReader) -> Stake<'_> {
+    Stake {
+        role: StakeRole::Runs,
+        name: &reader.id,
+        session: reader.session,
+        identity: None,
+        client: None,
+        address: None,
+        since: reader.since,
         held: None,
         waits_for: None,
     }

@@ -1,4 +1,4 @@
-use super::Since;
+use super::{Since, session};
 use docent_core::recipe::since_1970_ms;
 use serde::{Serialize, Serializer};
 use std::time::SystemTime;
@@ -15,6 +15,37 @@ pub struct ConfigReport {
     pub modified: Since,
     /// Earlier values that are kept, the latest first.
     pub history: Vec<EarlierValue>,
+    /// Readers that report what they run, in the order of their ids. Other readers are not visible.
+    pub readers: Vec<ConfigReader>,
+}
+
+impl ConfigReport {
+    /// Returns the number of readers that run the current value.
+    pub fn up_to_date(&self) -> usize {
+        self.readers.iter().filter(|reader| reader.is_current == Some(true)).count()
+    }
+}
+
+/// A process that reports which value of a configuration it runs.
+///
+/// The facts from its node are `None` if the node may not be read, was omitted, or holds something else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ConfigReader {
+    /// Id: the name of its node.
+    pub id: String,
+    /// Version of the value that it runs.
+    pub version: Option<i32>,
+    /// Transaction that wrote this value.
+    pub mzxid: Option<i64>,
+    /// True if this is the current value.
+    pub is_current: Option<bool>,
+    /// Time at which it reported this value.
+    #[serde(flatten)]
+    pub since: Option<Since>,
+    /// Session that owns the node; serialized as text such as `"0x10000a3f"`.
+    #[serde(serialize_with = "session::text")]
+    pub session: Option<i64>,
 }
 
 /// An earlier value of a configuration, parsed from the name of its node.

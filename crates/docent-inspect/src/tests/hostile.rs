@@ -16,7 +16,7 @@ const FOREIGN: [&[u8]; 8] = [
 ];
 
 /// Names that look like those of recipes.
-const NAMES: [&str; 22] = [
+const NAMES: [&str; 23] = [
     "lock-",
     "lock-0000000001",
     "_c_-lock-0000000001",
@@ -32,6 +32,7 @@ const NAMES: [&str; 22] = [
     "entries",
     "party",
     "_history",
+    "_running",
     "lease_holder",
     "ready",
     "providers",
@@ -95,6 +96,7 @@ fn folders_of_applications_are_no_recipes() {
         &["/app/party"],
         &["/app/items/cup", "/app/idle/hands"],
         &["/app/_history/monday"],
+        &["/app/_running/job-1"],
         &["/app/a", "/app/b", "/app/c", "/app/d", "/app/e"],
     ] {
         let tree =

@@ -1,6 +1,7 @@
 use super::UUID;
 use super::tree::{SESSION, Tree};
 use crate::{InstanceState, Kind, Recipe, RegistryLayout, Service, Writer};
+use docent_discovery::internals::disabling_rule;
 
 fn service(recipe: Recipe) -> Service {
     match recipe {
@@ -72,6 +73,27 @@ fn dubbos_layout_is_read_from_names() {
     assert_eq!(instance.payload.as_ref().unwrap().json.as_ref().unwrap()["protocol"], "dubbo");
     let report = tree.report("/dubbo");
     assert_eq!((report.kind(), &report.writers[..]), (Kind::Registry, &[Writer::Dubbo][..]));
+}
+
+#[test]
+fn dubbos_rules_for_a_service_change_its_instances() {
+    let url = |port: u16| format!("dubbo%3A%2F%2F10.0.0.7%3A{port}%2Fcom.shop.Orders%3Fzone%3Da");
+    let rule = disabling_rule("com.shop.Orders", &url(1)).unwrap();
+    let folder = "/dubbo/com.shop.Orders";
+    let tree = Tree::default()
+        .ephemeral(&format!("{folder}/providers/{}", url(1)), "")
+        .ephemeral(&format!("{folder}/providers/{}", url(2)), "")
+        .node(&format!("{folder}/configurators/{rule}"), "")
+        .node(&format!("{folder}/configurators/broken"), "");
+    let service = service(tree.report(folder).recipe);
+    let states: Vec<_> = service.instances.iter().map(|one| (one.port, one.state)).collect();
+    assert_eq!(states, [(Some(1), InstanceState::Disabled), (Some(2), InstanceState::Enabled)]);
+    assert_eq!(
+        (&service.rules[..], service.instances[0].weight),
+        (&["broken".to_owned(), rule.clone()][..], None)
+    );
+    assert_eq!(service.disabling_rule(&service.instances[0]), Some(rule));
+    assert_eq!(service.instances[0].zone(), Some("a"));
 }
 
 #[test]

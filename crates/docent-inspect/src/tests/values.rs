@@ -1,6 +1,6 @@
 use super::tree::Tree;
 use super::{ADDRESS, DOCENT, HEX};
-use crate::{Kind, NumberFormat, Recipe, Writer};
+use crate::{Kind, NumberFormat, Recipe, StakeRole, Writer};
 
 fn counter(data: &[u8]) -> Option<(String, NumberFormat)> {
     match Tree::default().node("/n", data).report("/n").recipe {
@@ -49,6 +49,59 @@ fn a_configuration_lists_its_history_latest_first() {
     let Recipe::Config(config) = report.recipe else { panic!("the recipe must be a configuration") };
     let history: Vec<_> = config.history.iter().map(|it| (it.mzxid, it.version)).collect();
     assert_eq!((config.size, &history[..]), (5, &[(9, 1), (7, 0)][..]));
+}
+
+/// Data of the node of a reader.
+fn applied(mzxid: i64, version: i32) -> String {
+    format!(r#"{{"mzxid":{mzxid},"czxid":1,"version":{version}}}"#)
+}
+
+fn readers(tree: &Tree) -> Vec<(String, Option<i32>, Option<bool>)> {
+    let Recipe::Config(config) = tree.report("/c").recipe else {
+        panic!("the recipe must be a configuration")
+    };
+    config.readers.into_iter().map(|reader| (reader.id, reader.version, reader.is_current)).collect()
+}
+
+#[test]
+fn a_configuration_lists_the_readers_that_report() {
+    let tree = Tree::default().node("/c", "three");
+    let current = tree.report("/c").as_of_zxid;
+    let tree = tree
+        .ephemeral("/c/_running/web-1", applied(current, 2))
+        .ephemeral("/c/_running/web-2", applied(current - 1, 1));
+    let report = tree.report("/c");
+    assert_eq!(report.writers, [Writer::Docent]);
+    assert_eq!(
+        readers(&tree),
+        [("web-1".to_owned(), Some(2), Some(true)), ("web-2".to_owned(), Some(1), Some(false))]
+    );
+    let stakes = report.stakes();
+    assert_eq!(
+        (stakes[0].role, stakes[0].name, stakes[0].role.is_owner()),
+        (StakeRole::Runs, "web-1", false)
+    );
+    assert!(stakes[0].session.is_some());
+}
+
+#[test]
+fn a_reader_that_cannot_be_read_spoils_no_report() {
+    let web_1 = "/c/_running/web-1";
+    let tree = || {
+        Tree::default()
+            .node("/c", "three")
+            .ephemeral(web_1, applied(1, 0))
+            .ephemeral("/c/_running/web-2", applied(1, 0))
+    };
+    let unknown = ("web-1".to_owned(), None, None);
+    assert_eq!(readers(&tree().refuse(web_1))[0], unknown);
+    assert_eq!(readers(&tree().leave(web_1)).len(), 1);
+    let foreign = tree().ephemeral("/c/_running/a", b"\xff").node("/c/_running/b", applied(1, 0));
+    let ids: Vec<_> = readers(&foreign).into_iter().map(|(id, version, _)| (id, version)).collect();
+    let expected = [("a", None), ("web-1", Some(0)), ("web-2", Some(0))];
+    assert_eq!(ids, expected.map(|(id, version)| (id.to_owned(), version)));
+    let other = Tree::default().node("/c/_running/job-1", "").node("/c/_history", "");
+    assert_eq!(readers(&other), []);
 }
 
 #[test]

@@ -4,9 +4,10 @@ use crate::app::App;
 use crate::exit::{Ending, Failure, Outcome};
 use crate::output::{Deleted, utc};
 use docent::{Client, ErrorKind};
-use docent_config::internals::HISTORY;
+use docent_config::internals::{HISTORY, RUNNING};
 
-/// Deletes a value and its history, after showing it. A value that another client publishes meanwhile stays.
+/// Deletes a value, its history and the reports of its readers, after showing it. A value that another client
+/// publishes meanwhile stays.
 ///
 /// # Errors
 /// `Conflict` if the value has another version than requested or was changed meanwhile; `Other` if there is
@@ -29,13 +30,9 @@ pub(super) async fn run(app: &App, client: &Client, arguments: &Delete) -> Outco
     if node.stat.owner.is_some() {
         return Err(Failure::other(format!("{path} is ephemeral, so no configuration: nothing was deleted")));
     }
-    let folder = format!("{path}/{HISTORY}");
-    let history = match client.children(&folder).await {
-        Ok(children) => Some(children.names),
-        Err(error) if error.kind() == ErrorKind::NoNode => None,
-        Err(error) => return Err(error.into()),
-    };
-    let count = history.as_ref().map_or(0, Vec::len);
+    let (history, readers) = (format!("{path}/{HISTORY}"), format!("{path}/{RUNNING}"));
+    let earlier = names(client, &history).await?;
+    let count = earlier.as_ref().map_or(0, Vec::len);
     app.output.remark(format!(
         "{path}\n  version {version} of {}, {} bytes, {count} earlier values",
         utc(node.stat.modified),
@@ -51,11 +48,13 @@ pub(super) async fn run(app: &App, client: &Client, arguments: &Delete) -> Outco
     if client.exists(path).await?.is_none_or(|now| now.czxid != node.stat.czxid) {
         return Err(changed());
     }
+    let reported = names(client, &readers).await?;
     let mut delete = client.transaction();
-    for name in history.iter().flatten() {
-        delete = delete.delete(&format!("{folder}/{name}"), None);
-    }
-    if history.is_some() {
+    for (folder, names) in [(history, earlier), (readers, reported)] {
+        let Some(names) = names else { continue };
+        for name in names {
+            delete = delete.delete(&format!("{folder}/{name}"), None);
+        }
         delete = delete.delete(&folder, None);
     }
     delete.delete(path, version).commit_exactly().await.map_err(|error| match error.kind() {
@@ -71,4 +70,13 @@ pub(super) async fn run(app: &App, client: &Client, arguments: &Delete) -> Outco
         app.output.json(&Deleted::new(path))?;
     }
     Ok(Ending::Done)
+}
+
+/// Returns the names of the nodes in a folder, or `None` if it does not exist.
+async fn names(client: &Client, folder: &str) -> Result<Option<Vec<String>>, Failure> {
+    match client.children(folder).await {
+        Ok(children) => Ok(Some(children.names)),
+        Err(error) if error.kind() == ErrorKind::NoNode => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }

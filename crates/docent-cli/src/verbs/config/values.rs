@@ -6,7 +6,7 @@ use docent::config::Revision;
 use docent::inspect::{Inspector, Kind, Limits, Report};
 use docent::recipe::is_own_name;
 use docent::{Client, ErrorKind};
-use docent_config::internals::HISTORY;
+use docent_config::internals::{HISTORY, RUNNING};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use std::collections::{BTreeMap, HashSet};
 
@@ -32,8 +32,8 @@ struct Read {
 }
 
 /// Returns the values at `root` and below it, by path. A node with data is a value, also if it has children;
-/// a node without data is one only if it has no children. Nodes of other recipes, ephemeral nodes and
-/// histories are skipped. Nodes that may not be read are reported on standard error.
+/// a node without data is one only if it has no children. Nodes of other recipes, ephemeral nodes, histories
+/// and reports of readers are skipped. Nodes that may not be read are reported on standard error.
 ///
 /// # Errors
 /// `NoPermission` if `root` may not be read; `Usage`, `Unreachable`.
@@ -87,7 +87,8 @@ async fn read(client: &Client, path: &str) -> Result<Read, Failure> {
     let is_folder = node.data.is_empty() && (!children.names.is_empty() || path == "/");
     let is_value = !is_folder && node.stat.owner.is_none();
     let revision = Revision::from(&node.stat);
-    let names = children.names.iter().filter(|name| !is_own_name(name) && *name != HISTORY);
+    let is_below = |name: &&String| !is_own_name(name) && *name != HISTORY && *name != RUNNING;
+    let names = children.names.iter().filter(is_below);
     let below = names.map(|name| format!("{}/{name}", path.trim_end_matches('/')));
     Ok(Read {
         value: is_value.then_some(Value { data: node.data, revision }),

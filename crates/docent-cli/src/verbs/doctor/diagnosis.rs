@@ -1,9 +1,8 @@
 //! Findings and remedies for one server.
 
-use super::answer::Answer;
 use super::finding::{Cause, Finding};
-use super::words::Missed;
 use docent::client::{Error, ErrorKind};
+use docent::inspect::words::{Answer, Missed};
 use docent::transport::ServerAddress;
 use std::io;
 use std::net::SocketAddr;
@@ -71,7 +70,6 @@ pub(super) fn protocol(answer: &Answer, talks_tls: bool, with_tls: bool) -> Opti
         return Some(Finding::failure(PORT, Cause::Unreachable, text, remedy));
     }
     match answer {
-        Answer::Silence => None,
         Answer::Foreign(line) => {
             let text = format!("the port is not ZooKeeper: its answer begins with {line:?}");
             Some(Finding::failure(PORT, Cause::Unreachable, text, PORT_REMEDY))
@@ -99,6 +97,7 @@ pub(super) fn protocol(answer: &Answer, talks_tls: bool, with_tls: bool) -> Opti
                 format!("{} {}, {}; {latency}", description.software, description.version, description.mode),
             ))
         }
+        _ => None,
     }
 }
 
@@ -137,13 +136,12 @@ fn millis(time: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::answer::Description;
     use super::super::finding::Level;
     use super::*;
 
     fn server(mode: &str) -> Answer {
-        let (version, latency) = ("3.8.4".to_owned(), "0/1/2".to_owned());
-        Answer::Server(Description { software: "ZooKeeper", version, mode: mode.to_owned(), latency })
+        let text = format!("Zookeeper version: 3.8.4\nLatency min/avg/max: 0/1/2\nMode: {mode}\n");
+        Answer::of(text.as_bytes())
     }
 
     fn level(answer: &Answer, talks_tls: bool, with_tls: bool) -> Option<Level> {

@@ -41,15 +41,15 @@ pub(super) fn check(servers: &[ServerReport]) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use super::super::answer::Description;
     use super::super::finding::Level;
     use super::*;
+    use docent::inspect::words::Answer;
 
     fn level(servers: &[(&str, bool)]) -> Level {
-        let report = |&(mode, opened): &(&str, bool)| ServerReport {
-            description: Some(Description { mode: mode.to_owned(), ..Description::default() }),
-            opened,
-            ..ServerReport::default()
+        let report = |&(mode, opened): &(&str, bool)| {
+            let answer = Answer::of(format!("Zookeeper version: 3.8.4\nMode: {mode}\n").as_bytes());
+            let Answer::Server(description) = answer else { panic!("the answer is from a server") };
+            ServerReport { description: Some(description), opened, ..ServerReport::default() }
         };
         check(&servers.iter().map(report).collect::<Vec<_>>()).level
     }

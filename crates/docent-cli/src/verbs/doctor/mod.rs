@@ -1,7 +1,6 @@
 //! `docent doctor`: checks of servers and settings, each with a remedy.
 
 mod access;
-mod answer;
 mod bounds;
 mod clock;
 mod diagnosis;
@@ -15,8 +14,5 @@ mod password;
 mod payloads;
 mod run;
 mod server;
-mod words;
 
-pub(super) use answer::Answer;
 pub(crate) use run::{Arguments, run};
-pub(super) use words::{exchange, exchange_any, talks_tls};

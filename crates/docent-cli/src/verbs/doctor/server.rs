@@ -1,9 +1,8 @@
-use super::answer::{self, Answer, Description};
 use super::bounds::Bounds;
 use super::diagnosis;
 use super::finding::Finding;
-use super::words;
 use docent::client::{Error, Options};
+use docent::inspect::words::{self, Answer, Description};
 use docent::transport::{ServerAddress, TcpTransport, Transport};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -49,7 +48,8 @@ impl ServerReport {
     /// Queries the server with four-letter words. Returns false if opening a session would be pointless.
     async fn query(&mut self, server: &ServerAddress, addresses: &[SocketAddr], options: &Options) -> bool {
         let patience = patience(options);
-        let (address, mut answer) = match words::exchange_any(server, addresses, b"srvr", patience).await {
+        let asked = words::exchange_any(&TcpTransport, server, addresses, b"srvr", patience).await;
+        let (address, mut answer) = match asked {
             Ok((address, bytes, missed)) => {
                 self.findings.extend(missed.iter().map(|missed| diagnosis::skipped_address(missed, address)));
                 (address, Answer::of(&bytes))
@@ -61,16 +61,16 @@ impl ServerReport {
             }
         };
         let is_strange = matches!(answer, Answer::Silence | Answer::Foreign(_));
-        let talks_tls = is_strange && words::talks_tls(server, address, patience).await;
+        let talks_tls = is_strange && words::talks_tls(&TcpTransport, server, address, patience).await;
         if answer == Answer::Silence && !talks_tls {
             // Servers of line-based protocols answer only after the end of a line.
-            let bytes = words::exchange(server, address, b"srvr\r\n\r\n", patience).await;
+            let bytes = words::exchange(&TcpTransport, server, address, b"srvr\r\n\r\n", patience).await;
             answer = Answer::of(&bytes.unwrap_or_default());
         }
         self.findings.extend(diagnosis::protocol(&answer, talks_tls, options.tls_ca_file.is_some()));
         if let Answer::Server(description) = answer {
-            let conf = words::exchange(server, address, b"conf", patience).await.unwrap_or_default();
-            self.tick = answer::tick(&conf);
+            let conf = words::exchange(&TcpTransport, server, address, b"conf", patience).await;
+            self.tick = tick(&conf.unwrap_or_default());
             self.description = Some(description);
         }
         !self.findings.iter().any(Finding::is_failure)
@@ -121,9 +121,23 @@ fn patience(options: &Options) -> Duration {
     options.operation_timeout.unwrap_or(PATIENCE).min(PATIENCE)
 }
 
+/// Returns the server's tick from its answer to `conf`, or `None` if that word is disabled.
+fn tick(conf: &[u8]) -> Option<Duration> {
+    let text = String::from_utf8_lossy(conf);
+    let value = text.lines().find_map(|line| line.strip_prefix("tickTime="))?;
+    value.trim().parse().ok().map(Duration::from_millis)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_tick_is_in_the_configuration() {
+        assert_eq!(tick(b"clientPort=2181\ntickTime=2000\n"), Some(Duration::from_secs(2)));
+        assert_eq!(tick(b"conf is not executed because it is not in the whitelist.\n"), None);
+        assert_eq!(tick(b"tickTime=soon\n"), None);
+    }
 
     #[test]
     fn the_operation_timeout_also_limits_queries() {

@@ -2,7 +2,6 @@
 
 mod arguments;
 mod run;
-mod vitals;
 
 pub(crate) use arguments::Arguments;
 pub(crate) use run::run;

@@ -1,9 +1,9 @@
 use super::arguments::Arguments;
-use super::vitals::{ServerState, Vitals};
 use crate::app::App;
 use crate::exit::{Ending, Failure, Outcome};
 use crate::output::Table;
-use docent::transport::ServerAddress;
+use docent::inspect::{ServerState, Vitals};
+use docent::transport::{ServerAddress, TcpTransport};
 use futures_util::future::join_all;
 use std::fmt::Display;
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub(crate) async fn run(app: &App, _: &Arguments) -> Outcome {
         ServerAddress::all_of(&options.connect).map_err(|error| Failure::usage(error.to_string()))?;
     let patience = options.operation_timeout.unwrap_or(PATIENCE);
     let mut signals = crate::child::Signals::listen()?;
-    let all = join_all(servers.iter().map(|server| Vitals::query(server, patience)));
+    let all = join_all(servers.iter().map(|server| Vitals::query(&TcpTransport, server, patience)));
     let all = signals.or(all).await?;
     if app.output.is_json() {
         all.iter().try_for_each(|vitals| app.output.json(vitals))?;

@@ -18,7 +18,10 @@ pub(super) fn facts(recipe: &Recipe) -> Vec<(&'static str, String)> {
         }
         Recipe::Config(config) => {
             let history = ("history", format!("{} earlier values", config.history.len()));
-            value(config.version, config.size, config.modified).chain([history]).collect()
+            let readers = (!config.readers.is_empty())
+                .then(|| format!("{} of {} run this version", config.up_to_date(), config.readers.len()));
+            let facts = value(config.version, config.size, config.modified).chain([history]);
+            facts.chain(optional("readers", readers)).collect()
         }
         Recipe::Value(shared) => value(shared.version, shared.size, shared.modified).collect(),
         Recipe::Counter(counter) => {

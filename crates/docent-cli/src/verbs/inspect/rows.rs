@@ -1,7 +1,9 @@
 use super::owner::{identity, owner};
 use super::short::shortened;
 use super::time::age;
-use docent::inspect::{Claim, Contender, DeadLetter, Instance, InstanceState, Member, NodeText, Recipe};
+use docent::inspect::{
+    Claim, ConfigReader, Contender, DeadLetter, Instance, InstanceState, Member, NodeText, Recipe,
+};
 
 /// Maximum number of characters shown of a payload.
 const PAYLOAD: usize = 80;
@@ -37,6 +39,7 @@ pub(super) fn rows(recipe: &Recipe) -> Vec<Row> {
             registry.services.iter().map(|service| row(&service.name, count(service.instances))).collect()
         }
         Recipe::Membership(membership) => membership.members.iter().map(member).collect(),
+        Recipe::Config(config) => config.readers.iter().map(reader).collect(),
         Recipe::DoubleBarrier(barrier) => barrier.members.iter().map(member).collect(),
         Recipe::Partition(partition) => partition.members.iter().map(member).collect(),
         _ => Vec::new(),
@@ -104,6 +107,17 @@ fn instance(instance: &Instance) -> Row {
 fn member(member: &Member) -> Row {
     let owner = text(member.data.as_ref());
     [text_of("member"), owner, member.id.clone(), age(member.since), session(member.session), String::new()]
+}
+
+fn reader(reader: &ConfigReader) -> Row {
+    let state = match reader.is_current {
+        Some(true) => "current",
+        Some(false) => "other",
+        None => "unreadable",
+    };
+    let version = reader.version.map(|version| format!("version {version}")).unwrap_or_default();
+    let (age, session) = (age(reader.since), session(reader.session));
+    [text_of(state), String::new(), reader.id.clone(), age, session, version]
 }
 
 fn text(data: Option<&NodeText>) -> String {

@@ -1,3 +1,4 @@
+use super::target::Role;
 use serde::{Deserialize, Serialize};
 
 /// What a person may do.
@@ -38,7 +39,7 @@ impl Action {
         match self {
             Self::Leave => "Ask this holder to leave?",
             Self::Delete => "Delete this node?",
-            Self::Disable => "Take this instance out of service?",
+            Self::Disable => "Drain this instance?",
             Self::Enable => "Put this instance back into service?",
             Self::Rollback => "Publish this earlier value again?",
             Self::Requeue => "Put this item back into the queue?",
@@ -47,8 +48,12 @@ impl Action {
     }
 
     /// Returns what the action does, for the person who is asked.
-    pub(super) fn effect(self) -> &'static str {
+    pub(super) fn effect(self, role: &Role) -> &'static str {
         match self {
+            _ if *role == Role::Rule => "Callers no longer follow this rule.",
+            Self::Disable if *role != Role::Shown => {
+                "Callers follow this rule: they no longer choose the instance at this address, and requests in progress end as usual, so it drains. The rule stays until you enable the instance or delete the rule, whoever registers at this address."
+            }
             Self::Leave => {
                 "The request is written into the node, where it replaces the identity of its owner. The owner may ignore it."
             }
@@ -56,11 +61,9 @@ impl Action {
                 "Its owner loses the lock, the leadership or the item at once, and another client gets it. A waiter that is still alive joins the line again at its end."
             }
             Self::Disable => {
-                "Callers no longer choose it. A client that keeps the data of its instance present, as Docent's do, may restore it."
+                "Callers no longer choose it, and requests in progress end as usual, so it drains. It stays registered. A client of Docent keeps it disabled until you enable it or it registers anew; one of Curator enables it when it writes its node again, for example after a lost session."
             }
-            Self::Enable => {
-                "Callers may choose it again. A client that keeps the data of its instance present, as Docent's do, may restore it."
-            }
+            Self::Enable => "Callers may choose it again, unless the service itself has disabled it.",
             Self::Rollback => "It becomes a new version, which all readers follow.",
             Self::Requeue => "It goes to the end of the queue and counts as never handed out.",
             Self::Discard => "Its payload cannot be restored.",

@@ -1,12 +1,13 @@
 use super::action::Action;
-use super::target::{CLAIMS, Target, TargetError};
+use super::target::{CLAIMS, Role, Target, TargetError};
 use crate::console::Inner;
 use bytes::Bytes;
 use docent::config::{Config, PublishError, Raw, SubscribeError};
 use docent::node::Transaction;
 use docent::queue::Queue;
-use docent::{Error, ErrorKind};
-use serde_json::value::RawValue;
+use docent::recipe::ensure_node;
+use docent::{CreateMode, Error, ErrorKind};
+use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -37,7 +38,7 @@ pub(super) enum ApplyError {
 impl From<Error> for ApplyError {
     fn from(error: Error) -> Self {
         match error.kind() {
-            ErrorKind::NoNode | ErrorKind::BadVersion => Self::Changed,
+            ErrorKind::NoNode | ErrorKind::BadVersion | ErrorKind::NodeExists => Self::Changed,
             _ if error.may_have_applied() => Self::Unknown,
             _ => Self::Client(error),
         }
@@ -84,6 +85,11 @@ pub(super) async fn apply(
             proofs.iter().fold(delete, |delete, proof| delete.delete(proof, None))
         }
         Action::Disable | Action::Enable => {
+            match &target.role {
+                Role::Shown => {}
+                Role::NewRule(provider) => return disable(inner, provider, target).await,
+                Role::Rule => return delete(inner, target).await,
+            }
             let found = client.get(&target.path).await?;
             if found.stat.mzxid != target.stat.mzxid {
                 return Err(ApplyError::Changed);
@@ -95,11 +101,25 @@ pub(super) async fn apply(
             return at_once(inner, |transaction| transaction.set(&target.path, data, target.stat.version))
                 .await;
         }
-        Action::Discard => client.transaction().delete(&target.path, target.stat.version),
+        Action::Discard => return delete(inner, target).await,
         Action::Requeue => return requeue(inner, path, node).await,
         Action::Rollback => return roll_back(inner, path, node, target).await,
     };
     transaction.commit_exactly().await?;
+    Ok(())
+}
+
+async fn delete(inner: &Inner, target: &Target) -> Result<(), ApplyError> {
+    inner.client.transaction().delete(&target.path, target.stat.version).commit_exactly().await?;
+    Ok(())
+}
+
+/// Creates the rule that disables the instance at `provider`, if that instance is still there.
+async fn disable(inner: &Inner, provider: &str, rule: &Target) -> Result<(), ApplyError> {
+    let (folder, _) = rule.path.rsplit_once('/').unwrap_or_default();
+    ensure_node(&inner.client, folder, CreateMode::Persistent).await?;
+    let transaction = inner.client.transaction().check(provider, rule.stat.version);
+    transaction.create(&rule.path, "", CreateMode::Persistent).commit_exactly().await?;
     Ok(())
 }
 
@@ -126,13 +146,33 @@ pub(super) async fn proofs(inner: &Inner, path: &str, item: &str) -> Result<Vec<
     }
 }
 
-/// Returns the data of an instance in Curator's layout with another `enabled`. All other fields stay byte for
-/// byte.
+/// Fields of a JSON object, byte for byte.
+type Fields = BTreeMap<String, Box<RawValue>>;
+
+/// Returns the data of an instance in Curator's layout with another `enabled`, and with the same status in the
+/// metadata of Spring Cloud, whose callers read only that. All other fields stay byte for byte.
 fn with_enabled(data: &[u8], enabled: bool) -> Option<Bytes> {
-    let mut fields: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(data).ok()?;
-    let value = if enabled { "true" } else { "false" };
-    fields.insert("enabled".to_owned(), RawValue::from_string(value.to_owned()).ok()?);
+    let mut fields: Fields = serde_json::from_slice(data).ok()?;
+    fields.insert("enabled".to_owned(), to_raw_value(&enabled).ok()?);
+    if let Some(payload) = fields.get("payload").and_then(|payload| with_status(payload, enabled)) {
+        fields.insert("payload".to_owned(), payload);
+    }
     serde_json::to_vec(&fields).ok().map(Bytes::from)
+}
+
+/// Returns the payload of an instance with another status, if it is that of Spring Cloud.
+fn with_status(payload: &RawValue, enabled: bool) -> Option<Box<RawValue>> {
+    const STATUS: &str = "instance_status";
+    let mut payload: Fields = serde_json::from_str(payload.get()).ok()?;
+    let mut metadata: Fields = serde_json::from_str(payload.get("metadata")?.get()).ok()?;
+    let (before, status) = if enabled { ("OUT_OF_SERVICE", "UP") } else { ("UP", "OUT_OF_SERVICE") };
+    // Another status, such as `DOWN`, is the service's own.
+    metadata
+        .get(STATUS)
+        .filter(|found| serde_json::from_str::<&str>(found.get()).is_ok_and(|it| it == before))?;
+    metadata.insert(STATUS.to_owned(), to_raw_value(status).ok()?);
+    payload.insert("metadata".to_owned(), to_raw_value(&metadata).ok()?);
+    to_raw_value(&payload).ok()
 }
 
 async fn requeue(inner: &Inner, path: &str, name: &str) -> Result<(), ApplyError> {
@@ -176,5 +216,21 @@ mod tests {
             assert!(text.contains(field), "{field} in {text}");
         }
         assert_eq!(with_enabled(b"[]", false), None);
+    }
+
+    #[test]
+    fn the_status_of_spring_cloud_changes_with_enabled() {
+        let data = |enabled: bool, status: &str| {
+            format!(
+                r#"{{"enabled":{enabled},"id":"a","payload":{{"@class":"a.ZookeeperInstance","metadata":{{"instance_status":{status},"zone":"z"}}}}}}"#
+            )
+        };
+        let (up, down) = (data(true, r#""UP""#), data(false, r#""OUT_OF_SERVICE""#));
+        assert_eq!(with_enabled(up.as_bytes(), false).unwrap(), down);
+        assert_eq!(with_enabled(down.as_bytes(), true).unwrap(), up);
+        // Another status stays.
+        for other in ["3", r#""DOWN""#] {
+            assert_eq!(with_enabled(data(true, other).as_bytes(), false).unwrap(), data(false, other));
+        }
     }
 }

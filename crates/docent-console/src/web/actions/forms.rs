@@ -61,11 +61,17 @@ pub(in crate::web) async fn act(
     headers: HeaderMap,
     Form(confirmed): Form<Confirmed>,
 ) -> Response {
-    if let Err(refused) = visitor.check(&headers, &confirmed.csrf) {
-        return refused.into_response();
-    }
-    if let Some(refusal) = refusal(&inner, &visitor) {
-        return refusal;
+    let refused = match visitor.check(&headers, &confirmed.csrf) {
+        Err(refused) => Some((refused.to_string(), refused.into_response())),
+        Ok(()) => refusal(&inner, &visitor).map(|answer| ("actions are not allowed".to_owned(), answer)),
+    };
+    if let Some((reason, answer)) = refused {
+        let Wanted { action, path, .. } = &confirmed.wanted;
+        // Event: A request for an action was refused before anything was read or changed: it came from another
+        // site, its form had expired, or actions are not allowed.
+        // Action: If the user did not send it, find out which site or program did.
+        tracing::warn!(target: "docent::console", client = %inner.client.label(), user = %visitor.user, action = action.name(), path = %printable(path), %reason, "action refused");
+        return answer;
     }
     // A browser that leaves must not stop an action halfway.
     let work = tokio::spawn(async move { change(&inner, &visitor, &confirmed).await });
@@ -83,7 +89,7 @@ async fn change(inner: &Arc<Inner>, visitor: &Visitor, confirmed: &Confirmed) ->
         Err(error) => {
             // Event: A person wanted to change something through the console, and it was not changed, or it
             // is not known whether it was. Action: Look at the page again. The field `error` tells why.
-            tracing::warn!(target: "docent::console", client = %inner.client.label(), user = %visitor.user, action = action.name(), path = %path, error = %error, "action failed");
+            tracing::warn!(target: "docent::console", client = %inner.client.label(), user = %visitor.user, action = action.name(), path = %printable(path), error = %error, "action failed");
             let text = html! {
                 p.error role="alert" { (error.to_string()) }
                 p { a href=(inner.pen().at(path)) { "Back to " (printable(path)) } }
@@ -141,7 +147,7 @@ fn question(inner: &Inner, visitor: &Visitor, wanted: &Wanted, target: &Target) 
                 div { dt { "Created" } dd { (pen.moment(target.stat.created)) } }
                 div { dt { "Version" } dd { (target.stat.version) } }
             }
-            p { (action.effect()) }
+            p { (action.effect(&target.role)) }
             input type="hidden" name="do" value=(action.name());
             input type="hidden" name="path" value=(wanted.path);
             input type="hidden" name="node" value=(wanted.node);

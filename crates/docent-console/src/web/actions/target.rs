@@ -1,6 +1,6 @@
 use super::action::Action;
 use crate::console::Inner;
-use docent::inspect::{Kind, Recipe, Report};
+use docent::inspect::{Kind, Recipe, RegistryLayout, Report, Service};
 use docent::node::Stat;
 use docent::{Error, ErrorKind};
 
@@ -11,11 +11,27 @@ const CONTENDERS: [&str; 4] = ["/", "/leases/", "/locks/", "-__lock__/"];
 /// Folders of the claims of a queue: Docent's and kazoo's.
 pub(super) const CLAIMS: [&str; 2] = ["/claims/", "/taken/"];
 
+/// Folder of the rules of a service in Dubbo's layout.
+const RULES: &str = "/configurators/";
+
 /// The node that an action changes.
 #[derive(Debug, Clone)]
 pub(super) struct Target {
     pub(super) path: String,
+    /// Status of the node, or of the instance if the node is to be created.
     pub(super) stat: Stat,
+    pub(super) role: Role,
+}
+
+/// What the node is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The node that the page shows.
+    Shown,
+    /// A rule to be created, which disables the instance at this path.
+    NewRule(String),
+    /// A rule of a service in Dubbo's layout.
+    Rule,
 }
 
 /// Why there is no such node.
@@ -54,6 +70,7 @@ pub(super) async fn find(
         }
         Action::Leave => &CONTENDERS,
         Action::Delete if report.kind() == Kind::Queue => &CLAIMS,
+        Action::Delete if report.kind() == Kind::Service => &[RULES],
         Action::Delete => &CONTENDERS,
         Action::Disable | Action::Enable => &["/"],
         Action::Requeue | Action::Discard => &["/dead/"],
@@ -62,13 +79,41 @@ pub(super) async fn find(
     if !has(&report, action, node) {
         return Err(TargetError::Gone);
     }
+    if let (Recipe::Service(service), Action::Disable | Action::Enable) = (&report.recipe, action)
+        && service.layout == RegistryLayout::Dubbo
+    {
+        return rule(inner, action, path, service, node).await;
+    }
     for folder in folders {
         let path = format!("{}{folder}{node}", path.trim_end_matches('/'));
         if let Some(stat) = inner.client.exists(&path).await? {
-            return Ok(Target { path, stat });
+            let role = if *folder == RULES { Role::Rule } else { Role::Shown };
+            return Ok(Target { path, stat, role });
         }
     }
     Err(TargetError::Gone)
+}
+
+/// Finds the rule that disables an instance in Dubbo's layout, in which the name of the node is the instance.
+async fn rule(
+    inner: &Inner,
+    action: Action,
+    path: &str,
+    service: &Service,
+    node: &str,
+) -> Result<Target, TargetError> {
+    let instance = service.instances.iter().find(|one| one.node == node);
+    let Some(name) = instance.and_then(|one| service.disabling_rule(one)) else {
+        return Err(TargetError::Unsuitable(format!("{node} has no address that a rule could name")));
+    };
+    let service = path.trim_end_matches('/');
+    let (rule, provider) = (format!("{service}{RULES}{name}"), format!("{service}/providers/{node}"));
+    let (path, role) = match action {
+        Action::Enable => (&rule, Role::Rule),
+        _ => (&provider, Role::NewRule(provider.clone())),
+    };
+    let stat = inner.client.exists(path).await?.ok_or(TargetError::Gone)?;
+    Ok(Target { path: rule, stat, role })
 }
 
 /// Checks that the path may be changed, and that the name is one.
@@ -88,7 +133,7 @@ pub(super) fn check(inner: &Inner, path: &str, node: &str) -> Result<(), TargetE
 /// Finds the current value of a configuration.
 async fn value(inner: &Inner, path: &str) -> Result<Target, TargetError> {
     match inner.client.exists(path).await? {
-        Some(stat) => Ok(Target { path: path.to_owned(), stat }),
+        Some(stat) => Ok(Target { path: path.to_owned(), stat, role: Role::Shown }),
         None => Err(TargetError::Gone),
     }
 }
@@ -105,6 +150,7 @@ fn has(report: &Report, action: Action, node: &str) -> bool {
         (Recipe::Service(service), Action::Disable | Action::Enable) => {
             service.instances.iter().any(|one| one.node == node)
         }
+        (Recipe::Service(service), Action::Delete) => service.rules.iter().any(|rule| rule == node),
         (Recipe::Queue(queue), Action::Requeue | Action::Discard) => {
             queue.dead_letters.iter().any(|letter| letter.name == node)
         }

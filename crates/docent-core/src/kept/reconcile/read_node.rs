@@ -32,6 +32,9 @@ impl Reconciler {
         generation: &Arc<SessionGeneration>,
         data: &Bytes,
     ) -> Result<Found, StepError> {
+        if self.lifetime.is_ephemeral() {
+            self.choice.writes(data, generation.number);
+        }
         let mut known = self.armed.take().filter(|_| self.is_present(generation));
         // Nothing happened since the last read. While the session is being closed, the servers are asked
         // anyway, because the session reports when to stop.
@@ -72,20 +75,23 @@ impl Reconciler {
                 let armed = Armed::new(generation, losses, found.as_ref(), data, &stat, watch);
                 self.judge(generation, data, stat, armed).await
             }
-            (Err(Code::NO_NODE), _) => match created {
-                // The node does not exist although the create was answered: a parent is missing, or the code
-                // of the create is the reason. After a success or `NODE_EXISTS`, another client deleted the
-                // node between create and read: read again.
-                Some(Written::Refused(_, Code::NO_NODE)) => self.create_missing_parents(generation).await,
-                Some(Written::Refused(_, code)) if code != Code::NODE_EXISTS => Err(self.refusal(code)),
-                created => {
-                    if created.is_none() {
-                        self.status_log.deleted();
+            (Err(Code::NO_NODE), _) => {
+                self.choice.found(None, generation.number, generation.lease.timeout());
+                match created {
+                    // The node does not exist although the create was answered: a parent is missing, or the code
+                    // of the create is the reason. After a success or `NODE_EXISTS`, another client deleted the
+                    // node between create and read: read again.
+                    Some(Written::Refused(_, Code::NO_NODE)) => self.create_missing_parents(generation).await,
+                    Some(Written::Refused(_, code)) if code != Code::NODE_EXISTS => Err(self.refusal(code)),
+                    created => {
+                        if created.is_none() {
+                            self.status_log.deleted();
+                        }
+                        self.set_status(KeptStatus::Pending);
+                        Ok(Found::Changed)
                     }
-                    self.set_status(KeptStatus::Pending);
-                    Ok(Found::Changed)
                 }
-            },
+            }
             (Err(code), _) => Err(self.refusal(code)),
             (Ok(_), _) => Err(StepError::Busy),
         }
@@ -132,12 +138,16 @@ impl Reconciler {
                 owner => Ok(Found::Foreign(owner, armed)),
             };
         }
+        self.choice.found(Some(armed.data()), generation.number, generation.lease.timeout());
         let older = planted!(NoOwnerCheck) && self.shared.witness_of(owner).is_some();
         if owner == generation.session.id() || older {
             // A create whose reply was lost may not have been counted yet.
             generation.session.owns(&self.full);
             if armed.data() == wanted {
                 return Ok(Found::Current(armed));
+            }
+            if self.follow_choice(armed.data()) {
+                return Ok(Found::Changed);
             }
             return self.change_known(generation, armed, self.set(wanted, stat.version)).await;
         }
@@ -150,6 +160,9 @@ impl Reconciler {
             return self.change(generation, self.delete(-1)).await;
         }
         if let Some(witness) = self.shared.witness_of(owner) {
+            if self.follow_choice(armed.data()) {
+                return Ok(Found::Changed);
+            }
             let ops = [self.delete(stat.version), MultiOp::Create(self.create(wanted))];
             return Ok(match self.replace(generation, witness, ops).await? {
                 true => {

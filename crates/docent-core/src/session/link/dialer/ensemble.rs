@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout};
 /// What a client knows about its servers, across all of its sessions.
 #[derive(Debug, Clone)]
 pub(crate) struct Ensemble {
-    pub(super) transport: Arc<dyn Transport>,
+    pub(crate) transport: Arc<dyn Transport>,
     pub(crate) servers: Servers,
     pub(super) known: KnownAddresses,
     pub(super) abandoned: AbandonedServers,

@@ -1,46 +1,76 @@
-use crate::verbs::doctor::{Answer, exchange, exchange_any, talks_tls};
-use docent::transport::{ServerAddress, TcpTransport, Transport};
+use super::answer::{Answer, READ_ONLY};
+use super::words::{exchange, exchange_any, talks_tls};
+use docent_core::{ServerAddress, Transport};
 use serde::Serialize;
+use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
+use tokio::time::timeout;
 
-/// Vital figures of a server, as shown in JSON. Figures that the server does not report are `None`.
-#[derive(Debug, Serialize)]
-pub(super) struct Vitals {
-    /// Server, as in `--connect`.
-    pub(super) server: String,
+/// Vital figures of one server, as it reports them. Figures that it does not report are `None`.
+///
+/// Serialized as an object with the fields below. Texts come from the server: print them with
+/// [`printable`](crate::printable).
+///
+/// ```no_run
+/// use docent_core::{ServerAddress, TcpTransport};
+/// use docent_inspect::Vitals;
+/// use std::time::Duration;
+///
+/// # async fn run() -> Result<(), docent_core::Error> {
+/// for server in ServerAddress::all_of("zk1:2181,zk2:2181,zk3:2181")? {
+///     let vitals = Vitals::query(&TcpTransport, &server, Duration::from_secs(2)).await;
+///     println!("{server}: {} {:?}", vitals.state.name(), vitals.mode);
+/// }
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Vitals {
+    /// Server, as in the connect string.
+    pub server: String,
     /// Address that was queried.
-    address: Option<String>,
-    pub(super) state: ServerState,
+    pub address: Option<String>,
+    /// Whether and how the server answered.
+    pub state: ServerState,
     /// `ZooKeeper` or `ClickHouse Keeper`.
-    software: Option<&'static str>,
-    pub(super) version: Option<String>,
+    pub software: Option<&'static str>,
+    /// Version without revision and date, such as `3.8.4`.
+    pub version: Option<String>,
     /// `leader`, `follower`, `observer`, `standalone` or `read-only`.
-    pub(super) mode: Option<String>,
+    pub mode: Option<String>,
     /// Last transaction, such as `0x100000002`.
-    pub(super) zxid: Option<String>,
-    pub(super) latency_min_ms: Option<f64>,
-    pub(super) latency_avg_ms: Option<f64>,
-    pub(super) latency_max_ms: Option<f64>,
-    pub(super) connections: Option<u64>,
-    /// Requests that are queued or in work.
-    pub(super) outstanding: Option<u64>,
-    pub(super) znodes: Option<u64>,
-    pub(super) watches: Option<u64>,
+    pub zxid: Option<String>,
+    /// Minimum latency of requests since the start of the server, in milliseconds.
+    pub latency_min_ms: Option<f64>,
+    /// Mean latency of requests since the start of the server, in milliseconds.
+    pub latency_avg_ms: Option<f64>,
+    /// Maximum latency of requests since the start of the server, in milliseconds.
+    pub latency_max_ms: Option<f64>,
+    /// Number of open connections, including the query's own.
+    pub connections: Option<u64>,
+    /// Number of requests that are queued or in work.
+    pub outstanding: Option<u64>,
+    /// Number of nodes.
+    pub znodes: Option<u64>,
+    /// Number of watches; `None` if the server has the word `mntr` disabled.
+    pub watches: Option<u64>,
     /// Why the server reported nothing.
-    pub(super) reason: Option<String>,
+    pub reason: Option<String>,
 }
 
 /// Whether and how a server answered. Serialized and printed as the name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum ServerState {
+#[non_exhaustive]
+pub enum ServerState {
     /// The server serves clients.
     Serving,
     /// The server has no quorum.
     NoQuorum,
     /// The server has the words disabled.
     WordsOff,
-    /// The port uses TLS, over which no words are sent.
+    /// The port uses TLS, and the transport does not.
     Tls,
     /// The port accepts connections, but the answer is not ZooKeeper's.
     Foreign,
@@ -49,7 +79,12 @@ pub(super) enum ServerState {
 }
 
 impl ServerState {
-    pub(super) fn name(self) -> &'static str {
+    /// All states.
+    pub const ALL: [Self; 6] =
+        [Self::Serving, Self::NoQuorum, Self::WordsOff, Self::Tls, Self::Foreign, Self::Down];
+
+    /// Returns the name, such as `no_quorum`.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Serving => "serving",
             Self::NoQuorum => "no_quorum",
@@ -61,21 +96,27 @@ impl ServerState {
     }
 
     /// Returns true if a ZooKeeper server may be behind the port.
-    pub(super) fn is_answer(self) -> bool {
+    pub fn is_answer(self) -> bool {
         !matches!(self, Self::Foreign | Self::Down)
     }
 }
 
 impl Vitals {
-    /// Queries a server. Each query takes at most `patience`.
-    pub(super) async fn query(server: &ServerAddress, patience: Duration) -> Self {
+    /// Queries a server with the four-letter words `srvr` and `mntr`, without a session. A server that does
+    /// not report is no error: `state` and `reason` say why.
+    ///
+    /// `patience` limits each step: resolving the name, connecting to each of its addresses, and each answer.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn query(transport: &dyn Transport, server: &ServerAddress, patience: Duration) -> Self {
         let vitals = Self::unknown(server);
-        let addresses = match TcpTransport.resolve(server).await {
+        let addresses = match resolve(transport, server, patience).await {
             Ok(addresses) if !addresses.is_empty() => addresses,
             Ok(_) => return vitals.without_answer(ServerState::Down, "the name has no address"),
             Err(error) => return vitals.without_answer(ServerState::Down, error.to_string()),
         };
-        let (address, bytes) = match exchange_any(server, &addresses, b"srvr", patience).await {
+        let (address, bytes) = match exchange_any(transport, server, &addresses, b"srvr", patience).await {
             Ok((address, bytes, _)) => (address, bytes),
             Err(missed) => {
                 let reasons: Vec<_> =
@@ -86,12 +127,12 @@ impl Vitals {
         let vitals = Self { address: Some(address.to_string()), ..vitals };
         match Answer::of(&bytes) {
             Answer::Server(_) => {
-                let monitor = exchange(server, address, b"mntr", patience).await.unwrap_or_default();
-                vitals.with(&bytes, &monitor)
+                let monitor = exchange(transport, server, address, b"mntr", patience).await;
+                vitals.with(&bytes, &monitor.unwrap_or_default())
             }
             Answer::WordsOff => vitals.without_answer(ServerState::WordsOff, "srvr is disabled"),
             Answer::NotServing => vitals.without_answer(ServerState::NoQuorum, "the ensemble has no quorum"),
-            Answer::Silence | Answer::Foreign(_) if talks_tls(server, address, patience).await => {
+            Answer::Silence | Answer::Foreign(_) if talks_tls(transport, server, address, patience).await => {
                 vitals.without_answer(ServerState::Tls, "the port uses TLS")
             }
             Answer::Silence => vitals.without_answer(ServerState::Foreign, "no answer"),
@@ -99,6 +140,11 @@ impl Vitals {
                 vitals.without_answer(ServerState::Foreign, format!("the answer begins with {line:?}"))
             }
         }
+    }
+
+    /// Returns true if the server reports that it has no quorum, also if it still answers reads.
+    pub fn lacks_quorum(&self) -> bool {
+        self.state == ServerState::NoQuorum || self.mode.as_deref() == Some(READ_ONLY)
     }
 
     fn unknown(server: &ServerAddress) -> Self {
@@ -153,6 +199,15 @@ impl Vitals {
     }
 }
 
+/// Returns the addresses of a server.
+async fn resolve(
+    transport: &dyn Transport,
+    server: &ServerAddress,
+    patience: Duration,
+) -> io::Result<Vec<SocketAddr>> {
+    timeout(patience, transport.resolve(server)).await?
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,5 +233,15 @@ mod tests {
             (vitals.version.as_deref(), vitals.watches, vitals.latency_avg_ms),
             (Some("3.4.14"), None, None)
         );
+    }
+
+    #[test]
+    fn a_server_that_only_answers_reads_lacks_quorum() {
+        let server = ServerAddress::all_of("zk1:2181").unwrap().remove(0);
+        let with = |srvr: &str| Vitals::unknown(&server).with(srvr.as_bytes(), b"");
+        assert!(with("Zookeeper version: 3.8.4\nMode: read-only\n").lacks_quorum());
+        assert!(!with("Zookeeper version: 3.8.4\nMode: follower\n").lacks_quorum());
+        let silent = Vitals::unknown(&server).without_answer(ServerState::NoQuorum, "");
+        assert!(silent.lacks_quorum() && !Vitals::unknown(&server).lacks_quorum());
     }
 }

@@ -1,4 +1,4 @@
-use docent::transport::{ServerAddress, TcpTransport, Transport};
+use docent_core::{ServerAddress, Transport};
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,20 +9,25 @@ use tokio::time::timeout;
 const LONGEST_ANSWER: u64 = 16 * 1024;
 
 /// An address that accepted no connection, and the reason.
-pub(in crate::verbs) type Missed = (SocketAddr, io::Error);
+pub type Missed = (SocketAddr, io::Error);
 
-/// Sends `bytes` over plain TCP and reads the answer, until the other side closes the connection or
-/// `patience` has passed.
+/// Sends `bytes` over a new connection and reads the answer, at most 16 KiB, until the other side closes the
+/// connection. Connecting takes at most `patience`, and so does the answer: after that, the bytes received so
+/// far are the answer.
 ///
 /// # Errors
 /// The error of connecting; `TimedOut` if connecting takes longer than `patience`.
-pub(in crate::verbs) async fn exchange(
+///
+/// # Cancel safety
+/// This method is cancel safe.
+pub async fn exchange(
+    transport: &dyn Transport,
     server: &ServerAddress,
     address: SocketAddr,
     bytes: &[u8],
     patience: Duration,
 ) -> io::Result<Vec<u8>> {
-    let mut stream = timeout(patience, TcpTransport.dial(server, address)).await??;
+    let mut stream = timeout(patience, transport.dial(server, address)).await??;
     let mut answer = Vec::new();
     let talk = async {
         stream.write_all(bytes).await?;
@@ -33,12 +38,16 @@ pub(in crate::verbs) async fn exchange(
     Ok(answer)
 }
 
-/// Like [`exchange`], with the first of `addresses` that accepts a connection, as a client does. The
-/// addresses that failed before are returned too.
+/// Like [`exchange`], with the first of `addresses` that accepts a connection, as a client does. Returns that
+/// address, the answer, and the addresses that failed before.
 ///
 /// # Errors
 /// The errors of all addresses, if none accepts a connection.
-pub(in crate::verbs) async fn exchange_any(
+///
+/// # Cancel safety
+/// This method is cancel safe.
+pub async fn exchange_any(
+    transport: &dyn Transport,
     server: &ServerAddress,
     addresses: &[SocketAddr],
     bytes: &[u8],
@@ -46,7 +55,7 @@ pub(in crate::verbs) async fn exchange_any(
 ) -> Result<(SocketAddr, Vec<u8>, Vec<Missed>), Vec<Missed>> {
     let mut missed = Vec::new();
     for address in addresses {
-        match exchange(server, *address, bytes, patience).await {
+        match exchange(transport, server, *address, bytes, patience).await {
             Ok(answer) => return Ok((*address, answer, missed)),
             Err(error) => missed.push((*address, error)),
         }
@@ -54,15 +63,19 @@ pub(in crate::verbs) async fn exchange_any(
     Err(missed)
 }
 
-/// Returns true if the server at `address` answers a TLS hello as a TLS server does.
-pub(in crate::verbs) async fn talks_tls(
+/// Returns true if the server at `address` answers a TLS hello as a TLS server does, within `patience`.
+///
+/// # Cancel safety
+/// This method is cancel safe.
+pub async fn talks_tls(
+    transport: &dyn Transport,
     server: &ServerAddress,
     address: SocketAddr,
     patience: Duration,
 ) -> bool {
     let mut start = [0; 2];
     let talk = async {
-        let mut stream = TcpTransport.dial(server, address).await?;
+        let mut stream = transport.dial(server, address).await?;
         stream.write_all(&CLIENT_HELLO).await?;
         stream.read_exact(&mut start).await
     };
@@ -89,6 +102,7 @@ const CLIENT_HELLO: [u8; 78] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+    use docent_core::TcpTransport;
     use tokio::net::TcpListener;
 
     #[tokio::test]
@@ -105,10 +119,10 @@ mod tests {
         let server = ServerAddress::all_of("zk1:2181").unwrap().remove(0);
         let patience = Duration::from_secs(30);
         let both = [down, address];
-        let (result, ()) = tokio::join!(exchange_any(&server, &both, b"", patience), serve);
+        let (result, ()) = tokio::join!(exchange_any(&TcpTransport, &server, &both, b"", patience), serve);
         let (at, answer, missed) = result.unwrap();
         assert_eq!((at, &*answer, missed.len(), missed[0].0), (address, &b"imok"[..], 1, down));
-        let missed = exchange_any(&server, &[down], b"", patience).await.unwrap_err();
+        let missed = exchange_any(&TcpTransport, &server, &[down], b"", patience).await.unwrap_err();
         assert_eq!(missed[0].1.kind(), io::ErrorKind::ConnectionRefused);
     }
 

@@ -1,8 +1,7 @@
-use std::time::Duration;
-
 /// Answer of a port to the four-letter word `srvr`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::verbs) enum Answer {
+#[non_exhaustive]
+pub enum Answer {
     /// A ZooKeeper server described itself.
     Server(Description),
     /// A ZooKeeper server that has the word disabled.
@@ -11,31 +10,36 @@ pub(in crate::verbs) enum Answer {
     NotServing,
     /// Nothing: a server of another protocol waits for more input, or closed the connection.
     Silence,
-    /// The first line of an answer that is not ZooKeeper's.
+    /// The first line of an answer that is not ZooKeeper's, at most 60 characters.
     Foreign(String),
 }
 
-/// Facts that a server reports by `srvr`.
+/// Facts that a server reports by `srvr`. Texts that it does not report are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in crate::verbs) struct Description {
+#[non_exhaustive]
+pub struct Description {
     /// `ZooKeeper` or `ClickHouse Keeper`.
-    pub(in crate::verbs) software: &'static str,
+    pub software: &'static str,
     /// Version without revision and date, such as `3.8.4`.
-    pub(in crate::verbs) version: String,
+    pub version: String,
     /// `leader`, `follower`, `observer`, `standalone` or `read-only`.
-    pub(in crate::verbs) mode: String,
+    pub mode: String,
     /// Minimum, mean and maximum latency of requests in milliseconds, as the server prints them.
-    pub(super) latency: String,
+    pub latency: String,
 }
 
 /// Start of the answer of a ClickHouse Keeper.
 const KEEPER: &str = "ClickHouse Keeper version:";
 
+/// Mode of a server that has lost its quorum and still answers reads.
+pub(super) const READ_ONLY: &str = "read-only";
+
 /// Maximum length of the line that is shown of an answer, in characters.
 const LONGEST_LINE: usize = 60;
 
 impl Answer {
-    pub(in crate::verbs) fn of(bytes: &[u8]) -> Self {
+    /// Recognises the answer to `srvr`.
+    pub fn of(bytes: &[u8]) -> Self {
         let text = String::from_utf8_lossy(bytes);
         match () {
             () if bytes.is_empty() => Self::Silence,
@@ -70,16 +74,9 @@ impl Description {
     }
 
     /// Returns true for a server that has lost its quorum and still answers reads.
-    pub(super) fn is_read_only(&self) -> bool {
-        self.mode == "read-only"
+    pub fn is_read_only(&self) -> bool {
+        self.mode == READ_ONLY
     }
-}
-
-/// Returns the server's tick from its answer to `conf`, or `None` if that word is disabled.
-pub(super) fn tick(conf: &[u8]) -> Option<Duration> {
-    let text = String::from_utf8_lossy(conf);
-    let value = text.lines().find_map(|line| line.strip_prefix("tickTime="))?;
-    value.trim().parse().ok().map(Duration::from_millis)
 }
 
 #[cfg(test)]
@@ -141,12 +138,5 @@ mod tests {
         };
         assert_eq!(line.len(), LONGEST_LINE);
         assert!(matches!(Answer::of(&[0xff, 0xfe, 0]), Answer::Foreign(_)));
-    }
-
-    #[test]
-    fn the_tick_is_in_the_configuration() {
-        assert_eq!(tick(b"clientPort=2181\ntickTime=2000\n"), Some(Duration::from_secs(2)));
-        assert_eq!(tick(b"conf is not executed because it is not in the whitelist.\n"), None);
-        assert_eq!(tick(b"tickTime=soon\n"), None);
     }
 }
