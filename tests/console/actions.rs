@@ -122,8 +122,8 @@ both_backends_with_packages! {
         assert!(!nodes(&shop).await.contains(&node));
 
         shop.add_instance("m").await;
-        // The client of `a` keeps its node present, and writes it again as the operator wants it. No client does so
-        // for `m`.
+        // The client of `a` keeps its node present, and writes it again as the operator wants it. No client
+        // does so for `m`.
         for (instance, writes) in [("a", 2), ("m", 1)] {
             let steps = [("disable", "enabled", "disabled"), ("enable", "disabled", "enabled")];
             for (step, (action, before, after)) in (1..).zip(steps) {

@@ -45,8 +45,9 @@ impl FolderRules {
     }
 }
 
-/// Returns the name of the node, in the folder `configurators` of a service in Dubbo's layout, that disables the
-/// instance in the node named `node`. Returns `None` if the instance has no address of its own with a port.
+/// Returns the name of the node, in the folder `configurators` of a service in Dubbo's layout, that
+/// disables the instance in the node named `node`. Returns `None` if the instance has no address of its own
+/// with a port.
 pub fn disabling_rule(service: &str, node: &str) -> Option<String> {
     rules::disabling(service, node)
 }

@@ -25,8 +25,8 @@ pub(super) async fn locks(server: &Process, count: usize) -> Result<Vec<Client>>
     create(server, count, |number| (format!("/single/n{number:05}"), 0)).await
 }
 
-/// Creates contenders, each in the lock and at the place that `place` returns for its number. The first one of a
-/// lock creates the lock.
+/// Creates contenders, each in the lock and at the place that `place` returns for its number. The first one
+/// of a lock creates the lock.
 async fn create(
     server: &Process,
     count: usize,

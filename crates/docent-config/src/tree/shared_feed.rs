@@ -189,8 +189,8 @@ impl<T: Send + Sync + 'static> TreeFeedTask<T> {
         }
     }
 
-    /// Returns the key of a node, or `None` if the node is not a key: the folder itself, histories and reports
-    /// of readers.
+    /// Returns the key of a node, or `None` if the node is not a key: the folder itself, histories and
+    /// reports of readers.
     fn key(&self, path: &str) -> Option<Arc<str>> {
         path.strip_prefix(&self.folder).filter(|key| is_key(key)).map(Arc::from)
     }

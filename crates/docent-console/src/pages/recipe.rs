@@ -163,8 +163,8 @@ fn instances(path: &str, service: &Service, from: usize, address: String, pen: &
     })
 }
 
-/// Returns true if an instance can be disabled, or enabled if it `is_disabled`. In Dubbo's layout, a rule must be
-/// able to name the instance, and only that rule can be undone.
+/// Returns true if an instance can be disabled, or enabled if it `is_disabled`. In Dubbo's layout, a rule
+/// must be able to name the instance, and only that rule can be undone.
 fn can_change(service: &Service, instance: &Instance, is_disabled: bool) -> bool {
     let rule = service.disabling_rule(instance);
     let has_rule = rule.as_ref().is_some_and(|rule| service.rules.contains(rule));

@@ -12,8 +12,9 @@ pub enum Shown {
     FinalData,
 }
 
-/// Reads data that another client wrote into a kept node; the second argument is the wanted data of the handle.
-/// Returns what the other client wants the node to show, or `None` if the wanted data must be restored.
+/// Reads data that another client wrote into a kept node; the second argument is the wanted data of the
+/// handle. Returns what the other client wants the node to show, or `None` if the wanted data must be
+/// restored.
 pub type ReadChoice = fn(found: &[u8], wanted: &[u8]) -> Option<Shown>;
 
 /// Maximum number of writes that are remembered. More are only made while the servers refuse the node.
@@ -23,8 +24,8 @@ const MAX_OWN: usize = 16;
 #[derive(Debug, Default)]
 pub(super) struct Choice {
     shown: Shown,
-    /// Data of this task that the node may show. Such data is no choice of another client, even if it is out of
-    /// date.
+    /// Data of this task that the node may show. Such data is no choice of another client, even if it is
+    /// out of date.
     own: Vec<Own>,
     /// Time at which some of that data was forgotten.
     forgotten: Option<Instant>,
@@ -58,8 +59,8 @@ impl Choice {
         self.own.push(Own { data: data.clone(), generation, ended: None });
     }
 
-    /// Records what a read has found, which followed all writes of this generation. Earlier sessions end within
-    /// twice the timeout.
+    /// Records what a read has found, which followed all writes of this generation. Earlier sessions end
+    /// within twice the timeout.
     pub(super) fn found(&mut self, found: Option<&Bytes>, generation: u64, timeout: Duration) {
         let now = Instant::now();
         let is_recent = |at: Instant| now.duration_since(at) < timeout * 2;
@@ -70,8 +71,8 @@ impl Choice {
         self.forgotten = self.forgotten.filter(|at| is_recent(*at));
     }
 
-    /// Follows the choice in data that was found. Returns false if the node shows that already, or if the data is
-    /// no choice.
+    /// Follows the choice in data that was found. Returns false if the node shows that already, or if the
+    /// data is no choice.
     pub(super) fn follow(&mut self, found: &Bytes, wanted: &Bytes, read: ReadChoice) -> bool {
         if self.forgotten.is_some() || self.own.iter().any(|own| own.data == *found) {
             return false;
@@ -141,7 +142,8 @@ mod tests {
     async fn a_late_write_of_an_earlier_session_is_no_choice() {
         let [off, on] = ["-off", "+on"].map(data);
         let mut choice = Choice::default();
-        // The client gives up the session before this write is answered, and writes other data in the next one.
+        // The client gives up the session before this write is answered, and writes other data in the next
+        // one.
         choice.writes(&off, 1);
         choice.writes(&on, 2);
         choice.found(Some(&on), 2, TIMEOUT);

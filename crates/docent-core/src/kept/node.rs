@@ -98,10 +98,10 @@ impl KeptNode {
         })
     }
 
-    /// Same as [`new`](Self::new), but runs `preparation`, if there is one, before the node is first written
-    /// with some data. The work is cancelled, and does not run again, once this handle or the `Arc` is
-    /// dropped. At the client's shutdown, the final data is written without it, if it succeeded for the data that
-    /// was wanted last.
+    /// Same as [`new`](Self::new), but runs `preparation`, if there is one, before the node is first
+    /// written with some data. The work is cancelled, and does not run again, once this handle or the `Arc`
+    /// is dropped. At the client's shutdown, the final data is written without it, if it succeeded for the
+    /// data that was wanted last.
     ///
     /// # Errors
     /// Same as [`new`](Self::new).
@@ -238,10 +238,11 @@ impl KeptNode {
         });
     }
 
-    /// Lets other clients choose whether an ephemeral node shows its data or its final data: `read` gets what
-    /// they write into the node. The choice remains in later sessions and after [`set`](Self::set), until another
-    /// client makes another one or the handle is dropped. The node then shows the data of this handle, and not
-    /// what the other client wrote. By default, and if `read` returns `None`, the task restores the data.
+    /// Lets other clients choose whether an ephemeral node shows its data or its final data: `read` gets
+    /// what they write into the node. The choice remains in later sessions and after [`set`](Self::set),
+    /// until another client makes another one or the handle is dropped. The node then shows the data of
+    /// this handle, and not what the other client wrote. By default, and if `read` returns `None`, the task
+    /// restores the data.
     pub fn let_others_choose(self, read: ReadChoice) -> Self {
         self.wanted.send_if_modified(|desired| {
             desired.read_choice = Some(read);

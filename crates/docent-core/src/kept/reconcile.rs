@@ -209,8 +209,8 @@ impl Reconciler {
         self.status.send_replace(status);
     }
 
-    /// Follows what another client has chosen by data that it wrote into the node. Returns true if the node must
-    /// now show other data than before.
+    /// Follows what another client has chosen by data that it wrote into the node. Returns true if the node
+    /// must now show other data than before.
     fn follow_choice(&mut self, found: &Bytes) -> bool {
         let chosen = match &*self.wanted.borrow() {
             Desired { data: Some(data), final_data: Some(_), read_choice: Some(read), .. } => {

@@ -86,9 +86,9 @@ impl StatusLog {
         let (client, path) = (&**self.instruments.client(), &self.path);
         match shown {
             Shown::FinalData => {
-                // Event: Another client, such as an operator's console, has taken a node that this client keeps
-                // out of service, for example an instance of a service. It stays so until another client puts it
-                // back, or until the registration ends.
+                // Event: Another client, such as an operator's console, has taken a node that this client
+                // keeps out of service, for example an instance of a service. It stays so until another
+                // client puts it back, or until the registration ends.
                 // Action: If that was not intended, enable the instance, for example in the console.
                 tracing::warn!(target: "docent::node", %client, %path, "another client took the node out of service");
             }

@@ -23,8 +23,8 @@ pub(crate) fn decode(data: &[u8]) -> Result<EncodedInstance, String> {
     serde_json::from_slice(data).map_err(|error| describe(&error))
 }
 
-/// Reads from data that another client wrote for the wanted instance whether it is to be disabled. Returns `None`
-/// if the data is not that instance.
+/// Reads from data that another client wrote for the wanted instance whether it is to be disabled. Returns
+/// `None` if the data is not that instance.
 pub(crate) fn read_choice(found: &[u8], wanted: &[u8]) -> Option<Shown> {
     let (found, wanted) = (decode(found).ok()?, decode(wanted).ok()?);
     let is_same = (found.name, found.id) == (wanted.name, wanted.id);

@@ -24,8 +24,8 @@ const FIELDS: usize = 1024;
 ///   another client deletes its node. The client touches no node with another id. If another session owns the
 ///   node with this id, the client waits until that node is deleted.
 /// - After [`deregister`](Self::deregister) has returned, the instance is not announced again.
-/// - Data that another client writes into the node of a dynamic instance is replaced by the instance's own, but
-///   [its `enabled` is followed](Self::is_disabled_by_operator).
+/// - Data that another client writes into the node of a dynamic instance is replaced by the instance's own,
+///   but [its `enabled` is followed](Self::is_disabled_by_operator).
 ///
 /// # What happens
 /// - *Connection lost:* the node stays for the session timeout.
@@ -163,11 +163,11 @@ impl Registration {
         }
     }
 
-    /// Returns true while an operator has the instance disabled: another client, such as the console, has written
-    /// its node with `enabled` set to false. Callers then do not pick the instance, which stays announced. This
-    /// lasts until an operator enables the instance again, or until this value is dropped;
-    /// [`set_enabled`](Self::set_enabled) and [`update`](Self::update) do not change it. Always false for a static
-    /// or permanent instance, and in Dubbo's layout.
+    /// Returns true while an operator has the instance disabled: another client, such as the console, has
+    /// written its node with `enabled` set to false. Callers then do not pick the instance, which stays
+    /// announced. This lasts until an operator enables the instance again, or until this value is dropped;
+    /// [`set_enabled`](Self::set_enabled) and [`update`](Self::update) do not change it. Always false for a
+    /// static or permanent instance, and in Dubbo's layout.
     pub fn is_disabled_by_operator(&self) -> bool {
         self.state().node.is_disabled_by_others()
     }

@@ -34,8 +34,8 @@ impl InstanceNode {
         matches!(self, Self::Kept(node) if node.shown() == Shown::FinalData)
     }
 
-    /// Sets the data that a kept node gets before the client's shutdown removes it, or while another client wants
-    /// the instance disabled.
+    /// Sets the data that a kept node gets before the client's shutdown removes it, or while another client
+    /// wants the instance disabled.
     pub(crate) fn set_final_data(&self, final_data: Option<(Bytes, Duration)>) {
         if let Self::Kept(node) = self {
             node.set_final_data(final_data);

@@ -79,8 +79,9 @@ impl Registration {
         Ok(before)
     }
 
-    /// Sets what the client's shutdown writes before it removes the node, and what the node shows while another
-    /// client wants that: the same instance, disabled. If that would be another node, nothing is written.
+    /// Sets what the client's shutdown writes before it removes the node, and what the node shows while
+    /// another client wants that: the same instance, disabled. If that would be another node, nothing is
+    /// written.
     pub(super) fn set_final_data(&self, state: &Announcement) {
         let Announcement { encoded, node, .. } = state;
         let disabled = encoded.clone().enabled(false);

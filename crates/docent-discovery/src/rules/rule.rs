@@ -50,8 +50,8 @@ pub(super) struct Rule {
 }
 
 impl Rule {
-    /// Parses the rules in the names of nodes, each with a value that `reject` gets if the name is no valid rule.
-    /// `empty://` removes all of them.
+    /// Parses the rules in the names of nodes, each with a value that `reject` gets if the name is no valid
+    /// rule. `empty://` removes all of them.
     pub(super) fn of_names<'a, T>(
         names: impl Iterator<Item = (&'a str, T)>,
         mut reject: impl FnMut(T, String),

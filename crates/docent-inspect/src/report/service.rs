@@ -11,8 +11,9 @@ pub struct Service {
     pub name: String,
     /// Instances in the order of their nodes' names.
     pub instances: Vec<Instance>,
-    /// Names of the nodes in the folder `configurators` of Dubbo's layout, whose rules the weights and states of
-    /// the instances take into account. Rules in other nodes, such as those of an application, are not read.
+    /// Names of the nodes in the folder `configurators` of Dubbo's layout, whose rules the weights and
+    /// states of the instances take into account. Rules in other nodes, such as those of an application,
+    /// are not read.
     pub rules: Vec<String>,
 }
 
@@ -52,9 +53,9 @@ pub struct Instance {
 }
 
 impl Service {
-    /// Returns the name of the node, in the folder `configurators` of Dubbo's layout, whose rule disables this
-    /// instance and any other one with the same address, group and version. Returns `None` in Curator's layout,
-    /// or if the instance has no address of its own with a port.
+    /// Returns the name of the node, in the folder `configurators` of Dubbo's layout, whose rule disables
+    /// this instance and any other one with the same address, group and version. Returns `None` in
+    /// Curator's layout, or if the instance has no address of its own with a port.
     pub fn disabling_rule(&self, instance: &Instance) -> Option<String> {
         let has_rules = self.layout == RegistryLayout::Dubbo;
         has_rules.then(|| docent_discovery::internals::disabling_rule(&self.name, &instance.node)).flatten()

@@ -149,8 +149,8 @@ pub(super) async fn proofs(inner: &Inner, path: &str, item: &str) -> Result<Vec<
 /// Fields of a JSON object, byte for byte.
 type Fields = BTreeMap<String, Box<RawValue>>;
 
-/// Returns the data of an instance in Curator's layout with another `enabled`, and with the same status in the
-/// metadata of Spring Cloud, whose callers read only that. All other fields stay byte for byte.
+/// Returns the data of an instance in Curator's layout with another `enabled`, and with the same status in
+/// the metadata of Spring Cloud, whose callers read only that. All other fields stay byte for byte.
 fn with_enabled(data: &[u8], enabled: bool) -> Option<Bytes> {
     let mut fields: Fields = serde_json::from_slice(data).ok()?;
     fields.insert("enabled".to_owned(), to_raw_value(&enabled).ok()?);

@@ -67,9 +67,9 @@ pub(in crate::web) async fn act(
     };
     if let Some((reason, answer)) = refused {
         let Wanted { action, path, .. } = &confirmed.wanted;
-        // Event: A request for an action was refused before anything was read or changed: it came from another
-        // site, its form had expired, or actions are not allowed.
-        // Action: If the user did not send it, find out which site or program did.
+        // Event: A request for an action was refused before anything was read or changed: it came from
+        // another site, its form had expired, or actions are not allowed. Action: If the user did not send
+        // it, find out which site or program did.
         tracing::warn!(target: "docent::console", client = %inner.client.label(), user = %visitor.user, action = action.name(), path = %printable(path), %reason, "action refused");
         return answer;
     }

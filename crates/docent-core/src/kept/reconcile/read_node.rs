@@ -78,9 +78,9 @@ impl Reconciler {
             (Err(Code::NO_NODE), _) => {
                 self.choice.found(None, generation.number, generation.lease.timeout());
                 match created {
-                    // The node does not exist although the create was answered: a parent is missing, or the code
-                    // of the create is the reason. After a success or `NODE_EXISTS`, another client deleted the
-                    // node between create and read: read again.
+                    // The node does not exist although the create was answered: a parent is missing, or the
+                    // code of the create is the reason. After a success or `NODE_EXISTS`, another client
+                    // deleted the node between create and read: read again.
                     Some(Written::Refused(_, Code::NO_NODE)) => self.create_missing_parents(generation).await,
                     Some(Written::Refused(_, code)) if code != Code::NODE_EXISTS => Err(self.refusal(code)),
                     created => {
