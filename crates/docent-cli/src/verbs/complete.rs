@@ -7,6 +7,7 @@ use crate::exit::{Ending, Outcome};
 use crate::verbs::inspect::kind_names;
 use clap::{Arg, Args, Command, CommandFactory, FromArgMatches};
 use docent::Client;
+use docent::recipe::is_own_name;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -122,7 +123,10 @@ async fn children(before: &[&str], folder: &str) -> Option<Vec<String>> {
     let client: Client = options.builder().ok()?.operation_timeout(LIMIT).connect().await.ok()?;
     let children = client.children(if folder.is_empty() { "/" } else { folder }).await;
     client.close().await;
-    let mut paths: Vec<_> = children.ok()?.names.iter().map(|name| format!("{folder}/{name}")).collect();
+    let children = children.ok()?;
+    // Clients create and delete these for themselves.
+    let names = children.names.iter().filter(|name| !is_own_name(name));
+    let mut paths: Vec<_> = names.map(|name| format!("{folder}/{name}")).collect();
     paths.retain(|path| path != SYSTEM);
     paths.sort();
     Some(paths)

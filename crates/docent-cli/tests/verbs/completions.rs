@@ -1,6 +1,8 @@
 //! `docent completions`.
 
 use crate::docent_command::{Ended, PATIENCE, docent, end, run, servers};
+use docent::Client;
+use docent::node::CreateMode;
 use docent_battery::{Backend, both_backends_in_real_time};
 use docent_testkit::Port;
 use std::time::Instant;
@@ -36,6 +38,9 @@ both_backends_in_real_time! {
         for path in ["/locks/report", "/locks/restart", "/limits"] {
             run(&connect, ["config", "set", path, "1"]).await.ok();
         }
+        // Clients keep nodes of their own while they write.
+        let client = Client::connect(&connect).await.unwrap();
+        client.create("/_docent-test", "", CreateMode::Persistent).await.unwrap();
         assert_eq!(proposals(&connect, "docent lock /lo").await, ["/locks"]);
         assert_eq!(proposals(&connect, "docent lock --wait 30s /locks/re").await, ["/locks/report", "/locks/restart"]);
         assert_eq!(proposals(&connect, "docent config get /").await, ["/limits", "/locks"]);
