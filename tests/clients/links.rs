@@ -83,7 +83,7 @@ for_clients! {
         let server = backend.start_own().await;
         let other = Other::start(family, &server).await;
         // A restart of a real server may take longer than a short session timeout.
-        let session = other.session_with(4 * SESSION).await;
+        let session = other.session_with(7 * SESSION).await;
         session.done("create ephemeral /mine x").await;
         let id = session.done("id").await;
         server.stop().await;
