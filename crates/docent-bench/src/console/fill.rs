@@ -67,7 +67,7 @@ pub(super) async fn instances(client: &Client, count: usize) -> Result<()> {
 
 /// Puts items into one queue.
 pub(super) async fn items(client: &Client, count: usize) -> Result<()> {
-    let queue = Queue::<Bytes>::builder_with(client, "/jobs", Raw).build()?;
+    let queue = Queue::<Bytes>::builder_with(client, "/jobs", Raw).unbounded().build()?;
     for first in (0..count).step_by(BATCH) {
         let items: Vec<_> =
             (first..count.min(first + BATCH)).map(|number| Bytes::from(format!("job {number}"))).collect();
