@@ -227,10 +227,10 @@ async fn apply_limits(servers: Servers, id: &str, delay: Duration) -> anyhow::Re
     let limits = Config::<Limits>::new(&client, "/shop/limits")?;
     let mut subscription = limits.subscribe_when_published().await?;
     let running = limits.report_as(id)?;
-    running.set(&subscription.current());
+    running.set(&subscription.current())?;
     while subscription.changed().await.is_some() {
         sleep(delay).await;
-        running.set(&subscription.current());
+        running.set(&subscription.current())?;
     }
     Ok(())
 }

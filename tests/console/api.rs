@@ -4,13 +4,15 @@ use crate::world::{Shop, watcher};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, Response, StatusCode, header};
-use docent::{Client, Counter, Membership};
+use docent::locks::Partitioner;
+use docent::{Client, Counter, Membership, Mutex};
 use docent_battery::{Backend, both_backends};
 use docent_console::{Console, ConsoleBuilder};
 use docent_tests::{builder, soon, until};
 use futures_util::StreamExt;
 use serde_json::Value;
 use std::net::SocketAddr;
+use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 use tower::ServiceExt;
@@ -46,7 +48,27 @@ async fn states(router: &Router) -> Vec<String> {
     servers.iter().map(|server| server["state"].as_str().unwrap().to_owned()).collect()
 }
 
+/// Returns the number of findings of a kind.
+async fn findings(router: &Router, kind: &str) -> u64 {
+    let metrics = text(router, "/metrics").await.1;
+    let name = format!("docent_console_findings{{finding=\"{kind}\"}} ");
+    metrics.lines().find_map(|line| line.strip_prefix(&name)).unwrap().parse().unwrap()
+}
+
 both_backends! {
+    async fn a_lock_that_is_held_for_long_is_a_finding_and_a_partition_is_not(backend: Backend) {
+        let server = backend.start().await;
+        let (client, watcher) = (watcher(&server).await, watcher(&server).await);
+        let partitioner = Partitioner::builder(&client, "/p", ["a", "b"]).settle(Duration::ZERO).join().unwrap();
+        let share = soon(partitioner.acquire()).await.unwrap();
+        let router = console(&watcher, |builder| builder.holder_age(Duration::ZERO)).await;
+        until(async || json(&router, "/api/v1/recipes?kind=partition").await["total"] == 1).await;
+        assert_eq!(findings(&router, "old_holder").await, 0);
+        let lock = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
+        until(async || findings(&router, "old_holder").await == 1).await;
+        drop((lock, share));
+    }
+
     async fn answers_of_the_api_match_the_published_schema(backend: Backend) {
         let server = backend.start().await;
         let shop = Shop::open(&server).await;

@@ -71,7 +71,7 @@ both_backends_with_packages! {
         let current = soon(limits.get()).await.unwrap().unwrap();
         let followed = Config::<Value>::new(&web, "/shop/limits").unwrap();
         let readers = ["web-1", "web-2", "web-3"].map(|id| followed.report_as(id).unwrap());
-        readers.iter().for_each(|reader| reader.set(&current));
+        readers.iter().for_each(|reader| reader.set(&current).unwrap());
         browser.until_text("#rollout p", |text| text.starts_with("3 of 3 run version 1")).await;
         assert_eq!(browser.eval(progress).await, json!([3, 3]));
         let session = format!("{:#x}", web.session_id().unwrap());
@@ -79,7 +79,7 @@ both_backends_with_packages! {
 
         let next = soon(limits.publish(&json!({ "burst": 1, "limit": 30 }))).await.unwrap();
         browser.until_text("#rollout p", |text| text.starts_with("0 of 3 run version 2")).await;
-        readers[1].set(&next);
+        readers[1].set(&next).unwrap();
         browser.until_text("#rollout p", |text| text.starts_with("1 of 3 run version 2")).await;
         assert_eq!(browser.eval(progress).await, json!([1, 3]));
         // Those that lag behind are first.
@@ -87,7 +87,7 @@ both_backends_with_packages! {
         browser.until_texts("#rollout .badge", |all| all == ["version 1", "version 1", "version 2, current"]).await;
         assert_eq!(browser.violations().await, [""; 0]);
         let [first, _second, last] = readers;
-        first.set(&next);
+        first.set(&next).unwrap();
         drop(last);
         browser.until_text("#rollout p", |text| text.starts_with("2 of 2 run version 2")).await;
         assert_eq!(browser.eval("return window.isSame").await, true);

@@ -48,8 +48,10 @@ pub(crate) async fn visit(browser: &Browser, mut see: impl AsyncFnMut(&str)) {
 async fn check(browser: &Browser, page: &str, faults: &mut Vec<String>) {
     for look in LOOKS {
         browser.look(look).await;
-        // The window is drawn in its new size and colours.
-        browser.eval_async("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))", &[]).await;
+        // The window is drawn in its new size and colours, into which some elements fade.
+        let drawn = "requestAnimationFrame(() => requestAnimationFrame(() =>
+            Promise.allSettled(document.getAnimations().map(fading => fading.finished)).then(() => arguments[0]())))";
+        browser.eval_async(drawn, &[]).await;
         let found = browser.violations().await;
         faults.extend(found.into_iter().map(|fault| format!("{page}, {}: {fault}", look.name)));
         let width = browser.eval("return document.documentElement.scrollWidth - innerWidth").await;

@@ -54,7 +54,7 @@ async fn given_up(server: &TestServer, other: &Client, before: impl AsyncFnOnce(
     let settings = builder(server, proxy.connect_string()).session_timeout(SHORT_SESSION);
     let client = settings.connect().await.unwrap();
     let guard = soon(Mutex::new(&client, "/lock").unwrap().acquire()).await.unwrap();
-    let node = KeptNode::new(&client, "/a", "1").unwrap();
+    let node = KeptNode::builder(&client, "/a").data("1").let_others_choose(CHOICE).start().unwrap();
     soon(node.present()).await.unwrap();
     until_kept(&client, other, "/a", "1").await;
     until(async || own_nodes(other).await.len() == 2).await;
@@ -145,7 +145,7 @@ both_backends! {
     async fn another_client_chooses_between_the_data_and_the_final_data(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
-        let node = KeptNode::new(&client, "/a", "1").unwrap().let_others_choose(CHOICE);
+        let node = KeptNode::builder(&client, "/a").data("1").let_others_choose(CHOICE).start().unwrap();
         node.set_final_data(Some(("1 off".into(), Duration::ZERO)));
         soon(node.present()).await.unwrap();
         let write = async |data: &str| {
@@ -177,7 +177,7 @@ both_backends! {
         write("off").await;
         until_kept(&client, &other, "/a", "2 off").await;
         drop(node);
-        let next = KeptNode::take_over(&client, "/a", "3").unwrap().let_others_choose(CHOICE);
+        let next = KeptNode::builder(&client, "/a").data("3").take_over().let_others_choose(CHOICE).start().unwrap();
         until_kept(&client, &other, "/a", "3").await;
         assert_eq!(next.shown(), Shown::Data);
     }
@@ -185,13 +185,35 @@ both_backends! {
     async fn a_choice_is_followed_if_the_client_gave_up_the_session_meanwhile(backend: Backend) {
         let server = backend.start().await;
         let other = connect(&server).await;
-        let mut older = given_up(&server, &other, async || {}).await;
-        older.node = older.node.let_others_choose(CHOICE);
+        let older = given_up(&server, &other, async || {}).await;
         older.node.set_final_data(Some(("1 off".into(), Duration::ZERO)));
         other.set("/a", "off", None).await.unwrap();
         older.proxy.heal().await.unwrap();
         until_kept(&older.client, &other, "/a", "1 off").await;
         assert_ne!(older.client.session_id(), Some(older.session));
+    }
+
+    async fn a_change_that_is_undone_during_an_outage_is_no_choice(backend: Backend) {
+        let server = backend.start().await;
+        let (proxy, other) = (server.proxy().await, connect(&server).await);
+        let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
+        let node = KeptNode::builder(&client, "/a").data("on").let_others_choose(CHOICE).start().unwrap();
+        node.set_final_data(Some(("final".into(), Duration::ZERO)));
+        soon(node.present()).await.unwrap();
+        // After a lost link, a write follows a read.
+        proxy.cut().await;
+        soon(client.state().reached(ConnectionState::Suspended)).await;
+        proxy.heal().await.unwrap();
+        soon(client.state().reached(ConnectionState::Connected)).await;
+        let unanswered = proxy.add(Rule::on(OpCode::Multi).path(|path| path.ends_with("/a")).cut_after());
+        node.set("off");
+        soon(unanswered.fired()).await;
+        node.set("on");
+        proxy.heal().await.unwrap();
+        until_kept(&client, &other, "/a", "on").await;
+        soon(node.present()).await.unwrap();
+        assert_eq!(node.shown(), Shown::Data);
+        assert_eq!(other.get("/a").await.unwrap().data, "on");
     }
 
     async fn a_kept_node_is_re_created_in_a_new_session(backend: Backend) {

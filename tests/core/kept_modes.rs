@@ -139,7 +139,7 @@ both_backends! {
         let node = kept(&client, "/a", CreateMode::Persistent).await;
         other.create("/a/b", "", CreateMode::Persistent).await.unwrap();
         assert_eq!(soon(node.remove()).await.unwrap_err().kind(), ErrorKind::NotEmpty);
-        let error = KeptNode::take_over(&client, "/a", "").unwrap_err();
+        let error = KeptNode::builder(&client, "/a").data("").take_over().start().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::AlreadyRegistered, "the predecessor has another mode");
         other.delete("/a/b", None).await.unwrap();
         soon(KeptNode::wait_vacant(&client, "/a")).await.unwrap();
@@ -206,5 +206,51 @@ both_backends! {
         let path = numbered.path().to_owned();
         soon(client.close()).await;
         until(async || other.exists(&path).await.unwrap().is_none()).await;
+    }
+
+    async fn a_node_below_a_base_waits_for_the_base(backend: Backend) {
+        let server = backend.start().await;
+        let (client, other) = (plain(&server).await, connect(&server).await);
+        let mut node = KeptNode::builder(&client, "/base/folder/a").data("1").below("/base").start().unwrap();
+        // Returns once an attempt to create the node was made.
+        let waits = async |node: &mut KeptNode| loop {
+            match soon(node.changed()).await.unwrap() {
+                KeptStatus::Failing(error) => {
+                    assert_eq!((error.kind(), error.path()), (ErrorKind::NoNode, Some("/base")));
+                    assert_eq!(other.exists("/base").await.unwrap(), None);
+                    break;
+                }
+                KeptStatus::Pending | KeptStatus::Present { .. } => {}
+                status => panic!("{status}"),
+            }
+        };
+        waits(&mut node).await;
+        for _ in 0..2 {
+            other.create("/base", "", CreateMode::Persistent).await.unwrap();
+            until_data(&other, "/base/folder/a", "1").await;
+            soon(node.present()).await.unwrap();
+            let delete = other.transaction().delete("/base/folder/a", None).delete("/base/folder", None);
+            soon(delete.delete("/base", None).commit()).await.unwrap();
+            waits(&mut node).await;
+        }
+        // Only parents of the node are such a base.
+        for base in ["/bas", "/base/folder/a", "/base/", "base", ""] {
+            let error = KeptNode::builder(&client, "/base/folder/b").below(base).start().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput, "{base:?}");
+            assert!(error.to_string().contains(&format!("base {base:?} must be a parent of the node")), "{error}");
+        }
+        let sequential = KeptNode::builder(&client, "/base/n-").below("/base").mode(SEQUENTIAL[0]);
+        assert_eq!(sequential.keep().await.unwrap_err().kind(), ErrorKind::InvalidInput);
+        let top = KeptNode::builder(&client, "/top/a").below("/").start().unwrap();
+        soon(top.present()).await.unwrap();
+    }
+
+    async fn a_sequential_node_cannot_be_started_without_waiting(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        for mode in SEQUENTIAL {
+            let error = KeptNode::builder(&client, "/n-").mode(mode).start().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        }
     }
 }

@@ -1,12 +1,18 @@
 //! Kept nodes that are taken over just before they would be removed.
 
 use crate::{builder, connect};
+use bytes::Bytes;
 use docent::node::{Acl, Permissions};
 use docent::recipe::{KeptNode, KeptStatus};
-use docent::{CreateMode, ErrorKind};
+use docent::{Client, CreateMode, Error, ErrorKind};
 use docent_battery::{Backend, both_backends};
 use docent_proto::OpCode;
 use docent_tests::soon;
+
+/// Keeps a node at `path`, in the place of one that is about to be removed.
+fn take_over(client: &Client, path: &str, data: impl Into<Bytes>) -> Result<KeptNode, Error> {
+    KeptNode::builder(client, path).data(data).take_over().start()
+}
 
 both_backends! {
     async fn a_node_about_to_be_removed_remains_if_it_is_wanted_again(backend: Backend) {
@@ -17,19 +23,19 @@ both_backends! {
         let made = other.get("/a").await.unwrap().stat;
         // The handle is dropped, and the node is taken over immediately.
         drop(node);
-        let node = KeptNode::take_over(&client, "/a", "1").unwrap();
+        let node = take_over(&client, "/a", "1").unwrap();
         soon(node.present()).await.unwrap();
         assert_eq!(other.get("/a").await.unwrap().stat, made);
         // For the handle that removed the node, the removal succeeds.
         let mut removing = Box::pin(node.remove());
         assert!(futures_util::poll!(&mut removing).is_pending());
-        let node = KeptNode::take_over(&client, "/a", "2").unwrap();
+        let node = take_over(&client, "/a", "2").unwrap();
         soon(removing).await.unwrap();
         soon(node.present()).await.unwrap();
         let now = other.get("/a").await.unwrap();
         assert_eq!((now.data, now.stat.czxid), ("2".into(), made.czxid));
         // No second handle can take over a node that is wanted.
-        assert_eq!(KeptNode::take_over(&client, "/a", "3").unwrap_err().kind(), ErrorKind::AlreadyRegistered);
+        assert_eq!(take_over(&client, "/a", "3").unwrap_err().kind(), ErrorKind::AlreadyRegistered);
         soon(node.remove()).await.unwrap();
         assert_eq!(other.exists("/a").await.unwrap(), None);
     }
@@ -37,13 +43,13 @@ both_backends! {
     async fn a_path_without_a_node_can_be_taken_over(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);
-        let node = KeptNode::take_over(&client, "/a", "1").unwrap();
+        let node = take_over(&client, "/a", "1").unwrap();
         soon(node.present()).await.unwrap();
         assert_eq!(other.get("/a").await.unwrap().data, "1");
         soon(node.remove()).await.unwrap();
-        assert_eq!(KeptNode::take_over(&client, "a", "").unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert_eq!(take_over(&client, "a", "").unwrap_err().kind(), ErrorKind::InvalidInput);
         soon(client.close()).await;
-        assert_eq!(KeptNode::take_over(&client, "/a", "").unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(take_over(&client, "/a", "").unwrap_err().kind(), ErrorKind::Closed);
     }
 
     async fn the_last_request_counts_also_while_the_servers_are_unreachable(backend: Backend) {
@@ -60,12 +66,12 @@ both_backends! {
             for _ in 0..100 {
                 docent_tests::pause().await;
             }
-            node = KeptNode::take_over(&client, "/a", "1").unwrap();
-            let mut last = KeptNode::take_over(&client, "/b", "").unwrap();
+            node = take_over(&client, "/a", "1").unwrap();
+            let mut last = take_over(&client, "/b", "").unwrap();
             drop(KeptNode::new(&client, "/c", "").unwrap());
             for round in 0..3 {
                 drop(last);
-                last = KeptNode::take_over(&client, "/b", round.to_string()).unwrap();
+                last = take_over(&client, "/b", round.to_string()).unwrap();
                 // Gives the path's task a chance to run.
                 docent_tests::pause().await;
             }
@@ -99,7 +105,7 @@ both_backends! {
         let node = KeptNode::new(&client, "/a", "3").unwrap();
         soon(node.present()).await.unwrap();
         node.request_removal();
-        let renewed = KeptNode::take_over(&client, "/a", "4").unwrap();
+        let renewed = take_over(&client, "/a", "4").unwrap();
         node.set("5");
         drop((held, node));
         soon(renewed.present()).await.unwrap();
@@ -121,7 +127,7 @@ both_backends! {
         let mut node = KeptNode::new(&client, "/a", "").unwrap();
         for round in 0..3 * MOST {
             drop(node);
-            node = KeptNode::take_over(&client, "/a", round.to_string()).unwrap();
+            node = take_over(&client, "/a", round.to_string()).unwrap();
             soon(node.present()).await.unwrap();
         }
         let attempts = proxy.trace().iter().filter(|frame| {
@@ -130,7 +136,7 @@ both_backends! {
         assert!((1..MOST).contains(&attempts), "{attempts}");
         // The refused node's own successor does not have to wait.
         drop(refused);
-        let renewed = KeptNode::take_over(&client, "/ro/x", "").unwrap();
+        let renewed = take_over(&client, "/ro/x", "").unwrap();
         assert_eq!(soon(renewed.present()).await.unwrap_err().kind(), ErrorKind::NoAuth);
     }
 
@@ -139,7 +145,7 @@ both_backends! {
         let (proxy, other) = (server.proxy().await, connect(&server).await);
         let client = builder(&server, proxy.connect_string()).connect().await.unwrap();
         drop(KeptNode::new(&client, "/a", "1").unwrap());
-        let node = KeptNode::take_over(&client, "/a", "2").unwrap();
+        let node = take_over(&client, "/a", "2").unwrap();
         proxy.cut().await;
         let closing = tokio::spawn({ let client = client.clone(); async move { client.close().await } });
         assert_eq!(soon(node.present()).await.unwrap_err().kind(), ErrorKind::Closed);

@@ -3,7 +3,7 @@
 use crate::scene::{ORDERS, behind_proxy, orders, registry, until_deleted, until_ids, until_owned, view};
 use docent::discovery::{RegistrationStatus, ServiceType};
 use docent::node::{Acl, Permissions};
-use docent::{ConnectionState, CreateMode, ErrorKind, Instance, Released};
+use docent::{ConnectionState, CreateMode, ErrorKind, Instance, Registry, Released};
 use docent_battery::{Backend, Rule, both_backends};
 use docent_proto::OpCode;
 use docent_tests::{SESSION, SHORT_SESSION, builder, connect, soon, until};
@@ -61,6 +61,19 @@ both_backends! {
         let mut wrong = orders("1");
         wrong.name = "payments".to_owned();
         assert!(soon(registration.update(wrong)).await.unwrap_err().to_string().contains("must keep its name"));
+    }
+
+    async fn an_instance_that_an_operator_has_disabled_is_not_drained(backend: Backend) {
+        const LONG: Duration = Duration::from_secs(3_600);
+        let server = backend.start().await;
+        let (client, other) = (connect(&server).await, connect(&server).await);
+        let registry = Registry::builder(&client, "/services").drain(LONG).build().unwrap();
+        let registration = soon(registry.register(orders("1"))).await.unwrap();
+        other.set(ONE, r#"{"enabled":false,"id":"1","name":"orders"}"#, None).await.unwrap();
+        until(async || registration.is_disabled_by_operator()).await;
+        until_owned(&client, &other, ONE).await;
+        soon(client.shutdown(LONG)).await;
+        assert!(other.exists(ONE).await.unwrap().is_none());
     }
 
     async fn an_operator_disables_and_enables_an_instance_by_writing_its_node(backend: Backend) {

@@ -142,7 +142,7 @@ async fn paths_of_kept_nodes() {
     for (path, rule) in [("/zookeeper/x", servers), ("/_docent/x", clients), ("/a/_docent-1f/x-", clients)] {
         let refused = format!("create: path {path:?} {rule}");
         assert_eq!(text(KeptNode::new(&client, path, "")), refused);
-        assert_eq!(text(KeptNode::take_over(&client, path, "")), refused);
+        assert_eq!(text(KeptNode::builder(&client, path).data("").take_over().start()), refused);
         for mode in
             [CreateMode::Persistent, CreateMode::EphemeralSequential, CreateMode::PersistentSequential]
         {

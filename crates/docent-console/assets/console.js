@@ -144,8 +144,8 @@
   // Highlights rows that are new or changed.
   function flash(rows) {
     if (calm.matches || document.hidden || rows.length > MANY) return;
-    const colour = getComputedStyle(root).getPropertyValue('--flash').trim();
-    for (const row of rows) row.animate?.([{ backgroundColor: colour }, {}], { duration: 1200, easing: 'ease-out' });
+    // The variable follows when the colours become dark meanwhile.
+    for (const row of rows) row.animate?.([{ backgroundColor: 'var(--flash)' }, {}], { duration: 1200, easing: 'ease-out' });
   }
 
   // ---- The virtual list `#rows`: one window of rows, with spacers in place of the others ----
@@ -396,9 +396,20 @@
     },
   };
 
-  // Reloads the page, unless this was done just now: a lock may be held for moments only.
+  let reloadTimer = 0;
+
+  // Reloads the page. If this was done just now, because a lock is held for moments only, reloads it after a
+  // pause if the page still has the parts of another recipe.
   function reloadRarely() {
-    if (Date.now() - Number(sessionStorage.getItem('reloaded')) < RELOAD_PAUSE) return false;
+    const since = Date.now() - Number(sessionStorage.getItem('reloaded'));
+    if (since >= 0 && since < RELOAD_PAUSE) {
+      clearTimeout(reloadTimer);
+      reloadTimer = setTimeout(() => {
+        const now = byId('about')?.dataset.kind;
+        if (now && now !== kind) reloadRarely();
+      }, RELOAD_PAUSE - since);
+      return false;
+    }
     sessionStorage.setItem('reloaded', Date.now());
     location.reload();
     return true;

@@ -24,9 +24,9 @@ const OLD: Duration = Duration::from_secs(10 * 60);
 /// - Nothing is written to ZooKeeper unless [actions](ConsoleBuilder::allow_actions) are allowed, except for
 ///   the client's own node by which the servers' clock is read.
 /// - Every action asks once, names the node that it changes, and fails if that node was changed or replaced
-///   after the question was drawn. ZooKeeper cannot compare two nodes of one name in a write. So if an
-///   instance registers again, or another consumer claims the item of a kazoo queue, between the last read
-///   and the write, which must follow within two seconds, the new node is changed.
+///   after the question was drawn. There is one exception: nodes whose names are used again, which are
+///   instances, claims of kazoo's queues and permits of kazoo's semaphores. If such a node is deleted and
+///   created again between the last read and the write, at most two seconds later, the new node is changed.
 ///
 /// # On drop
 /// Once the last clone and the last router are dropped, the console stops following the tree. The client is

@@ -50,7 +50,7 @@ both_backends_in_real_time! {
         publish(&connect, &[("/config/a", "1"), ("/config/a", "2"), ("/config/b/c", "3"), ("/config/b", "4")]).await;
         let reader = Config::<u32>::new(&client, "/config/a").unwrap();
         let running = reader.report_as("web-1").unwrap();
-        running.set(&reader.get().await.unwrap().unwrap());
+        running.set(&reader.get().await.unwrap().unwrap()).unwrap();
         let inspect = async || run(&connect, ["inspect", "/config/a", "-o", "json"]).await.ok().json().remove(0);
         let report = eventually(PATIENCE, inspect, |report: &Value| !report["readers"][0].is_null()).await.unwrap();
         assert_eq!((&report["readers"][0]["id"], &report["readers"][0]["is_current"]), (&"web-1".into(), &true.into()));

@@ -1,7 +1,7 @@
 use super::ConfigTree;
 use super::publish::LastPublished;
 use crate::file::LocalFile;
-use crate::history::History;
+use crate::history::{History, Keep};
 use crate::rollout::Running;
 use crate::subscription::{Fallback, SharedFeed};
 use crate::telemetry::Counts;
@@ -91,7 +91,7 @@ impl<T: Send + Sync + 'static> Config<T> {
     pub(crate) fn from_parts(
         versioned: VersionedNode,
         format: ValueFormat<T>,
-        history: usize,
+        history: Keep,
         fallback: Fallback<T>,
     ) -> Self {
         let history = History::new(versioned.path(), history);
@@ -173,13 +173,13 @@ impl<T: Send + Sync + 'static> Config<T> {
         }
     }
 
-    /// Starts to report which revision this process runs, as the reader `id`, such as the name of the host or
-    /// pod. Does no I/O: the report begins with [`Running::set`].
+    /// Returns a handle that reports which revision this process runs, as the reader `id`, such as the name of
+    /// the host or pod. Does no I/O: the report begins with [`Running::set`].
     ///
     /// # Errors
     /// `InvalidInput` if `id` is not one segment of a path, or is reserved.
     pub fn report_as(&self, id: &str) -> Result<Running, Error> {
-        Running::start(&self.inner.versioned, id)
+        Running::new(&self.inner.versioned, id)
     }
 
     /// Returns the running feed and true, or a new feed and false.
@@ -216,7 +216,7 @@ pub struct ConfigBuilder<T> {
     path: String,
     codec: Arc<dyn Codec<T>>,
     validate: Option<Arc<Validate<T>>>,
-    history: usize,
+    history: Keep,
     default: Option<Arc<Snapshot<T>>>,
     file: Option<PathBuf>,
     fallback_after: Duration,
@@ -235,7 +235,7 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
             path: path.to_owned(),
             codec,
             validate: None,
-            history: HISTORY,
+            history: Keep { length: HISTORY, or_more: false },
             default: None,
             file: None,
             fallback_after: Duration::from_secs(2),
@@ -278,7 +278,14 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
     /// With 0, a publish writes one node instead of two to four, and does not touch a history that other
     /// publishers keep.
     pub fn history(mut self, length: usize) -> Self {
-        self.history = length;
+        self.history = Keep { length, or_more: false };
+        self
+    }
+
+    /// Same as [`history`](Self::history), but does not shorten a longer history, such as that of a publisher
+    /// with a larger number. For tools that publish values of services whose settings they do not know.
+    pub fn history_at_least(mut self, length: usize) -> Self {
+        self.history = Keep { length, or_more: true };
         self
     }
 
@@ -368,9 +375,9 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
     }
 
     fn versioned(&self) -> Result<VersionedNode, Error> {
-        if self.history > LONGEST_HISTORY {
-            let history = self.history;
-            let detail = format!("a history of {history} values must be at most {LONGEST_HISTORY}");
+        let length = self.history.length;
+        if length > LONGEST_HISTORY {
+            let detail = format!("a history of {length} values must be at most {LONGEST_HISTORY}");
             return Err(Error::invalid_input("config", detail));
         }
         VersionedNode::new(&self.client, &self.path).in_operation("config")
@@ -405,7 +412,7 @@ impl<T> fmt::Debug for ConfigBuilder<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ConfigBuilder")
             .field("path", &self.path)
-            .field("history", &self.history)
+            .field("history", &self.history.length)
             .field("file", &self.file)
             .finish_non_exhaustive()
     }

@@ -1,5 +1,5 @@
 use super::Config;
-use crate::history;
+use crate::history::{self, Keep};
 use crate::rollout;
 use crate::subscription::Fallback;
 use crate::tree::SharedTreeFeed;
@@ -59,7 +59,7 @@ pub struct ConfigTree<T> {
 struct Inner<T> {
     versioned: VersionedNode,
     format: ValueFormat<T>,
-    history: usize,
+    history: Keep,
     feed: Mutex<Weak<SharedTreeFeed<T>>>,
 }
 
@@ -75,7 +75,7 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> ConfigTree<T> {
 }
 
 impl<T: Send + Sync + 'static> ConfigTree<T> {
-    pub(crate) fn from_parts(versioned: VersionedNode, format: ValueFormat<T>, history: usize) -> Self {
+    pub(crate) fn from_parts(versioned: VersionedNode, format: ValueFormat<T>, history: Keep) -> Self {
         Self { inner: Arc::new(Inner { versioned, format, history, feed: Mutex::default() }) }
     }
 

@@ -172,7 +172,7 @@ impl<T: Send + Sync + 'static> Config<T> {
             let with = |transaction| readers.remove_all(self.inner.history.remove_all(&listed, transaction));
             match versioned.delete(&node.stat, with).await {
                 Ok(true) => return Ok(true),
-                Err(error) if !readers.have_grown(&error) => return Err(error.into()),
+                Err(error) if !readers.have_grown(&versioned, &error).await? => return Err(error.into()),
                 _ => cas.lost().await?,
             }
         }

@@ -23,7 +23,15 @@ const NAME: usize = 128;
 #[derive(Debug, Clone)]
 pub(crate) struct History {
     pub(super) folder: String,
-    length: usize,
+    keep: Keep,
+}
+
+/// How many earlier values a publisher keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Keep {
+    pub(crate) length: usize,
+    /// True to leave a longer history as long as it is.
+    pub(crate) or_more: bool,
 }
 
 /// Listing of the history's folder.
@@ -43,6 +51,11 @@ pub(crate) struct Plan {
     pub(super) remove: Vec<String>,
     /// Name of an earlier value that must exist.
     prove: Option<String>,
+}
+
+impl Keep {
+    /// Keeps no history, and leaves one of other publishers alone.
+    pub(crate) const NONE: Self = Self { length: 0, or_more: false };
 }
 
 impl Listed {
@@ -70,13 +83,13 @@ impl Plan {
 }
 
 impl History {
-    pub(crate) fn new(path: &str, length: usize) -> Self {
-        Self { folder: format!("{path}/{FOLDER}"), length }
+    pub(crate) fn new(path: &str, keep: Keep) -> Self {
+        Self { folder: format!("{path}/{FOLDER}"), keep }
     }
 
     /// Returns true unless the length is 0.
     pub(crate) fn is_kept(&self) -> bool {
-        self.length > 0
+        self.keep.length > 0
     }
 
     /// Lists the history. Returns `None` if no history is kept, or if it may not be listed.
@@ -141,7 +154,8 @@ impl History {
 
     /// Returns those `names`, in order, that are surplus when `more` values are added.
     fn removed(&self, mut names: Vec<String>, more: usize, length: usize, limit: usize) -> Vec<String> {
-        let surplus = (names.len() + more).saturating_sub(self.length);
+        let surplus = (names.len() + more).saturating_sub(self.keep.length);
+        let surplus = if self.keep.or_more { surplus.min(more) } else { surplus };
         // The deletions must also fit into the request.
         let room = if length + FIELDS <= limit { FIELDS / 2 / (self.folder.len() + NAME) } else { 0 };
         names.truncate(surplus.min(MOST_AT_ONCE).min(room));
@@ -349,7 +363,7 @@ mod tests {
     fn deletions_leave_room_for_the_values_in_the_transaction() {
         let limit = 1024 * 1024;
         let path = format!("/{}", "x".repeat(400));
-        let history = History::new(&path, 10);
+        let history = History::new(&path, Keep { length: 10, or_more: false });
         let names: Vec<_> = (0..1_000).map(|mzxid| name(&revision(mzxid))).collect();
         let removed = |length| history.removed(names.clone(), 0, length, limit).len();
         assert!((1..=FIELDS / (2 * path.len())).contains(&removed(1)), "{}", removed(1));

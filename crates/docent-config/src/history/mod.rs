@@ -4,4 +4,4 @@
 mod history;
 
 pub use history::{FOLDER, HistoryEntry, name, parse};
-pub(crate) use history::{History, Listed, Obstacles, Plan};
+pub(crate) use history::{History, Keep, Listed, Obstacles, Plan};

@@ -62,9 +62,14 @@ impl Readers {
         names.iter().fold(transaction, remove).delete(&self.folder, None)
     }
 
-    /// Returns true for the refusal of a deletion because a reader has created its node since the listing.
-    pub(crate) fn have_grown(&self, error: &Error) -> bool {
-        error.kind() == ErrorKind::NotEmpty && error.path() == Some(&self.folder)
+    /// Returns true for the refusal of the value's deletion because a reader has created its node since the
+    /// listing.
+    pub(crate) async fn have_grown(&self, versioned: &VersionedNode, error: &Error) -> Result<bool, Error> {
+        Ok(match self.names {
+            _ if error.kind() != ErrorKind::NotEmpty => false,
+            Some(_) => error.path() == Some(&self.folder),
+            None => versioned.client().exists(&self.folder).await?.is_some(),
+        })
     }
 }
 

@@ -1,3 +1,4 @@
+use crate::history::Keep;
 use crate::subscription::Fallback;
 use crate::value::ValueFormat;
 use crate::{Codec, Config, PublishError, Snapshot, SubscribeError, Subscription};
@@ -16,7 +17,7 @@ impl<T: Send + Sync + 'static> WithInitial<T> {
     pub(crate) fn new(client: &Client, path: &str, seed: T, codec: impl Codec<T>) -> Result<Self, Error> {
         let format = ValueFormat::new(path, Arc::new(codec));
         let fallback = Fallback { default: None, file: None, after: Duration::ZERO };
-        let config = Config::from_parts(VersionedNode::new(client, path)?, format, 0, fallback);
+        let config = Config::from_parts(VersionedNode::new(client, path)?, format, Keep::NONE, fallback);
         Ok(Self { config, seed: Arc::new(seed) })
     }
 

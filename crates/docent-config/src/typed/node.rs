@@ -1,4 +1,5 @@
 use super::{NodeError, TypedNodeChanges};
+use crate::history::Keep;
 use crate::subscription::Fallback;
 use crate::value::ValueFormat;
 use crate::{Codec, Config, Json, Snapshot};
@@ -53,7 +54,7 @@ impl<T: Send + Sync + 'static> TypedNode<T> {
         let config = Config::from_parts(
             VersionedNode::new(client, path).in_operation("typed_node")?,
             format.clone(),
-            0,
+            Keep::NONE,
             fallback,
         );
         Ok(Self { config, format })

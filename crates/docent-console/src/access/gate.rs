@@ -3,13 +3,13 @@ use super::attempts::{Attempts, Verdict};
 use super::cookie::{self, Cookie};
 use super::headers::secure;
 use super::hosts::{Hosts, WrongHost};
-use super::local_path::as_value;
+use super::local_path::{as_value, local_path};
 use super::peer::Peer;
 use super::routes::Area;
 use super::secret::Secret;
 use super::sessions::{Opened, Sessions};
-use super::sign_in::{self, BASIC, BEARER, PAUSE, limited, unauthorized};
-use super::visitor::{Visitor, check_origin, is_navigation};
+use super::sign_in::{self, BASIC, BEARER, PAUSE, limited, once_more, unauthorized};
+use super::visitor::{Visitor, check_origin, is_from_elsewhere, is_navigation};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
@@ -157,6 +157,11 @@ impl Gate {
         }
         let peer = Peer::of(&parts.extensions);
         match self.kind() {
+            // Browsers send no cookie with a link of another site, so this one may have a session.
+            Kind::Open if area == Area::Pages && is_from_elsewhere(&parts.headers) => {
+                let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+                Err(once_more(self, local_path(path)).into_response())
+            }
             Kind::Open => Ok(self.admit_anyone(area, parts, peer)),
             Kind::Token(token) => self.admit_with_token(token, area, parts, peer).await,
             Kind::Basic(users) => self.admit_user(users, &parts.headers, peer).await,
@@ -173,7 +178,7 @@ impl Gate {
             Some(opened) => (opened.csrf, None),
             None if is_page && !is_program => {
                 let (id, opened) = self.sessions().create(Instant::now());
-                (opened.csrf, Some(self.0.cookie.store(&id)))
+                (opened.csrf, Some(self.0.cookie.store(&parts.headers, &id)))
             }
             None => (String::new(), None),
         };

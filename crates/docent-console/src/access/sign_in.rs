@@ -68,7 +68,7 @@ pub(super) async fn submit(
         Verdict::Right(()) => {
             let id = gate.replace_session(cookie::ids(&headers));
             let mut reply = gate.see_other(local_path(&form.to));
-            reply.headers_mut().append(header::SET_COOKIE, gate.cookie().store(&id));
+            reply.headers_mut().append(header::SET_COOKIE, gate.cookie().store(&headers, &id));
             reply
         }
         Verdict::Wrong => {
@@ -94,7 +94,7 @@ pub(super) async fn sign_out(
     }
     gate.end_sessions(cookie::ids(&headers));
     let mut reply = gate.see_other("/");
-    reply.headers_mut().append(header::SET_COOKIE, gate.cookie().delete());
+    reply.headers_mut().append(header::SET_COOKIE, gate.cookie().delete(&headers));
     reply
 }
 
@@ -118,7 +118,8 @@ pub(super) fn limited(wait: Duration) -> Response {
     (StatusCode::TOO_MANY_REQUESTS, retry, text).into_response()
 }
 
-fn once_more(gate: &Gate, to: &str) -> Html<String> {
+/// Returns a page that opens a path below the base from this site, so that the browser sends its cookie.
+pub(super) fn once_more(gate: &Gate, to: &str) -> Html<String> {
     let target = format!("{}{to}", gate.base());
     let page = html! {
         (DOCTYPE)

@@ -186,7 +186,9 @@ async fn an_open_console_starts_sessions_for_pages_only() {
     page.extensions_mut().insert(ConnectInfo(SocketAddr::from(([10, 0, 0, 7], 1))));
     let reply = console.clone().oneshot(page).await.unwrap();
     let stored = value(&reply, header::SET_COOKIE).to_owned();
-    assert!(stored.starts_with("docent_console=") && stored.ends_with("; HttpOnly; SameSite=Strict; Path=/"));
+    assert!(
+        stored.starts_with("docent_console_8484=") && stored.ends_with("; HttpOnly; SameSite=Strict; Path=/")
+    );
     let cookie = cookie(&reply);
     let first = text(reply).await;
     assert!(first.starts_with("anonymous from 10.0.0.7 "), "{first}");
@@ -237,7 +239,7 @@ async fn forms_need_the_token_of_the_session() {
         assert!(status == StatusCode::FORBIDDEN && text.contains("load the page again"), "{text}");
     }
     assert_eq!(post("", "csrf=").await.0, StatusCode::FORBIDDEN);
-    assert_eq!(post("docent_console=x", &format!("csrf={csrf}")).await.0, StatusCode::FORBIDDEN);
+    assert_eq!(post("docent_console_8484=x", &format!("csrf={csrf}")).await.0, StatusCode::FORBIDDEN);
 }
 
 #[tokio::test]
@@ -253,7 +255,7 @@ async fn forms_of_other_sites_are_refused() {
         &[][..],
         &[("sec-fetch-site", "same-origin"), ("origin", "http://localhost:8484")],
         &[("sec-fetch-site", "none")],
-        &[("origin", "https://zk.example"), ("host", "zk.example")],
+        &[("origin", "https://zk.example:8484"), ("host", "zk.example:8484")],
     ] {
         assert_eq!(post(good).await, (StatusCode::OK, "done".to_owned()), "{good:?}");
     }
@@ -348,12 +350,12 @@ async fn programs_send_the_token_with_each_request() {
 #[tokio::test(start_paused = true)]
 async fn signing_in_starts_a_session_with_another_id() {
     let console = console(token());
-    let planted = "docent_console=planted";
+    let planted = "docent_console_8484=planted";
     let form = format!("token={TOKEN}&to=%2Flocks%3Fq%3Da");
     let reply = post_form(&console, "/sign-in", &[("cookie", planted)], &form).await;
     assert_eq!((reply.status(), value(&reply, header::LOCATION)), (StatusCode::SEE_OTHER, "/locks?q=a"));
     let first = cookie(&reply);
-    assert!(first.starts_with("docent_console=") && first.len() == planted.len() - 7 + 43, "{first}");
+    assert!(first.starts_with("docent_console_8484=") && first.len() == planted.len() - 7 + 43, "{first}");
     assert!(value(&reply, header::SET_COOKIE).ends_with("; HttpOnly; SameSite=Strict; Path=/"));
     let is_in =
         async |cookie: &str| get_page(&console, "/", &[("cookie", cookie)]).await.status() == StatusCode::OK;
@@ -405,6 +407,19 @@ async fn a_link_of_another_site_leads_signed_in_browsers_to_the_page() {
         [("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "document")];
     let evil = get_page(&console, "/sign-in?to=//evil.example", &link).await;
     assert!(text(evil).await.contains("content=\"0;url=/console/\""));
+}
+
+#[tokio::test]
+async fn a_link_of_another_site_does_not_end_the_session_of_an_open_console() {
+    let console = console_at(Access::open(), "/console", false);
+    let link =
+        [("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "document")];
+    for (path, target) in [("/at/a%22b", "/at/a%22b"), ("//evil.example", "/")] {
+        let reply = get_page(&console, path, &link).await;
+        assert_eq!(value(&reply, header::SET_COOKIE), "");
+        let page = text(reply).await;
+        assert!(page.contains(&format!("content=\"0;url=/console{target}\"")), "{page}");
+    }
 }
 
 #[tokio::test]
@@ -524,7 +539,7 @@ async fn other_methods_and_bytes_are_answered() {
     ] {
         let mut odd = request("GET", "/locks", &[], "");
         for name in names {
-            let value = HeaderValue::from_bytes(b"docent_console=\xff\xfe").unwrap();
+            let value = HeaderValue::from_bytes(b"docent_console_8484=\xff\xfe").unwrap();
             odd.headers_mut().insert(HeaderName::from_static(name), value);
         }
         assert_eq!(console.clone().oneshot(odd).await.unwrap().status(), status, "{names:?}");

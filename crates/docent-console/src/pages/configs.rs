@@ -6,17 +6,19 @@ use super::view::ListPage;
 use crate::world::{World, shortened};
 use docent::inspect::{ConfigReader, ConfigReport, Recipe, Report, printable};
 use maud::{Markup, html};
+use std::time::SystemTime;
 
 /// Draws the list of configurations, shared values and counters.
 pub(super) fn draw(world: &World, filter: &Filter, pen: &Pen<'_>) -> Drawn {
     let page = ListPage::Config;
     let found = found(world, page, filter, pen);
     let rows = Rows::Table(&["Path", "Kind", "Running", "Since", "State"]);
-    let list = List::new(rows, &found, filter.from, address(page, filter), |_, report| row(report, pen));
+    let now = world.now();
+    let list = List::new(rows, &found, filter.from, address(page, filter), |_, report| row(report, now, pen));
     Drawn { title: page.title().to_owned(), parts: parts(page, filter, found.len(), Part::List(list), pen) }
 }
 
-fn row(report: &Report, pen: &Pen<'_>) -> (String, Markup) {
+fn row(report: &Report, now: SystemTime, pen: &Pen<'_>) -> (String, Markup) {
     let id = row_id(&report.path);
     let running = match &report.recipe {
         Recipe::Config(config) if !config.readers.is_empty() => {
@@ -30,7 +32,7 @@ fn row(report: &Report, pen: &Pen<'_>) -> (String, Markup) {
             td data-label="Kind" { (words(report.kind())) }
             td data-label="Running" { (running) }
             td data-label="Since" { (pen.since(report.since())) }
-            td data-label="State" { (state(report, pen)) }
+            td data-label="State" { (state(report, now, pen)) }
         }
     };
     (id, row)

@@ -116,9 +116,12 @@ pub(crate) fn age(age: Duration) -> String {
     }
 }
 
-/// Returns a time as `2026-03-01T12:30:05Z`.
+/// Returns a time as `2026-03-01T12:30:05Z`. Times outside of the years 1970 to 9999, such as that of an item
+/// that is never due, become the first or last second of these years.
 pub(crate) fn utc(time: SystemTime) -> String {
-    humantime::format_rfc3339_seconds(time.max(SystemTime::UNIX_EPOCH)).to_string()
+    const YEARS: Duration = Duration::from_secs(253_402_300_799);
+    let time = time.clamp(SystemTime::UNIX_EPOCH, SystemTime::UNIX_EPOCH + YEARS);
+    humantime::format_rfc3339_seconds(time).to_string()
 }
 
 pub(crate) fn milliseconds(time: SystemTime) -> u64 {
@@ -141,6 +144,14 @@ mod tests {
             assert!(address.is_ascii() && !address.contains(['<', '"', ' ', '?', '#']), "{address}");
             assert_eq!(path_segments(address.strip_prefix("/at/").unwrap()).as_deref(), Some(path));
         }
+    }
+
+    #[test]
+    fn any_time_has_a_text() {
+        let at = |ms| utc(SystemTime::UNIX_EPOCH + Duration::from_millis(ms));
+        assert_eq!(at(1_700_000_000_000), "2023-11-14T22:13:20Z");
+        assert_eq!(at(u64::MAX), "9999-12-31T23:59:59Z");
+        assert_eq!(utc(SystemTime::UNIX_EPOCH - Duration::from_secs(1)), "1970-01-01T00:00:00Z");
     }
 
     #[test]

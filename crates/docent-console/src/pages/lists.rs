@@ -6,12 +6,14 @@ use crate::world::{World, owner_of, shortened};
 use docent::inspect::{Contender, Kind, Recipe, Report, printable};
 use maud::{Markup, html};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// Draws a list of recipes.
 pub(super) fn draw(world: &World, page: ListPage, filter: &Filter, pen: &Pen<'_>) -> Drawn {
     let found = found(world, page, filter, pen);
     let rows = Rows::Table(&["Path", "Kind", "Owner", "Since", "State"]);
-    let list = List::new(rows, &found, filter.from, address(page, filter), |_, report| row(report, pen));
+    let now = world.now();
+    let list = List::new(rows, &found, filter.from, address(page, filter), |_, report| row(report, now, pen));
     Drawn { title: page.title().to_owned(), parts: parts(page, filter, found.len(), Part::List(list), pen) }
 }
 
@@ -66,7 +68,7 @@ pub(super) fn words(kind: Kind) -> String {
     kind.name().replace('_', " ")
 }
 
-fn row(report: &Report, pen: &Pen<'_>) -> (String, Markup) {
+fn row(report: &Report, now: SystemTime, pen: &Pen<'_>) -> (String, Markup) {
     let id = row_id(&report.path);
     let row = html! {
         tr id=(id) {
@@ -74,7 +76,7 @@ fn row(report: &Report, pen: &Pen<'_>) -> (String, Markup) {
             td data-label="Kind" { (words(report.kind())) }
             td data-label="Owner" { (owner(report, pen).unwrap_or_default()) }
             td data-label="Since" { (pen.since(report.since())) }
-            td data-label="State" { (state(report, pen)) }
+            td data-label="State" { (state(report, now, pen)) }
         }
     };
     (id, row)
@@ -90,7 +92,7 @@ pub(super) fn owner(report: &Report, pen: &Pen<'_>) -> Option<String> {
 }
 
 /// Returns the state in a few words.
-pub(super) fn state(report: &Report, pen: &Pen<'_>) -> Markup {
+pub(super) fn state(report: &Report, now: SystemTime, pen: &Pen<'_>) -> Markup {
     let waiting = |count: usize| format!("{count} waiting");
     match &report.recipe {
         Recipe::Mutex(line) => html! { (waiting(line.waiters().count())) (revoked(&line.contenders)) },
@@ -103,7 +105,7 @@ pub(super) fn state(report: &Report, pen: &Pen<'_>) -> Markup {
         },
         Recipe::TimedLease(lease) => html! {
             @if let Some(holder) = &lease.holder { (shortened(&printable(holder))) }
-            @if lease.is_over == Some(true) { " over" }
+            @if lease.end.is_some_and(|end| end < now) { " over" }
         },
         Recipe::Election(election) => {
             html! { (counted(election.candidates.len(), "candidate", "candidates")) }

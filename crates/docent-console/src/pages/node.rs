@@ -20,15 +20,20 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Draws the page about a path without a node.
 pub(crate) fn missing_node(path: &str) -> Drawn {
-    let about = no_recipe(
-        "There is no node here now. A lock has one only while a client uses it, or has just done so.",
-    );
-    Drawn { title: printable(path), parts: vec![Part::Block("about", about)] }
+    let stat = html! {
+        section #stat .block {
+            p { "When this page was loaded, there was no node here. A lock has one only while a client uses it, or has just done so." }
+        }
+    };
+    Drawn {
+        title: printable(path),
+        parts: vec![Part::Block("about", no_recipe()), Part::Block("stat", stat)],
+    }
 }
 
 /// The block that events replace once a recipe is in use here.
-fn no_recipe(text: &str) -> Markup {
-    html! { section #about .block data-kind="" { p { (text) } } }
+pub(super) fn no_recipe() -> Markup {
+    html! { section #about .block data-kind="" { p { "No recipe is in use here now." } } }
 }
 
 /// Draws a node and its children, as they are read now.
@@ -49,14 +54,14 @@ pub(crate) fn node_page(path: &str, stat: &Stat, children: &Children, pen: &Pen<
             @if names.len() > MAX_CHILDREN { p { "and " (names.len() - MAX_CHILDREN) " more" } }
         }
     };
-    let about =
-        no_recipe("No recipe is in use here now. The node is shown as it was when the page was loaded.");
-    let stat =
-        html! { section #stat .block { (facts(stat, pen)) p { (pen.data(path, "Data of the node")) } } };
-    Drawn {
-        title: printable(path),
-        parts: vec![Part::Block("about", about), Part::Block("stat", stat), Part::Block("children", block)],
-    }
+    let stat = html! {
+        section #stat .block {
+            p { "The node and its children are shown as they were when this page was loaded." }
+            (facts(stat, pen)) p { (pen.data(path, "Data of the node")) }
+        }
+    };
+    let parts = [("about", no_recipe()), ("stat", stat), ("children", block)];
+    Drawn { title: printable(path), parts: parts.map(|(id, part)| Part::Block(id, part)).into() }
 }
 
 fn facts(stat: &Stat, pen: &Pen<'_>) -> Markup {

@@ -3,6 +3,7 @@ use super::filter::Filter;
 use super::html::{Pen, at, row_id};
 use super::line::{Place, line, members};
 use super::lists::words;
+use super::node::no_recipe;
 use super::values::{config, facts};
 use super::{configs, elections, queues};
 use crate::world::World;
@@ -23,20 +24,17 @@ const HOLDING: (&str, &str) = ("holds", "waits");
 pub(super) fn draw(world: &World, path: &str, filter: &Filter, pen: &Pen<'_>) -> Drawn {
     let title = printable(path);
     let Some(report) = world.report(path) else {
-        let gone = html! {
-            section #about .block data-kind="" {
-                p { "No recipe is in use here now." }
-            }
-        };
         // The blocks and rows of the recipe that was here end, too.
         let rows =
             List::new(Rows::Line, &[] as &[()], 0, String::new(), |_, ()| unreachable!("there are no rows"));
         let ended = ENDING.map(|id| Part::Block(id, html! { section id=(id) hidden {} }));
-        let parts = [Part::Block("about", gone)].into_iter().chain(ended).chain([Part::List(rows)]);
+        let parts = [Part::Block("about", no_recipe())].into_iter().chain(ended).chain([Part::List(rows)]);
         return Drawn { title, parts: parts.collect() };
     };
-    let mut parts =
-        vec![Part::Block("about", about(&report, pen)), Part::Block("facts", facts(&report.recipe, pen))];
+    let mut parts = vec![
+        Part::Block("about", about(&report, pen)),
+        Part::Block("facts", facts(&report.recipe, world.now(), pen)),
+    ];
     let address = format!("{}?", at(path));
     let from = filter.from;
     match &report.recipe {
@@ -67,8 +65,8 @@ pub(super) fn draw(world: &World, path: &str, filter: &Filter, pen: &Pen<'_>) ->
         Recipe::Registry(registry) => {
             let rows = Rows::Table(&["Service", "Instances"]);
             parts.push(Part::List(List::new(rows, &registry.services, from, address, |_, service| {
-                let id = row_id(&service.name);
-                let below = format!("{}/{}", path.trim_end_matches('/'), service.name);
+                let id = row_id(&service.node);
+                let below = format!("{}/{}", path.trim_end_matches('/'), service.node);
                 let row = html! {
                     tr id=(id) {
                         th scope="row" { a.path href=(pen.at(&below)) { (printable(&service.name)) } }
@@ -243,7 +241,7 @@ fn letters(path: &str, queue: &Queue, from: usize, address: String, pen: &Pen<'_
                 td data-label="Deliveries" { @if let Some(count) = letter.deliveries { (count) } }
                 td data-label="Since" { (pen.since(letter.since)) }
                 td data-label="Actions" {
-                    (pen.data(&format!("{path}/dead/{}", letter.name), "Payload")) " "
+                    (pen.data(&format!("{}/dead/{}", path.trim_end_matches('/'), letter.name), "Payload")) " "
                     (pen.action("requeue", path, &letter.name, "Put back")) " "
                     (pen.action("discard", path, &letter.name, "Delete"))
                 }
@@ -254,11 +252,13 @@ fn letters(path: &str, queue: &Queue, from: usize, address: String, pen: &Pen<'_
 }
 
 fn items(items: &[(&String, Option<&Contender>)], pen: &Pen<'_>) -> Markup {
+    /// Maximum number of items to show.
+    const SHOWN: usize = 500;
     html! {
         section #items .block {
             h2 { "Items" }
             ol.claims {
-                @for (name, holder) in items {
+                @for (name, holder) in items.iter().take(SHOWN) {
                     li {
                         span { (printable(name)) } " "
                         @match holder {
@@ -268,6 +268,7 @@ fn items(items: &[(&String, Option<&Contender>)], pen: &Pen<'_>) -> Markup {
                     }
                 }
             }
+            @if items.len() > SHOWN { p { "and " (items.len() - SHOWN) " more" } }
         }
     }
 }

@@ -3,13 +3,14 @@ use crate::world::{short_text, shortened};
 use docent::inspect::{ConfigReport, Recipe, Since, printable};
 use maud::{Markup, html};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use std::time::SystemTime;
 
 /// Facts about a recipe as a whole.
-pub(super) fn facts(recipe: &Recipe, pen: &Pen<'_>) -> Markup {
-    html! { section #facts .block { dl.facts { (rows(recipe, pen)) } } }
+pub(super) fn facts(recipe: &Recipe, now: SystemTime, pen: &Pen<'_>) -> Markup {
+    html! { section #facts .block { dl.facts { (rows(recipe, now, pen)) } } }
 }
 
-fn rows(recipe: &Recipe, pen: &Pen<'_>) -> Markup {
+fn rows(recipe: &Recipe, now: SystemTime, pen: &Pen<'_>) -> Markup {
     match recipe {
         Recipe::Mutex(line) | Recipe::ReadWriteLock(line) => html! {
             (fact("Holders", &html! { (line.holders().count()) })) (fact("Waiting", &html! { (line.waiters().count()) }))
@@ -40,7 +41,7 @@ fn rows(recipe: &Recipe, pen: &Pen<'_>) -> Markup {
             @if pen.shows_data { (fact("Number", &html! { (shortened(&printable(&counter.number))) })) } (fact("Changed", &pen.since(Some(counter.modified))))
         },
         Recipe::Barrier(barrier) => html! {
-            @if let Some(by) = &barrier.identity { (fact("Set by", &html! { (short_text(by)) })) }
+            @if let Some(by) = barrier.identity.as_ref().filter(|_| pen.shows_data) { (fact("Set by", &html! { (short_text(by)) })) }
             (fact("Since", &pen.since(barrier.since)))
         },
         Recipe::DoubleBarrier(barrier) => {
@@ -49,7 +50,7 @@ fn rows(recipe: &Recipe, pen: &Pen<'_>) -> Markup {
         Recipe::TimedLease(lease) => html! {
             @if let Some(holder) = &lease.holder { (fact("Holder", &html! { (shortened(&printable(holder))) })) }
             @if let Some(end) = lease.end { (fact("Until", &pen.moment(end))) }
-            @if let Some(is_over) = lease.is_over { (fact("Over", &html! { (if is_over { "yes" } else { "no" }) })) }
+            @if let Some(end) = lease.end { (fact("Over", &html! { (if end < now { "yes" } else { "no" }) })) }
         },
         _ => html! {},
     }

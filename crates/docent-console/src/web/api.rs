@@ -1,7 +1,7 @@
 use super::answer::status;
 use super::routes::Shared;
 use crate::console::Inner;
-use crate::pages::{Filter, path_segments};
+use crate::pages::{Filter, milliseconds, path_segments};
 use crate::world::Link;
 use axum::Json;
 use axum::extract::{Query, State};
@@ -27,7 +27,7 @@ struct Recipes<'a> {
     is_stale: bool,
     /// Number of recipes that the filters select. An answer has at most 10,000 of them, from `from` on.
     total: usize,
-    recipes: Vec<Cow<'a, Report>>,
+    recipes: Vec<Value>,
 }
 
 /// Servers of the ensemble, as `docent ensemble -o json` shows them.
@@ -46,7 +46,7 @@ pub(super) async fn recipes(State(inner): Shared, Query(filter): Query<Filter>) 
     let mut found = inner.world.select(|report| filter.selects(report, now, shows_data));
     filter.sort(&mut found, shows_data);
     let window = found.iter().skip(filter.from).take(MAX_RECIPES);
-    let recipes = window.map(|report| shown(&inner, report)).collect();
+    let recipes = window.map(|report| aged(&inner, report)).collect();
     let (root, is_stale, total) = (&*inner.settings.root, is_stale(&inner), found.len());
     Json(Recipes { root, is_stale, total, recipes }).into_response()
 }
@@ -57,8 +57,12 @@ pub(super) async fn at(State(inner): Shared, uri: Uri) -> Response {
     let Some(path) = path_segments(rest).filter(|path| inner.is_below_root(path)) else {
         return error(StatusCode::FORBIDDEN, &format!("the path is not below {}", inner.settings.root));
     };
+    let answer = |mut report: Value, is_stale: bool| {
+        report["is_stale"] = is_stale.into();
+        Json(report).into_response()
+    };
     if let Some(report) = inner.world.report(&path) {
-        return Json(shown(&inner, &report)).into_response();
+        return answer(aged(&inner, &report), is_stale(&inner));
     }
     let Some(_permit) = inner.read_permit().await else {
         return error(StatusCode::SERVICE_UNAVAILABLE, BUSY);
@@ -67,7 +71,7 @@ pub(super) async fn at(State(inner): Shared, uri: Uri) -> Response {
         Ok(report) if matches!(report.recipe, Recipe::Absent) => {
             error(StatusCode::NOT_FOUND, &format!("{path} does not exist"))
         }
-        Ok(report) => Json(shown(&inner, &report)).into_response(),
+        Ok(report) => answer(shown(&inner, &report), false),
         Err(failed) => error(status(&failed), &failed.to_string()),
     }
 }
@@ -91,8 +95,15 @@ fn is_stale(inner: &Inner) -> bool {
     inner.world.link().0 != Link::Current
 }
 
-/// Returns a report, without what services have stored if that is hidden.
-fn shown<'a>(inner: &Inner, report: &'a Report) -> Cow<'a, Report> {
+/// Returns a report of the world as JSON, like [`shown`], with present ages.
+fn aged(inner: &Inner, report: &Report) -> Value {
+    let mut report = shown(inner, report);
+    age(&mut report, milliseconds(inner.world.now()));
+    report
+}
+
+/// Returns a report as JSON, without what services have stored if that is hidden.
+fn shown(inner: &Inner, report: &Report) -> Value {
     let mut report = Cow::Borrowed(report);
     if !inner.pen().shows_data {
         let report = report.to_mut();
@@ -107,13 +118,59 @@ fn shown<'a>(inner: &Inner, report: &'a Report) -> Cow<'a, Report> {
                 partition.members.iter_mut().for_each(|member| member.data = None);
             }
             Recipe::Counter(counter) => counter.number.clear(),
+            // It may be a value that is an address.
+            Recipe::Barrier(barrier) => barrier.identity = None,
             _ => {}
         }
     }
-    report
+    serde_json::to_value(&*report).expect("a report is valid JSON")
+}
+
+/// Sets all ages in a report, which are those at its last change, to those at `now`.
+fn age(value: &mut Value, now: u64) {
+    match value {
+        Value::Object(fields) => {
+            let time = |name: &str| fields.get(name).and_then(Value::as_u64);
+            let (age, is_over) = (time("since_ms").map(|since| now.saturating_sub(since)), time("end_ms"));
+            let is_over = is_over.map(|end| end < now);
+            for (name, value) in fields.iter_mut() {
+                match (&**name, age, is_over) {
+                    ("age_ms", Some(age), _) => *value = age.into(),
+                    ("is_over", _, Some(is_over)) => *value = is_over.into(),
+                    ("now_ms", ..) => *value = now.into(),
+                    // What a service has stored.
+                    ("payload", ..) => {}
+                    _ => self::age(value, now),
+                }
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| age(value, now)),
+        _ => {}
+    }
 }
 
 pub(super) fn error(status: StatusCode, text: &str) -> Response {
     let body: Value = json!({ "error": text });
     (status, Json(body)).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_those_of_now() {
+        let mut report = json!({
+            "clock": { "now_ms": 1_000, "source": "own_node" }, "held": { "since_ms": 900, "age_ms": 100 },
+            "waiters": [{ "since_ms": 2_000, "age_ms": 0, "name": "age_ms" }], "end_ms": 1_500, "is_over": false,
+            "payload": { "now_ms": 1 },
+        });
+        age(&mut report, 1_700);
+        let expected = json!({
+            "clock": { "now_ms": 1_700, "source": "own_node" }, "held": { "since_ms": 900, "age_ms": 800 },
+            "waiters": [{ "since_ms": 2_000, "age_ms": 0, "name": "age_ms" }], "end_ms": 1_500, "is_over": true,
+            "payload": { "now_ms": 1 },
+        });
+        assert_eq!(report, expected);
+    }
 }

@@ -85,7 +85,7 @@ struct Browser {
     sent: HashMap<String, u64>,
     /// Hash of the order, length and position of the window that was sent.
     window: u64,
-    /// True if the page must be drawn: at first, and after a change.
+    /// True if the page must be drawn: at first, after a change, and if a part was not up to date.
     is_due: bool,
     /// True once the client was closed.
     is_last: bool,
@@ -119,9 +119,11 @@ impl Browser {
             }
             self.versions.borrow_and_update();
             // After the version was seen: a later end has another one.
-            (self.is_due, self.is_last) = (false, self.inner.world.link().0 == Link::Closed);
+            self.is_last = self.inner.world.link().0 == Link::Closed;
             let began = Instant::now();
             let patch = self.patch();
+            // Another browser may have had the totals counted just before the change.
+            self.is_due = matches!(self.view, View::Overview) && self.inner.world.are_totals_old();
             // Up to the longest interval, drawing for all browsers takes at most half of a processor.
             let streams = u32::try_from(self.inner.streams.load(Ordering::Relaxed)).unwrap_or(u32::MAX);
             let pause = (began.elapsed() * 2).saturating_mul(streams);

@@ -190,6 +190,8 @@ fn of(path: &Arc<str>, report: &Report, rules: Rules, now: SystemTime) -> Vec<Fi
                 found.push(finding(FindingKind::OldHead, text, Some(since.at)));
             }
         }
+        // Members keep their items as long as the members are the same.
+        Recipe::Partition(_) => {}
         _ => {
             let holders = report.stakes().into_iter().filter(|stake| stake.role == StakeRole::Holds);
             let old =

@@ -14,8 +14,7 @@ use tokio::sync::watch;
 /// Difference from the leader's clock that is not corrected: a report has the time at which its reads began.
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
 
-/// Minimum time between two counts. It is below the interval between the patches of a page, so each has the
-/// present totals.
+/// Minimum time between two counts.
 const RECOUNT: Duration = Duration::from_millis(200);
 
 /// Maximum number of recent changes.
@@ -176,6 +175,12 @@ impl World {
 
     pub(crate) fn samples(&self, path: &str) -> Vec<Sample> {
         self.state().past.samples(path)
+    }
+
+    /// Returns true if the last count does not include all changes.
+    pub(crate) fn are_totals_old(&self) -> bool {
+        let counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        counted.as_ref().is_some_and(|(of, ..)| *of != *self.version.borrow())
     }
 
     /// Returns the numbers over all recipes. They are counted at most five times a second, and only

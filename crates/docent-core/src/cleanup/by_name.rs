@@ -280,5 +280,5 @@ pub(super) async fn generation_after(
 
 /// Returns true for a refusal that retries cannot change.
 pub(super) fn is_final(code: Code) -> bool {
-    matches!(code, Code::NO_AUTH | Code::NOT_EMPTY | Code::BAD_ARGUMENTS | Code::NOT_READ_ONLY)
+    matches!(code, Code::NO_AUTH | Code::NOT_EMPTY | Code::BAD_ARGUMENTS)
 }

@@ -43,7 +43,7 @@ pub use many_reads::{children_of_all, get_all};
 pub use options::Options;
 pub use own_session::is_own_session;
 pub(crate) use parents::{
-    PARENT_ROUNDS, create_parents, create_parents_by, create_parents_in, refused_parent,
+    PARENT_ROUNDS, create_parents, create_parents_below, create_parents_by, create_parents_in, refused_parent,
 };
 pub use proved_identity::ProvedIdentity;
 pub(crate) use recipe::{Recipe, refuse_reserved};

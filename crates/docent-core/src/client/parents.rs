@@ -22,7 +22,19 @@ pub(crate) fn create_parents(
     full: &str,
     kind: ParentKind,
 ) -> Vec<Pending> {
-    submit(client, session, full, |_| kind, Lane::Call)
+    submit(client, session, &parent_paths(full), |_| kind, Lane::Call)
+}
+
+/// Like [`create_parents`], but creates only parents below `base`, which is one of them.
+pub(crate) fn create_parents_below(
+    client: &Shared,
+    session: &SessionContext,
+    (base, full): (&str, &str),
+    kind: ParentKind,
+) -> Vec<Pending> {
+    let mut parents = parent_paths(full);
+    parents.retain(|path| path.len() > base.len());
+    submit(client, session, &parents, |_| kind, Lane::Call)
 }
 
 /// Like [`create_parents`] with the kind set in the client's builder, but creates the innermost parent as the
@@ -46,25 +58,26 @@ pub(crate) fn create_parents_by(
 ) -> Vec<Pending> {
     let innermost = parent(full);
     let kind = |path: &str| if innermost == Some(path) { last } else { client.config.parents };
-    submit(client, session, full, kind, lane)
+    submit(client, session, &parent_paths(full), kind, lane)
 }
 
 fn submit(
     client: &Shared,
     session: &SessionContext,
-    full: &str,
+    parents: &[&str],
     kind: impl Fn(&str) -> ParentKind,
     lane: Lane,
 ) -> Vec<Pending> {
-    let creates = parent_paths(full).into_iter().map(|path| {
+    let creates = parents.iter().map(|path| {
         let (mode, _) = client.parents_as(kind(path)).mode().to_proto();
-        let create = Create::new(path.to_owned(), Bytes::new(), client.acl(path), mode, 0);
+        let create = Create::new((*path).to_owned(), Bytes::new(), client.acl(path), mode, 0);
         session.session.submit(Request::Create(create), lane)
     });
     creates.collect()
 }
 
-/// Returns the error of the refused parent, if `full` still has no parent although `parents` were submitted.
+/// Returns the error of the refused parent, if `full` still has no parent although `parents` were submitted:
+/// all of them, or the innermost ones.
 ///
 /// A parent that exists may be refused as well, because servers check permissions first. A refusal is the
 /// reason only if nothing below that parent exists.
@@ -74,8 +87,9 @@ pub(crate) async fn refused_parent(
     full: &str,
     parents: Vec<Pending>,
 ) -> Option<Error> {
+    let paths = parent_paths(full);
     let mut refused = None;
-    for (path, parent) in parent_paths(full).into_iter().zip(parents) {
+    for (path, parent) in paths[paths.len() - parents.len()..].iter().copied().zip(parents) {
         match parent.await {
             Outcome::Reply(Reply { result: Err(code), .. }) => match code {
                 Code::NODE_EXISTS => refused = None,
@@ -109,22 +123,24 @@ mod tests {
     use crate::{Client, ErrorKind};
     use docent_proto::Response;
 
-    /// Returns the error reported if the parents `/a`, `/a/b` and `/a/b/c` were answered with `codes`.
-    async fn refused(codes: [Code; 3]) -> Option<ErrorKind> {
+    /// Returns the error reported if the innermost parents of `/a/b/c/d` were answered with `codes`.
+    async fn refused<const N: usize>(codes: [Code; N]) -> Option<ErrorKind> {
         let client = Client::builder("127.0.0.1:1").build().unwrap();
         let answered = codes.map(|code| {
             let result = if code == Code::OK { Ok(Response::Empty) } else { Err(code) };
             Pending::ready(Outcome::Reply(Reply { result, zxid: 1, watch: None, watches: Vec::new() }))
         });
-        let error = refused_parent(client.shared(), "create", "/a/b/c/d", answered.into()).await;
-        error.map(|error| error.kind())
+        let error = refused_parent(client.shared(), "create", "/a/b/c/d", answered.into()).await?;
+        assert_eq!(error.path(), Some(["/a", "/a/b", "/a/b/c"][3 - N]), "the outermost one is refused");
+        Some(error.kind())
     }
 
     #[tokio::test]
     async fn only_a_refusal_of_a_parent_that_does_not_exist_is_reported() {
         let (no_auth, exists, no_node) = (Code::NO_AUTH, Code::NODE_EXISTS, Code::NO_NODE);
-        assert_eq!(refused([exists, no_auth, no_node]).await, Some(ErrorKind::NoAuth));
         assert_eq!(refused([no_auth, no_node, no_node]).await, Some(ErrorKind::NoAuth));
+        assert_eq!(refused([no_auth, no_node]).await, Some(ErrorKind::NoAuth));
+        assert_eq!(refused([]).await, None);
         assert_eq!(refused([no_auth, exists, exists]).await, None, "a parent below the refused one exists");
         assert_eq!(
             refused([no_auth, exists, no_node]).await,

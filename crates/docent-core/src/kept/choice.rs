@@ -17,29 +17,28 @@ pub enum Shown {
 /// restored.
 pub type ReadChoice = fn(found: &[u8], wanted: &[u8]) -> Option<Shown>;
 
-/// Maximum number of writes that are remembered. More are only made while the servers refuse the node.
-const MAX_OWN: usize = 16;
+/// Maximum number of writes of unknown outcome that are remembered.
+const MAX_UNKNOWN: usize = 16;
 
 /// What other clients have chosen for a node.
 #[derive(Debug, Default)]
 pub(super) struct Choice {
     shown: Shown,
-    /// Data of this task that the node may show. Such data is no choice of another client, even if it is
-    /// out of date.
-    own: Vec<Own>,
-    /// Time at which some of that data was forgotten.
-    forgotten: Option<Instant>,
+    /// Transaction of the last write of this task.
+    own: i64,
+    /// Data of writes whose session ended before their outcome was known.
+    unknown: Vec<Unknown>,
 }
 
-/// Data that the task has written.
+/// A write that the servers may still apply until they end its session.
 #[derive(Debug)]
-struct Own {
+struct Unknown {
     data: Bytes,
     /// Number of the session's generation.
     generation: u64,
-    /// Time at which a later generation was seen. Until the servers end the session, they may still apply its
-    /// last write.
-    ended: Option<Instant>,
+    /// Time of the first read in a later generation. In an outage, the servers end no session. After that
+    /// read, they end the session within twice its timeout.
+    since: Option<Instant>,
 }
 
 impl Choice {
@@ -47,34 +46,37 @@ impl Choice {
         self.shown
     }
 
-    /// Records that the task is about to write this data.
-    pub(super) fn writes(&mut self, data: &Bytes, generation: u64) {
-        if self.own.last().is_some_and(|last| last.generation == generation && last.data == *data) {
-            return;
-        }
-        if self.own.len() == MAX_OWN {
-            self.own.remove(0);
-            self.forgotten = Some(Instant::now());
-        }
-        self.own.push(Own { data: data.clone(), generation, ended: None });
+    /// Records the transaction of a write of this task.
+    pub(super) fn wrote(&mut self, zxid: i64) {
+        self.own = zxid;
     }
 
-    /// Records what a read has found, which followed all writes of this generation. Earlier sessions end
-    /// within twice the timeout.
-    pub(super) fn found(&mut self, found: Option<&Bytes>, generation: u64, timeout: Duration) {
-        let now = Instant::now();
-        let is_recent = |at: Instant| now.duration_since(at) < timeout * 2;
-        self.own.retain_mut(|own| match own.generation == generation {
-            true => Some(&own.data) == found,
-            false => is_recent(*own.ended.get_or_insert(now)),
+    /// Records a write of this task whose outcome is unknown.
+    pub(super) fn may_have_written(&mut self, data: &Bytes, generation: u64) {
+        self.unknown.retain(|unknown| unknown.data != *data);
+        if self.unknown.len() == MAX_UNKNOWN {
+            self.unknown.remove(0);
+        }
+        self.unknown.push(Unknown { data: data.clone(), generation, since: None });
+    }
+
+    /// Follows the choice in data that was found, and that the transaction `mzxid` wrote. Returns false if
+    /// the node shows that already, or if the data is no choice. `generation` is the number of the present
+    /// session's generation and its timeout.
+    pub(super) fn follow(
+        &mut self,
+        (found, mzxid): (&Bytes, i64),
+        wanted: &Bytes,
+        (generation, timeout): (u64, Duration),
+        read: ReadChoice,
+    ) -> bool {
+        self.unknown.retain_mut(|unknown| {
+            unknown.generation == generation
+                || unknown.since.get_or_insert_with(Instant::now).elapsed() < timeout * 2
         });
-        self.forgotten = self.forgotten.filter(|at| is_recent(*at));
-    }
-
-    /// Follows the choice in data that was found. Returns false if the node shows that already, or if the
-    /// data is no choice.
-    pub(super) fn follow(&mut self, found: &Bytes, wanted: &Bytes, read: ReadChoice) -> bool {
-        if self.forgotten.is_some() || self.own.iter().any(|own| own.data == *found) {
+        // With so many, some may have been forgotten.
+        let is_uncertain = self.unknown.len() == MAX_UNKNOWN;
+        if mzxid == self.own || is_uncertain || self.unknown.iter().any(|it| it.data == *found) {
             return false;
         }
         match read(found, wanted).filter(|shown| *shown != self.shown) {
@@ -108,34 +110,21 @@ mod tests {
         Bytes::from(text)
     }
 
-    #[test]
-    fn data_of_other_clients_is_a_choice() {
+    #[tokio::test(start_paused = true)]
+    async fn data_of_other_clients_is_a_choice() {
         let wanted = data("+own");
         let mut choice = Choice::default();
-        let mut finds = |found: &'static str| {
-            choice.writes(&wanted, 1);
-            choice.found(Some(&data(found)), 1, TIMEOUT);
-            let is_new = choice.follow(&data(found), &wanted, READ);
+        choice.wrote(1);
+        let mut finds = |found: &'static str, mzxid| {
+            let is_new = choice.follow((&data(found), mzxid), &wanted, (1, TIMEOUT), READ);
             (is_new, choice.shown())
         };
-        assert_eq!(finds("+own"), (false, Shown::Data));
-        assert_eq!(finds("?"), (false, Shown::Data));
-        assert_eq!(finds("-other"), (true, Shown::FinalData));
-        assert_eq!(finds("-other"), (false, Shown::FinalData), "the node shows that already");
-        assert_eq!(finds("?"), (false, Shown::FinalData));
-        assert_eq!(finds("+other"), (true, Shown::Data));
-    }
-
-    #[test]
-    fn another_client_may_write_what_the_task_wrote_before() {
-        let [own, last, other] = ["+own", "-last", "-other"].map(data);
-        let mut choice = Choice::default();
-        choice.writes(&own, 1);
-        choice.found(Some(&other), 1, TIMEOUT);
-        assert!(choice.follow(&other, &own, READ));
-        choice.writes(&last, 1);
-        choice.found(Some(&own), 1, TIMEOUT);
-        assert!(choice.follow(&own, &own, READ) && choice.shown() == Shown::Data);
+        assert_eq!(finds("-own", 1), (false, Shown::Data), "the task's own write");
+        assert_eq!(finds("?", 2), (false, Shown::Data));
+        assert_eq!(finds("-other", 3), (true, Shown::FinalData));
+        assert_eq!(finds("-other", 4), (false, Shown::FinalData), "the node shows that already");
+        assert_eq!(finds("?", 5), (false, Shown::FinalData));
+        assert_eq!(finds("+own", 6), (true, Shown::Data), "another client wrote what the task wrote before");
     }
 
     #[tokio::test(start_paused = true)]
@@ -144,28 +133,27 @@ mod tests {
         let mut choice = Choice::default();
         // The client gives up the session before this write is answered, and writes other data in the next
         // one.
-        choice.writes(&off, 1);
-        choice.writes(&on, 2);
-        choice.found(Some(&on), 2, TIMEOUT);
+        choice.may_have_written(&off, 1);
+        choice.wrote(7);
+        // In an outage, the servers end no session.
+        tokio::time::advance(TIMEOUT * 10).await;
+        assert!(!choice.follow((&off, 8), &on, (2, TIMEOUT), READ));
         tokio::time::advance(TIMEOUT * 19 / 10).await;
-        choice.found(Some(&off), 2, TIMEOUT);
-        assert!(!choice.follow(&off, &on, READ));
+        assert!(!choice.follow((&off, 8), &on, (2, TIMEOUT), READ));
         tokio::time::advance(TIMEOUT).await;
-        choice.found(Some(&off), 2, TIMEOUT);
-        assert!(choice.follow(&off, &on, READ), "the earlier session has ended");
+        assert!(choice.follow((&off, 8), &on, (2, TIMEOUT), READ), "the earlier session has ended");
     }
 
     #[tokio::test(start_paused = true)]
     async fn nothing_is_a_choice_after_more_writes_than_are_remembered() {
         let mut choice = Choice::default();
         for number in 0..1_000 {
-            choice.writes(&Bytes::from(format!("-{number}")), 1);
+            choice.may_have_written(&Bytes::from(format!("-{number}")), 1);
         }
-        assert_eq!(choice.own.len(), MAX_OWN);
-        choice.found(Some(&data("-0")), 1, TIMEOUT);
-        assert!(!choice.follow(&data("-0"), &data("+"), READ));
+        assert_eq!(choice.unknown.len(), MAX_UNKNOWN);
+        let mut follows = || choice.follow((&data("-0"), 1), &data("+"), (2, TIMEOUT), READ);
+        assert!(!follows());
         tokio::time::advance(TIMEOUT * 2).await;
-        choice.found(Some(&data("-0")), 1, TIMEOUT);
-        assert!(choice.own.is_empty() && choice.follow(&data("-0"), &data("+"), READ));
+        assert!(follows() && choice.unknown.is_empty());
     }
 }

@@ -32,6 +32,8 @@ pub(crate) struct Desired {
     pub(crate) read_choice: Option<ReadChoice>,
     /// Work before the first write of each data; owned by the user of the handle.
     pub(crate) preparation: Option<Weak<Preparation>>,
+    /// Full path of the outermost parent that is never created.
+    pub(crate) base: Option<Arc<str>>,
 }
 
 /// Final data of a kept node, written before the client's shutdown removes the node, and shown while another
@@ -45,10 +47,11 @@ pub(crate) struct FinalData {
 }
 
 impl Desired {
-    pub(crate) fn new(data: Bytes, mode: CreateMode) -> Self {
+    /// Creates the wanted state of an empty ephemeral node.
+    pub(crate) fn new() -> Self {
         Self {
-            data: Some(data),
-            mode,
+            data: Some(Bytes::new()),
+            mode: CreateMode::Ephemeral,
             recreate: true,
             number: 1,
             kind: "kept_node",
@@ -56,14 +59,8 @@ impl Desired {
             final_data: None,
             read_choice: None,
             preparation: None,
+            base: None,
         }
-    }
-
-    /// Creates the wanted state of an ephemeral node, whose data is written after `preparation`, if there is
-    /// one.
-    pub(crate) fn prepared(data: Bytes, preparation: Option<&Arc<Preparation>>) -> Self {
-        let preparation = preparation.map(Arc::downgrade);
-        Self { preparation, ..Self::new(data, CreateMode::Ephemeral) }
     }
 }
 

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 /// Outcome of an exact write of a kept node.
 pub(super) enum Written {
-    Applied,
+    /// The write was applied by the transaction with this number.
+    Applied(i64),
     /// The operation with this index was refused; nothing was applied and nothing will be.
     Refused(usize, Code),
 }
@@ -67,15 +68,19 @@ async fn marker(
     }
 }
 
-/// Waits until the outcome of `write` is certain.
-pub(super) async fn written(mut write: ExactWrite) -> Result<Written, StepError> {
+/// Waits until the outcome of `write` is certain. Calls `unknown` if the write may still be applied.
+pub(super) async fn written(mut write: ExactWrite, unknown: impl FnOnce()) -> Result<Written, StepError> {
     match write.outcome(deadline(Duration::MAX)).await {
-        WriteOutcome::Applied(..) => Ok(Written::Applied),
+        WriteOutcome::Applied(_, marker) => Ok(Written::Applied(marker.mzxid)),
         WriteOutcome::Failed(index, code) => Ok(Written::Refused(index, code)),
         WriteOutcome::Refused(Code::SESSION_EXPIRED) => Err(StepError::Ended),
         WriteOutcome::Refused(Code::THROTTLED) => Err(StepError::Busy),
         WriteOutcome::Refused(code) => Ok(Written::Refused(0, code)),
         WriteOutcome::NoMarker => Err(StepError::Retry),
-        WriteOutcome::NotApplied(cause) | WriteOutcome::Unknown(cause) => Err(cause.into()),
+        WriteOutcome::NotApplied(cause) => Err(cause.into()),
+        WriteOutcome::Unknown(cause) => {
+            unknown();
+            Err(cause.into())
+        }
     }
 }

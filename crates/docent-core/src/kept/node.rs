@@ -5,7 +5,6 @@ use crate::client::{Client, Stage, refuse_reserved};
 use crate::error::{Error, ErrorKind};
 use crate::guard::Released;
 use crate::node::{CreateMode, NodePath};
-use crate::operation::Shared;
 use bytes::Bytes;
 use std::fmt;
 use std::sync::Arc;
@@ -82,92 +81,7 @@ impl KeptNode {
     /// `InvalidInput` if the path breaks a rule or is [reserved](NodePath::of_recipe), `AlreadyRegistered` if
     /// this client already keeps a node at the path, `Closed`.
     pub fn new(client: &Client, path: &str, data: impl Into<Bytes>) -> Result<Self, Error> {
-        Self::prepared(client, path, data, None)
-    }
-
-    /// Starts keeping a node with any lifetime.
-    pub(super) fn keep(
-        client: &Client,
-        path: &str,
-        desired: Desired,
-        lifetime: Lifetime,
-    ) -> Result<Self, Error> {
-        Self::enter(client, path, desired, lifetime, |shared, full, channels| {
-            shared.kept.enter(full, &channels)?;
-            Ok(Some(channels))
-        })
-    }
-
-    /// Same as [`new`](Self::new), but runs `preparation`, if there is one, before the node is first
-    /// written with some data. The work is cancelled, and does not run again, once this handle or the `Arc`
-    /// is dropped. At the client's shutdown, the final data is written without it, if it succeeded for the
-    /// data that was wanted last.
-    ///
-    /// # Errors
-    /// Same as [`new`](Self::new).
-    pub fn prepared(
-        client: &Client,
-        path: &str,
-        data: impl Into<Bytes>,
-        preparation: Option<&Arc<Preparation>>,
-    ) -> Result<Self, Error> {
-        Self::keep(client, path, Desired::prepared(data.into(), preparation), Lifetime::EPHEMERAL)
-    }
-
-    /// Starts keeping an ephemeral node at `path`, and takes over a node that this client is about to remove
-    /// there.
-    ///
-    /// If the previous handle was dropped or [removed](Self::remove), its node is not deleted but kept for
-    /// the new handle, without a gap. If the deletion is already in flight, the node is re-created. The
-    /// previous handle reports its node as removed.
-    ///
-    /// # Errors
-    /// Same as [`new`](Self::new); `AlreadyRegistered` only if this client keeps a node there that is not
-    /// being removed.
-    pub fn take_over(client: &Client, path: &str, data: impl Into<Bytes>) -> Result<Self, Error> {
-        Self::take_over_prepared(client, path, data, None)
-    }
-
-    /// Same as [`take_over`](Self::take_over), with a preparation as in [`prepared`](Self::prepared).
-    ///
-    /// # Errors
-    /// Same as [`take_over`](Self::take_over).
-    pub fn take_over_prepared(
-        client: &Client,
-        path: &str,
-        data: impl Into<Bytes>,
-        preparation: Option<&Arc<Preparation>>,
-    ) -> Result<Self, Error> {
-        let desired = Desired::prepared(data.into(), preparation);
-        let inherit = |shared: &Shared, full: &str, channels| shared.kept.inherit(full, channels);
-        Self::enter(client, path, desired, Lifetime::EPHEMERAL, inherit)
-    }
-
-    /// Starts keeping a node. `enter` returns the task's end if there is no task yet.
-    fn enter(
-        client: &Client,
-        path: &str,
-        desired: Desired,
-        lifetime: Lifetime,
-        enter: impl FnOnce(&Shared, &str, TaskChannels) -> Result<Option<TaskChannels>, Error>,
-    ) -> Result<Self, Error> {
-        let shared = client.shared();
-        let full = shared.namespace.join(NodePath::of_recipe(client, "create", path)?.as_str());
-        if shared.refuses(Stage::Drain) {
-            return Err(Error::new(ErrorKind::Closed, "create").at(path));
-        }
-        let (wanted, desired) = watch::channel(desired);
-        let channels = TaskChannels::new(desired);
-        let (fulfilled, refused) =
-            (channels.progress.fulfilled.subscribe(), channels.progress.refused.subscribe());
-        let (status, shown) = (channels.status.subscribe(), channels.progress.shown.subscribe());
-        if let Some(channels) = enter(shared, &full, channels).map_err(|error| error.at(path))? {
-            let parents = client.parents();
-            let task =
-                Reconciler::new(Arc::clone(shared), path.to_owned(), full, lifetime, parents, channels);
-            shared.tasks.spawn_on(task.run(), &shared.runtime);
-        }
-        Ok(Self { client: client.clone(), path: path.to_owned(), wanted, status, fulfilled, refused, shown })
+        Self::builder(client, path).data(data).start()
     }
 
     /// Waits until a node that this client is removing at `path` is deleted, at most for the operation
@@ -209,25 +123,6 @@ impl KeptNode {
         });
     }
 
-    /// Sets the label of the node's purpose, `kept_node` by default. The client's
-    /// [shutdown](Client::shutdown) reports this label if it cannot remove the node.
-    pub fn labelled(self, kind: &'static str) -> Self {
-        self.wanted.send_if_modified(|desired| {
-            desired.kind = kind;
-            false
-        });
-        self
-    }
-
-    /// Marks a node that exists only for one step of a recipe. Its normal changes are logged at debug level.
-    pub fn brief(self) -> Self {
-        self.wanted.send_if_modified(|desired| {
-            desired.brief = true;
-            false
-        });
-        self
-    }
-
     /// Sets or clears the final data of an ephemeral node, and the period for which that data is shown. The
     /// client's [shutdown](Client::shutdown) writes the data into the node, and removes the node after the
     /// period, if the shutdown's time limit permits. With a period of zero, it removes the node immediately.
@@ -238,20 +133,7 @@ impl KeptNode {
         });
     }
 
-    /// Lets other clients choose whether an ephemeral node shows its data or its final data: `read` gets
-    /// what they write into the node. The choice remains in later sessions and after [`set`](Self::set),
-    /// until another client makes another one or the handle is dropped. The node then shows the data of
-    /// this handle, and not what the other client wrote. By default, and if `read` returns `None`, the task
-    /// restores the data.
-    pub fn let_others_choose(self, read: ReadChoice) -> Self {
-        self.wanted.send_if_modified(|desired| {
-            desired.read_choice = Some(read);
-            false
-        });
-        self
-    }
-
-    /// Returns which data other clients [have chosen](Self::let_others_choose).
+    /// Returns which data other clients [have chosen](KeptNodeBuilder::let_others_choose).
     pub fn shown(&self) -> Shown {
         *self.shown.borrow()
     }
@@ -398,12 +280,15 @@ pub(super) fn occupied(path: &str, session_id: i64) -> Error {
 
 /// Settings of a [`KeptNode`].
 #[derive(Clone)]
-#[must_use = "a builder does nothing until `keep` is called"]
+#[must_use = "a builder does nothing until `start` or `keep` is called"]
 pub struct KeptNodeBuilder {
     client: Client,
     path: String,
-    data: Bytes,
     mode: CreateMode,
+    base: Option<String>,
+    takes_over: bool,
+    /// Other settings, and the data.
+    desired: Desired,
 }
 
 /// Minimum time to live: the node is touched three times within it.
@@ -411,12 +296,14 @@ const LEAST_TTL: Duration = Duration::from_secs(1);
 
 impl KeptNodeBuilder {
     pub(super) fn new(client: &Client, path: String) -> Self {
-        Self { client: client.clone(), path, data: Bytes::new(), mode: CreateMode::Ephemeral }
+        let (client, desired) = (client.clone(), Desired::new());
+        Self { client, path, mode: CreateMode::Ephemeral, base: None, takes_over: false, desired }
     }
 
     /// Sets the data to keep; empty by default.
-    pub fn data(self, data: impl Into<Bytes>) -> Self {
-        Self { data: data.into(), ..self }
+    pub fn data(mut self, data: impl Into<Bytes>) -> Self {
+        self.desired.data = Some(data.into());
+        self
     }
 
     /// Sets the mode, [`Ephemeral`](CreateMode::Ephemeral) by default. A time to live must be at least one
@@ -425,40 +312,151 @@ impl KeptNodeBuilder {
         Self { mode, ..self }
     }
 
+    /// Sets the label of the node's purpose, `kept_node` by default. The client's
+    /// [shutdown](Client::shutdown) reports this label if it cannot remove the node.
+    pub fn label(mut self, kind: &'static str) -> Self {
+        self.desired.kind = kind;
+        self
+    }
+
+    /// Marks a node that exists only for one step of a recipe. Its normal changes are logged at debug level.
+    pub fn brief(mut self) -> Self {
+        self.desired.brief = true;
+        self
+    }
+
+    /// Creates missing parents only below `base`, which is a parent of the node. While `base` does not exist,
+    /// the node's status is [`Failing`](KeptStatus::Failing) with `NoNode`, and the task waits for `base`. The
+    /// client's [health](Client::health) and metrics do not miss such a node. By default, all missing parents
+    /// are created.
+    pub fn below(self, base: impl Into<String>) -> Self {
+        Self { base: Some(base.into()), ..self }
+    }
+
+    /// Takes over an ephemeral node that this client is about to remove at the path.
+    ///
+    /// If the previous handle was dropped or [removed](KeptNode::remove), its node is not deleted but kept for
+    /// the new handle, without a gap. If the deletion is already in flight, the node is re-created. The
+    /// previous handle reports its node as removed. [`start`](Self::start) then fails with
+    /// `AlreadyRegistered` only if this client keeps a node there that is not being removed.
+    pub fn take_over(self) -> Self {
+        Self { takes_over: true, ..self }
+    }
+
+    /// Runs `preparation`, if there is one, before the node is first written with some data. The work is
+    /// cancelled, and does not run again, once the handle or the `Arc` is dropped. At the client's shutdown,
+    /// the final data is written without it, if it succeeded for the data that was wanted last.
+    pub fn preparation(mut self, preparation: Option<&Arc<Preparation>>) -> Self {
+        self.desired.preparation = preparation.map(Arc::downgrade);
+        self
+    }
+
+    /// Lets other clients choose whether an ephemeral node shows its data or its
+    /// [final data](KeptNode::set_final_data): `read` gets what they write into the node. The choice remains
+    /// in later sessions and after [`set`](KeptNode::set), until another client makes another one or the
+    /// handle is dropped. The node then shows the data of this handle, and not what the other client wrote.
+    /// By default, and if `read` returns `None`, the task restores the data.
+    pub fn let_others_choose(mut self, read: ReadChoice) -> Self {
+        self.desired.read_choice = Some(read);
+        self
+    }
+
+    /// Starts keeping a node that is not sequential. The node is created in the background, and
+    /// [`present`](KeptNode::present) waits for it.
+    ///
+    /// # Errors
+    /// `InvalidInput` if a path or the time to live breaks a rule, the path is
+    /// [reserved](NodePath::of_recipe), or the mode is sequential; `AlreadyRegistered` if this client already
+    /// keeps a node at the path; `Closed`.
+    pub fn start(self) -> Result<KeptNode, Error> {
+        if self.mode.to_proto().0.is_sequential() {
+            let detail = format!("a node of mode {:?} needs `keep`", self.mode);
+            return Err(Error::invalid_input("create", detail).at(&self.path));
+        }
+        self.enter()
+    }
+
     /// Starts keeping the node. Parents are created on demand.
     ///
     /// A sequential node is created first, exactly once, to obtain its number. Any other node is created in
-    /// the background, and [`present`](KeptNode::present) waits for it.
+    /// the background, as by [`start`](Self::start).
     ///
     /// # Errors
-    /// `InvalidInput` if the path or the time to live breaks a rule or the path is
-    /// [reserved](crate::recipe::NodePath::of_recipe), `AlreadyRegistered` if this client already keeps a
-    /// node at the path, `Closed`. For a sequential node also the errors of
-    /// [`create`](Client::create). For a sequential node that belongs to no session, `OutcomeUnknown` means
-    /// that the node may have been created.
+    /// Same as [`start`](Self::start). For a sequential node also the errors of [`create`](Client::create).
+    /// For a sequential node that belongs to no session, `OutcomeUnknown` means that the node may have been
+    /// created.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
     ///
     /// Exception: for a sequential node that belongs to no session, this method is *not* cancel safe: the
     /// node may have been created, and then remains.
-    pub async fn keep(self) -> Result<KeptNode, Error> {
-        let Self { client, path, data, mode } = self;
-        let lifetime = Lifetime::of(mode);
-        if let Some(ttl) = lifetime.ttl().filter(|ttl| *ttl < LEAST_TTL || mode.bad_ttl().is_some()) {
-            let detail = format!("time to live {ttl:?} must be from 1 s to 2^40 ms");
-            return Err(Error::invalid_input("create", detail).at(&path));
-        }
+    pub async fn keep(mut self) -> Result<KeptNode, Error> {
         // Before a sequential node is created.
-        refuse_reserved(&client, "create", &path)?;
-        let path = match mode {
-            CreateMode::EphemeralSequential => client.create(&path, data.clone(), mode).await?.path,
-            _ if mode.to_proto().0.is_sequential() => {
-                Box::pin(sequential::create(&client, &path, &data, mode)).await?
+        self.check()?;
+        let (client, mode) = (&self.client, self.mode);
+        let data = || self.desired.data.clone().unwrap_or_default();
+        match mode {
+            CreateMode::EphemeralSequential => {
+                self.path = client.create(&self.path, data(), mode).await?.path;
             }
-            _ => path,
+            _ if mode.to_proto().0.is_sequential() => {
+                self.path = Box::pin(sequential::create(client, &self.path, &data(), mode)).await?;
+            }
+            _ => {}
+        }
+        self.enter()
+    }
+
+    /// Checks the settings, and returns the lifetime.
+    fn check(&self) -> Result<Lifetime, Error> {
+        let Self { client, path, mode, base, .. } = self;
+        let lifetime = Lifetime::of(*mode);
+        let refuse = |detail| Err(Error::invalid_input("create", detail).at(path));
+        if let Some(ttl) = lifetime.ttl().filter(|ttl| *ttl < LEAST_TTL || mode.bad_ttl().is_some()) {
+            return refuse(format!("time to live {ttl:?} must be from 1 s to 2^40 ms"));
+        }
+        let is_parent = |base: &str| {
+            let rest = path.strip_prefix(base).filter(|_| !base.is_empty());
+            base == "/" || rest.is_some_and(|rest| rest.starts_with('/'))
         };
-        KeptNode::keep(&client, &path, Desired::new(data, lifetime.mode()), lifetime)
+        if base.is_some() && mode.to_proto().0.is_sequential() {
+            return refuse(format!("a node of mode {mode:?} cannot be kept below a base"));
+        }
+        if let Some(base) = base.as_ref().filter(|base| !is_parent(base)) {
+            return refuse(format!("base {base:?} must be a parent of the node"));
+        }
+        refuse_reserved(client, "create", path)?;
+        Ok(lifetime)
+    }
+
+    /// Starts the task of the node, or hands the node over to this handle.
+    fn enter(self) -> Result<KeptNode, Error> {
+        let lifetime = self.check()?;
+        let Self { client, path, base, takes_over, mut desired, .. } = self;
+        let shared = client.shared();
+        let full = shared.namespace.join(NodePath::of_recipe(&client, "create", &path)?.as_str());
+        if shared.refuses(Stage::Drain) {
+            return Err(Error::new(ErrorKind::Closed, "create").at(&path));
+        }
+        desired.mode = lifetime.mode();
+        desired.base = base.map(|base| shared.namespace.join(&base).into());
+        let (wanted, desired) = watch::channel(desired);
+        let channels = TaskChannels::new(desired);
+        let (fulfilled, refused) =
+            (channels.progress.fulfilled.subscribe(), channels.progress.refused.subscribe());
+        let (status, shown) = (channels.status.subscribe(), channels.progress.shown.subscribe());
+        let entered = match takes_over {
+            true => shared.kept.inherit(&full, channels),
+            false => shared.kept.enter(&full, &channels).map(|()| Some(channels)),
+        };
+        // No channels are returned if a task serves the node already.
+        if let Some(channels) = entered.map_err(|error| error.at(&path))? {
+            let (parents, own) = (client.parents(), Arc::clone(shared));
+            let task = Reconciler::new(own, path.clone(), full, lifetime, parents, channels);
+            shared.tasks.spawn_on(task.run(), &shared.runtime);
+        }
+        Ok(KeptNode { client, path, wanted, status, fulfilled, refused, shown })
     }
 }
 

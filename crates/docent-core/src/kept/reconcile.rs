@@ -74,9 +74,10 @@ impl Reconciler {
         channels: TaskChannels,
     ) -> Self {
         let TaskChannels { wanted, status, progress } = channels;
+        let counts = wanted.borrow().base.is_none();
         Self {
             successors: shared.kept.successors(),
-            status_log: StatusLog::new(&shared.instruments, &full),
+            status_log: StatusLog::new(&shared.instruments, &full, counts),
             stages: shared.stages.subscribe(),
             stage: Stage::Open,
             shared,
@@ -211,10 +212,11 @@ impl Reconciler {
 
     /// Follows what another client has chosen by data that it wrote into the node. Returns true if the node
     /// must now show other data than before.
-    fn follow_choice(&mut self, found: &Bytes) -> bool {
+    fn follow_choice(&mut self, generation: &SessionGeneration, found: &Bytes, mzxid: i64) -> bool {
+        let of = (generation.number, generation.lease.timeout());
         let chosen = match &*self.wanted.borrow() {
             Desired { data: Some(data), final_data: Some(_), read_choice: Some(read), .. } => {
-                self.stage < Stage::Deregister && self.choice.follow(found, data, *read)
+                self.stage < Stage::Deregister && self.choice.follow((found, mzxid), data, of, *read)
             }
             _ => false,
         };

@@ -12,6 +12,8 @@ pub(super) struct StatusLog {
     instruments: Arc<Instruments>,
     path: String,
     last: Last,
+    /// True if the node counts as wanted.
+    counts: bool,
     /// True while it counts as present.
     counted: bool,
 }
@@ -29,19 +31,23 @@ enum Last {
 }
 
 impl StatusLog {
-    pub(super) fn new(instruments: &Arc<Instruments>, path: &str) -> Self {
-        instruments.kept_wanted(1.0);
+    /// A node that `counts` is missed while it is not present.
+    pub(super) fn new(instruments: &Arc<Instruments>, path: &str, counts: bool) -> Self {
+        if counts {
+            instruments.kept_wanted(1.0);
+        }
         Self {
             instruments: Arc::clone(instruments),
             path: path.to_owned(),
             last: Last::Absent,
+            counts,
             counted: false,
         }
     }
 
     /// Counts the node as present, or as absent.
     pub(super) fn count(&mut self, present: bool) {
-        if std::mem::replace(&mut self.counted, present) != present {
+        if self.counts && std::mem::replace(&mut self.counted, present) != present {
             self.instruments.kept_present(if present { 1.0 } else { -1.0 });
         }
     }
@@ -159,6 +165,16 @@ impl StatusLog {
         }
     }
 
+    /// Reports that the node waits for its base.
+    pub(super) fn without_base(&mut self, error: &Error) {
+        if self.is_new(Last::Refused(error.kind())) {
+            let (client, path) = (&**self.instruments.client(), &self.path);
+            // Event: A node that this client keeps below another node, such as a report below a configuration
+            // value, waits until that node exists.
+            tracing::debug!(target: "docent::node", %client, %path, %error, "waiting for a parent of the node");
+        }
+    }
+
     /// Reports that the servers refuse the node.
     pub(super) fn refused(&mut self, error: &Error) {
         let (client, path) = (&**self.instruments.client(), &self.path);
@@ -191,6 +207,8 @@ impl StatusLog {
 impl Drop for StatusLog {
     fn drop(&mut self) {
         self.count(false);
-        self.instruments.kept_wanted(-1.0);
+        if self.counts {
+            self.instruments.kept_wanted(-1.0);
+        }
     }
 }

@@ -24,6 +24,7 @@ struct Entry {
     /// Number of the generation in which the node is present; 0 for none.
     present: watch::Receiver<u64>,
     drained: watch::Receiver<Option<Drained>>,
+    shown: watch::Receiver<Shown>,
     wanted: watch::Receiver<Desired>,
     /// Handle that takes over the node: the task at the path was asked to remove it, but has not processed
     /// the takeover yet.
@@ -72,11 +73,12 @@ impl TaskChannels {
 
 impl Entry {
     fn new(channels: &TaskChannels) -> Self {
-        let Progress { attempted, present, drained, .. } = &channels.progress;
+        let Progress { attempted, present, drained, shown, .. } = &channels.progress;
         Self {
             attempted: attempted.subscribe(),
             present: present.subscribe(),
             drained: drained.subscribe(),
+            shown: shown.subscribe(),
             wanted: channels.wanted.clone(),
             successor: None,
         }
@@ -87,8 +89,12 @@ impl Entry {
         self.wanted.borrow().mode == CreateMode::Ephemeral
     }
 
-    /// Returns the time for which the node's final data is shown before its removal, if it is.
+    /// Returns the time for which the node's final data is shown before its removal, if it is not shown
+    /// already.
     fn drain_period(&self) -> Option<Duration> {
+        if *self.shown.borrow() == Shown::FinalData {
+            return None;
+        }
         let period = self.wanted.borrow().final_data.as_ref()?.period;
         (!period.is_zero()).then_some(period)
     }
@@ -170,10 +176,11 @@ impl KeptTable {
         }
     }
 
-    /// Paths at which no node is known to be present in `generation`.
+    /// Paths at which no node is known to be present in `generation`, but should be.
     pub(crate) fn missing(&self, generation: u64) -> Vec<String> {
         let table = self.lock();
         let missing = table.iter().filter(|(_, node)| *node.present.borrow() != generation);
+        let missing = missing.filter(|(_, node)| node.wanted.borrow().base.is_none());
         missing.map(|(path, _)| path.clone()).collect()
     }
 

@@ -61,7 +61,7 @@ pub(super) static CLEANUPS: Metric = Metric::gauge(
 pub(super) static KEPT_WANTED: Metric = Metric::gauge(
     "docent_kept_nodes_wanted",
     MetricUnit::Count,
-    "Nodes that the client keeps present, such as registrations and memberships.",
+    "Nodes that the client keeps present, such as registrations and memberships, except reports of configurations.",
 );
 pub(super) static KEPT_PRESENT: Metric = Metric::gauge(
     "docent_kept_nodes_present",

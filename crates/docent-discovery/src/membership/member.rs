@@ -60,7 +60,7 @@ impl Member {
         let path = format!("{}/{id}", group.path);
         // A node of this client at this path may be about to be deleted.
         KeptNode::wait_vacant(&group.client, &path).await?;
-        let node = KeptNode::new(&group.client, &path, data.clone())?.labelled("member");
+        let node = KeptNode::builder(&group.client, &path).data(data.clone()).label("member").start()?;
         kept::present(&node).await?;
         let id: Arc<str> = id.into();
         group.own().insert(Arc::clone(&id), data);

@@ -2,7 +2,7 @@ use super::RegistrationStatus;
 use super::persistent::Persistent;
 use crate::{instance, kept};
 use bytes::Bytes;
-use docent_core::recipe::{KeptNode, Preparation, Shown};
+use docent_core::recipe::{KeptNode, KeptNodeBuilder, Preparation, Shown};
 use docent_core::{Client, Error, ErrorKind, Released};
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,11 +22,17 @@ impl InstanceNode {
         data: Bytes,
         first: Option<&Arc<Preparation>>,
     ) -> Result<Self, Error> {
-        KeptNode::prepared(client, path, data, first).map(Self::kept)
+        Self::builder(client, path, data, first).start().map(Self::Kept)
     }
 
-    fn kept(node: KeptNode) -> Self {
-        Self::Kept(node.labelled("registration").let_others_choose(instance::read_choice))
+    fn builder(
+        client: &Client,
+        path: &str,
+        data: Bytes,
+        first: Option<&Arc<Preparation>>,
+    ) -> KeptNodeBuilder {
+        let node = KeptNode::builder(client, path).data(data).label("registration");
+        node.preparation(first).let_others_choose(instance::read_choice)
     }
 
     /// Returns true while another client wants the instance disabled.
@@ -50,7 +56,7 @@ impl InstanceNode {
         data: Bytes,
         first: Option<&Arc<Preparation>>,
     ) -> Result<Self, Error> {
-        KeptNode::take_over_prepared(client, path, data, first).map(Self::kept)
+        Self::builder(client, path, data, first).take_over().start().map(Self::Kept)
     }
 
     /// Like [`keep`](Self::keep), but if a node of this client at the same path is about to be removed, waits

@@ -1,4 +1,4 @@
-use super::rule::ANY;
+use super::rule::{ANY, Origin};
 use super::sources::{RuleEvent, RulePart, RuleSources, is_of_service, stem_of};
 use super::{Rule, RuleSet, ServiceKey, document};
 use crate::layout::decode;
@@ -150,12 +150,13 @@ fn of_node(stem: &str, service: &str, rules: Vec<Rule>) -> Result<Vec<Rule>, Str
         true if rule.service.as_ref().is_some_and(|other| *other != key) => {
             Err("key must name the service of the node".to_owned())
         }
-        true => Ok(Rule { service: Some(key.clone()), ..rule }),
+        true => Ok(Rule { origin: Origin::Service, service: Some(key.clone()), ..rule }),
         false => match rule.application.as_deref() {
             Some(application) if application != ANY && application != stem => {
                 Err("key must name the application of the node".to_owned())
             }
-            _ => Ok(Rule { application: Some(stem.to_owned()), ..rule }),
+            // Whatever its content says, Dubbo applies a node of the application before those of services.
+            _ => Ok(Rule { origin: Origin::Application, application: Some(stem.to_owned()), ..rule }),
         },
     };
     rules.into_iter().map(limited).collect()

@@ -135,7 +135,10 @@ impl Vitals {
             Answer::Silence | Answer::Foreign(_) if talks_tls(transport, server, address, patience).await => {
                 vitals.without_answer(ServerState::Tls, "the port uses TLS")
             }
-            Answer::Silence => vitals.without_answer(ServerState::Foreign, "no answer"),
+            Answer::Silence => {
+                let reason = "no answer: it may hang, or refuse more connections (maxClientCnxns)";
+                vitals.without_answer(ServerState::Foreign, reason)
+            }
             Answer::Foreign(line) => {
                 vitals.without_answer(ServerState::Foreign, format!("the answer begins with {line:?}"))
             }

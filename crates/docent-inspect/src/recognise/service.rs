@@ -103,7 +103,7 @@ fn service_name(place: &Place<'_>, registry: RegistryLayout, name: &str) -> Serv
         RegistryLayout::Dubbo => place.view.folder(&format!("{}/{PROVIDERS}", place.child(name))),
     };
     let instances = folder.map(|folder| folder.names.len());
-    ServiceName { name: internals::service(layout(registry), name), instances }
+    ServiceName { node: name.to_owned(), name: internals::service(layout(registry), name), instances }
 }
 
 fn layout(layout: RegistryLayout) -> docent_discovery::RegistryLayout {

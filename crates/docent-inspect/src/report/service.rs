@@ -105,7 +105,9 @@ pub struct Registry {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ServiceName {
-    /// Name of the service.
+    /// Name of the service's node.
+    pub node: String,
+    /// Name of the service. In Dubbo's layout, it is encoded in the name of the node.
     pub name: String,
     /// Number of instances; `None` if they were not listed.
     pub instances: Option<usize>,

@@ -94,8 +94,8 @@ impl DoubleBarrier {
 
     async fn join(&self) -> Result<Entered, Error> {
         let name = Uuid::new_v4().to_string();
-        let member = KeptNode::new(&self.client, &self.child(&name), self.identity())?;
-        let mut member = member.labelled("double_barrier").brief();
+        let member = KeptNode::builder(&self.client, self.child(&name)).data(self.identity());
+        let mut member = member.label("double_barrier").brief().start()?;
         member.present().await?;
         let mut changes = self.client.watch_data(&self.ready())?;
         let mut ready = Ready::Unread;

@@ -301,9 +301,11 @@ impl PartitionerBuilder {
         let member = segment(&party, &own, "identity", &identity)?;
         Ok(Partitioner {
             party: ChildrenCache::new(&client, &party).in_operation("partition")?,
-            member: KeptNode::new(&client, &member, identity)
-                .in_operation("partition")?
-                .labelled("partition"),
+            member: KeptNode::builder(&client, member)
+                .data(identity)
+                .label("partition")
+                .start()
+                .in_operation("partition")?,
             items: items.into_iter().collect(),
             client,
             path,

@@ -15,6 +15,9 @@ pub(super) const TESTS: &str = "test --workspace --all-features --no-fail-fast";
 /// Makes cargo report the programs that it has built.
 const MESSAGES: &str = "--message-format=json-render-diagnostics";
 
+/// Packages that the workspace optimises for tests.
+const OPTIMISED: [&str; 4] = ["docent-core", "docent-proto", "docent-server", "docent-testkit"];
+
 /// Argument that makes a test binary also run its ignored tests.
 const IGNORED_TOO: &str = "--include-ignored";
 
@@ -84,6 +87,10 @@ pub(super) fn build() -> Result<Built> {
 pub(super) fn build_kerberos() -> Result<Vec<Job>> {
     const PACKAGES: &str = "--package docent-core --package docent-cli --package docent-kerberos";
     let mut tests = cargo(&format!("test {PACKAGES} --lib --test kerberos --no-run {MESSAGES}"));
+    // The tests are few, so optimised code would take longer to compile than it saves.
+    for package in OPTIMISED {
+        tests.arg("--config").arg(format!("profile.dev.package.{package}.opt-level=0"));
+    }
     with_kerberos(&mut tests);
     let Built { mut jobs, complete, .. } = build_by(tests)?;
     complete?;

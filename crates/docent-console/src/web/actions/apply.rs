@@ -1,6 +1,7 @@
 use super::action::Action;
 use super::target::{CLAIMS, Role, Target, TargetError};
 use crate::console::Inner;
+use crate::web::api::BUSY;
 use bytes::Bytes;
 use docent::config::{Config, PublishError, Raw, SubscribeError};
 use docent::node::Transaction;
@@ -17,6 +18,9 @@ const REVOKE: &[u8] = b"__REVOKE__";
 /// Longest time for a write that must not be applied late.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// Number of earlier values to keep of a configuration whose services keep fewer.
+const HISTORY: usize = 10;
+
 /// Suffix of a claim's proof, a child of the claimed item.
 const PROOF: &str = "-claim";
 
@@ -25,6 +29,8 @@ const PROOF: &str = "-claim";
 pub(super) enum ApplyError {
     #[error("the node was changed or replaced after the question was drawn: nothing was changed")]
     Changed,
+    #[error("{BUSY}")]
+    Busy,
     #[error("{0}")]
     Unsuitable(String),
     #[error("the reply was lost, so it is not known whether the change was applied: look again")]
@@ -72,17 +78,17 @@ pub(super) async fn apply(
 ) -> Result<(), ApplyError> {
     let client = &inner.client;
     let transaction = match action {
-        Action::Leave => client.transaction().set(&target.path, REVOKE, target.stat.version),
-        Action::Delete => {
-            let delete = client.transaction().delete(&target.path, target.stat.version);
-            if proofs.is_empty() && CLAIMS.iter().any(|folder| target.path == format!("{path}{folder}{node}"))
-            {
-                // Another claim of the item has the same name and version.
-                return at_once(inner, |transaction| transaction.delete(&target.path, target.stat.version))
-                    .await;
+        Action::Leave | Action::Delete => {
+            let write = |transaction: Transaction| match action {
+                Action::Leave => transaction.set(&target.path, REVOKE, target.stat.version),
+                _ => transaction.delete(&target.path, target.stat.version),
+            };
+            let is_claim = CLAIMS.iter().any(|folder| target.path.ends_with(&format!("{folder}{node}")));
+            if proofs.is_empty() && (is_claim || !is_numbered(node)) {
+                return at_once(inner, write).await;
             }
-            // The servers then refuse what a stalled consumer may still write.
-            proofs.iter().fold(delete, |delete, proof| delete.delete(proof, None))
+            // Without its proof, the servers refuse what a stalled consumer may still write.
+            proofs.iter().fold(write(client.transaction()), |delete, proof| delete.delete(proof, None))
         }
         Action::Disable | Action::Enable => {
             match &target.role {
@@ -121,6 +127,13 @@ async fn disable(inner: &Inner, provider: &str, rule: &Target) -> Result<(), App
     let transaction = inner.client.transaction().check(provider, rule.stat.version);
     transaction.create(&rule.path, "", CreateMode::Persistent).commit_exactly().await?;
     Ok(())
+}
+
+/// Returns true for the name of a sequential node, which no later node beside it has. Others are used again,
+/// such as by the permits of one of kazoo's semaphores. A claim has the name of its item.
+fn is_numbered(node: &str) -> bool {
+    let name = node.trim_end_matches(|char: char| char.is_ascii_digit());
+    node.len() - name.len() >= 10 && name.ends_with(['-', '_'])
 }
 
 /// Applies a write that would also match a later node of the same name. So it does not wait long for a
@@ -182,7 +195,7 @@ async fn requeue(inner: &Inner, path: &str, name: &str) -> Result<(), ApplyError
 }
 
 async fn roll_back(inner: &Inner, path: &str, mzxid: &str, target: &Target) -> Result<(), ApplyError> {
-    let config = Config::<Bytes>::builder_with(&inner.client, path, Raw).build()?;
+    let config = Config::<Bytes>::builder_with(&inner.client, path, Raw).history_at_least(HISTORY).build()?;
     let seen = match config.get().await {
         Ok(present) => present.and_then(|present| present.revision()),
         Err(SubscribeError::Core(error)) => return Err(error.into()),
@@ -200,6 +213,16 @@ async fn roll_back(inner: &Inner, path: &str, mzxid: &str, target: &Target) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_sequential_nodes_are_numbered() {
+        for name in ["_c_3a7f-lock-0000000012", "3a7f__lock__0000000000", "x-2147483648", "x--0000000001"] {
+            assert!(is_numbered(name), "{name}");
+        }
+        for name in ["3a7f-0000000001-x", "3a7f0123456789", "x-000000001", "a", ""] {
+            assert!(!is_numbered(name), "{name}");
+        }
+    }
 
     #[test]
     fn only_enabled_changes_in_the_data_of_an_instance() {

@@ -1,16 +1,16 @@
 use super::action::Action;
 use super::apply::{ApplyError, apply, proofs};
-use super::target::{Target, TargetError, check, find};
+use super::target::{Role, Target, TargetError, check, find};
 use crate::access::Visitor;
 use crate::console::Inner;
 use crate::pages::{Pen, at, message};
-use crate::web::answer::{page, say, status};
+use crate::web::answer::{busy, page, say, status};
 use crate::web::routes::Shared;
 use crate::world::owner_of;
 use axum::Form;
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
-use docent::inspect::printable;
+use docent::inspect::{Stake, printable};
 use http::{HeaderMap, StatusCode};
 use maud::html;
 use serde::Deserialize;
@@ -48,6 +48,7 @@ pub(in crate::web) async fn ask(
     if let Some(refusal) = refusal(&inner, &visitor) {
         return refusal;
     }
+    let Some(_permit) = inner.read_permit().await else { return busy(&inner, &visitor) };
     match find(&inner, wanted.action, &wanted.path, &wanted.node).await {
         Ok(target) => question(&inner, &visitor, &wanted, &target),
         Err(error) => not_found(&inner, &visitor, &error),
@@ -102,6 +103,7 @@ async fn change(inner: &Arc<Inner>, visitor: &Visitor, confirmed: &Confirmed) ->
 /// Changes the node if it is still the one that was shown, and returns its path.
 async fn try_change(inner: &Inner, confirmed: &Confirmed) -> Result<String, ApplyError> {
     let Wanted { action, path, node } = &confirmed.wanted;
+    let _permit = inner.read_permit().await.ok_or(ApplyError::Busy)?;
     check(inner, path, node)?;
     inner.client.sync(path).await?;
     let proofs = match action {
@@ -120,6 +122,7 @@ async fn try_change(inner: &Inner, confirmed: &Confirmed) -> Result<String, Appl
 fn code(error: &ApplyError) -> StatusCode {
     match error {
         ApplyError::Changed => StatusCode::CONFLICT,
+        ApplyError::Busy => StatusCode::SERVICE_UNAVAILABLE,
         ApplyError::Unsuitable(_) => StatusCode::BAD_REQUEST,
         ApplyError::Unknown => StatusCode::BAD_GATEWAY,
         ApplyError::Client(error) => status(error),
@@ -137,7 +140,7 @@ fn target_code(error: &TargetError) -> StatusCode {
 
 fn question(inner: &Inner, visitor: &Visitor, wanted: &Wanted, target: &Target) -> Response {
     let (pen, action) = (inner.pen(), wanted.action);
-    let owner = owner(inner, wanted);
+    let owner = owner(inner, wanted, target);
     let text = html! {
         form.confirm method="post" action={ (pen.base) "/act" } {
             p { code { (printable(&target.path)) } @if action == Action::Rollback { ", value of transaction " (printable(&wanted.node)) } }
@@ -162,11 +165,15 @@ fn question(inner: &Inner, visitor: &Visitor, wanted: &Wanted, target: &Target) 
     page(inner, visitor, StatusCode::OK, &message(action.question(), &text))
 }
 
-/// Returns who owns the contender or claim.
-fn owner(inner: &Inner, wanted: &Wanted) -> Option<String> {
-    let report = inner.world.report(&wanted.path)?;
-    let stakes = report.stakes();
-    stakes.iter().find(|stake| stake.name == wanted.node).map(|stake| owner_of(stake, inner.pen().shows_data))
+/// Returns who owns the contender or claim, unless the report is about an earlier node of the same name.
+fn owner(inner: &Inner, wanted: &Wanted, target: &Target) -> Option<String> {
+    let (report, stat) = (inner.world.report(&wanted.path)?, &target.stat);
+    let is_target = |stake: &Stake<'_>| {
+        let is_same = stake.since.is_none_or(|since| since.at == stat.created) && stake.session == stat.owner;
+        // The rule of an instance in Dubbo's layout is another node.
+        (is_same || target.role == Role::Rule) && stake.name == wanted.node
+    };
+    report.stakes().iter().find(|stake| is_target(stake)).map(|stake| owner_of(stake, inner.pen().shows_data))
 }
 
 /// Returns the answer if actions are not allowed.

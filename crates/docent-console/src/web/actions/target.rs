@@ -86,6 +86,10 @@ pub(super) async fn find(
     }
     for folder in folders {
         let path = format!("{}{folder}{node}", path.trim_end_matches('/'));
+        // The waiters of kazoo's semaphores are beside it.
+        if !inner.is_below_root(&path) {
+            continue;
+        }
         if let Some(stat) = inner.client.exists(&path).await? {
             let role = if *folder == RULES { Role::Rule } else { Role::Shown };
             return Ok(Target { path, stat, role });

@@ -43,7 +43,7 @@ impl Reconciler {
         }
         let owner = stat.ephemeral_owner;
         if let Some(witness) = self.shared.witness_of(owner) {
-            let replaced = self.replace(generation, witness, [self.delete(stat.version)]).await?;
+            let replaced = self.replace(generation, witness, [self.delete(stat.version)], None).await?;
             // If the older session may have ended, its node is deleted with it: read again after a pause.
             return if replaced { Ok(false) } else { Err(StepError::Busy) };
         }
@@ -63,8 +63,8 @@ impl Reconciler {
     /// Waits for the outcome of the node's deletion. Returns true if the node is deleted; otherwise it may be
     /// a different node by now.
     async fn deleted(&self, delete: ExactWrite) -> Result<bool, StepError> {
-        match exact::written(delete).await? {
-            Written::Applied => {
+        match exact::written(delete, || {}).await? {
+            Written::Applied(_) => {
                 self.shared.notes.forget_nodes_at(&self.full);
                 Ok(true)
             }

@@ -32,7 +32,7 @@ impl Reconciler {
             self.pause().await;
             return Ok(Found::Changed);
         }
-        self.change(generation, self.set(wanted, stat.version)).await
+        self.change(generation, self.set(wanted, stat.version), Some(wanted)).await
     }
 
     /// Touches a node with a time to live if the touch is due.

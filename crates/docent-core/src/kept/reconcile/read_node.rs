@@ -7,7 +7,7 @@ use super::super::step_error::StepError;
 use super::super::witness;
 use super::Reconciler;
 use crate::cleanup::ExactWrite;
-use crate::client::{create_parents, refused_parent};
+use crate::client::{create_parents, create_parents_below, refused_parent};
 use crate::error::{Error, ErrorKind};
 use crate::guard::SessionGeneration;
 use crate::session::Lane;
@@ -32,9 +32,6 @@ impl Reconciler {
         generation: &Arc<SessionGeneration>,
         data: &Bytes,
     ) -> Result<Found, StepError> {
-        if self.lifetime.is_ephemeral() {
-            self.choice.writes(data, generation.number);
-        }
         let mut known = self.armed.take().filter(|_| self.is_present(generation));
         // Nothing happened since the last read. While the session is being closed, the servers are asked
         // anyway, because the session reports when to stop.
@@ -48,6 +45,13 @@ impl Reconciler {
         // Write and read go out in one round trip. The read decides, because it shows the owner of the
         // current node and leaves a watch on it. A node that was present in this session needs no create: if
         // it was deleted, the read shows this and the next round creates it.
+        let base =
+            self.wanted.borrow().base.clone().filter(|_| known.is_none() && !self.is_present(generation));
+        if let Some(base) = base
+            && self.wait_for_base(generation, &base).await?
+        {
+            return Ok(Found::Changed);
+        }
         let (create, set) = match &mut known {
             Some(known) => {
                 let set = self.set(data, known.version());
@@ -63,10 +67,10 @@ impl Reconciler {
         drop(known);
         if let Some(set) = set {
             // If the write is refused, the read shows the reason.
-            exact::written(set).await?;
+            self.written(generation, set, Some(data)).await?;
         }
         let created = match create {
-            Some(create) => Some(exact::written(create).await?),
+            Some(create) => Some(self.written(generation, create, Some(data)).await?),
             None => None,
         };
         let read = read.await.answer()?;
@@ -76,7 +80,6 @@ impl Reconciler {
                 self.judge(generation, data, stat, armed).await
             }
             (Err(Code::NO_NODE), _) => {
-                self.choice.found(None, generation.number, generation.lease.timeout());
                 match created {
                     // The node does not exist although the create was answered: a parent is missing, or the
                     // code of the create is the reason. After a success or `NODE_EXISTS`, another client
@@ -84,7 +87,8 @@ impl Reconciler {
                     Some(Written::Refused(_, Code::NO_NODE)) => self.create_missing_parents(generation).await,
                     Some(Written::Refused(_, code)) if code != Code::NODE_EXISTS => Err(self.refusal(code)),
                     created => {
-                        if created.is_none() {
+                        // Another client deletes a node together with its base for good reason.
+                        if created.is_none() && self.wanted.borrow().base.is_none() {
                             self.status_log.deleted();
                         }
                         self.set_status(KeptStatus::Pending);
@@ -95,6 +99,23 @@ impl Reconciler {
             (Err(code), _) => Err(self.refusal(code)),
             (Ok(_), _) => Err(StepError::Busy),
         }
+    }
+
+    /// Waits until the outcome of a write is certain. `data` is what the write puts into the node.
+    async fn written(
+        &mut self,
+        generation: &SessionGeneration,
+        write: ExactWrite,
+        data: Option<&Bytes>,
+    ) -> Result<Written, StepError> {
+        let data = data.filter(|_| self.wanted.borrow().read_choice.is_some());
+        let choice = &mut self.choice;
+        let unknown = || data.into_iter().for_each(|data| choice.may_have_written(data, generation.number));
+        let written = exact::written(write, unknown).await?;
+        if let (Written::Applied(zxid), Some(_)) = (&written, data) {
+            self.choice.wrote(*zxid);
+        }
+        Ok(written)
     }
 
     /// Submits `ops` as an exact write.
@@ -115,11 +136,40 @@ impl Reconciler {
         &self,
         generation: &Arc<SessionGeneration>,
     ) -> Result<Found, StepError> {
-        let parents = create_parents(&self.shared, generation, &self.full, self.parents);
+        let base = self.wanted.borrow().base.clone();
+        let parents = match &base {
+            Some(base) => create_parents_below(&self.shared, generation, (base, &self.full), self.parents),
+            None => create_parents(&self.shared, generation, &self.full, self.parents),
+        };
         match refused_parent(&self.shared, "create", &self.full, parents).await {
             Some(error) if error.is_throttled() => Err(StepError::Busy),
             Some(error) => Err(StepError::Refused(error)),
             None => Ok(Found::Changed),
+        }
+    }
+
+    /// If the base does not exist, waits for a change that may mean that it does, or of the request. Returns
+    /// false if the base exists.
+    async fn wait_for_base(
+        &mut self,
+        generation: &Arc<SessionGeneration>,
+        base: &str,
+    ) -> Result<bool, StepError> {
+        let exists = Request::Exists { path: base.to_owned(), watch: true };
+        let read = generation.session.submit(exists, Lane::Call).await.answer()?;
+        match (read.result, read.watch) {
+            (Err(Code::NO_NODE), Some(mut watch)) => {
+                let error = Error::new(ErrorKind::NoNode, "create").at(&self.shared.namespace.relative(base));
+                self.status_log.without_base(&self.shared.namespace.located(&error));
+                self.not_fulfilled(Some(self.wanted.borrow().number));
+                self.set_status(KeptStatus::Failing(error));
+                self.progress.attempted.send_replace(generation.number);
+                self.wait(generation, &mut *watch, None).await;
+                Ok(true)
+            }
+            (Err(Code::NO_NODE), None) => Err(StepError::Busy),
+            (Err(code), _) => Err(self.refusal(code)),
+            (Ok(_), _) => Ok(false),
         }
     }
 
@@ -138,7 +188,6 @@ impl Reconciler {
                 owner => Ok(Found::Foreign(owner, armed)),
             };
         }
-        self.choice.found(Some(armed.data()), generation.number, generation.lease.timeout());
         let older = planted!(NoOwnerCheck) && self.shared.witness_of(owner).is_some();
         if owner == generation.session.id() || older {
             // A create whose reply was lost may not have been counted yet.
@@ -146,10 +195,10 @@ impl Reconciler {
             if armed.data() == wanted {
                 return Ok(Found::Current(armed));
             }
-            if self.follow_choice(armed.data()) {
+            if self.follow_choice(generation, armed.data(), stat.mzxid) {
                 return Ok(Found::Changed);
             }
-            return self.change_known(generation, armed, self.set(wanted, stat.version)).await;
+            return self.change_known(generation, armed, wanted).await;
         }
         // A persistent node does not expire with a session, so there is nothing to wait for.
         if owner == 0 {
@@ -157,14 +206,14 @@ impl Reconciler {
             return Err(StepError::Refused(error.because("the node is persistent")));
         }
         if planted!(BlindDelete) {
-            return self.change(generation, self.delete(-1)).await;
+            return self.change(generation, self.delete(-1), None).await;
         }
         if let Some(witness) = self.shared.witness_of(owner) {
-            if self.follow_choice(armed.data()) {
+            if self.follow_choice(generation, armed.data(), stat.mzxid) {
                 return Ok(Found::Changed);
             }
             let ops = [self.delete(stat.version), MultiOp::Create(self.create(wanted))];
-            return Ok(match self.replace(generation, witness, ops).await? {
+            return Ok(match self.replace(generation, witness, ops, Some(wanted)).await? {
                 true => {
                     self.status_log.taken_over(owner);
                     Found::Changed
@@ -187,14 +236,15 @@ impl Reconciler {
     /// session may have ended: its node is deleted with it, and the next node at the path may be another
     /// client's with the same version (decision 7).
     pub(super) async fn replace(
-        &self,
+        &mut self,
         generation: &Arc<SessionGeneration>,
         witness: String,
         ops: impl IntoIterator<Item = MultiOp>,
+        data: Option<&Bytes>,
     ) -> Result<bool, StepError> {
         let write = self.submit(generation, witness::while_session_lives(witness, ops)).await?;
-        match exact::written(write).await? {
-            Written::Applied => {
+        match self.written(generation, write, data).await? {
+            Written::Applied(_) => {
                 self.shared.notes.forget_nodes_at(&self.full);
                 Ok(true)
             }
@@ -206,37 +256,45 @@ impl Reconciler {
         }
     }
 
-    /// Changes the node if it is still as it was read.
+    /// Writes the data into the node if it is still as it was read.
     async fn change_known(
-        &self,
+        &mut self,
         generation: &Arc<SessionGeneration>,
         mut known: Armed,
-        op: MultiOp,
+        data: &Bytes,
     ) -> Result<Found, StepError> {
+        let op = self.set(data, known.version());
         if !generation.session.orders_events() {
             // Watches prove nothing in such a session: the write relies on the read just made.
             let write = exact::submit_on(&self.shared, generation, (known.losses(), None), op).await?;
-            return self.changed(write).await;
+            return self.changed(generation, write, Some(data)).await;
         }
         match exact::submit_known(&self.shared, generation, &mut known, op).await? {
-            Some(write) => self.changed(write).await,
+            Some(write) => self.changed(generation, write, Some(data)).await,
             None => Ok(Found::Changed),
         }
     }
 
     pub(super) async fn change(
-        &self,
+        &mut self,
         generation: &Arc<SessionGeneration>,
         op: MultiOp,
+        data: Option<&Bytes>,
     ) -> Result<Found, StepError> {
         let write = self.submit(generation, [op]).await?;
-        self.changed(write).await
+        self.changed(generation, write, data).await
     }
 
-    async fn changed(&self, write: ExactWrite) -> Result<Found, StepError> {
-        match exact::written(write).await? {
+    async fn changed(
+        &mut self,
+        generation: &SessionGeneration,
+        write: ExactWrite,
+        data: Option<&Bytes>,
+    ) -> Result<Found, StepError> {
+        match self.written(generation, write, data).await? {
             // Another client was faster: the next read shows the current node.
-            Written::Applied | Written::Refused(_, Code::NO_NODE | Code::BAD_VERSION | Code::NODE_EXISTS) => {
+            Written::Applied(_)
+            | Written::Refused(_, Code::NO_NODE | Code::BAD_VERSION | Code::NODE_EXISTS) => {
                 Ok(Found::Changed)
             }
             Written::Refused(_, code) => Err(self.refusal(code)),
