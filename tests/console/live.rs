@@ -4,7 +4,7 @@ use crate::browser::Browser;
 use crate::neighbours::Neighbours;
 use crate::site::Site;
 use crate::world::{Shop, process, watcher};
-use docent::{Config, Counter, Instance, Registry};
+use docent::{Config, Counter, Instance, Mutex, Registry};
 use docent_battery::{Backend, both_backends_with_packages};
 use docent_tests::{soon, until};
 use serde_json::{Value, json};
@@ -167,4 +167,21 @@ async fn a_console_that_stops_is_shown_as_offline_and_heals() {
     site.start_again();
     browser.until_live().await;
     assert_eq!(browser.eval("return window.isSame").await, true);
+}
+
+#[tokio::test]
+#[ignore = "needs Chromium: run `cargo xtask test`"]
+async fn a_page_that_was_reloaded_just_now_still_gets_the_parts_of_a_recipe() {
+    let server = Backend::Embedded.start().await;
+    let (client, console) = (process(&server, "jobs").await, watcher(&server).await);
+    let site = Site::console(&console, |builder| builder);
+    let browser = Browser::start(&site.origin()).await;
+    browser.open("/at/jobs/lock").await;
+    browser.until_live().await;
+    // As after a lock that was held for a moment only.
+    browser.eval("sessionStorage.setItem('reloaded', Date.now())").await;
+    let _guard = soon(Mutex::new(&client, "/jobs/lock").unwrap().acquire()).await.unwrap();
+    browser
+        .until_texts(".is-holder .owner", |owners| owners.iter().any(|owner| owner.contains("jobs")))
+        .await;
 }

@@ -173,8 +173,8 @@ impl<T: Send + Sync + 'static> Config<T> {
         }
     }
 
-    /// Returns a handle that reports which revision this process runs, as the reader `id`, such as the name of
-    /// the host or pod. Does no I/O: the report begins with [`Running::set`].
+    /// Returns a handle that reports which revision this process runs, as the reader `id`, such as the name
+    /// of the host or pod. Does no I/O: the report begins with [`Running::set`].
     ///
     /// # Errors
     /// `InvalidInput` if `id` is not one segment of a path, or is reserved.

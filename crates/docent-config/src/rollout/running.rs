@@ -70,7 +70,8 @@ impl Running {
             let detail = format!("reader id {id:?} must be one segment of a path");
             return Err(Error::invalid_input("report_as", detail));
         }
-        // A container would be deleted after the last reader, and be missing where the next one may not create it.
+        // A container would be deleted after the last reader, and the next one may not be allowed to create
+        // it again.
         let client = versioned.client().with_parents(ParentKind::Persistent);
         let value = versioned.path().to_owned();
         let path = NodePath::of_recipe(&client, "report_as", format!("{}/{id}", folder(&value)))?.into();

@@ -326,17 +326,17 @@ impl KeptNodeBuilder {
     }
 
     /// Creates missing parents only below `base`, which is a parent of the node. While `base` does not exist,
-    /// the node's status is [`Failing`](KeptStatus::Failing) with `NoNode`, and the task waits for `base`. The
-    /// client's [health](Client::health) and metrics do not miss such a node. By default, all missing parents
-    /// are created.
+    /// the node's status is [`Failing`](KeptStatus::Failing) with `NoNode`, and the task waits for `base`.
+    /// The client's [health](Client::health) and metrics do not miss such a node. By default, all missing
+    /// parents are created. Not for sequential nodes.
     pub fn below(self, base: impl Into<String>) -> Self {
         Self { base: Some(base.into()), ..self }
     }
 
     /// Takes over an ephemeral node that this client is about to remove at the path.
     ///
-    /// If the previous handle was dropped or [removed](KeptNode::remove), its node is not deleted but kept for
-    /// the new handle, without a gap. If the deletion is already in flight, the node is re-created. The
+    /// If the previous handle was dropped or [removed](KeptNode::remove), its node is not deleted but kept
+    /// for the new handle, without a gap. If the deletion is already in flight, the node is re-created. The
     /// previous handle reports its node as removed. [`start`](Self::start) then fails with
     /// `AlreadyRegistered` only if this client keeps a node there that is not being removed.
     pub fn take_over(self) -> Self {
