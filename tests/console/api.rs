@@ -4,8 +4,9 @@ use crate::world::{Shop, watcher};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, Response, StatusCode, header};
+use docent::discovery::RegistryLayout;
 use docent::locks::Partitioner;
-use docent::{Client, Counter, Membership, Mutex};
+use docent::{Client, Counter, Instance, Membership, Mutex, Registry};
 use docent_battery::{Backend, both_backends};
 use docent_console::{Console, ConsoleBuilder};
 use docent_tests::{builder, soon, until};
@@ -167,6 +168,21 @@ both_backends! {
         let (status, page) = text(&router, "/act?do=disable&path=/services/orders&node=a").await;
         assert!(status == StatusCode::BAD_REQUEST && page.contains("not below /shop"), "{page}");
         assert!(Console::builder(&shop.console).root("shop").build().is_err());
+    }
+
+    async fn a_registry_leads_to_services_whose_names_are_encoded(backend: Backend) {
+        let server = backend.start().await;
+        let (client, watcher) = (watcher(&server).await, watcher(&server).await);
+        let registry = Registry::builder(&client, "/dubbo").layout(RegistryLayout::Dubbo).build().unwrap();
+        let provider = Instance::new("com.shop.Orders$Inner", "10.0.0.7", 20880);
+        let _registered = soon(registry.register(provider)).await.unwrap();
+        let router = console(&watcher, |builder| builder).await;
+        until(async || json(&router, "/api/v1/recipes?kind=service").await["total"] == 1).await;
+        let page = text(&router, "/at/dubbo").await.1;
+        assert!(page.contains("com.shop.Orders$Inner"), "{page}");
+        let link = page.split('"').find(|part| part.starts_with("/at/dubbo/")).unwrap();
+        let (status, service) = text(&router, link).await;
+        assert!(status == StatusCode::OK && service.contains("10.0.0.7:20880"), "{link}: {service}");
     }
 
     async fn a_server_that_stops_is_shown_as_down_and_is_a_finding(backend: Backend) {

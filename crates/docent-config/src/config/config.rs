@@ -282,8 +282,9 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
         self
     }
 
-    /// Same as [`history`](Self::history), but does not shorten a longer history, such as that of a publisher
-    /// with a larger number. For tools that publish values of services whose settings they do not know.
+    /// Same as [`history`](Self::history), but leaves a longer history, such as that of a publisher with a
+    /// larger number, at its length: the replaced value takes the place of the oldest one. For tools that
+    /// publish values of services whose settings they do not know.
     pub fn history_at_least(mut self, length: usize) -> Self {
         self.history = Keep { length, or_more: true };
         self

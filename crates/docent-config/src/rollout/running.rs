@@ -16,12 +16,12 @@ use std::sync::{Mutex, PoisonError};
 /// - The node ends with the session of the process, or with this handle.
 /// - The report affects no subscription and no publish. If the client may not create the node, it logs a
 ///   warning and retries. It never creates the value's own node.
-/// - [`Config::delete`](crate::Config::delete) deletes the nodes of all readers together with the value. The
-///   readers are reported again once a value is published.
+/// - [`Config::delete`](crate::Config::delete) deletes the nodes of all readers together with the value. Once
+///   a value is published again, each reader's client re-creates its node with the revision set last.
 ///
 /// # Assumptions
-/// Each process has its own id. A process with the id of another process is reported once the other process
-/// has ended. A process that was killed and restarted waits for the end of its previous session.
+/// Each process has its own id. If two processes use one id, the second is reported only after the session of
+/// the first has ended. The same holds for a process that was killed and restarted.
 ///
 /// # Caveats
 /// Each reader writes once per revision, and each console reads each changed node.
@@ -83,12 +83,12 @@ impl Running {
         &self.path
     }
 
-    /// Reports that this process now runs `snapshot`. The node is written in the background; if no server
-    /// answers, as soon as one does. Setting the same revision again writes nothing.
+    /// Reports that this process now runs `snapshot`. The client writes the node in the background, once a
+    /// server answers. Setting the same revision again writes nothing.
     ///
     /// A value from the local [snapshot file](crate::ConfigBuilder::snapshot_file) is reported with the
     /// revision that it had at the servers. The [default](crate::ConfigBuilder::default_value) has no
-    /// revision: after it was set, there is no node.
+    /// revision: setting it removes the node.
     ///
     /// # Errors
     /// `AlreadyRegistered` if this client reports with another handle as the same reader; `Closed`.

@@ -108,8 +108,8 @@ impl Browser {
         }
     }
 
-    /// Waits for a change of the page, or until the browser must be told that there is none. Returns `None`
-    /// once the client was closed, and the browser was told.
+    /// Waits for a change of the page, or until the browser needs a sign of life. Returns `None` after the
+    /// last change, which is that the client was closed.
     async fn next(&mut self) -> Option<Event> {
         let quiet = Instant::now() + KEEP_ALIVE;
         while !self.is_last {

@@ -29,7 +29,7 @@ pub(super) async fn nodes(State(inner): Shared, visitor: Visitor, Query(wanted):
     node(&inner, &visitor, &wanted.path, None).await
 }
 
-/// The node at a path and its children. The events of the view, if there is one, tell once a recipe is there.
+/// The node at a path and its children. If there is a view, its events report when a recipe appears.
 pub(super) async fn node(inner: &Arc<Inner>, visitor: &Visitor, path: &str, view: Option<&View>) -> Response {
     if !inner.is_below_root(path) {
         return outside(inner, visitor, path);

@@ -116,7 +116,7 @@ impl World {
         Self { state, version: watch::Sender::new(0), rules, root: root.to_owned(), counted }
     }
 
-    /// Returns a receiver that is told of each change.
+    /// Returns a receiver that is notified of each change.
     pub(crate) fn versions(&self) -> watch::Receiver<u64> {
         self.version.subscribe()
     }
@@ -330,7 +330,7 @@ impl World {
         }
     }
 
-    /// Records the depth of all queues, which tells the browsers of time that has passed.
+    /// Records the depth of all queues, which also notifies the browsers that time has passed.
     pub(crate) fn sample(&self) {
         self.update(|state| {
             let now = now(state.clock);
@@ -342,7 +342,7 @@ impl World {
         });
     }
 
-    /// Updates the state, and tells the browsers. What the update returns can be dropped without the lock.
+    /// Updates the state, and notifies the browsers. What the update returns can be dropped without the lock.
     fn update<T>(&self, update: impl FnOnce(&mut State) -> T) -> T {
         let updated = update(&mut self.state());
         self.version.send_modify(|version| *version += 1);

@@ -19,12 +19,12 @@ use tokio::sync::watch;
 /// sequential node is re-created with its original number.
 ///
 /// **Ephemeral** nodes end with their session, and the task re-creates the node in the next session. If the
-/// node of the older session still exists, the task replaces it only while the older session is proven to be
-/// alive. Otherwise the node at the path could already be another client's. The proof is an ephemeral node of
-/// the older session, in a folder called `_docent`. Without that proof, the task waits until the servers
-/// delete the older node. A node of another client is left alone, and the task waits until that node is
-/// deleted. For example, a restarted process waits until the session of the process before the restart
-/// expires.
+/// node of the older session still exists, the task replaces it in one transaction, which fails if the older
+/// session has ended. Without this check, the task could replace a node that another client has created at
+/// the path since then. The transaction checks an ephemeral node of the older session, in a folder called
+/// `_docent`. If the older session has no such node, the task waits until the servers delete the older node.
+/// A node of another client is left alone, and the task waits until that node is deleted. For example, a
+/// restarted process waits until the session of the process before the restart expires.
 ///
 /// **Persistent** nodes, containers and nodes with a time to live belong to no session. If a node exists at
 /// the path, the task adopts it and writes the data. Therefore only one process at a time should keep such a
@@ -138,8 +138,8 @@ impl KeptNode {
         *self.shown.borrow()
     }
 
-    /// Stops re-creating the node. If its session ends or another client deletes it, the node is not created
-    /// again.
+    /// Stops re-creating the node after its session ends or another client deletes the node. If the node is
+    /// not present yet, it is removed.
     pub fn do_not_recreate(&self) {
         // A second call must not wake the task, which would report the same status again.
         self.wanted.send_if_modified(|desired| std::mem::replace(&mut desired.recreate, false));
@@ -215,9 +215,10 @@ impl KeptNode {
     /// [`Released::Pending`] if that takes longer: the removal continues in the background.
     ///
     /// # Errors
-    /// `Closed`: an ephemeral node is deleted with its session, others remain. `NotEmpty` if a node that
-    /// belongs to no session has children: the removal continues in the background, and succeeds once the
-    /// children are deleted.
+    /// The last refusal, such as `NoAuth`, if the servers refused the removal until the timeout: the removal
+    /// continues in the background. `Closed`: an ephemeral node is deleted with its session, others remain.
+    /// `NotEmpty` if a node that belongs to no session has children: the removal continues in the background,
+    /// and succeeds once the children are deleted.
     ///
     /// # Cancel safety
     /// This method is cancel safe: the removal continues in the background.
@@ -234,9 +235,8 @@ impl KeptNode {
     /// operation timeout.
     ///
     /// # Errors
-    /// The last refusal if the servers refused the removal until the timeout, such as `NoAuth`. `Timeout` if
-    /// the node was not deleted in time. In both cases the removal continues in the background. Otherwise the
-    /// same as [`remove`](Self::remove).
+    /// Same as [`remove`](Self::remove). Also `Timeout` if the node was not deleted in time: the removal
+    /// continues in the background.
     ///
     /// # Cancel safety
     /// This method is cancel safe.
@@ -327,8 +327,8 @@ impl KeptNodeBuilder {
 
     /// Creates missing parents only below `base`, which is a parent of the node. While `base` does not exist,
     /// the node's status is [`Failing`](KeptStatus::Failing) with `NoNode`, and the task waits for `base`.
-    /// The client's [health](Client::health) and metrics do not miss such a node. By default, all missing
-    /// parents are created. Not for sequential nodes.
+    /// The client's [health](Client::health) and its metrics of kept nodes ignore such a node. By default,
+    /// all missing parents are created. Not for sequential nodes.
     pub fn below(self, base: impl Into<String>) -> Self {
         Self { base: Some(base.into()), ..self }
     }
@@ -338,24 +338,26 @@ impl KeptNodeBuilder {
     /// If the previous handle was dropped or [removed](KeptNode::remove), its node is not deleted but kept
     /// for the new handle, without a gap. If the deletion is already in flight, the node is re-created. The
     /// previous handle reports its node as removed. [`start`](Self::start) then fails with
-    /// `AlreadyRegistered` only if this client keeps a node there that is not being removed.
+    /// `AlreadyRegistered` only if this client's node there is not being removed, or has another mode.
     pub fn take_over(self) -> Self {
         Self { takes_over: true, ..self }
     }
 
-    /// Runs `preparation`, if there is one, before the node is first written with some data. The work is
-    /// cancelled, and does not run again, once the handle or the `Arc` is dropped. At the client's shutdown,
-    /// the final data is written without it, if it succeeded for the data that was wanted last.
+    /// Runs `preparation`, if there is one, before data is written that differs from the data prepared last.
+    /// Dropping the handle or changing the data cancels the work. Once the `Arc` is dropped, running work
+    /// continues, and later data is written without preparation. At the client's shutdown, the final data is
+    /// written only if the data wanted last was prepared.
     pub fn preparation(mut self, preparation: Option<&Arc<Preparation>>) -> Self {
         self.desired.preparation = preparation.map(Arc::downgrade);
         self
     }
 
-    /// Lets other clients choose whether an ephemeral node shows its data or its
-    /// [final data](KeptNode::set_final_data): `read` gets what they write into the node. The choice remains
-    /// in later sessions and after [`set`](KeptNode::set), until another client makes another one or the
-    /// handle is dropped. The node then shows the data of this handle, and not what the other client wrote.
-    /// By default, and if `read` returns `None`, the task restores the data.
+    /// Lets other clients choose whether an ephemeral node shows its data or its [final
+    /// data](KeptNode::set_final_data): `read` returns the choice in data that another client wrote. The node
+    /// then shows the data or final data of this handle, never what the other client wrote. A choice lasts
+    /// across sessions and calls of [`set`](KeptNode::set), until the next choice or until the handle is
+    /// dropped. By default, if `read` returns `None`, or if no final data is set, the task restores what the
+    /// handle and the last choice require.
     pub fn let_others_choose(mut self, read: ReadChoice) -> Self {
         self.desired.read_choice = Some(read);
         self

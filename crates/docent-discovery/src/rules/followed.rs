@@ -188,3 +188,20 @@ fn refused(cache: &TreeCache, rejected: &mut BTreeMap<Arc<str>, Unreadable>) {
 fn reject(rejected: &mut BTreeMap<Arc<str>, Unreadable>, path: &Arc<str>, reason: String) {
     rejected.insert(Arc::clone(path), Unreadable { id: path.to_string(), reason });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_ranks_by_its_node_and_not_by_its_content() {
+        const SERVICE: &str = "com.shop.Orders";
+        let rules = document::parse(br#"["override://0.0.0.0/com.shop.Orders?weight=7"]"#).unwrap();
+        let origins = |stem: &str| -> Vec<_> {
+            of_node(stem, SERVICE, rules.clone()).unwrap().iter().map(|rule| rule.origin).collect()
+        };
+        assert_eq!(origins("shop"), [Origin::Application]);
+        assert_eq!(origins("com.shop.Orders::"), [Origin::Service]);
+        assert_eq!(origins(SERVICE), [Origin::Service]);
+    }
+}

@@ -69,8 +69,8 @@ pub(in crate::web) async fn act(
     if let Some((reason, answer)) = refused {
         let Wanted { action, path, .. } = &confirmed.wanted;
         // Event: A request for an action was refused before anything was read or changed: it came from
-        // another site, its form had expired, or actions are not allowed. Action: If the user did not send
-        // it, find out which site or program did.
+        // another site, its form had expired, or actions are not allowed.
+        // Action: If the user did not send it, find out which site or program did.
         tracing::warn!(target: "docent::console", client = %inner.client.label(), user = %visitor.user, action = action.name(), path = %printable(path), %reason, "action refused");
         return answer;
     }
@@ -83,13 +83,14 @@ async fn change(inner: &Arc<Inner>, visitor: &Visitor, confirmed: &Confirmed) ->
     let Wanted { action, path, .. } = &confirmed.wanted;
     match try_change(inner, confirmed).await {
         Ok(changed) => {
-            // Event: A person has changed something through the console. The fields tell who, what and where.
+            // Event: A user of the console has changed something. The fields are the user, the action and the
+            // path.
             tracing::info!(target: "docent::console", client = %inner.client.label(), user = %visitor.user, action = action.name(), path = %changed, "action applied");
             Redirect::to(&inner.pen().at(path)).into_response()
         }
         Err(error) => {
-            // Event: A person wanted to change something through the console, and it was not changed, or it
-            // is not known whether it was. Action: Look at the page again. The field `error` tells why.
+            // Event: An action of a user of the console failed: nothing was changed, or the outcome is unknown.
+            // Action: Load the page again and check what it shows. The field `error` has the reason.
             tracing::warn!(target: "docent::console", client = %inner.client.label(), user = %visitor.user, action = action.name(), path = %printable(path), error = %error, "action failed");
             let text = html! {
                 p.error role="alert" { (error.to_string()) }
