@@ -89,7 +89,8 @@ async fn change(inner: &Arc<Inner>, visitor: &Visitor, confirmed: &Confirmed) ->
             Redirect::to(&inner.pen().at(path)).into_response()
         }
         Err(error) => {
-            // Event: An action of a user of the console failed: nothing was changed, or the outcome is unknown.
+            // Event: An action of a user of the console failed: nothing was changed, or the outcome is
+            // unknown.
             // Action: Load the page again and check what it shows. The field `error` has the reason.
             tracing::warn!(target: "docent::console", client = %inner.client.label(), user = %visitor.user, action = action.name(), path = %printable(path), error = %error, "action failed");
             let text = html! {
