@@ -108,7 +108,7 @@ impl Gate {
 
     /// Returns a path below the base as a browser needs it. A mounted router answers at its base, and not
     /// always with a slash behind it.
-    fn address(&self, path: &str) -> String {
+    pub(super) fn address(&self, path: &str) -> String {
         let base = &self.0.base;
         if path == "/" && !base.is_empty() { base.clone() } else { format!("{base}{path}") }
     }

@@ -120,7 +120,7 @@ pub(super) fn limited(wait: Duration) -> Response {
 
 /// Returns a page that opens a path below the base from this site, so that the browser sends its cookie.
 pub(super) fn once_more(gate: &Gate, to: &str) -> Html<String> {
-    let target = format!("{}{to}", gate.base());
+    let target = gate.address(to);
     let page = html! {
         (DOCTYPE)
         html lang="en" {

@@ -406,7 +406,7 @@ async fn a_link_of_another_site_leads_signed_in_browsers_to_the_page() {
     let link =
         [("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "document")];
     let evil = get_page(&console, "/sign-in?to=//evil.example", &link).await;
-    assert!(text(evil).await.contains("content=\"0;url=/console/\""));
+    assert!(text(evil).await.contains("content=\"0;url=/console\""));
 }
 
 #[tokio::test]
@@ -414,7 +414,7 @@ async fn a_link_of_another_site_does_not_end_the_session_of_an_open_console() {
     let console = console_at(Access::open(), "/console", false);
     let link =
         [("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "document")];
-    for (path, target) in [("/at/a%22b", "/at/a%22b"), ("//evil.example", "/")] {
+    for (path, target) in [("/at/a%22b", "/at/a%22b"), ("/", ""), ("//evil.example", "")] {
         let reply = get_page(&console, path, &link).await;
         assert_eq!(value(&reply, header::SET_COOKIE), "");
         let page = text(reply).await;
