@@ -1,4 +1,4 @@
-use crate::cargo::{cargo, run as execute};
+use crate::cargo::{cargo, run as execute, without_optimisation};
 use crate::packages;
 use anyhow::Result;
 
@@ -8,8 +8,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         packages::ensure_valgrind()?;
         // The profiled build is not optimised, so functions are not inlined. The feature makes rustix use
         // libc, because Valgrind hides the memory page from which rustix would otherwise read clocks.
-        let run = "run --package docent-bench --features rustix/use-libc --";
-        return execute(cargo(run).args(arguments));
+        let mut run = cargo("run --package docent-bench --features rustix/use-libc");
+        without_optimisation(&mut run);
+        return execute(run.arg("--").args(arguments));
     }
     let is_of = |benches: &[&str]| arguments.first().is_some_and(|bench| benches.contains(&&**bench));
     if !is_of(&["inspect", "console"]) && !arguments.iter().any(|argument| argument == "--embedded") {

@@ -3,6 +3,9 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// Packages that the workspace optimises for tests.
+const OPTIMISED: [&str; 4] = ["docent-core", "docent-proto", "docent-server", "docent-testkit"];
+
 /// Returns the cargo command that runs this program, in the root of the workspace.
 pub(crate) fn cargo(arguments: &str) -> Command {
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -56,6 +59,14 @@ pub(crate) fn build_planted(command: &mut Command) -> PathBuf {
 pub(crate) fn with_kerberos(command: &mut Command) {
     let target = target().join("kerberos");
     command.env("RUSTFLAGS", "--cfg docent_gssapi -D warnings").env("CARGO_TARGET_DIR", target);
+}
+
+/// Makes a cargo command compile all packages without optimisation, also those that the workspace optimises for
+/// tests.
+pub(crate) fn without_optimisation(command: &mut Command) {
+    for package in OPTIMISED {
+        command.arg("--config").arg(format!("profile.dev.package.{package}.opt-level=0"));
+    }
 }
 
 /// Runs `command`, and fails if the command fails.

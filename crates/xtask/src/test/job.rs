@@ -1,6 +1,6 @@
 use super::cpu::cpu_at_end;
 use super::summary::Summary;
-use crate::cargo::{cargo, remove_own_package, target, with_kerberos};
+use crate::cargo::{cargo, remove_own_package, target, with_kerberos, without_optimisation};
 use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::Value;
 use std::fmt;
@@ -14,9 +14,6 @@ pub(super) const TESTS: &str = "test --workspace --all-features --no-fail-fast";
 
 /// Makes cargo report the programs that it has built.
 const MESSAGES: &str = "--message-format=json-render-diagnostics";
-
-/// Packages that the workspace optimises for tests.
-const OPTIMISED: [&str; 4] = ["docent-core", "docent-proto", "docent-server", "docent-testkit"];
 
 /// Argument that makes a test binary also run its ignored tests.
 const IGNORED_TOO: &str = "--include-ignored";
@@ -88,9 +85,7 @@ pub(super) fn build_kerberos() -> Result<Vec<Job>> {
     const PACKAGES: &str = "--package docent-core --package docent-cli --package docent-kerberos";
     let mut tests = cargo(&format!("test {PACKAGES} --lib --test kerberos --no-run {MESSAGES}"));
     // The tests are few, so optimised code would take longer to compile than it saves.
-    for package in OPTIMISED {
-        tests.arg("--config").arg(format!("profile.dev.package.{package}.opt-level=0"));
-    }
+    without_optimisation(&mut tests);
     with_kerberos(&mut tests);
     let Built { mut jobs, complete, .. } = build_by(tests)?;
     complete?;
