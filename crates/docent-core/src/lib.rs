@@ -36,8 +36,8 @@ pub use client::{
     TransactionResult,
 };
 pub use error::{Error, ErrorKind};
-pub use guard::{Fence, Lost, LostReason, ParseFenceError, Released, Role};
-pub use hold::{Guard, Held};
+pub use guard::{Fence, Lost, LostReason, ParseFenceError, Released};
+pub use hold::{Guard, Held, Role};
 pub use line::Participant;
 pub use node::{Acl, Children, ClientIdentity, CreateMode, Created, Node, NodeAcl, Permissions, Stat};
 /// Text for passwords that is not printed and is wiped when dropped; `&str` and `String` convert with

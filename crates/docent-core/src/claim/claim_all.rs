@@ -3,8 +3,8 @@ use super::wanted::{ClaimRequest, Reads, Unread, Wanted, claim_of};
 use crate::cleanup::{CreatedNodes, Deletion, ExactWrite, Marker, Near, NewClaim, OwnedNode, WriteOutcome};
 use crate::client::{Client, Recipe, RecipeKind};
 use crate::error::{Error, ErrorKind};
-use crate::guard::{Beginning, HoldState, LostReason, Role, SessionGeneration, UnderWay};
-use crate::hold::Hold;
+use crate::guard::{Beginning, HoldState, LostReason, SessionGeneration, UnderWay};
+use crate::hold::{Hold, Role};
 use crate::node::Node;
 use crate::operation::{Attempts, Idempotency};
 use crate::session::{Cause, Lane};
@@ -159,10 +159,10 @@ pub async fn claim_all(
         let Some(marker) = attempts.marker(&generation, Near::Path(&place)).await? else { continue };
         // The shutdown checks for writes in flight after its stage has begun; this code checks the stage
         // after it counted the write.
-        let mut under_way = Some(generation.held.begin_write(recipe.stage()));
+        let mut under_way = Some(generation.held.begin_write(recipe.kind.stage));
         // The session is attached now, so its timeout is known. A claim that is refused later would be
         // counted anyway.
-        if client.shared().refuses(recipe.stage()) {
+        if client.shared().refuses(recipe.kind.stage) {
             return Err(attempts.error(client.shared().closed()));
         }
         refuse_short_lease(client, &generation, &attempts)?;

@@ -18,7 +18,6 @@ mod operations;
 mod options;
 mod options_env;
 mod outage_log;
-mod own_session;
 mod parents;
 mod proved_identity;
 mod recipe;
@@ -41,13 +40,14 @@ pub use health::Health;
 pub use hooks::{Hooks, ViewLag};
 pub use many_reads::{children_of_all, get_all};
 pub use options::Options;
-pub use own_session::is_own_session;
 pub(crate) use parents::{
     PARENT_ROUNDS, create_parents, create_parents_below, create_parents_by, create_parents_in, refused_parent,
 };
 pub use proved_identity::ProvedIdentity;
 pub(crate) use recipe::{Recipe, refuse_reserved};
-pub use recipe::{RecipeKind, debug_handle, full_error, full_path, in_time, spawn, transport};
+pub use recipe::{
+    RecipeKind, debug_handle, full_error, full_path, in_time, is_own_session, spawn, transport,
+};
 pub use shutdown::{ShutdownNode, ShutdownReport};
 pub(crate) use stage::Stages;
 pub use stage::{Stage, stage_reached};

@@ -21,9 +21,9 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct RecipeKind {
     label: &'static str,
-    acquire: &'static str,
+    pub(crate) acquire: &'static str,
     other_methods: &'static [&'static str],
-    stage: Stage,
+    pub(crate) stage: Stage,
 }
 
 impl RecipeKind {
@@ -64,14 +64,6 @@ impl RecipeKind {
         self.label
     }
 
-    pub(crate) const fn acquire(&self) -> &'static str {
-        self.acquire
-    }
-
-    pub(crate) const fn stage(&self) -> Stage {
-        self.stage
-    }
-
     pub(crate) fn operations(&self) -> impl Iterator<Item = &'static str> {
         std::iter::once(self.acquire).chain(self.other_methods.iter().copied())
     }
@@ -80,26 +72,8 @@ impl RecipeKind {
 /// A recipe as a client uses it: its kind, and the client's metrics for it.
 #[derive(Clone)]
 pub(crate) struct Recipe {
-    kind: &'static RecipeKind,
+    pub(crate) kind: &'static RecipeKind,
     pub(crate) metrics: Arc<RecipeInstruments>,
-}
-
-impl Recipe {
-    pub(crate) fn new(kind: &'static RecipeKind, metrics: Arc<RecipeInstruments>) -> Self {
-        Self { kind, metrics }
-    }
-
-    pub(crate) fn label(&self) -> &'static str {
-        self.kind.label()
-    }
-
-    pub(crate) fn acquire(&self) -> &'static str {
-        self.kind.acquire()
-    }
-
-    pub(crate) fn stage(&self) -> Stage {
-        self.kind.stage()
-    }
 }
 
 impl NodePath {
@@ -152,6 +126,11 @@ pub fn full_path(client: &Client, path: &str) -> String {
 /// Returns `error` with its path as the servers know it. Log messages contain errors in this way.
 pub fn full_error(client: &Client, error: &Error) -> Error {
     client.shared().namespace.located(error)
+}
+
+/// Returns true for the id of the client's session or of an earlier one, as far as the last 64 are known.
+pub fn is_own_session(client: &Client, session: i64) -> bool {
+    client.session_id() == Some(session) || client.shared().witness_of(session).is_some()
 }
 
 /// Returns the transport by which `client` reaches its servers, which includes TLS if the client uses it.

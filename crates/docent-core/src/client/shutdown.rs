@@ -128,7 +128,7 @@ async fn end_in_order(shared: Arc<Shared>) {
 /// time at all, they are given up before the first stage.
 fn note_kinds(shared: &Shared) {
     let guards = shared.generation().held.all();
-    shared.notes.add_kinds(guards.iter().map(|held| (held.path().to_owned(), held.recipe().label())));
+    shared.notes.add_kinds(guards.iter().map(|held| (held.path().to_owned(), held.recipe().kind.label())));
     shared.notes.add_kinds(shared.kept.ephemeral());
 }
 
@@ -181,7 +181,7 @@ async fn give_up(shared: &Shared, stage: Stage) {
     }
     let guards = generation.held.of(stage);
     // Some guards were acquired after the shutdown began.
-    shared.notes.add_kinds(guards.iter().map(|held| (held.path().to_owned(), held.recipe().label())));
+    shared.notes.add_kinds(guards.iter().map(|held| (held.path().to_owned(), held.recipe().kind.label())));
     if !planted!(ShutdownNotAnnounced) {
         guards.iter().for_each(|held| held.revoked().cancel());
     }
@@ -199,7 +199,7 @@ async fn give_up(shared: &Shared, stage: Stage) {
         held.mark_lost(LostReason::Closed);
         // A guard that was released at the last moment was not held too long.
         if held.lost_reason() == Some(LostReason::Closed) {
-            shared.notes.add_still_held(held.recipe().label(), held.path().to_owned());
+            shared.notes.add_still_held(held.recipe().kind.label(), held.path().to_owned());
         }
     }
 }

@@ -222,7 +222,7 @@ impl HoldTable {
     /// Returns the guards of a shutdown stage of the client that are neither lost nor released.
     pub(crate) fn of(&self, stage: Stage) -> Vec<Arc<HoldState>> {
         let mut guards = self.all();
-        guards.retain(|held| held.recipe().stage() == stage);
+        guards.retain(|held| held.recipe().kind.stage == stage);
         guards
     }
 

@@ -18,11 +18,9 @@ pub(crate) mod heartbeat;
 mod hold_state;
 mod lost;
 mod released;
-mod role;
 
 pub use fence::{Fence, ParseFenceError};
 pub(crate) use generation::{SessionGeneration, UnderWay};
 pub(crate) use hold_state::{Beginning, HoldState, REVOKE};
 pub use lost::{Lost, LostReason};
 pub use released::Released;
-pub use role::Role;

@@ -1,11 +1,12 @@
 use crate::cleanup::{DeleteOutcome, Deletion};
 use crate::client::{Client, Transaction, while_held};
 use crate::error::{Error, ErrorKind};
-use crate::guard::{Fence, HoldState, Lost, LostReason, Released, Role};
+use crate::guard::{Fence, HoldState, Lost, LostReason, Released};
 use crate::operation::{Attempts, Idempotency};
 use crate::session::Lane;
 use docent_proto::{Code, MultiResult, Request, Response};
 use futures_util::future::{join_all, select_all};
+use serde::Serialize;
 use std::future::{Future, pending, poll_fn};
 use std::ops::Deref;
 use std::pin::pin;
@@ -15,6 +16,26 @@ use std::time::Duration;
 use std::{fmt, slice};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+/// Role of a place in a line: whether it can be held together with others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Role {
+    /// Excludes every other holder.
+    Exclusive,
+    /// Can be held together with other shared places.
+    Shared,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Exclusive => "exclusive",
+            Self::Shared => "shared",
+        })
+    }
+}
 
 /// A guard of a lock, permit, leadership or delivery.
 ///

@@ -1,9 +1,9 @@
 use super::held::Part;
-use super::{Guard, Held, await_deletion};
+use super::{Guard, Held, Role, await_deletion};
 use crate::cleanup::Deletion;
 use crate::client::{Client, Transaction, TransactionResult};
 use crate::error::Error;
-use crate::guard::{Fence, HoldState, Lost, LostReason, Released, Role};
+use crate::guard::{Fence, HoldState, Lost, LostReason, Released};
 use crate::telemetry::Series;
 use crate::time::{Timestamp, sleep_until};
 use std::fmt;
@@ -159,7 +159,7 @@ impl Hold {
         let (state, shared) = (self.state(), self.client().shared());
         (planted!(TurnAfterLoss) || self.is_held())
             && !state.revoked().is_cancelled()
-            && !shared.refuses(state.recipe().stage())
+            && !shared.refuses(state.recipe().kind.stage)
             && state.node.is_settled()
     }
 
@@ -251,7 +251,7 @@ impl Hold {
             let detail = format!("the hold of {:?} must not be lent", lent.path());
             return Err(Error::invalid_input(operation, detail));
         }
-        let (generation, stage) = (Arc::clone(&first.state().generation), first.state().recipe().stage());
+        let (generation, stage) = (Arc::clone(&first.state().generation), first.state().recipe().kind.stage);
         for hold in &holds {
             hold.check_for(operation)?;
             if hold.state().generation.number != generation.number {

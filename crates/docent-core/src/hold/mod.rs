@@ -6,6 +6,6 @@ mod hold;
 mod hold_set;
 
 pub(crate) use held::await_deletion;
-pub use held::{Guard, Held};
+pub use held::{Guard, Held, Role};
 pub use hold::Hold;
 pub use hold_set::HoldSet;

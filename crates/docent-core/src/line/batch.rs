@@ -1,5 +1,4 @@
 use super::draw::{Drawn, draw_together, max_together};
-use super::name::is_in_danger_zone;
 use super::{Line, Ticket, WaitError};
 use crate::error::Error;
 use crate::hold::Hold;
@@ -141,18 +140,6 @@ impl TicketBatch {
 }
 
 impl Line {
-    /// Returns the number of contenders among `names` that are ahead of `ticket`; `None` if the ticket is not
-    /// among `names`. After the ticket is taken, the number can only decrease.
-    pub fn ahead_of(&self, ticket: &Ticket, names: &[String]) -> Option<usize> {
-        let (own, _) = self.contender(ticket.name())?;
-        // A `Ticket` is never in the danger zone, and contenders in the danger zone were created later.
-        let is_ahead = |name: &&String| {
-            self.contender(name).is_some_and(|(number, _)| number < own && !is_in_danger_zone(number))
-        };
-        let is_listed = names.iter().any(|name| name == ticket.name());
-        is_listed.then(|| names.iter().filter(is_ahead).count())
-    }
-
     /// Takes `count` consecutive tickets with as few requests as possible, and lists the line once.
     ///
     /// # Errors

@@ -1,10 +1,9 @@
-use super::name::Contenders;
+use super::name::{Contenders, is_in_danger_zone};
 use super::position::{Position, Sides};
 use super::{Ticket, WaitError, draw};
 use crate::client::{Client, ParentKind, Recipe, RecipeKind, debug_handle, full_error};
 use crate::error::{Error, ErrorKind};
-use crate::guard::Role;
-use crate::hold::Hold;
+use crate::hold::{Hold, Role};
 use crate::node::{NodePath, is_own_name};
 use crate::telemetry;
 use bytes::Bytes;
@@ -261,6 +260,18 @@ impl Line {
         self.0.side.map(|own| Sides { contenders: &self.0.contenders, own })
     }
 
+    /// Returns the number of contenders among `names` that are ahead of `ticket`; `None` if the ticket is not
+    /// among `names`. After the ticket is taken, the number can only decrease.
+    pub fn ahead_of(&self, ticket: &Ticket, names: &[String]) -> Option<usize> {
+        let (own, _) = self.contender(ticket.name())?;
+        // A `Ticket` is never in the danger zone, and contenders in the danger zone were created later.
+        let is_ahead = |name: &&String| {
+            self.contender(name).is_some_and(|(number, _)| number < own && !is_in_danger_zone(number))
+        };
+        let is_listed = names.iter().any(|name| name == ticket.name());
+        is_listed.then(|| names.iter().filter(is_ahead).count())
+    }
+
     /// Returns the number and role of a contender; `None` if the name belongs to no contender.
     pub(super) fn contender(&self, name: &str) -> Option<(i32, Role)> {
         self.0.contenders.find(name)
@@ -277,7 +288,7 @@ impl Line {
     }
 
     pub(super) fn operation(&self) -> &'static str {
-        self.recipe().acquire()
+        self.recipe().kind.acquire
     }
 
     /// Builds the error of a request about a ticket that the servers refused with `code`.
@@ -292,7 +303,7 @@ impl Line {
     /// Fails if the client's shutdown has progressed too far for this recipe.
     pub(super) fn refuse_stopping(&self) -> Result<(), Error> {
         let shared = self.client().shared();
-        match shared.refuses(self.recipe().stage()) {
+        match shared.refuses(self.recipe().kind.stage) {
             true => Err(Error::new(shared.closed(), self.operation()).at(self.path())),
             false => Ok(()),
         }
@@ -353,7 +364,7 @@ impl Line {
     /// Returns the span of an acquire in this line, open while the acquire waits for its turn. The span is
     /// disabled if no subscriber is interested.
     pub fn acquire_span(&self) -> Span {
-        telemetry::acquire_span(self.client().label(), self.recipe().label(), self.path())
+        telemetry::acquire_span(self.client().label(), self.recipe().kind.label(), self.path())
     }
 
     async fn turn(&self, data: Option<Bytes>, mut taken: impl FnMut(&Ticket)) -> Result<Hold, Error> {

@@ -3,7 +3,7 @@
 
 use super::Line;
 use crate::error::{Error, ErrorKind};
-use crate::guard::Role;
+use crate::hold::Role;
 use std::borrow::Cow;
 use uuid::Uuid;
 

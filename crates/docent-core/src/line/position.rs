@@ -1,5 +1,5 @@
 use super::name::{Contenders, is_in_danger_zone};
-use crate::guard::Role;
+use crate::hold::Role;
 
 /// Position of a ticket in its line, as of one listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -214,7 +214,7 @@ fn behind(predecessor: Option<&String>, further: Further) -> Position {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guard::Role;
+    use crate::hold::Role;
     use std::sync::LazyLock;
 
     fn position(own: &str, names: &[&str]) -> Position {

@@ -4,7 +4,7 @@ use super::draw::list_request;
 use super::position::{Further, Position};
 use super::ticket::Step;
 use super::{Ticket, WaitError};
-use crate::guard::Role;
+use crate::hold::Role;
 use crate::session::{Fired, Lane, Pending, Watch, watch_requests};
 use crate::time::sleep_until;
 use docent_proto::{Acl, Code, EventKind, Permissions, Request};

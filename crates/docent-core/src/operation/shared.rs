@@ -151,7 +151,7 @@ impl Shared {
 
     /// Returns the recipe of this kind, whose metrics start with its first use.
     pub(crate) fn recipe(&self, kind: &'static RecipeKind) -> Recipe {
-        Recipe::new(kind, self.instruments.recipe(kind.label(), kind.operations()))
+        Recipe { kind, metrics: self.instruments.recipe(kind.label(), kind.operations()) }
     }
 
     /// Returns true if nothing of `stage` may begin any more, because the client is closed or its shutdown

@@ -79,7 +79,7 @@ impl HoldState {
         tracing::warn!(
             target: "docent::lock",
             client = %self.generation.client,
-            recipe = self.recipe.label(),
+            recipe = self.recipe.kind.label(),
             path = %self.path(),
             fence = %self.fence,
             generation = self.generation.number,
