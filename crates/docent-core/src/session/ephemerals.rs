@@ -91,7 +91,7 @@ impl Ephemerals {
         self.under_way = self.under_way.saturating_sub(change.bytes());
         match (change, result) {
             (Change::None, _) => {}
-            (Change::Create(_), Ok(Response::Created { path, .. })) => self.created(path),
+            (Change::Create(_), Ok(Response::Created { path, .. })) => self.owns(path),
             (Change::Delete(hash), Ok(_) | Err(Code::NO_NODE))
             | (Change::Check(hash), Err(Code::NO_NODE)) => {
                 self.removed(hash);
@@ -100,7 +100,7 @@ impl Ephemerals {
                 let applied = !results.iter().any(|result| matches!(result, MultiResult::Failed(_)));
                 for (change, result) in changes.iter().zip(results) {
                     match (change, result) {
-                        (Change::Create(_), MultiResult::Created { path, .. }) => self.created(path),
+                        (Change::Create(_), MultiResult::Created { path, .. }) => self.owns(path),
                         (Change::Delete(hash), _) if applied => self.removed(*hash),
                         (Change::Delete(hash), MultiResult::Failed(Code::NO_NODE)) => self.removed(*hash),
                         _ => {}
@@ -114,11 +114,6 @@ impl Ephemerals {
     /// Records that the reply to a request is lost.
     pub(in crate::session) fn unanswered(&mut self, change: &Change) {
         self.under_way = self.under_way.saturating_sub(change.bytes());
-    }
-
-    /// Records a node whose creation no reply reported.
-    pub(in crate::session) fn owns(&mut self, path: &str) {
-        self.created(path);
     }
 
     /// Returns the nodes that exist, as far as replies reported them.
@@ -174,7 +169,8 @@ impl Ephemerals {
         }
     }
 
-    fn created(&mut self, path: &str) {
+    /// Records a node that was created.
+    pub(in crate::session) fn owns(&mut self, path: &str) {
         if self.nodes.insert(self.hash(path), path.into()).is_none() {
             self.existing += PREFIX + path.len();
         }

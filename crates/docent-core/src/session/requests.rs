@@ -109,8 +109,9 @@ impl WatchRequest {
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     next_id: u64,
-    /// Earliest deadline. The request with this deadline may already have ended.
-    earliest: Option<Instant>,
+    /// Time of the next call of [`expire`](Self::expire): the earliest deadline. The request with this
+    /// deadline has usually ended long before.
+    pub(super) next_expiry: Option<Instant>,
     /// Requests in the queue and in flight that will set watches.
     watch_reads: WatchReads,
     pub(super) queue: VecDeque<Queued>,
@@ -149,7 +150,7 @@ impl Requests {
         done: Option<oneshot::Sender<Outcome>>,
     ) -> u64 {
         self.next_id += 1;
-        self.earliest = earlier(self.earliest, deadline);
+        self.next_expiry = earlier(self.next_expiry, deadline);
         if let Some(watch) = WatchRequest::of(&request) {
             self.watch_reads.add(&watch);
         }
@@ -199,22 +200,16 @@ impl Requests {
         }
     }
 
-    /// Returns the time of the next call of [`expire`](Self::expire). The request with that deadline has
-    /// usually ended long before.
-    pub(super) fn next_expiry(&self) -> Option<Instant> {
-        self.earliest
-    }
-
     /// Ends requests whose deadline has passed. A request that was written keeps its position, to match its
     /// reply.
     pub(super) fn expire(&mut self, now: Instant, finished: &mut Vec<Finished>) {
-        self.earliest = None;
+        self.next_expiry = None;
         for in_flight in &mut self.in_flight {
             if in_flight.deadline.is_some_and(|deadline| deadline <= now) {
                 in_flight.deadline = None;
                 finished.extend(in_flight.done.take().map(|done| (done, Outcome::Unknown(Cause::Deadline))));
             }
-            self.earliest = earlier(self.earliest, in_flight.deadline);
+            self.next_expiry = earlier(self.next_expiry, in_flight.deadline);
         }
         self.queue.retain_mut(|queued| {
             let expired = queued.deadline.is_some_and(|deadline| deadline <= now);
@@ -222,7 +217,7 @@ impl Requests {
                 self.watch_reads.forget(&queued.request);
                 finished.extend(queued.done.take().map(|done| (done, Outcome::NotSent(Cause::Deadline))));
             } else {
-                self.earliest = earlier(self.earliest, queued.deadline);
+                self.next_expiry = earlier(self.next_expiry, queued.deadline);
             }
             !expired
         });

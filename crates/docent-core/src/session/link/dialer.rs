@@ -2,7 +2,6 @@
 //! there is no link yet.
 
 mod ensemble;
-mod last_error;
 mod link_status;
 mod race;
 
@@ -20,7 +19,7 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -41,7 +40,7 @@ const SHORTEST_ATTEMPT: Duration = Duration::from_millis(250);
 /// between rounds.
 #[derive(Debug)]
 pub(crate) struct Dialer {
-    ensemble: Ensemble,
+    pub(in crate::session) ensemble: Ensemble,
     /// Server and address of the last connection.
     current: Option<(ServerAddress, SocketAddr)>,
     /// Addresses of this round that were not tried yet.
@@ -88,14 +87,8 @@ impl Dialer {
     /// Records the step that the client waits for from now on, at the server of the last connection.
     pub(crate) fn waits_for(&self, step: impl FnOnce(String) -> LinkError) {
         if let Some((server, _)) = &self.current {
-            self.ensemble.last_error.wait_for_server(server, step(server.to_string()));
+            self.ensemble.link_status.waits_for(Some(server), step(server.to_string()));
         }
-    }
-
-    /// Records that the servers were asked and were not restored from an older snapshot. This resets the
-    /// suspicion.
-    pub(crate) fn not_rolled_back(&self) {
-        self.ensemble.refusals.clear();
     }
 
     /// Resolves when the server of the last connection is removed from the list.
@@ -121,25 +114,17 @@ impl Dialer {
         u32::try_from(addresses.clamp(1, 3)).unwrap_or(3)
     }
 
-    /// Returns true if servers have refused this client for long enough that they may have been restored from
-    /// an older snapshot.
-    pub(crate) fn suspects_rollback(&self, session_timeout: Duration) -> bool {
-        self.ensemble.refusals.are_suspicious(session_timeout)
-    }
-
     /// Records that the session was attached over the link dialled last.
     pub(crate) fn attached(&mut self) {
         self.attached_at = Some(Instant::now());
         self.rounds = 0;
         self.candidates = VecDeque::new();
-        self.ensemble.last_error.clear();
-        self.ensemble.refusals.clear();
         if let Some((server, address)) = &self.current {
             let server = Candidate::new(server.clone(), *address);
             self.ensemble.link_status.attached(server.to_string());
             // Through this server, its leader has answered for the session after every write sent there
             // earlier. No earlier write can still arrive.
-            self.ensemble.abandoned.forget(*address);
+            lock(&self.ensemble.abandoned).remove(address);
         }
     }
 
@@ -148,14 +133,14 @@ impl Dialer {
     /// after the client has already compensated for them elsewhere (decision 11).
     pub(crate) fn lost(&mut self, error: LinkError, unanswered: bool) {
         if matches!(error, LinkError::Refused) {
-            self.ensemble.refusals.note();
+            self.ensemble.link_status.refused();
         }
         if self.attached_at.is_some() {
             self.ensemble.link_status.lost(error.clone());
         }
         self.refused(error);
         if let Some((_, address)) = self.current.as_ref().filter(|_| unanswered) {
-            self.ensemble.abandoned.add(*address);
+            lock(&self.ensemble.abandoned).insert(*address, Instant::now());
         }
         if self.attached_at.take().is_some_and(|at| at.elapsed() >= LIVED) {
             self.first_round = true;
@@ -172,17 +157,16 @@ impl Dialer {
 
     /// Records that the server of the last connection does not accept this client.
     pub(crate) fn refused(&self, error: LinkError) {
-        match &self.current {
-            Some((server, _)) => self.ensemble.last_error.set_of(server, error),
-            None => self.ensemble.last_error.set(error),
-        }
+        self.ensemble.link_status.failed(self.current.as_ref().map(|(server, _)| server), error);
     }
 
     /// Connects to the next reachable server, waiting as long as there is none.
     pub(crate) async fn next(&mut self, session_timeout: Duration) -> Box<dyn Io> {
         loop {
             if self.candidates.is_empty() {
-                self.log_unreachable();
+                if self.rounds > 0 {
+                    self.ensemble.link_status.unreachable();
+                }
                 self.next_round(session_timeout).await;
                 self.rounds = self.rounds.saturating_add(1);
             }
@@ -199,13 +183,6 @@ impl Dialer {
         }
     }
 
-    /// Logs, once, that the finished round produced no link.
-    fn log_unreachable(&self) {
-        if self.rounds > 0 {
-            self.ensemble.link_status.unreachable(self.ensemble.last_error.get().as_deref());
-        }
-    }
-
     /// Returns the host of the last connection, as the connect string names it.
     pub(crate) fn host(&self) -> &str {
         self.current.as_ref().map_or("", |(server, _)| &server.host)
@@ -216,18 +193,15 @@ impl Dialer {
         self.current.as_ref().map(|(_, address)| *address)
     }
 
-    /// Returns the status of the client's own link.
-    pub(crate) fn link_status(&self) -> &LinkStatus {
-        &self.ensemble.link_status
-    }
-
     async fn next_round(&mut self, session_timeout: Duration) {
         if !std::mem::take(&mut self.first_round) {
             sleep(next_pause(&mut self.backoff)).await;
         }
         let mut candidates = self.resolve(self.attempt_timeout(session_timeout)).await;
         fastrand::shuffle(&mut candidates);
-        let abandoned = self.ensemble.abandoned.since(session_timeout);
+        let mut abandoned = lock(&self.ensemble.abandoned);
+        // Older writes have been forwarded or dropped, or their session has ended.
+        abandoned.retain(|_, at| at.elapsed() < session_timeout.saturating_mul(2));
         for candidate in &mut candidates {
             candidate.abandoned_at = abandoned.get(&candidate.address).copied();
         }
@@ -241,19 +215,19 @@ impl Dialer {
     async fn resolve(&self, limit: Duration) -> Vec<Candidate> {
         let Ensemble { transport, known, .. } = &self.ensemble;
         let servers = self.ensemble.servers.get();
-        known.keep(&servers);
+        lock(known).retain(|server, _| servers.contains(server));
         let mut resolving: FuturesOrdered<_> =
             servers.iter().map(|server| timeout(limit, transport.resolve(server))).collect();
         let mut candidates = Vec::new();
         for server in &servers {
             let resolving_name = LinkError::Resolving { host: server.host.clone() };
-            self.ensemble.last_error.wait_for_server(server, resolving_name);
+            self.ensemble.link_status.waits_for(Some(server), resolving_name);
             let resolved = resolving.next().await.and_then(Result::ok);
             let (addresses, known_only) = match resolved
                 .unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into()))
             {
                 Ok(addresses) if !addresses.is_empty() => {
-                    known.set(server, &addresses);
+                    lock(known).insert(server.clone(), addresses.clone());
                     (addresses, false)
                 }
                 failed => {
@@ -263,8 +237,8 @@ impl Dialer {
                     // addresses from the last successful lookup, if there are any.
                     // Action: Check the name service if this persists.
                     tracing::debug!(target: "docent::session", client = %self.ensemble.link_status.client(), %error, "name not resolved; using its last known addresses");
-                    self.ensemble.last_error.set_of(server, error);
-                    (known.get(server), true)
+                    self.ensemble.link_status.failed(Some(server), error);
+                    (lock(known).get(server).cloned().unwrap_or_default(), true)
                 }
             };
             candidates.extend(
@@ -281,6 +255,10 @@ impl Dialer {
 /// a fleet do not reconnect simultaneously.
 pub(in crate::session) fn pace() -> Backoff {
     RetryPolicy::exponential().between(Duration::from_millis(50), LONGEST_PAUSE).start()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn next_pause(backoff: &mut Backoff) -> Duration {

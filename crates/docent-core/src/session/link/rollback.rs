@@ -10,32 +10,7 @@ use crate::session::sasl::SaslExchange;
 use crate::session::{Credentials, SessionSettings};
 use docent_proto::{Code, ConnectRequest, ReplyHeader, Request, xid};
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::time::Instant;
-
-/// Time since which servers have refused this client, across all of its sessions.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Refusals(Arc<Mutex<Option<Instant>>>);
-
-impl Refusals {
-    fn since(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(in crate::session) fn note(&self) {
-        self.since().get_or_insert_with(Instant::now);
-    }
-
-    pub(in crate::session) fn clear(&self) {
-        *self.since() = None;
-    }
-
-    /// Returns true if the refusals have lasted for two session timeouts.
-    pub(in crate::session) fn are_suspicious(&self, timeout: Duration) -> bool {
-        self.since().is_some_and(|since| since.elapsed() >= timeout * 2)
-    }
-}
 
 /// Asks a server for its newest transaction, using a temporary session that is closed again. Without
 /// the identities in `settings` the server may reject every request.

@@ -55,12 +55,6 @@ impl Drop for Driver {
     }
 }
 
-/// Reason why serving a link ended.
-enum Served {
-    Lost(LinkError),
-    Ended,
-}
-
 impl Driver {
     pub(super) fn new(shared: Arc<SharedMachine>, dialer: Dialer) -> Self {
         let withdraw = Arc::clone(&shared) as Arc<dyn Withdraw>;
@@ -84,12 +78,12 @@ impl Driver {
                 Ok(io) => io,
                 Err(end) => return end,
             };
-            if let Served::Lost(error) = self.serve(io).await {
+            if let Err(error) = self.serve(io).await {
                 // Event: The connection of a session to its server was lost; the field `error` says why. The
                 // client reconnects.
-                tracing::debug!(target: "docent::session", client = %self.dialer.link_status().client(), %error, "connection lost; reconnecting");
+                tracing::debug!(target: "docent::session", client = %self.dialer.ensemble.link_status.client(), %error, "connection lost; reconnecting");
                 // Read before `disconnected`, which removes the unanswered requests.
-                let unanswered = self.shared.lock().has_unanswered_writes();
+                let unanswered = self.shared.lock().requests.has_unanswered_writes();
                 if error.is_hang_up() {
                     self.shared.lock().hung_up(self.shared.clock.now());
                 }
@@ -112,9 +106,9 @@ impl Driver {
     async fn is_rolled_back(&mut self) -> bool {
         let (timeout, seen, settings) = {
             let machine = self.shared.lock();
-            (machine.timeout(), machine.seen_zxid(), machine.settings().clone())
+            (machine.timeout, machine.seen_zxid, machine.settings.clone())
         };
-        if !self.dialer.suspects_rollback(timeout) {
+        if !self.dialer.ensemble.link_status.suspects_rollback(timeout) {
             return false;
         }
         let limit = self.dialer.attempt_timeout(timeout);
@@ -129,7 +123,7 @@ impl Driver {
                 true
             }
             Ok(Ok(_)) => {
-                self.dialer.not_rolled_back();
+                self.dialer.ensemble.link_status.not_rolled_back();
                 false
             }
             Ok(Err(_)) | Err(_) => false,
@@ -139,8 +133,10 @@ impl Driver {
     /// Finds the next server, unless the session ends first.
     async fn dial(&mut self) -> Result<Box<dyn Io>, SessionEnd> {
         let shared = Arc::clone(&self.shared);
-        let timeout = shared.lock().timeout();
-        let sasl = shared.lock().settings().sasl.clone();
+        let (timeout, sasl) = {
+            let machine = shared.lock();
+            (machine.timeout, machine.settings.sasl.clone())
+        };
         // On the heap, because it is large and is not needed while there is a link.
         let mut dial = Box::pin(next_link(&mut self.dialer, sasl.as_ref(), timeout));
         let mut alarm = DeadlineTimer::default();
@@ -167,10 +163,10 @@ impl Driver {
         }
     }
 
-    /// Serves a link until it is lost or the session ends.
-    async fn serve(&mut self, io: Box<dyn Io>) -> Served {
-        let timeout = self.dialer.attempt_timeout(self.shared.lock().timeout());
-        let link_status = self.dialer.link_status().clone();
+    /// Serves a link until the session ends. An error is the reason why the link was lost before.
+    async fn serve(&mut self, io: Box<dyn Io>) -> Result<(), LinkError> {
+        let timeout = self.dialer.attempt_timeout(self.shared.lock().timeout);
+        let link_status = self.dialer.ensemble.link_status.clone();
         let (server, now) = (self.dialer.server(), self.shared.clock.now());
         self.shared.lock().dialled(server, self.dialer.is_again(), now);
         let mut link = ServedLink::new(&self.shared, &self.withdraw, io, timeout);
@@ -188,17 +184,17 @@ impl Driver {
                     if let Some(refusal) = self.shared.lock().refusal() {
                         self.dialer.refused(refusal);
                     }
-                    return Served::Ended;
+                    return Ok(());
                 }
                 Err(error) if error.is_hang_up() && self.shared.lock().awaits_sasl() => {
-                    return Served::Lost(LinkError::SaslHangUp);
+                    return Err(LinkError::SaslHangUp);
                 }
                 Err(error) => {
                     link.report_stall(&link_status);
                     link.log_refusal(true, &link_status);
                     // A server that is behind this client closes the link on its first frame.
                     let refused = !link.received_any && error.is_hang_up();
-                    return Served::Lost(if refused { LinkError::Refused } else { error });
+                    return Err(if refused { LinkError::Refused } else { error });
                 }
             }
         }
@@ -231,7 +227,7 @@ async fn next_link(
 /// Ends requests at their deadlines, whether or not there is a link.
 async fn expire(shared: &SharedMachine) -> Infallible {
     loop {
-        let Some(expiry) = shared.lock().next_expiry() else {
+        let Some(expiry) = shared.lock().requests.next_expiry else {
             shared.sooner.notified().await;
             continue;
         };
@@ -363,7 +359,7 @@ impl<'a> ServedLink<'a> {
     /// Logs what the server of the link does not support.
     fn log_refusal(&self, received: bool, link_status: &LinkStatus) {
         if received {
-            for ability in self.shared.lock().take_unlogged() {
+            for ability in self.shared.lock().settings.abilities.take_unlogged() {
                 let (client, server) = (link_status.client(), link_status.server());
                 // Event: The servers lack the operations named in the field `lacks`, as older ZooKeepers and
                 // ClickHouse Keeper do. The client uses other operations, or refuses what needs these.

@@ -14,7 +14,6 @@ mod tests;
 pub(in crate::session) use adapt::Statless;
 #[cfg(feature = "zookeeper-client")]
 pub(in crate::session) use inbound::{proves_session, verdict};
-pub(super) use persistent::handle;
 
 use super::watches::{Fires, PersistentFires, PersistentWatches, WatchTable};
 use crate::session::abilities::Ability;
@@ -43,7 +42,7 @@ const SEARCH: Duration = Duration::from_secs(300);
 
 #[derive(Debug)]
 pub(in crate::session) struct Machine {
-    settings: SessionSettings,
+    pub(super) settings: SessionSettings,
     lease: Arc<Lease>,
     frames: Frames,
     /// Number of bytes still to come of a reply that is too large.
@@ -61,10 +60,10 @@ pub(in crate::session) struct Machine {
     last_published: LinkState,
     key: Option<SessionKey>,
     /// Smallest timeout granted so far, or the timeout to request.
-    timeout: Duration,
-    requests: Requests,
+    pub(super) timeout: Duration,
+    pub(super) requests: Requests,
     suspect: Suspect,
-    ephemerals: Ephemerals,
+    pub(super) ephemerals: Ephemerals,
     /// Id of the last pending check of ephemeral nodes, started because a create was refused.
     doubts: Option<u64>,
     next_xid: i32,
@@ -92,7 +91,7 @@ pub(in crate::session) struct Machine {
     /// Transaction up to which all changes were delivered.
     last_zxid: i64,
     /// Newest transaction that was seen at all. A new link must not be to a server that is behind it.
-    seen_zxid: i64,
+    pub(super) seen_zxid: i64,
     last_sent: Timestamp,
     /// Send times of the requests that the servers received over this link.
     leader_contact: LeaderContact,
@@ -263,33 +262,15 @@ impl Machine {
         Ok((id, outcome))
     }
 
-    /// Returns the time of the next call of [`expire`](Self::expire).
-    pub(in crate::session) fn next_expiry(&self) -> Option<Instant> {
-        self.requests.next_expiry()
-    }
-
     /// Ends requests whose deadline has passed.
     pub(in crate::session) fn expire(&mut self, now: Instant) {
         self.requests.expire(now, &mut self.deliveries.finished);
-    }
-
-    /// Records an ephemeral node whose creation no reply reported.
-    pub(in crate::session) fn owns(&mut self, path: &str) {
-        self.ephemerals.owns(path);
-    }
-
-    pub(in crate::session) fn owned(&self) -> Vec<String> {
-        self.ephemerals.paths()
     }
 
     /// Returns true if a quorum of servers closed the session, or if it was never opened. A server's refusal
     /// to attach the session proves neither (decision 25).
     pub(in crate::session) fn has_certainly_ended(&self) -> bool {
         self.is_closed || self.key.is_none()
-    }
-
-    pub(in crate::session) fn withdraw(&mut self, id: u64) -> bool {
-        self.requests.withdraw(id)
     }
 
     pub(in crate::session) fn unregister(&mut self, id: u64, path: &str, kind: WatchKind) {
@@ -338,11 +319,6 @@ impl Machine {
                 self.end(SessionEnd::Closed);
             }
         }
-    }
-
-    /// Returns true if the server of the link has writes that it has not answered.
-    pub(in crate::session) fn has_unanswered_writes(&self) -> bool {
-        self.requests.has_unanswered_writes()
     }
 
     pub(in crate::session) fn disconnected(&mut self, now: Timestamp) {
@@ -449,11 +425,6 @@ impl Machine {
         })
     }
 
-    /// Returns the settings with which the session was opened.
-    pub(in crate::session) fn settings(&self) -> &SessionSettings {
-        &self.settings
-    }
-
     /// Returns the state of the link if it has changed since the last call.
     pub(in crate::session) fn link_change(&mut self) -> Option<LinkState> {
         let state = self.link_state();
@@ -462,15 +433,6 @@ impl Machine {
 
     pub(in crate::session) fn id(&self) -> i64 {
         self.key.as_ref().map_or(0, |key| key.id)
-    }
-
-    pub(in crate::session) fn seen_zxid(&self) -> i64 {
-        self.seen_zxid
-    }
-
-    /// Returns the granted timeout, or the requested one before the session is attached.
-    pub(in crate::session) fn timeout(&self) -> Duration {
-        self.timeout
     }
 }
 

@@ -1,4 +1,4 @@
-use crate::session::watch::WatchLists;
+use crate::session::watch::split;
 use crate::session::{Fired, PersistentSignal, Registration, SessionEnd, WatchKind};
 use docent_proto::{EventKind, WatchEvent, Watches, parent};
 use std::collections::hash_map::Entry;
@@ -157,12 +157,17 @@ impl WatchTable {
         request_limit: usize,
         persists: impl Fn(&str) -> bool,
     ) -> Vec<Watches> {
-        let mut lists = WatchLists::new(relative_zxid, request_limit);
-        self.data.keys().for_each(|path| lists.add(|watches| &mut watches.data, path.to_string()));
-        self.exist.keys().for_each(|path| lists.add(|watches| &mut watches.exist, path.to_string()));
-        let children = self.child.keys().filter(|path| !persists(path));
-        children.for_each(|path| lists.add(|watches| &mut watches.child, path.to_string()));
-        lists.finish()
+        let data = self.data.keys().map(|path| (WatchKind::Data, path));
+        let exist = self.exist.keys().map(|path| (WatchKind::Exist, path));
+        let children = self.child.keys().filter(|path| !persists(path)).map(|path| (WatchKind::Child, path));
+        let watches = data.chain(exist).chain(children);
+        let request = |list: Vec<(WatchKind, &Arc<str>)>| {
+            let of = |kind| list.iter().filter(move |one| one.0 == kind).map(|(_, path)| path.to_string());
+            let [data, exist, child] =
+                [WatchKind::Data, WatchKind::Exist, WatchKind::Child].map(|kind| of(kind).collect());
+            Watches { relative_zxid, data, exist, child }
+        };
+        split(watches, |(_, path)| path.len(), request_limit).into_iter().map(request).collect()
     }
 
     #[cfg(test)]
@@ -301,21 +306,9 @@ impl PersistentWatches {
         fires.extend(subscribers.map(|subscriber| (subscriber, signal.clone())));
     }
 
-    /// Returns the paths to restore on a new link, in lists of at most `limit` bytes.
-    pub(super) fn restore(&self, limit: usize) -> Vec<Vec<String>> {
-        const LENGTH: usize = 4;
-        let (mut lists, mut size) = (Vec::<Vec<String>>::new(), 0);
-        for path in self.subscribers.keys() {
-            size += LENGTH + path.len();
-            match lists.last_mut().filter(|_| size <= limit) {
-                Some(list) => list.push(path.clone()),
-                None => {
-                    size = LENGTH + path.len();
-                    lists.push(vec![path.clone()]);
-                }
-            }
-        }
-        lists
+    /// Returns the paths to restore on a new link, in lists for requests of up to `request_limit` bytes.
+    pub(super) fn restore(&self, request_limit: usize) -> Vec<Vec<String>> {
+        split(self.subscribers.keys().cloned(), String::len, request_limit)
     }
 }
 
@@ -420,7 +413,7 @@ mod tests {
     fn watches_are_set_again_in_requests_that_servers_take() {
         let mut watches = PersistentWatches::default();
         let _all: Vec<_> = (0..100).map(|n| watches.register(&format!("/{n:0>95}"))).collect();
-        let lists = watches.restore(1_000);
+        let lists = watches.restore(1_064);
         assert_eq!(lists.iter().map(Vec::len).sum::<usize>(), 100);
         assert!(lists.iter().all(|list| list.len() == 10), "each path takes 100 bytes");
         assert_eq!(watches.restore(10).len(), 100, "each list has at least one path");

@@ -1,6 +1,5 @@
 use super::connect::Connect;
-use super::phase::Phase;
-use super::shared::Shared;
+use super::shared::{Phase, Shared};
 use super::{ZookeeperClient, driver};
 use crate::session::lease::Lease;
 use crate::session::link::dialer::{Ensemble, Start};

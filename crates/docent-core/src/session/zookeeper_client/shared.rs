@@ -1,6 +1,5 @@
-use super::answer::Failure;
 use super::call::{self, Answer, Call, WatchResult};
-use super::phase::Phase;
+use super::convert::Failure;
 use crate::session::ephemerals::{Change, Ephemerals};
 use crate::session::lease::{LeaderContact, Lease};
 use crate::session::own::{proves_session, verdict};
@@ -20,6 +19,32 @@ use zookeeper_client as zk;
 
 /// Number of ephemeral nodes checked at a time after a create was refused because there are too many.
 const MAX_CHECKS: usize = 256;
+
+/// Phase of a session. A session never returns to an earlier phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    Open,
+    /// No more calls are accepted.
+    Draining,
+    /// The session is closed once nothing waits.
+    Closing,
+    Ended(SessionEnd),
+}
+
+impl Phase {
+    fn rank(self) -> u8 {
+        match self {
+            Self::Open => 0,
+            Self::Draining => 1,
+            Self::Closing => 2,
+            Self::Ended(_) => 3,
+        }
+    }
+
+    pub(super) fn is_before(self, other: Self) -> bool {
+        self.rank() < other.rank()
+    }
+}
 
 /// State shared by calls and the driver.
 pub(super) struct Shared {

@@ -44,11 +44,6 @@ impl Machine {
         self.settings.abilities.greeted(is_blank && response.read_only.is_none(), now);
     }
 
-    /// Returns the abilities that the servers were found to lack since the last call.
-    pub(in crate::session) fn take_unlogged(&self) -> Vec<Ability> {
-        self.settings.abilities.take_unlogged()
-    }
-
     /// Returns true if nothing more may be sent until a probe was answered. Sends the probe that is due.
     pub(super) fn waits_for_probe(&mut self, now: Timestamp, out: &mut Vec<u8>) -> bool {
         if self.probe.is_some() {

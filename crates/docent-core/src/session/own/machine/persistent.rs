@@ -3,13 +3,11 @@
 use super::{Link, Machine, Phase};
 use crate::session::abilities::Ability;
 use crate::session::requests::InFlight;
-use crate::session::{Cause, Lane, Outcome, PersistentSignal, Registration, Reply, WatchKind, Withdraw};
-use crate::session::{LinkError, PersistentWatch};
+use crate::session::{Cause, Lane, LinkError, Outcome, PersistentSignal, Reply, WatchKind};
 use crate::time::Timestamp;
 use docent_proto::{Code, EventKind, OpCode, ReplyHeader, Request, WatchEvent, WatchMode, Watches, xid};
 use std::mem;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 impl Machine {
@@ -133,15 +131,12 @@ impl Machine {
     /// Returns the requests that restore the persistent watches on a new link. If the server is known not to
     /// support them, the watches end instead.
     pub(super) fn restore_persistent(&mut self, relative_zxid: i64) -> Vec<Request> {
-        const FIELDS: usize = 128;
-        const CHUNK: usize = 128 * 1024;
         if self.settings.abilities.lacks(Ability::PersistentWatches) {
             self.persistent.withdraw(&mut self.deliveries.persistent);
             return Vec::new();
         }
-        let limit = CHUNK.min(self.settings.outbound_limit).saturating_sub(FIELDS);
         let once = Watches { relative_zxid, ..Watches::default() };
-        let lists = self.persistent.restore(limit).into_iter();
+        let lists = self.persistent.restore(self.settings.outbound_limit).into_iter();
         let request_of =
             |recursive| Request::SetWatches2 { once: once.clone(), persistent: Vec::new(), recursive };
         lists.map(request_of).collect()
@@ -233,14 +228,4 @@ impl Machine {
 /// Returns true for requests that set persistent watches.
 fn sets_persistent(op: OpCode) -> bool {
     matches!(op, OpCode::AddWatch | OpCode::SetWatches2)
-}
-
-/// Returns the handle of a registered subscriber.
-pub(in crate::session) fn handle(
-    (id, signals): (u64, UnboundedReceiver<PersistentSignal>),
-    path: &str,
-    session: Arc<dyn Withdraw>,
-) -> PersistentWatch {
-    let registration = Registration { id, path: path.into(), kind: WatchKind::Persistent, session };
-    PersistentWatch::new(signals, registration)
 }

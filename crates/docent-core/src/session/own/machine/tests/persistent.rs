@@ -178,7 +178,7 @@ fn an_event_with_a_transaction_id_is_reported_immediately_and_excludes_older_ser
     world.event_of(100, EventKind::Deleted, "/f/x");
     assert_eq!(signals.try_recv(), Ok(event(EventKind::Deleted, "/f/x")));
     assert!(world.written().is_empty());
-    assert_eq!(world.machine.seen_zxid(), 100, "the next session starts from this transaction, too");
+    assert_eq!(world.machine.seen_zxid, 100, "the next session starts from this transaction, too");
     let (_, _fired) = world.machine.watches.register("/a", WatchKind::Data);
     world.lose_link();
     assert_eq!(world.attach(SESSION, T).unwrap().last_zxid_seen, 100);

@@ -192,7 +192,7 @@ fn a_read_in_flight_needs_its_watch_until_it_is_answered_withdrawn_late_or_lost(
     type End = fn(&mut World, u64);
     let ends: [(&str, End); 4] = [
         ("answered", |world, _| answered(world, 1)),
-        ("withdrawn", |world, id| assert!(world.machine.withdraw(id))),
+        ("withdrawn", |world, id| assert!(world.machine.requests.withdraw(id))),
         ("late", |world, _| world.machine.expire(Instant::now() + Duration::from_secs(2))),
         ("lost", |world, _| {
             world.written();
@@ -308,7 +308,7 @@ fn a_watch_set_by_a_request_in_flight_is_not_removed_after_it() {
     world.machine.unregister(id, "/a", WatchKind::Data);
     assert_eq!(world.machine.requests.len(), 1);
     // A withdrawn request needs no watches.
-    assert!(world.machine.withdraw(set));
+    assert!(world.machine.requests.withdraw(set));
     let (id, _fired) = world.machine.watches.register("/a", WatchKind::Data);
     world.machine.unregister(id, "/a", WatchKind::Data);
     assert_eq!(world.written()[0].request.op(), OpCode::RemoveWatches);
