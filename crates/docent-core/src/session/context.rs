@@ -245,7 +245,7 @@ mod tests {
     }
 
     fn reply(code: Code) -> Outcome {
-        Outcome::Reply(Reply { result: Err(code), zxid: 1, watch: None, watches: Vec::new() })
+        Outcome::Reply(Reply::new(Err(code), 1))
     }
 
     /// Returns whether the request is sent again, and the pause before that.

@@ -243,6 +243,11 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
+    /// Creates a reply to a request that set no watches.
+    pub(crate) fn new(result: Result<Response, Code>, zxid: i64) -> Self {
+        Self { result, zxid, watch: None, watches: Vec::new() }
+    }
+
     /// Returns the code with which the server refused the request, or `None` if the server applied it.
     pub(crate) fn refusal(&self) -> Option<Code> {
         match &self.result {

@@ -11,6 +11,9 @@ use std::hash::BuildHasher;
 /// zero.
 pub(crate) const MAX_EPHEMERAL_BYTES: usize = 512 * 1024;
 
+/// Number of nodes checked at a time after a create was refused because there are too many.
+pub(in crate::session) const MAX_DOUBTS: usize = 256;
+
 /// Fraction of the limit that claims leave to tickets and registrations: one byte in this many.
 const RESERVE: usize = 8;
 

@@ -1,7 +1,7 @@
 use super::abilities::Ability;
 use super::ephemerals::Change;
 use super::own::Statless;
-use crate::session::{Cause, Fired, Lane, Outcome, SessionEnd, WatchKind};
+use crate::session::{Cause, Fired, Lane, Outcome, SessionEnd, SessionSettings, WatchKind};
 use crate::time::Timestamp;
 use docent_proto::{OpCode, Request, RequestFrame};
 use std::collections::{HashMap, VecDeque};
@@ -116,7 +116,7 @@ pub(super) struct Requests {
     watch_reads: WatchReads,
     pub(super) queue: VecDeque<Queued>,
     /// Requests of [`Lane::Lease`], which overtake all others.
-    ahead: VecDeque<Queued>,
+    pub(super) ahead: VecDeque<Queued>,
     /// Ids of queued requests that depend on what the link has reported so far; see [`tie`](Self::tie).
     tied: Vec<u64>,
     pub(super) in_flight: VecDeque<InFlight>,
@@ -135,11 +135,6 @@ impl Requests {
         if self.len() == 0 {
             (self.ahead, self.queue, self.in_flight) = <_>::default();
         }
-    }
-
-    /// Takes the next request of [`Lane::Lease`], which overtakes all others.
-    pub(super) fn next_ahead(&mut self) -> Option<Queued> {
-        self.ahead.pop_front()
     }
 
     pub(super) fn push(
@@ -318,18 +313,69 @@ fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
     one.into_iter().chain(other).min()
 }
 
+/// Phase of a session. A session never returns to an earlier phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    Open,
+    /// No more calls are accepted.
+    Draining,
+    /// The session is closed once nothing waits.
+    Closing,
+    Ended(SessionEnd),
+}
+
+impl Phase {
+    #[cfg(feature = "zookeeper-client")]
+    pub(super) fn is_before(self, other: Self) -> bool {
+        let rank = |phase| match phase {
+            Self::Open => 0,
+            Self::Draining => 1,
+            Self::Closing => 2,
+            Self::Ended(_) => 3,
+        };
+        rank(self) < rank(other)
+    }
+}
+
+/// Checks that a session in `phase`, in which a number of requests are `waiting`, accepts `request`.
+pub(super) fn admit(
+    request: &Request,
+    lane: Lane,
+    phase: Phase,
+    waiting: usize,
+    settings: &SessionSettings,
+) -> Result<(), Cause> {
+    match phase {
+        Phase::Open => {}
+        // Deletes of the client's own nodes are still accepted, so that a closing client leaves none behind.
+        Phase::Draining if !lane.is_call() => {}
+        Phase::Draining | Phase::Closing => return Err(Cause::Ended(SessionEnd::Closed)),
+        Phase::Ended(end) => return Err(Cause::Ended(end)),
+    }
+    match lane.is_call() {
+        true if waiting >= settings.queue_limit => Err(Cause::QueueFull),
+        true => check_size(request, settings.outbound_limit),
+        false => Ok(()),
+    }
+}
+
 /// Rejects a request whose frame exceeds `limit`. Such a frame would make the servers close the link and lose
 /// everything in flight.
-pub(super) fn check_size(request: &Request, limit: usize) -> Result<(), Cause> {
+fn check_size(request: &Request, limit: usize) -> Result<(), Cause> {
     /// Upper bound in bytes for the header and all fields except paths and data.
     const SMALL: usize = 16 * 1024;
     if request.payload_len() + SMALL <= limit {
         return Ok(());
     }
+    let size = frame_size(request);
+    if size <= limit { Ok(()) } else { Err(Cause::TooLarge { size, limit }) }
+}
+
+/// Returns the bytes of a request's frame, without its length.
+pub(super) fn frame_size(request: &Request) -> usize {
     let mut frame = Vec::new();
     RequestFrame::encode_parts(0, request, &mut frame);
-    let size = frame.len() - 4;
-    if size <= limit { Ok(()) } else { Err(Cause::TooLarge { size, limit }) }
+    frame.len() - 4
 }
 
 /// Number of paths for which an empty table keeps room.

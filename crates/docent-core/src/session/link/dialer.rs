@@ -9,7 +9,6 @@ pub(crate) use ensemble::Ensemble;
 pub(crate) use link_status::LinkStatus;
 
 use crate::session::LinkError;
-use crate::session::connect_string::ServerAddress;
 use crate::session::link::transport::Io;
 use crate::time::{Backoff, RetryPolicy};
 use ensemble::Candidate;
@@ -41,8 +40,8 @@ const SHORTEST_ATTEMPT: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub(crate) struct Dialer {
     pub(in crate::session) ensemble: Ensemble,
-    /// Server and address of the last connection.
-    current: Option<(ServerAddress, SocketAddr)>,
+    /// Where the last connection leads to.
+    current: Option<Candidate>,
     /// Addresses of this round that were not tried yet.
     candidates: VecDeque<Candidate>,
     /// Number of addresses at the beginning of the round.
@@ -86,7 +85,7 @@ impl Dialer {
 
     /// Records the step that the client waits for from now on, at the server of the last connection.
     pub(crate) fn waits_for(&self, step: impl FnOnce(String) -> LinkError) {
-        if let Some((server, _)) = &self.current {
+        if let Some(Candidate { server, .. }) = &self.current {
             self.ensemble.link_status.waits_for(Some(server), step(server.to_string()));
         }
     }
@@ -96,7 +95,7 @@ impl Dialer {
         let (servers, current) = (self.ensemble.servers.clone(), self.current.clone());
         async move {
             match current {
-                Some((server, _)) => servers.removed(&server).await,
+                Some(Candidate { server, .. }) => servers.removed(&server).await,
                 None => std::future::pending().await,
             }
         }
@@ -119,12 +118,11 @@ impl Dialer {
         self.attached_at = Some(Instant::now());
         self.rounds = 0;
         self.candidates = VecDeque::new();
-        if let Some((server, address)) = &self.current {
-            let server = Candidate::new(server.clone(), *address);
-            self.ensemble.link_status.attached(server.to_string());
+        if let Some(current) = &self.current {
+            self.ensemble.link_status.attached(current.to_string());
             // Through this server, its leader has answered for the session after every write sent there
             // earlier. No earlier write can still arrive.
-            lock(&self.ensemble.abandoned).remove(address);
+            lock(&self.ensemble.abandoned).remove(&current.address);
         }
     }
 
@@ -139,8 +137,8 @@ impl Dialer {
             self.ensemble.link_status.lost(error.clone());
         }
         self.refused(error);
-        if let Some((_, address)) = self.current.as_ref().filter(|_| unanswered) {
-            lock(&self.ensemble.abandoned).insert(*address, Instant::now());
+        if let Some(current) = self.current.as_ref().filter(|_| unanswered) {
+            lock(&self.ensemble.abandoned).insert(current.address, Instant::now());
         }
         if self.attached_at.take().is_some_and(|at| at.elapsed() >= LIVED) {
             self.first_round = true;
@@ -157,7 +155,7 @@ impl Dialer {
 
     /// Records that the server of the last connection does not accept this client.
     pub(crate) fn refused(&self, error: LinkError) {
-        self.ensemble.link_status.failed(self.current.as_ref().map(|(server, _)| server), error);
+        self.ensemble.link_status.failed(self.current.as_ref().map(|current| &current.server), error);
     }
 
     /// Connects to the next reachable server, waiting as long as there is none.
@@ -172,25 +170,24 @@ impl Dialer {
             }
             let limit = self.attempt_timeout(session_timeout);
             let race = Race::new(&self.ensemble, limit);
-            let Some((Candidate { server, address, .. }, io)) = race.run(&mut self.candidates).await else {
-                continue;
-            };
+            let Some((candidate, io)) = race.run(&mut self.candidates).await else { continue };
+            let Candidate { server, address, .. } = &candidate;
             // Event: The client established a network connection to a server. The session is not attached
             // yet.
             tracing::debug!(target: "docent::session", client = %self.ensemble.link_status.client(), %server, %address, "connection established");
-            self.current = Some((server, address));
+            self.current = Some(candidate);
             return io;
         }
     }
 
     /// Returns the host of the last connection, as the connect string names it.
     pub(crate) fn host(&self) -> &str {
-        self.current.as_ref().map_or("", |(server, _)| &server.host)
+        self.current.as_ref().map_or("", |current| &current.server.host)
     }
 
     /// Returns the address of the last connection.
     pub(crate) fn server(&self) -> Option<SocketAddr> {
-        self.current.as_ref().map(|(_, address)| *address)
+        self.current.as_ref().map(|current| current.address)
     }
 
     async fn next_round(&mut self, session_timeout: Duration) {
@@ -241,11 +238,12 @@ impl Dialer {
                     (lock(known).get(server).cloned().unwrap_or_default(), true)
                 }
             };
-            candidates.extend(
-                addresses
-                    .into_iter()
-                    .map(|address| Candidate { known_only, ..Candidate::new(server.clone(), address) }),
-            );
+            candidates.extend(addresses.into_iter().map(|address| Candidate {
+                server: server.clone(),
+                address,
+                known_only,
+                abandoned_at: None,
+            }));
         }
         candidates
     }

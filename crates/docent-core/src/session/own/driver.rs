@@ -1,6 +1,7 @@
 use super::machine::Deliveries;
+use crate::session::abilities::Ability;
 use crate::session::link::dialer::{Dialer, LinkStatus};
-use crate::session::link::rollback::newest_transaction;
+use crate::session::link::newest_transaction;
 use crate::session::link::transport::Io;
 use crate::session::own::session::SharedMachine;
 use crate::session::sasl::{BegunSasl, Sasl, SaslExchange};
@@ -43,7 +44,6 @@ const OUTPUT_CAPACITY: usize = 64 * 1024;
 #[derive(Debug)]
 pub(super) struct Driver {
     shared: Arc<SharedMachine>,
-    withdraw: Arc<dyn Withdraw>,
     dialer: Dialer,
 }
 
@@ -57,8 +57,7 @@ impl Drop for Driver {
 
 impl Driver {
     pub(super) fn new(shared: Arc<SharedMachine>, dialer: Dialer) -> Self {
-        let withdraw = Arc::clone(&shared) as Arc<dyn Withdraw>;
-        Self { shared, withdraw, dialer }
+        Self { shared, dialer }
     }
 
     pub(super) async fn run(mut self) -> SessionEnd {
@@ -169,7 +168,7 @@ impl Driver {
         let link_status = self.dialer.ensemble.link_status.clone();
         let (server, now) = (self.dialer.server(), self.shared.clock.now());
         self.shared.lock().dialled(server, self.dialer.is_again(), now);
-        let mut link = ServedLink::new(&self.shared, &self.withdraw, io, timeout);
+        let mut link = ServedLink::new(&self.shared, io, timeout);
         let mut removed = PollOnWake::new(self.dialer.removed());
         loop {
             let served = tokio::select! {
@@ -191,7 +190,7 @@ impl Driver {
                 }
                 Err(error) => {
                     link.report_stall(&link_status);
-                    link.log_refusal(true, &link_status);
+                    link.log_refusals(&link_status);
                     // A server that is behind this client closes the link on its first frame.
                     let refused = !link.received_any && error.is_hang_up();
                     return Err(if refused { LinkError::Refused } else { error });
@@ -247,8 +246,7 @@ enum LinkEvent {
 
 /// A link with its buffers: bytes received but not decoded yet, and bytes to send.
 struct ServedLink<'a> {
-    shared: &'a SharedMachine,
-    withdraw: &'a Arc<dyn Withdraw>,
+    shared: &'a Arc<SharedMachine>,
     io: Box<dyn Io>,
     input: BytesMut,
     /// Capacity that the input gets when it is replaced.
@@ -272,15 +270,9 @@ struct ServedLink<'a> {
 }
 
 impl<'a> ServedLink<'a> {
-    fn new(
-        shared: &'a SharedMachine,
-        withdraw: &'a Arc<dyn Withdraw>,
-        io: Box<dyn Io>,
-        timeout: Duration,
-    ) -> Self {
+    fn new(shared: &'a Arc<SharedMachine>, io: Box<dyn Io>, timeout: Duration) -> Self {
         let mut link = Self {
             shared,
-            withdraw,
             io,
             input: BytesMut::with_capacity(READ_MIN),
             room: READ_MIN,
@@ -330,7 +322,9 @@ impl<'a> ServedLink<'a> {
             {
                 return Poll::Ready(Ok(found));
             }
-            self.log_refusal(received, link_status);
+            if received {
+                self.log_refusals(link_status);
+            }
             self.poll_send(cx)?;
             asked = self.more && self.output.is_empty();
             turns -= usize::from(received);
@@ -357,20 +351,19 @@ impl<'a> ServedLink<'a> {
     }
 
     /// Logs what the server of the link does not support.
-    fn log_refusal(&self, received: bool, link_status: &LinkStatus) {
-        if received {
-            for ability in self.shared.lock().settings.abilities.take_unlogged() {
-                let (client, server) = (link_status.client(), link_status.server());
+    fn log_refusals(&self, link_status: &LinkStatus) {
+        let unlogged = self.shared.lock().settings.abilities.take_unlogged();
+        for ability in unlogged {
+            let (client, server) = (link_status.client(), link_status.server());
+            if ability == Ability::PersistentWatches {
+                // Event: The server does not support persistent watches, which need ZooKeeper 3.6 or newer.
+                // Caches and views use one-shot watches instead, which cost more requests.
+                tracing::info!(target: "docent::session", %client, server, "the server does not support persistent watches; using one-shot watches");
+            } else {
                 // Event: The servers lack the operations named in the field `lacks`, as older ZooKeepers and
                 // ClickHouse Keeper do. The client uses other operations, or refuses what needs these.
                 tracing::info!(target: "docent::session", %client, server, lacks = ability.requirement(), "the servers do not support an operation; using other operations");
             }
-        }
-        if received && self.shared.lock().take_refusal() {
-            let (client, server) = (link_status.client(), link_status.server());
-            // Event: The server does not support persistent watches, which need ZooKeeper 3.6 or newer.
-            // Caches and views use one-shot watches instead, which cost more requests.
-            tracing::info!(target: "docent::session", %client, server, "the server does not support persistent watches; using one-shot watches");
         }
     }
 
@@ -399,7 +392,8 @@ impl<'a> ServedLink<'a> {
         let clock = &self.shared.clock;
         self.shared.change_with(&mut self.deliveries, |machine| {
             if received {
-                self.unread = machine.received(now, &mut self.input, self.withdraw)?;
+                let withdraw = Arc::clone(self.shared) as Arc<dyn Withdraw>;
+                self.unread = machine.received(now, &mut self.input, &withdraw)?;
             }
             if due {
                 machine.tick(now)?;

@@ -19,7 +19,7 @@ use super::watches::{Fires, PersistentFires, PersistentWatches, WatchTable};
 use crate::session::abilities::Ability;
 use crate::session::ephemerals::Ephemerals;
 use crate::session::lease::{LeaderContact, Lease, Timing};
-use crate::session::requests::{Finished, OWN, Requests, WatchRequest, check_size};
+use crate::session::requests::{Finished, OWN, Phase, Requests, WatchRequest, admit};
 use crate::session::sasl::BegunSasl;
 use crate::session::{
     Cause, Lane, LinkError, LinkState, Outcome, Reply, SessionCloser, SessionEnd, SessionSettings, Watch,
@@ -48,6 +48,8 @@ pub(in crate::session) struct Machine {
     /// Number of bytes still to come of a reply that is too large.
     to_skip: usize,
     phase: Phase,
+    /// True once the request to close was written on this link.
+    is_close_written: bool,
     /// True once the server has answered the request to close.
     is_closed: bool,
     link: Link,
@@ -86,8 +88,6 @@ pub(in crate::session) struct Machine {
     persistent: PersistentWatches,
     /// Ability whose probe is in flight; nothing else is sent meanwhile.
     probe: Option<Ability>,
-    /// False until the refusal of persistent watches by the link's server was logged.
-    refusal_reported: bool,
     /// Transaction up to which all changes were delivered.
     last_zxid: i64,
     /// Newest transaction that was seen at all. A new link must not be to a server that is behind it.
@@ -102,18 +102,6 @@ pub(in crate::session) struct Machine {
     /// Time at which an attached link was last lost.
     down_since: Timestamp,
     deliveries: Deliveries,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    Open,
-    /// No more calls are accepted.
-    Draining,
-    /// The request to close is written once nothing waits before it.
-    Closing {
-        written: bool,
-    },
-    Ended(SessionEnd),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,6 +165,7 @@ impl Machine {
             seen_zxid: settings.last_zxid,
             lease,
             phase: Phase::Open,
+            is_close_written: false,
             is_closed: false,
             link: Link::Down,
             asks_read_only: false,
@@ -201,7 +190,6 @@ impl Machine {
             watches: WatchTable::default(),
             persistent: PersistentWatches::default(),
             probe: None,
-            refusal_reported: true,
             last_sent: now,
             last_received: now,
             last_answered: now,
@@ -216,24 +204,10 @@ impl Machine {
         lane: Lane,
         deadline: Option<Instant>,
     ) -> Result<(u64, oneshot::Receiver<Outcome>), Cause> {
-        match self.phase {
-            Phase::Open => {}
-            // Deletes of the client's own nodes are still accepted, so that a closing client leaves none
-            // behind.
-            Phase::Draining if !lane.is_call() => {}
-            Phase::Draining | Phase::Closing { .. } => return Err(Cause::Ended(SessionEnd::Closed)),
-            Phase::Ended(end) => return Err(Cause::Ended(end)),
-        }
-        if lane.is_call() {
-            if self.requests.len() >= self.settings.queue_limit {
-                return Err(Cause::QueueFull);
-            }
-            check_size(&request, self.settings.outbound_limit)?;
-        }
+        admit(&request, lane, self.phase, self.requests.len(), &self.settings)?;
         let (done, outcome) = oneshot::channel();
         if self.settings.only_reads && request.is_write() {
-            let result = Err(Code::NOT_READ_ONLY);
-            let reply = Reply { result, zxid: self.last_zxid, watch: None, watches: Vec::new() };
+            let reply = Reply::new(Err(Code::NOT_READ_ONLY), self.last_zxid);
             // Nobody waits for it yet, so this calls nobody back.
             let _ = done.send(Outcome::Reply(reply));
             return Ok((OWN, outcome));
@@ -314,7 +288,7 @@ impl Machine {
     pub(in crate::session) fn close(&mut self) {
         self.drain();
         if self.phase == Phase::Draining {
-            self.phase = Phase::Closing { written: false };
+            self.phase = Phase::Closing;
             if self.key.is_none() && self.link == Link::Down {
                 self.end(SessionEnd::Closed);
             }
@@ -350,21 +324,18 @@ impl Machine {
         self.doubts = None;
         self.unsubscribe_unanswered();
         self.requests.link_lost(&mut self.deliveries.finished);
-        if let Phase::Closing { written } = &mut self.phase {
-            match self.key {
-                None => self.end(SessionEnd::Closed),
-                Some(_) if *written && planted!(CloseNotRepeated) => self.end(SessionEnd::Closed),
-                // The request to close may not have arrived, so the session is attached again to send another
-                // one.
-                Some(_) => *written = false,
-            }
+        if self.phase == Phase::Closing
+            && (self.key.is_none() || self.is_close_written && planted!(CloseNotRepeated))
+        {
+            self.end(SessionEnd::Closed);
         }
+        // The request to close may not have arrived, so the session is attached again to send another one.
+        self.is_close_written = false;
         if self.key.is_some() && (was_attached && is_keeper || is_reader) {
             // Keeper restores no session, but keeps it until its timeout. A client that only reads owns
             // nothing that a session keeps, and a server without a quorum knows only sessions that it has
             // opened itself.
-            let is_closing = matches!(self.phase, Phase::Closing { .. });
-            self.end(if is_closing { SessionEnd::Closed } else { SessionEnd::Expired });
+            self.end(if self.phase == Phase::Closing { SessionEnd::Closed } else { SessionEnd::Expired });
         }
     }
 

@@ -190,9 +190,9 @@ pub(super) struct PersistentWatches {
     next_id: u64,
     subscribers: HashMap<String, SubscribersById>,
     /// Paths with a persistent watch at the server of the link, according to the requests written.
-    at_server: HashSet<String>,
+    pub(super) at_server: HashSet<String>,
     /// Paths of watches without a subscriber, which serve one-shot watches.
-    orphans: HashSet<String>,
+    pub(super) orphans: HashSet<String>,
 }
 
 type Subscriber = UnboundedSender<PersistentSignal>;
@@ -222,11 +222,6 @@ impl PersistentWatches {
         true
     }
 
-    /// Records that the watch on a path, which has no subscriber, is still needed by one-shot watches.
-    pub(super) fn orphan(&mut self, path: &str) {
-        self.orphans.insert(path.to_owned());
-    }
-
     /// Returns the watches without a subscriber for which `is_needed` returns false, each only once.
     pub(super) fn forsaken(&mut self, is_needed: impl Fn(&str) -> bool) -> Vec<String> {
         let (needed, forsaken) = mem::take(&mut self.orphans).into_iter().partition(|path| is_needed(path));
@@ -234,33 +229,9 @@ impl PersistentWatches {
         HashSet::into_iter(forsaken).collect()
     }
 
-    /// Returns true if the server has a persistent watch.
-    pub(super) fn any(&self) -> bool {
-        !self.at_server.is_empty()
-    }
-
-    pub(super) fn has_orphans(&self) -> bool {
-        !self.orphans.is_empty()
-    }
-
-    /// Records that a request was written which sets a watch on the path.
-    pub(super) fn set(&mut self, path: &str) {
-        self.at_server.insert(path.to_owned());
-    }
-
-    /// Records that a request was written which removes all watches of the path.
-    pub(super) fn unset(&mut self, path: &str) {
-        self.at_server.remove(path);
-    }
-
-    /// Returns true if the server has a persistent watch on exactly this path.
-    pub(super) fn is_set(&self, path: &str) -> bool {
-        self.at_server.contains(path)
-    }
-
     /// Returns true if the server has a persistent watch on exactly this path, or will have one.
     pub(super) fn concerns(&self, path: &str) -> bool {
-        self.is_set(path) || self.subscribers.contains_key(path)
+        self.at_server.contains(path) || self.subscribers.contains_key(path)
     }
 
     pub(super) fn link_lost(&mut self) {
@@ -293,7 +264,7 @@ impl PersistentWatches {
     pub(super) fn withdraw_at(&mut self, path: &str, fires: &mut PersistentFires) {
         let subscribers = self.subscribers.remove(path).unwrap_or_default();
         fires.extend(subscribers.into_values().map(|subscriber| (subscriber, PersistentSignal::Withdrawn)));
-        self.orphan(path);
+        self.orphans.insert(path.to_owned());
     }
 
     /// Ends all subscriptions with the session.
@@ -391,7 +362,7 @@ mod tests {
     fn an_event_is_reported_at_its_node_and_at_all_nodes_above() {
         let mut watches = PersistentWatches::default();
         let _all = ["/", "/a", "/a/b", "/a/bc"].map(|path| {
-            watches.set(path);
+            watches.at_server.insert(path.to_owned());
             watches.register(path)
         });
         assert_eq!(notified(&watches, EventKind::DataChanged, "/a/b/c"), 3);

@@ -1,6 +1,7 @@
 use super::connect::Connect;
-use super::shared::{Phase, Shared};
+use super::shared::Shared;
 use crate::session::SessionEnd;
+use crate::session::requests::Phase;
 use crate::time::{Clock, Timestamp, sleep_until};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};

@@ -85,7 +85,7 @@ impl Servers {
     }
 }
 
-/// Address to try in this round.
+/// Address of a server, to try in this round.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
     pub(super) server: ServerAddress,
@@ -95,12 +95,6 @@ pub(super) struct Candidate {
     /// Time at which a link to this address was abandoned with unanswered writes. Such an address is tried
     /// last, so that late writes stay rare (decision 11).
     pub(super) abandoned_at: Option<Instant>,
-}
-
-impl Candidate {
-    pub(super) fn new(server: ServerAddress, address: SocketAddr) -> Self {
-        Self { server, address, known_only: false, abandoned_at: None }
-    }
 }
 
 impl fmt::Display for Candidate {

@@ -1,12 +1,11 @@
 //! Persistent watches of the machine.
 
-use super::{Link, Machine, Phase};
+use super::{Link, Machine};
 use crate::session::abilities::Ability;
-use crate::session::requests::InFlight;
+use crate::session::requests::{InFlight, Phase};
 use crate::session::{Cause, Lane, LinkError, Outcome, PersistentSignal, Reply, WatchKind};
 use crate::time::Timestamp;
 use docent_proto::{Code, EventKind, OpCode, ReplyHeader, Request, WatchEvent, WatchMode, Watches, xid};
-use std::mem;
 use std::net::SocketAddr;
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -44,7 +43,7 @@ impl Machine {
     /// Removes a subscriber of a persistent watch. The last subscriber removes the watch as well.
     pub(super) fn unregister_persistent(&mut self, id: u64, path: &str) {
         if self.persistent.unregister(id, path) && self.link != Link::Down {
-            self.persistent.orphan(path);
+            self.persistent.orphans.insert(path.to_owned());
             self.remove_forsaken();
         }
     }
@@ -52,7 +51,7 @@ impl Machine {
     /// Removes persistent watches that have no use left. The removal also deletes watches of other kinds on
     /// the path, so those must have no subscriber either.
     pub(super) fn remove_forsaken(&mut self) {
-        if !self.persistent.has_orphans() {
+        if self.persistent.orphans.is_empty() {
             return;
         }
         let (watches, requests) = (&self.watches, &self.requests);
@@ -76,21 +75,24 @@ impl Machine {
         let persistent = &mut self.persistent;
         match request {
             Request::AddWatch { path, .. } => {
-                persistent.set(path);
+                persistent.at_server.insert(path.clone());
                 self.keep_on_children(std::slice::from_ref(path));
             }
             Request::SetWatches2 { recursive, .. } => {
-                recursive.iter().for_each(|path| persistent.set(path));
+                persistent.at_server.extend(recursive.iter().cloned());
                 self.keep_on_children(recursive);
             }
-            Request::RemoveWatches { path, kind: docent_proto::WatchKind::Any } => persistent.unset(path),
+            Request::RemoveWatches { path, kind: docent_proto::WatchKind::Any } => {
+                persistent.at_server.remove(path);
+            }
             // Watches restored on a new link are sent before the persistent ones, or are watches on children.
             Request::SetWatches(watches) => {
-                let replaced = watches.data.iter().filter(|path| persistent.is_set(path)).cloned();
+                let replaced =
+                    watches.data.iter().filter(|path| persistent.at_server.contains(*path)).cloned();
                 replaced.collect::<Vec<_>>().into_iter().for_each(|path| self.replaced(path));
             }
             Request::Exists { path, watch } | Request::GetData { path, watch } => {
-                let is_served = *watch && persistent.is_set(path);
+                let is_served = *watch && persistent.at_server.contains(path);
                 *watch &= !is_served;
                 return is_served;
             }
@@ -151,7 +153,6 @@ impl Machine {
             }
             _ => {
                 self.settings.abilities.refused(Ability::PersistentWatches, now);
-                self.refusal_reported = false;
                 self.persistent.withdraw(&mut self.deliveries.persistent);
             }
         }
@@ -170,23 +171,18 @@ impl Machine {
         if header.code != Code::UNIMPLEMENTED {
             return;
         }
-        let (op, ability) = (refused.op, refused.ability);
+        let ability = refused.ability;
         // The request stays in its position until the link is lost, like all others in flight.
         if let Some(done) = refused.done.take() {
-            let result = Err(header.code);
-            let reply = Reply { result, zxid: header.zxid, watch: None, watches: Vec::new() };
             let outcome = match ability {
                 // The next attempt is sent in another form.
                 Some(Ability::Create2) => Outcome::NotSent(Cause::LinkLost),
-                _ => Outcome::Reply(reply),
+                _ => Outcome::Reply(Reply::new(Err(header.code), header.zxid)),
             };
             self.deliveries.finished.push((done, outcome));
         }
         if let Some(ability) = ability {
             self.settings.abilities.refused(ability, now);
-        }
-        if sets_persistent(op) {
-            self.refusal_reported = false;
         }
     }
 
@@ -201,16 +197,11 @@ impl Machine {
         self.persistent.link_lost();
     }
 
-    /// Returns true once for each refusal of persistent watches by the server of the link.
-    pub(in crate::session) fn take_refusal(&mut self) -> bool {
-        !mem::replace(&mut self.refusal_reported, true)
-    }
-
     /// Returns true while persistent watches are in place at the server of the link.
     pub(in crate::session) fn has_persistent(&self) -> bool {
         self.link == Link::Attached
             && self.settings.abilities.has(Ability::PersistentWatches)
-            && self.persistent.any()
+            && !self.persistent.at_server.is_empty()
     }
 
     /// Handles an event of a one-shot watch, of a persistent watch, or of both.
