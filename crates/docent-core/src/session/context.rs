@@ -104,8 +104,8 @@ impl Ids {
     }
 }
 
-// Requests that are repeated until they are answered. They are harmless when applied twice, and their callers wait
-// as long as the session lives. An operation with a deadline and a retry policy uses `Attempts` instead.
+// Requests that are repeated until they are answered. They are harmless when applied twice, and their callers
+// wait as long as the session lives. An operation with a deadline and a retry policy uses `Attempts` instead.
 
 /// Pause before a request is sent again that a server or the client's own queue did not accept.
 pub(crate) const PAUSE: Duration = Duration::from_millis(200);

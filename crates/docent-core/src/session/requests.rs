@@ -271,17 +271,8 @@ impl Requests {
         }
     }
 
-    /// Ends the calls with the session and keeps all other requests.
-    pub(super) fn end_calls(&mut self, end: SessionEnd, finished: &mut Vec<Finished>) {
-        self.end_where(end, Lane::is_call, finished);
-    }
-
-    /// Ends every request with the session.
-    pub(super) fn end(&mut self, end: SessionEnd, finished: &mut Vec<Finished>) {
-        self.end_where(end, |_| true, finished);
-    }
-
-    fn end_where(&mut self, end: SessionEnd, ends: impl Fn(Lane) -> bool, finished: &mut Vec<Finished>) {
+    /// Ends the requests of those lanes that `ends` selects with the session.
+    pub(super) fn end(&mut self, end: SessionEnd, ends: impl Fn(Lane) -> bool, finished: &mut Vec<Finished>) {
         for in_flight in &mut self.in_flight {
             if ends(in_flight.lane)
                 && let Some(done) = in_flight.done.take()

@@ -116,7 +116,8 @@ impl Drop for PersistentWatch {
 /// this limit.
 pub(super) const CHUNK: usize = 128 * 1024;
 
-/// Splits `watches`, whose paths have `len` bytes each, into lists for requests of up to `request_limit` bytes.
+/// Splits `watches`, whose paths have `len` bytes each, into lists for requests of up to `request_limit`
+/// bytes.
 pub(super) fn split<T>(
     watches: impl IntoIterator<Item = T>,
     len: impl Fn(&T) -> usize,

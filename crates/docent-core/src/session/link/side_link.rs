@@ -126,9 +126,9 @@ impl SideLink {
 /// Asks a server for its newest transaction, using a temporary session that is closed again. Without
 /// the identities in `settings` the server may reject every request.
 ///
-/// This shows whether the ensemble was restored from an older snapshot. Its servers then permanently refuse a client
-/// that has seen newer transactions: they close the link without a reply. A session that claims to have seen nothing
-/// reveals the difference.
+/// This shows whether the ensemble was restored from an older snapshot. Its servers then permanently refuse
+/// a client that has seen newer transactions: they close the link without a reply. A session that claims to
+/// have seen nothing reveals the difference.
 pub(in crate::session) async fn newest_transaction(
     io: Box<dyn Io>,
     host: &str,

@@ -43,8 +43,8 @@ const OUTPUT_CAPACITY: usize = 64 * 1024;
 /// Runs the machine of one session over one link after another, until the session ends.
 #[derive(Debug)]
 pub(super) struct Driver {
-    shared: Arc<SharedMachine>,
-    dialer: Dialer,
+    pub(super) shared: Arc<SharedMachine>,
+    pub(super) dialer: Dialer,
 }
 
 /// Ends the requests that are still open when the driver is dropped, because its client stopped waiting for
@@ -56,10 +56,6 @@ impl Drop for Driver {
 }
 
 impl Driver {
-    pub(super) fn new(shared: Arc<SharedMachine>, dialer: Dialer) -> Self {
-        Self { shared, dialer }
-    }
-
     pub(super) async fn run(mut self) -> SessionEnd {
         let shared = Arc::clone(&self.shared);
         // Replies usually arrive long before deadlines expire.
@@ -151,9 +147,7 @@ impl Driver {
             }
             tokio::select! {
                 (io, begun) = &mut dial => {
-                    if let Some(begun) = begun {
-                        shared.lock().begin_sasl(begun);
-                    }
+                    shared.lock().begun_sasl = begun.map(Box::new);
                     return Ok(io);
                 }
                 () = poll_fn(|cx| shared.bell.poll_rung(cx)) => {}

@@ -22,8 +22,8 @@ use crate::session::lease::{LeaderContact, Lease, Timing};
 use crate::session::requests::{Finished, OWN, Phase, Requests, WatchRequest, admit};
 use crate::session::sasl::BegunSasl;
 use crate::session::{
-    Cause, Lane, LinkError, LinkState, Outcome, Reply, SessionCloser, SessionEnd, SessionSettings, Watch,
-    WatchKind,
+    Cause, Lane, LinkError, LinkState, Outcome, PersistentSignal, Reply, SessionCloser, SessionEnd,
+    SessionSettings, Watch, WatchKind,
 };
 use crate::time::Timestamp;
 use adapt::Suspect;
@@ -74,7 +74,7 @@ pub(in crate::session) struct Machine {
     /// SASL authentication of the link, until the server has accepted it.
     sasl: Option<Box<SaslInFlight>>,
     /// SASL authentication for the next link to continue.
-    begun_sasl: Option<Box<BegunSasl>>,
+    pub(super) begun_sasl: Option<Box<BegunSasl>>,
     /// Why the servers refused the client.
     refusal: Option<Box<LinkError>>,
     /// Requests that restore watches on a new link; they are sent before others.
@@ -279,9 +279,10 @@ impl Machine {
     pub(in crate::session) fn drain(&mut self) {
         if self.phase == Phase::Open {
             self.phase = Phase::Draining;
-            self.requests.end_calls(SessionEnd::Closed, &mut self.deliveries.finished);
+            self.requests.end(SessionEnd::Closed, Lane::is_call, &mut self.deliveries.finished);
             self.watches.end(SessionEnd::Closed, &mut self.deliveries.fires);
-            self.persistent.end(SessionEnd::Closed, &mut self.deliveries.persistent);
+            self.persistent
+                .end(&PersistentSignal::Ended(SessionEnd::Closed), &mut self.deliveries.persistent);
         }
     }
 
@@ -358,10 +359,10 @@ impl Machine {
         }
         self.phase = Phase::Ended(end);
         self.lease.end(end);
-        self.requests.end(end, &mut self.deliveries.finished);
+        self.requests.end(end, |_| true, &mut self.deliveries.finished);
         self.requests.in_flight.clear();
         self.watches.end(end, &mut self.deliveries.fires);
-        self.persistent.end(end, &mut self.deliveries.persistent);
+        self.persistent.end(&PersistentSignal::Ended(end), &mut self.deliveries.persistent);
     }
 
     pub(in crate::session) fn ended(&self) -> Option<SessionEnd> {

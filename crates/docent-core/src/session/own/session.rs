@@ -47,12 +47,10 @@ impl WireSession {
             clock,
             link,
         });
-        let driver = Driver::new(Arc::clone(&shared), dialer);
+        let driver = Driver { shared: Arc::clone(&shared), dialer };
         (Self(shared), driver.run())
     }
-}
 
-impl WireSession {
     fn pending(&self, submitted: Result<(u64, oneshot::Receiver<Outcome>), Cause>) -> Pending {
         match submitted {
             Ok((id, outcome)) => {

@@ -257,7 +257,7 @@ impl PersistentWatches {
     /// Ends all subscriptions, because the server of the link does not support persistent watches.
     pub(super) fn withdraw(&mut self, fires: &mut PersistentFires) {
         self.link_lost();
-        self.end_with(&PersistentSignal::Withdrawn, fires);
+        self.end(&PersistentSignal::Withdrawn, fires);
     }
 
     /// Ends the subscriptions of one path, whose watch remains for one-shot watches.
@@ -267,12 +267,8 @@ impl PersistentWatches {
         self.orphans.insert(path.to_owned());
     }
 
-    /// Ends all subscriptions with the session.
-    pub(super) fn end(&mut self, end: SessionEnd, fires: &mut PersistentFires) {
-        self.end_with(&PersistentSignal::Ended(end), fires);
-    }
-
-    fn end_with(&mut self, signal: &PersistentSignal, fires: &mut PersistentFires) {
+    /// Ends all subscriptions with `signal`.
+    pub(super) fn end(&mut self, signal: &PersistentSignal, fires: &mut PersistentFires) {
         let subscribers = mem::take(&mut self.subscribers).into_values().flat_map(BTreeMap::into_values);
         fires.extend(subscribers.map(|subscriber| (subscriber, signal.clone())));
     }

@@ -133,10 +133,8 @@ impl Session for ZookeeperClientSession {
     }
 
     fn drain(&self) {
-        self.0.advance(Phase::Draining, |state| {
-            let mut finished = Vec::new();
-            state.waiting.end_calls(SessionEnd::Closed, &mut finished);
-            finished
+        self.0.advance(Phase::Draining, |state, finished| {
+            state.waiting.end(SessionEnd::Closed, Lane::is_call, finished);
         });
     }
 
@@ -146,12 +144,11 @@ impl Session for ZookeeperClientSession {
 
     fn close(&self) {
         self.drain();
-        self.0.advance(Phase::Closing, |state| {
+        self.0.advance(Phase::Closing, |state, _| {
             self.0.send_waiting(state);
             if state.waiting.len() == 0 {
                 state.client = None;
             }
-            Vec::new()
         });
     }
 }

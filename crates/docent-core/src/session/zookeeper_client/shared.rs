@@ -113,8 +113,9 @@ impl Shared {
 
     /// Enters `phase` unless the session has already reached it. Requests that `change` finished are
     /// delivered without the lock.
-    pub(super) fn advance(&self, phase: Phase, change: impl FnOnce(&mut State) -> Vec<Finished>) {
-        let finished = {
+    pub(super) fn advance(&self, phase: Phase, change: impl FnOnce(&mut State, &mut Vec<Finished>)) {
+        let mut finished = Vec::new();
+        {
             let mut state = self.lock();
             let advanced = self.phase.send_if_modified(|known| {
                 let advanced = known.is_before(phase);
@@ -123,8 +124,10 @@ impl Shared {
                 }
                 advanced
             });
-            if advanced { change(&mut state) } else { Vec::new() }
-        };
+            if advanced {
+                change(&mut state, &mut finished);
+            }
+        }
         for (done, outcome) in finished {
             let _ = done.send(outcome);
         }
@@ -132,12 +135,10 @@ impl Shared {
 
     /// Records that the session has ended.
     pub(super) fn end(&self, end: SessionEnd) {
-        self.advance(Phase::Ended(end), |state| {
+        self.advance(Phase::Ended(end), |state, finished| {
             self.lease.end(end);
             state.client = None;
-            let mut finished = Vec::new();
-            state.waiting.end(end, &mut finished);
-            finished
+            state.waiting.end(end, |_| true, finished);
         });
     }
 

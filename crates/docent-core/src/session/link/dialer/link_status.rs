@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// State of a client's own link, for its log messages and errors: the server, the reasons why there is no link
-/// or why the last one was lost, and how long the process was paused.
+/// State of a client's own link, for its log messages and errors: the server, the reasons why there is no
+/// link or why the last one was lost, and how long the process was paused.
 #[derive(Debug, Clone)]
 pub(crate) struct LinkStatus {
     pub(crate) instruments: Arc<Instruments>,

@@ -290,7 +290,11 @@ fn watches_that_are_no_longer_used_are_removed() {
         let code = if refused { Code::THROTTLED } else { Code::OK };
         if !refused {
             // Ends the calls, including those that wait for the watches.
-            world.machine.requests.end_calls(SessionEnd::Closed, &mut world.machine.deliveries.finished);
+            world.machine.requests.end(
+                SessionEnd::Closed,
+                Lane::is_call,
+                &mut world.machine.deliveries.finished,
+            );
         }
         world.answer(1, code, &Response::Empty).unwrap();
         assert_eq!(world.machine.watches.len(), 0);
