@@ -88,7 +88,7 @@ pub(super) async fn ready(
 /// Error of a wait for the servers that timed out.
 pub(super) fn timeout_error(shared: &Shared, path: &str) -> Error {
     let error = Error::new(ErrorKind::Timeout, "watch").at(path);
-    match shared.ensemble.last_error.current() {
+    match shared.ensemble.link_status.no_link() {
         Some(cause) => error.caused_by(cause),
         None => error,
     }

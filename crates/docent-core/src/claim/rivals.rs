@@ -4,7 +4,7 @@ use crate::guard::SessionGeneration;
 use crate::node::is_proof;
 use crate::operation::Shared;
 use crate::session::abilities::Ability;
-use crate::session::retry::send_until_answered;
+use crate::session::context::send_until_answered;
 use crate::session::{Cause, Lane, Outcome, Pending, Reply, lookup};
 use docent_proto::{Code, MultiOp, MultiResult, Request, Response, parent};
 use futures_util::future::try_join_all;

@@ -256,7 +256,7 @@ mod tests {
     async fn read(count: usize, result: Result<Response, Code>) -> Result<Vec<Option<Node>>, Unread> {
         let client = Client::builder("127.0.0.1:1").build().unwrap();
         let wanted: Vec<_> = (0..count).map(|_| Wanted::of("/item")).collect();
-        let reply = Reply { result, zxid: 1, watch: None, watches: Vec::new() };
+        let reply = Reply::new(result, 1);
         let generation = client.shared().generation();
         let pending = VecDeque::from([(&wanted[..], Pending::ready(Outcome::Reply(reply)))]);
         let reads = Reads { generation: &generation, pending };

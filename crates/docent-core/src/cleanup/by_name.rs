@@ -3,7 +3,7 @@
 use super::{DeleteOutcome, PAUSE};
 use crate::guard::SessionGeneration;
 use crate::operation::Shared;
-use crate::session::retry::{before_retry, read_synced, send_until_answered};
+use crate::session::context::{before_retry, read_synced, send_until_answered};
 use crate::session::{Cause, Lane, Outcome, Pending, SessionEnd};
 use docent_proto::{Code, MultiResult, Request, Response, Stat, parent};
 use futures_util::future::join_all;

@@ -3,7 +3,7 @@ use super::by_name::children;
 use super::{Marker, NewClaim, OwnedNode};
 use crate::guard::SessionGeneration;
 use crate::operation::Shared;
-use crate::session::retry::{PAUSE, send_until_answered};
+use crate::session::context::{PAUSE, send_until_answered};
 use crate::session::{Cause, Lane, Outcome, Pending, Reply, Session, SessionEnd, Watch, lookup};
 use crate::time::deadline;
 use bytes::Bytes;

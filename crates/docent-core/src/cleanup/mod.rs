@@ -27,7 +27,7 @@ mod own_node;
 mod owned_node;
 mod worker;
 
-use crate::session::retry::PAUSE;
+use crate::session::context::PAUSE;
 pub(crate) use by_name::{children, find};
 pub(crate) use cleanup::Cleanup;
 pub(crate) use exact_write::{CreatedNodes, ExactWrite, WriteOutcome, numbered};

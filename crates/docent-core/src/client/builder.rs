@@ -359,7 +359,7 @@ impl ClientBuilder {
         match tokio::time::timeout_at(client.deadline(), settled(client.state())).await {
             Ok(ConnectionState::Connected | ConnectionState::ReadOnly) => Ok(client),
             Ok(ConnectionState::AuthFailed) => {
-                let reason = client.shared().ensemble.last_error.get();
+                let reason = client.shared().ensemble.link_status.last_error();
                 let error = Error::new(ErrorKind::AuthFailed, "connect");
                 Err(reason.iter().fold(error, |error, reason| error.because(reason.chain())))
             }
@@ -367,7 +367,7 @@ impl ClientBuilder {
             Err(_) => {
                 let (error, ensemble) =
                     (Error::new(ErrorKind::Timeout, "connect"), &client.shared().ensemble);
-                let reasons = ensemble.last_error.of_each(&ensemble.servers.get());
+                let reasons = ensemble.link_status.no_link_to_each(&ensemble.servers.get());
                 Err(reasons.into_iter().fold(error, Error::because))
             }
         }

@@ -74,7 +74,7 @@ impl Health {
                 .map(Ability::requirement)
                 .collect(),
             session_per_connection: shared.abilities.is_keeper(),
-            last_error: shared.ensemble.last_error.get().map(|error| error.chain()),
+            last_error: shared.ensemble.link_status.last_error().map(|error| error.chain()),
         }
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn log_connected(shared: &Shared, generation: &SessionGeneration) {
         generation = generation.number,
         session_id = %hex(generation),
         timeout_seconds = seconds(generation.lease.timeout()),
-        down_seconds = status.down_for().map(seconds),
+        down_seconds = status.lost_at().map(|at| seconds(at.elapsed())),
         "connected"
     );
 }
@@ -51,7 +51,7 @@ pub(super) fn log_suspended(shared: &Shared, generation: &SessionGeneration) {
 
 /// Logs that a session has ended without being closed by the client.
 pub(super) fn log_loss(shared: &Shared, generation: &SessionGeneration, end: SessionEnd) {
-    let (status, last_error) = (&shared.ensemble.link_status, &shared.ensemble.last_error);
+    let status = &shared.ensemble.link_status;
     // Event: The client's session has ended; the field `cause` says why. Its guards are lost, and the servers
     // delete its ephemeral nodes. The client opens a new session and re-creates kept nodes; if the servers
     // refused its credentials, it tries again after a pause.
@@ -61,7 +61,7 @@ pub(super) fn log_loss(shared: &Shared, generation: &SessionGeneration, end: Ses
         target: "docent::client",
         client = %shared.label,
         server = status.server(),
-        cause = cause_of(end, status.longest_stall().is_some(), last_error.get().as_deref()),
+        cause = cause_of(end, status.longest_stall().is_some(), status.last_error().as_deref()),
         stood_still_seconds = status.longest_stall().map(seconds),
         generation = generation.number,
         session_id = %hex(generation),
@@ -125,7 +125,7 @@ async fn remind_until_connected(shared: &Shared) {
     let (began, generation) = (Instant::now(), shared.generation());
     let lost_before = generation.held.lost();
     while timeout(REMINDER, connection.wait_for(is_over)).await.is_err() {
-        let cause = shared.ensemble.last_error.get();
+        let cause = shared.ensemble.link_status.last_error();
         // Event: The client has had no connection for one more minute. `guards` counts the guards that it
         // still holds, and `guards_lost` those that were lost since the connection was lost.
         // Action: Check that the servers are running and reachable from this host. The field `cause`

@@ -128,7 +128,7 @@ mod tests {
         let client = Client::builder("127.0.0.1:1").build().unwrap();
         let answered = codes.map(|code| {
             let result = if code == Code::OK { Ok(Response::Empty) } else { Err(code) };
-            Pending::ready(Outcome::Reply(Reply { result, zxid: 1, watch: None, watches: Vec::new() }))
+            Pending::ready(Outcome::Reply(Reply::new(result, 1)))
         });
         let error = refused_parent(client.shared(), "create", "/a/b/c/d", answered.into()).await?;
         assert_eq!(error.path(), Some(["/a", "/a/b", "/a/b/c"][3 - N]), "the outermost one is refused");

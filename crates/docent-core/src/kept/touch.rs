@@ -5,7 +5,7 @@ use super::step_error::StepError;
 use crate::guard::SessionGeneration;
 use crate::node::CreateMode;
 use crate::session::Lane;
-use crate::session::retry::send_until_answered;
+use crate::session::context::send_until_answered;
 use bytes::Bytes;
 use docent_proto::{Acl, Code, Create, Request};
 use std::sync::Arc;

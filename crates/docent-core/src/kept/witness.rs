@@ -4,7 +4,7 @@ use crate::node::OWN;
 use crate::node::namespace::Namespace;
 use crate::operation::Shared;
 use crate::session::Cause;
-use crate::session::retry::PAUSE;
+use crate::session::context::PAUSE;
 use crate::time::deadline;
 use docent_proto::MultiOp;
 use std::sync::Arc;

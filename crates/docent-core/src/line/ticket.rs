@@ -6,7 +6,7 @@ use crate::cleanup::{Deletion, OwnedNode};
 use crate::error::{Error, ErrorKind};
 use crate::guard::{Beginning, Fence, SessionGeneration};
 use crate::hold::Hold;
-use crate::session::retry::{Stop, answered};
+use crate::session::context::{Stop, answered};
 use crate::session::{Lane, Outcome, Pending, Reply, SessionEnd, Watch};
 use crate::time::Timestamp;
 use bytes::Bytes;

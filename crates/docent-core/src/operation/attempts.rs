@@ -293,7 +293,7 @@ impl<'a> Attempts<'a> {
 
     /// Adds the reason why there is no link, if there is none.
     fn with_source(&self, error: Error) -> Error {
-        match self.shared.ensemble.last_error.current() {
+        match self.shared.ensemble.link_status.no_link() {
             Some(source) => error.caused_by(source),
             None => error,
         }

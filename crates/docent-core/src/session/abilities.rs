@@ -147,8 +147,7 @@ impl Learned {
         let key = self.key(ability);
         self.unanswered.remove(&key);
         self.proven.remove(&key);
-        // Each server without persistent watches is logged separately.
-        if self.missing.insert(key, now).is_none() && ability != Ability::PersistentWatches {
+        if self.missing.insert(key, now).is_none() {
             self.unlogged.push(ability);
         }
     }
@@ -235,15 +234,14 @@ impl Abilities {
     /// Records that the link was lost while a request for a persistent watch was unanswered. Caches do well
     /// without, so this needs no proof.
     pub(super) fn unanswered(&self, ability: Ability, now: Timestamp) {
-        let is_refused = {
-            let mut learned = self.lock();
-            let key = learned.key(ability);
-            let links = learned.unanswered.entry(key).or_default();
-            *links += 1;
-            *links >= SUSPICIOUS
-        };
-        if is_refused {
-            self.refused(ability, now);
+        let mut learned = self.lock();
+        let key = learned.key(ability);
+        let links = learned.unanswered.entry(key).or_default();
+        *links += 1;
+        if *links >= SUSPICIOUS {
+            learned.miss(ability, now);
+            // A log message would name the server of the next link.
+            learned.unlogged.retain(|unlogged| *unlogged != ability);
         }
     }
 

@@ -1,8 +1,5 @@
 use super::abilities::Abilities;
-use super::ids::Ids;
-use super::lease::Lease;
 use super::{Credentials, PersistentWatch, Sasl, SessionCloser, Watch, WatchKind};
-use crate::time::Clock;
 use docent_proto::{Code, MultiResult, Request, Response};
 use std::fmt;
 use std::future::Future;
@@ -12,7 +9,6 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, Sleep};
-use uuid::Uuid;
 
 /// A session, as the rest of core uses it.
 pub(crate) trait Session: fmt::Debug + Send + Sync + 'static {
@@ -247,6 +243,11 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
+    /// Creates a reply to a request that set no watches.
+    pub(crate) fn new(result: Result<Response, Code>, zxid: i64) -> Self {
+        Self { result, zxid, watch: None, watches: Vec::new() }
+    }
+
     /// Returns the code with which the server refused the request, or `None` if the server applied it.
     pub(crate) fn refusal(&self) -> Option<Code> {
         match &self.result {
@@ -379,44 +380,5 @@ impl Future for Pending {
 impl Drop for Pending {
     fn drop(&mut self) {
         self.withdraw();
-    }
-}
-
-/// One session of a client, with its lease and the clock that measures it.
-pub(crate) struct SessionContext {
-    /// Label of the client.
-    pub(crate) client: Arc<str>,
-    /// Number of the session among the client's sessions: 1, 2, 3 …
-    pub(crate) number: u64,
-    pub(crate) session: Arc<dyn Session>,
-    pub(crate) lease: Arc<Lease>,
-    pub(crate) clock: Arc<dyn Clock>,
-    /// Largest request in bytes that the servers accept.
-    pub(crate) max_request: usize,
-    pub(crate) ids: Ids,
-}
-
-impl SessionContext {
-    pub(crate) fn ended(&self) -> Option<SessionEnd> {
-        self.lease.ended()
-    }
-
-    /// Returns an id that no other session has and that this session has not used before.
-    pub(crate) fn fresh_id(&self) -> Uuid {
-        self.ids.fresh(self.session.id())
-    }
-
-    /// Returns the number of times that the link was lost.
-    pub(crate) fn losses(&self) -> u64 {
-        self.session.link().borrow().losses
-    }
-}
-
-impl fmt::Debug for SessionContext {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SessionContext")
-            .field("number", &self.number)
-            .field("session", &self.session)
-            .finish_non_exhaustive()
     }
 }

@@ -11,6 +11,9 @@ use std::hash::BuildHasher;
 /// zero.
 pub(crate) const MAX_EPHEMERAL_BYTES: usize = 512 * 1024;
 
+/// Number of nodes checked at a time after a create was refused because there are too many.
+pub(in crate::session) const MAX_DOUBTS: usize = 256;
+
 /// Fraction of the limit that claims leave to tickets and registrations: one byte in this many.
 const RESERVE: usize = 8;
 
@@ -91,7 +94,7 @@ impl Ephemerals {
         self.under_way = self.under_way.saturating_sub(change.bytes());
         match (change, result) {
             (Change::None, _) => {}
-            (Change::Create(_), Ok(Response::Created { path, .. })) => self.created(path),
+            (Change::Create(_), Ok(Response::Created { path, .. })) => self.owns(path),
             (Change::Delete(hash), Ok(_) | Err(Code::NO_NODE))
             | (Change::Check(hash), Err(Code::NO_NODE)) => {
                 self.removed(hash);
@@ -100,7 +103,7 @@ impl Ephemerals {
                 let applied = !results.iter().any(|result| matches!(result, MultiResult::Failed(_)));
                 for (change, result) in changes.iter().zip(results) {
                     match (change, result) {
-                        (Change::Create(_), MultiResult::Created { path, .. }) => self.created(path),
+                        (Change::Create(_), MultiResult::Created { path, .. }) => self.owns(path),
                         (Change::Delete(hash), _) if applied => self.removed(*hash),
                         (Change::Delete(hash), MultiResult::Failed(Code::NO_NODE)) => self.removed(*hash),
                         _ => {}
@@ -114,11 +117,6 @@ impl Ephemerals {
     /// Records that the reply to a request is lost.
     pub(in crate::session) fn unanswered(&mut self, change: &Change) {
         self.under_way = self.under_way.saturating_sub(change.bytes());
-    }
-
-    /// Records a node whose creation no reply reported.
-    pub(in crate::session) fn owns(&mut self, path: &str) {
-        self.created(path);
     }
 
     /// Returns the nodes that exist, as far as replies reported them.
@@ -174,7 +172,8 @@ impl Ephemerals {
         }
     }
 
-    fn created(&mut self, path: &str) {
+    /// Records a node that was created.
+    pub(in crate::session) fn owns(&mut self, path: &str) {
         if self.nodes.insert(self.hash(path), path.into()).is_none() {
             self.existing += PREFIX + path.len();
         }

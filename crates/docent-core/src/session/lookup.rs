@@ -5,7 +5,7 @@
 //! applied then. Absence therefore proves nothing, and a write whose outcome must be certain is an exact
 //! write (decision 11).
 
-use super::retry::read_synced;
+use super::context::read_synced;
 use super::{Cause, SessionContext};
 use bytes::Bytes;
 use docent_proto::{Code, Request, Response, Stat};

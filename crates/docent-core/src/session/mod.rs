@@ -5,27 +5,25 @@
 
 pub(crate) mod abilities;
 pub(crate) mod connect_string;
+pub(crate) mod context;
 mod contract;
 mod credentials;
 pub(crate) mod ephemerals;
-mod ids;
 pub(crate) mod lease;
 pub(crate) mod link;
 pub(crate) mod lookup;
 pub(crate) mod own;
 mod requests;
-pub(crate) mod retry;
 pub(crate) mod sasl;
 mod watch;
 #[cfg(feature = "zookeeper-client")]
 pub mod zookeeper_client;
 
+pub(crate) use context::{Ids, SessionContext};
 pub(crate) use contract::{
-    Cause, Lane, LinkState, Outcome, Pending, Reply, Session, SessionContext, SessionEnd, SessionSettings,
-    Withdraw,
+    Cause, Lane, LinkState, Outcome, Pending, Reply, Session, SessionEnd, SessionSettings, Withdraw,
 };
 pub(crate) use credentials::Credentials;
-pub(crate) use ids::Ids;
 pub(crate) use link::{LinkError, SessionCloser};
 pub(crate) use own::WireSession;
 pub(crate) use sasl::Sasl;

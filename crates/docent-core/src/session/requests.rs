@@ -1,7 +1,7 @@
 use super::abilities::Ability;
 use super::ephemerals::Change;
 use super::own::Statless;
-use crate::session::{Cause, Fired, Lane, Outcome, SessionEnd, WatchKind};
+use crate::session::{Cause, Fired, Lane, Outcome, SessionEnd, SessionSettings, WatchKind};
 use crate::time::Timestamp;
 use docent_proto::{OpCode, Request, RequestFrame};
 use std::collections::{HashMap, VecDeque};
@@ -109,13 +109,14 @@ impl WatchRequest {
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     next_id: u64,
-    /// Earliest deadline. The request with this deadline may already have ended.
-    earliest: Option<Instant>,
+    /// Time of the next call of [`expire`](Self::expire): the earliest deadline. The request with this
+    /// deadline has usually ended long before.
+    pub(super) next_expiry: Option<Instant>,
     /// Requests in the queue and in flight that will set watches.
     watch_reads: WatchReads,
     pub(super) queue: VecDeque<Queued>,
     /// Requests of [`Lane::Lease`], which overtake all others.
-    ahead: VecDeque<Queued>,
+    pub(super) ahead: VecDeque<Queued>,
     /// Ids of queued requests that depend on what the link has reported so far; see [`tie`](Self::tie).
     tied: Vec<u64>,
     pub(super) in_flight: VecDeque<InFlight>,
@@ -136,11 +137,6 @@ impl Requests {
         }
     }
 
-    /// Takes the next request of [`Lane::Lease`], which overtakes all others.
-    pub(super) fn next_ahead(&mut self) -> Option<Queued> {
-        self.ahead.pop_front()
-    }
-
     pub(super) fn push(
         &mut self,
         request: Request,
@@ -149,7 +145,7 @@ impl Requests {
         done: Option<oneshot::Sender<Outcome>>,
     ) -> u64 {
         self.next_id += 1;
-        self.earliest = earlier(self.earliest, deadline);
+        self.next_expiry = earlier(self.next_expiry, deadline);
         if let Some(watch) = WatchRequest::of(&request) {
             self.watch_reads.add(&watch);
         }
@@ -199,22 +195,16 @@ impl Requests {
         }
     }
 
-    /// Returns the time of the next call of [`expire`](Self::expire). The request with that deadline has
-    /// usually ended long before.
-    pub(super) fn next_expiry(&self) -> Option<Instant> {
-        self.earliest
-    }
-
     /// Ends requests whose deadline has passed. A request that was written keeps its position, to match its
     /// reply.
     pub(super) fn expire(&mut self, now: Instant, finished: &mut Vec<Finished>) {
-        self.earliest = None;
+        self.next_expiry = None;
         for in_flight in &mut self.in_flight {
             if in_flight.deadline.is_some_and(|deadline| deadline <= now) {
                 in_flight.deadline = None;
                 finished.extend(in_flight.done.take().map(|done| (done, Outcome::Unknown(Cause::Deadline))));
             }
-            self.earliest = earlier(self.earliest, in_flight.deadline);
+            self.next_expiry = earlier(self.next_expiry, in_flight.deadline);
         }
         self.queue.retain_mut(|queued| {
             let expired = queued.deadline.is_some_and(|deadline| deadline <= now);
@@ -222,7 +212,7 @@ impl Requests {
                 self.watch_reads.forget(&queued.request);
                 finished.extend(queued.done.take().map(|done| (done, Outcome::NotSent(Cause::Deadline))));
             } else {
-                self.earliest = earlier(self.earliest, queued.deadline);
+                self.next_expiry = earlier(self.next_expiry, queued.deadline);
             }
             !expired
         });
@@ -281,17 +271,8 @@ impl Requests {
         }
     }
 
-    /// Ends the calls with the session and keeps all other requests.
-    pub(super) fn end_calls(&mut self, end: SessionEnd, finished: &mut Vec<Finished>) {
-        self.end_where(end, Lane::is_call, finished);
-    }
-
-    /// Ends every request with the session.
-    pub(super) fn end(&mut self, end: SessionEnd, finished: &mut Vec<Finished>) {
-        self.end_where(end, |_| true, finished);
-    }
-
-    fn end_where(&mut self, end: SessionEnd, ends: impl Fn(Lane) -> bool, finished: &mut Vec<Finished>) {
+    /// Ends the requests of those lanes that `ends` selects with the session.
+    pub(super) fn end(&mut self, end: SessionEnd, ends: impl Fn(Lane) -> bool, finished: &mut Vec<Finished>) {
         for in_flight in &mut self.in_flight {
             if ends(in_flight.lane)
                 && let Some(done) = in_flight.done.take()
@@ -323,18 +304,69 @@ fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
     one.into_iter().chain(other).min()
 }
 
+/// Phase of a session. A session never returns to an earlier phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    Open,
+    /// No more calls are accepted.
+    Draining,
+    /// The session is closed once nothing waits.
+    Closing,
+    Ended(SessionEnd),
+}
+
+impl Phase {
+    #[cfg(feature = "zookeeper-client")]
+    pub(super) fn is_before(self, other: Self) -> bool {
+        let rank = |phase| match phase {
+            Self::Open => 0,
+            Self::Draining => 1,
+            Self::Closing => 2,
+            Self::Ended(_) => 3,
+        };
+        rank(self) < rank(other)
+    }
+}
+
+/// Checks that a session in `phase`, in which a number of requests are `waiting`, accepts `request`.
+pub(super) fn admit(
+    request: &Request,
+    lane: Lane,
+    phase: Phase,
+    waiting: usize,
+    settings: &SessionSettings,
+) -> Result<(), Cause> {
+    match phase {
+        Phase::Open => {}
+        // Deletes of the client's own nodes are still accepted, so that a closing client leaves none behind.
+        Phase::Draining if !lane.is_call() => {}
+        Phase::Draining | Phase::Closing => return Err(Cause::Ended(SessionEnd::Closed)),
+        Phase::Ended(end) => return Err(Cause::Ended(end)),
+    }
+    match lane.is_call() {
+        true if waiting >= settings.queue_limit => Err(Cause::QueueFull),
+        true => check_size(request, settings.outbound_limit),
+        false => Ok(()),
+    }
+}
+
 /// Rejects a request whose frame exceeds `limit`. Such a frame would make the servers close the link and lose
 /// everything in flight.
-pub(super) fn check_size(request: &Request, limit: usize) -> Result<(), Cause> {
+fn check_size(request: &Request, limit: usize) -> Result<(), Cause> {
     /// Upper bound in bytes for the header and all fields except paths and data.
     const SMALL: usize = 16 * 1024;
     if request.payload_len() + SMALL <= limit {
         return Ok(());
     }
+    let size = frame_size(request);
+    if size <= limit { Ok(()) } else { Err(Cause::TooLarge { size, limit }) }
+}
+
+/// Returns the bytes of a request's frame, without its length.
+pub(super) fn frame_size(request: &Request) -> usize {
     let mut frame = Vec::new();
     RequestFrame::encode_parts(0, request, &mut frame);
-    let size = frame.len() - 4;
-    if size <= limit { Ok(()) } else { Err(Cause::TooLarge { size, limit }) }
+    frame.len() - 4
 }
 
 /// Number of paths for which an empty table keeps room.

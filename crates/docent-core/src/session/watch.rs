@@ -1,7 +1,6 @@
 use super::{SessionEnd, Withdraw};
 use docent_proto::{EventKind, Request, Watches};
 use std::future::Future;
-use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -77,8 +76,8 @@ impl Drop for Watch {
 /// made while there was no link are not reported. Dropping the value removes the watch.
 #[derive(Debug)]
 pub(crate) struct PersistentWatch {
-    signals: mpsc::UnboundedReceiver<PersistentSignal>,
-    registration: Registration,
+    pub(super) signals: mpsc::UnboundedReceiver<PersistentSignal>,
+    pub(super) registration: Registration,
 }
 
 /// Notification from a persistent watch.
@@ -92,13 +91,6 @@ pub(crate) enum PersistentSignal {
 }
 
 impl PersistentWatch {
-    pub(super) fn new(
-        signals: mpsc::UnboundedReceiver<PersistentSignal>,
-        registration: Registration,
-    ) -> Self {
-        Self { signals, registration }
-    }
-
     /// Returns the next notification, in the server's order, or `None` after the last. An event that arrived
     /// before the reply to a request is available before that reply. Cancel safe.
     pub(crate) async fn next(&mut self) -> Option<PersistentSignal> {
@@ -124,47 +116,30 @@ impl Drop for PersistentWatch {
 /// this limit.
 pub(super) const CHUNK: usize = 128 * 1024;
 
-/// Lists of watches as of one transaction, under construction.
-pub(super) struct WatchLists {
-    since: i64,
-    limit: usize,
-    full: Vec<Watches>,
-    list: Watches,
-    size: usize,
-}
-
-impl WatchLists {
-    /// Creates empty lists, for requests of up to `request_limit` bytes, as of the transaction `since`.
-    pub(super) fn new(since: i64, request_limit: usize) -> Self {
-        /// Bytes of the request apart from its paths.
-        const FIELDS: usize = 64;
-        let limit = CHUNK.min(request_limit).saturating_sub(FIELDS);
-        Self { since, limit, full: Vec::new(), list: empty(since), size: 0 }
-    }
-
-    /// Adds `path` to the list of one kind.
-    pub(super) fn add(&mut self, kind: fn(&mut Watches) -> &mut Vec<String>, path: String) {
-        /// Bytes of a path's length field.
-        const LENGTH: usize = 4;
-        let added = LENGTH + path.len();
-        if self.size > 0 && self.size + added > self.limit {
-            self.full.push(mem::replace(&mut self.list, empty(self.since)));
-            self.size = 0;
+/// Splits `watches`, whose paths have `len` bytes each, into lists for requests of up to `request_limit`
+/// bytes.
+pub(super) fn split<T>(
+    watches: impl IntoIterator<Item = T>,
+    len: impl Fn(&T) -> usize,
+    request_limit: usize,
+) -> Vec<Vec<T>> {
+    /// Bytes of the request apart from its paths.
+    const FIELDS: usize = 64;
+    /// Bytes of a path's length field.
+    const LENGTH: usize = 4;
+    let limit = CHUNK.min(request_limit).saturating_sub(FIELDS);
+    let (mut lists, mut size) = (Vec::<Vec<T>>::new(), 0);
+    for watch in watches {
+        size += LENGTH + len(&watch);
+        match lists.last_mut().filter(|_| size <= limit) {
+            Some(list) => list.push(watch),
+            None => {
+                size = LENGTH + len(&watch);
+                lists.push(vec![watch]);
+            }
         }
-        self.size += added;
-        kind(&mut self.list).push(path);
     }
-
-    pub(super) fn finish(mut self) -> Vec<Watches> {
-        if self.size > 0 {
-            self.full.push(self.list);
-        }
-        self.full
-    }
-}
-
-fn empty(relative_zxid: i64) -> Watches {
-    Watches { relative_zxid, ..Watches::default() }
+    lists
 }
 
 /// Returns requests that set watches on the data of `paths`, as of the transaction `since`, which the session
@@ -175,11 +150,9 @@ pub(crate) fn watch_requests(
     paths: impl IntoIterator<Item = String>,
     request_limit: usize,
 ) -> Vec<Request> {
-    let mut lists = WatchLists::new(since, request_limit);
-    for path in paths {
-        lists.add(|watches| &mut watches.data, path);
-    }
-    lists.finish().into_iter().map(Request::SetWatches).collect()
+    let lists = split(paths, String::len, request_limit).into_iter();
+    let request = |data| Request::SetWatches(Watches { relative_zxid: since, data, ..Watches::default() });
+    lists.map(request).collect()
 }
 
 #[cfg(test)]

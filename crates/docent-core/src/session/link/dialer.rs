@@ -2,7 +2,6 @@
 //! there is no link yet.
 
 mod ensemble;
-mod last_error;
 mod link_status;
 mod race;
 
@@ -10,7 +9,6 @@ pub(crate) use ensemble::Ensemble;
 pub(crate) use link_status::LinkStatus;
 
 use crate::session::LinkError;
-use crate::session::connect_string::ServerAddress;
 use crate::session::link::transport::Io;
 use crate::time::{Backoff, RetryPolicy};
 use ensemble::Candidate;
@@ -20,7 +18,7 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -41,9 +39,9 @@ const SHORTEST_ATTEMPT: Duration = Duration::from_millis(250);
 /// between rounds.
 #[derive(Debug)]
 pub(crate) struct Dialer {
-    ensemble: Ensemble,
-    /// Server and address of the last connection.
-    current: Option<(ServerAddress, SocketAddr)>,
+    pub(in crate::session) ensemble: Ensemble,
+    /// Where the last connection leads to.
+    current: Option<Candidate>,
     /// Addresses of this round that were not tried yet.
     candidates: VecDeque<Candidate>,
     /// Number of addresses at the beginning of the round.
@@ -87,15 +85,9 @@ impl Dialer {
 
     /// Records the step that the client waits for from now on, at the server of the last connection.
     pub(crate) fn waits_for(&self, step: impl FnOnce(String) -> LinkError) {
-        if let Some((server, _)) = &self.current {
-            self.ensemble.last_error.wait_for_server(server, step(server.to_string()));
+        if let Some(Candidate { server, .. }) = &self.current {
+            self.ensemble.link_status.waits_for(Some(server), step(server.to_string()));
         }
-    }
-
-    /// Records that the servers were asked and were not restored from an older snapshot. This resets the
-    /// suspicion.
-    pub(crate) fn not_rolled_back(&self) {
-        self.ensemble.refusals.clear();
     }
 
     /// Resolves when the server of the last connection is removed from the list.
@@ -103,7 +95,7 @@ impl Dialer {
         let (servers, current) = (self.ensemble.servers.clone(), self.current.clone());
         async move {
             match current {
-                Some((server, _)) => servers.removed(&server).await,
+                Some(Candidate { server, .. }) => servers.removed(&server).await,
                 None => std::future::pending().await,
             }
         }
@@ -121,25 +113,16 @@ impl Dialer {
         u32::try_from(addresses.clamp(1, 3)).unwrap_or(3)
     }
 
-    /// Returns true if servers have refused this client for long enough that they may have been restored from
-    /// an older snapshot.
-    pub(crate) fn suspects_rollback(&self, session_timeout: Duration) -> bool {
-        self.ensemble.refusals.are_suspicious(session_timeout)
-    }
-
     /// Records that the session was attached over the link dialled last.
     pub(crate) fn attached(&mut self) {
         self.attached_at = Some(Instant::now());
         self.rounds = 0;
         self.candidates = VecDeque::new();
-        self.ensemble.last_error.clear();
-        self.ensemble.refusals.clear();
-        if let Some((server, address)) = &self.current {
-            let server = Candidate::new(server.clone(), *address);
-            self.ensemble.link_status.attached(server.to_string());
+        if let Some(current) = &self.current {
+            self.ensemble.link_status.attached(current.to_string());
             // Through this server, its leader has answered for the session after every write sent there
             // earlier. No earlier write can still arrive.
-            self.ensemble.abandoned.forget(*address);
+            lock(&self.ensemble.abandoned).remove(&current.address);
         }
     }
 
@@ -148,14 +131,14 @@ impl Dialer {
     /// after the client has already compensated for them elsewhere (decision 11).
     pub(crate) fn lost(&mut self, error: LinkError, unanswered: bool) {
         if matches!(error, LinkError::Refused) {
-            self.ensemble.refusals.note();
+            self.ensemble.link_status.refused();
         }
         if self.attached_at.is_some() {
             self.ensemble.link_status.lost(error.clone());
         }
         self.refused(error);
-        if let Some((_, address)) = self.current.as_ref().filter(|_| unanswered) {
-            self.ensemble.abandoned.add(*address);
+        if let Some(current) = self.current.as_ref().filter(|_| unanswered) {
+            lock(&self.ensemble.abandoned).insert(current.address, Instant::now());
         }
         if self.attached_at.take().is_some_and(|at| at.elapsed() >= LIVED) {
             self.first_round = true;
@@ -172,53 +155,39 @@ impl Dialer {
 
     /// Records that the server of the last connection does not accept this client.
     pub(crate) fn refused(&self, error: LinkError) {
-        match &self.current {
-            Some((server, _)) => self.ensemble.last_error.set_of(server, error),
-            None => self.ensemble.last_error.set(error),
-        }
+        self.ensemble.link_status.failed(self.current.as_ref().map(|current| &current.server), error);
     }
 
     /// Connects to the next reachable server, waiting as long as there is none.
     pub(crate) async fn next(&mut self, session_timeout: Duration) -> Box<dyn Io> {
         loop {
             if self.candidates.is_empty() {
-                self.log_unreachable();
+                if self.rounds > 0 {
+                    self.ensemble.link_status.unreachable();
+                }
                 self.next_round(session_timeout).await;
                 self.rounds = self.rounds.saturating_add(1);
             }
             let limit = self.attempt_timeout(session_timeout);
             let race = Race::new(&self.ensemble, limit);
-            let Some((Candidate { server, address, .. }, io)) = race.run(&mut self.candidates).await else {
-                continue;
-            };
+            let Some((candidate, io)) = race.run(&mut self.candidates).await else { continue };
+            let Candidate { server, address, .. } = &candidate;
             // Event: The client established a network connection to a server. The session is not attached
             // yet.
             tracing::debug!(target: "docent::session", client = %self.ensemble.link_status.client(), %server, %address, "connection established");
-            self.current = Some((server, address));
+            self.current = Some(candidate);
             return io;
-        }
-    }
-
-    /// Logs, once, that the finished round produced no link.
-    fn log_unreachable(&self) {
-        if self.rounds > 0 {
-            self.ensemble.link_status.unreachable(self.ensemble.last_error.get().as_deref());
         }
     }
 
     /// Returns the host of the last connection, as the connect string names it.
     pub(crate) fn host(&self) -> &str {
-        self.current.as_ref().map_or("", |(server, _)| &server.host)
+        self.current.as_ref().map_or("", |current| &current.server.host)
     }
 
     /// Returns the address of the last connection.
     pub(crate) fn server(&self) -> Option<SocketAddr> {
-        self.current.as_ref().map(|(_, address)| *address)
-    }
-
-    /// Returns the status of the client's own link.
-    pub(crate) fn link_status(&self) -> &LinkStatus {
-        &self.ensemble.link_status
+        self.current.as_ref().map(|current| current.address)
     }
 
     async fn next_round(&mut self, session_timeout: Duration) {
@@ -227,7 +196,9 @@ impl Dialer {
         }
         let mut candidates = self.resolve(self.attempt_timeout(session_timeout)).await;
         fastrand::shuffle(&mut candidates);
-        let abandoned = self.ensemble.abandoned.since(session_timeout);
+        let mut abandoned = lock(&self.ensemble.abandoned);
+        // Older writes have been forwarded or dropped, or their session has ended.
+        abandoned.retain(|_, at| at.elapsed() < session_timeout.saturating_mul(2));
         for candidate in &mut candidates {
             candidate.abandoned_at = abandoned.get(&candidate.address).copied();
         }
@@ -241,19 +212,19 @@ impl Dialer {
     async fn resolve(&self, limit: Duration) -> Vec<Candidate> {
         let Ensemble { transport, known, .. } = &self.ensemble;
         let servers = self.ensemble.servers.get();
-        known.keep(&servers);
+        lock(known).retain(|server, _| servers.contains(server));
         let mut resolving: FuturesOrdered<_> =
             servers.iter().map(|server| timeout(limit, transport.resolve(server))).collect();
         let mut candidates = Vec::new();
         for server in &servers {
             let resolving_name = LinkError::Resolving { host: server.host.clone() };
-            self.ensemble.last_error.wait_for_server(server, resolving_name);
+            self.ensemble.link_status.waits_for(Some(server), resolving_name);
             let resolved = resolving.next().await.and_then(Result::ok);
             let (addresses, known_only) = match resolved
                 .unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into()))
             {
                 Ok(addresses) if !addresses.is_empty() => {
-                    known.set(server, &addresses);
+                    lock(known).insert(server.clone(), addresses.clone());
                     (addresses, false)
                 }
                 failed => {
@@ -263,15 +234,16 @@ impl Dialer {
                     // addresses from the last successful lookup, if there are any.
                     // Action: Check the name service if this persists.
                     tracing::debug!(target: "docent::session", client = %self.ensemble.link_status.client(), %error, "name not resolved; using its last known addresses");
-                    self.ensemble.last_error.set_of(server, error);
-                    (known.get(server), true)
+                    self.ensemble.link_status.failed(Some(server), error);
+                    (lock(known).get(server).cloned().unwrap_or_default(), true)
                 }
             };
-            candidates.extend(
-                addresses
-                    .into_iter()
-                    .map(|address| Candidate { known_only, ..Candidate::new(server.clone(), address) }),
-            );
+            candidates.extend(addresses.into_iter().map(|address| Candidate {
+                server: server.clone(),
+                address,
+                known_only,
+                abandoned_at: None,
+            }));
         }
         candidates
     }
@@ -281,6 +253,10 @@ impl Dialer {
 /// a fleet do not reconnect simultaneously.
 pub(in crate::session) fn pace() -> Backoff {
     RetryPolicy::exponential().between(Duration::from_millis(50), LONGEST_PAUSE).start()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn next_pause(backoff: &mut Backoff) -> Duration {

@@ -4,7 +4,6 @@
 mod closer;
 pub(crate) mod dialer;
 mod error;
-pub(crate) mod rollback;
 mod side_link;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
@@ -12,3 +11,4 @@ pub(crate) mod transport;
 
 pub(crate) use closer::SessionCloser;
 pub(crate) use error::LinkError;
+pub(in crate::session) use side_link::newest_transaction;

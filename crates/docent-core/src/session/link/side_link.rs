@@ -1,11 +1,13 @@
 use crate::session::link::transport::Io;
 use crate::session::sasl::{Sasl, SaslError, SaslExchange, SaslStep};
+use crate::session::{Credentials, SessionSettings};
 use bytes::{Bytes, BytesMut};
 use docent_proto::{
     Code, ConnectRequest, ConnectResponse, DecodeError, Frames, OpCode, Reader, Record, ReplyHeader, Request,
     RequestFrame, Response, write_frame, xid,
 };
 use std::io;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// Largest accepted frame in bytes: a connect response, or a short reply.
@@ -118,6 +120,49 @@ impl SideLink {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
         }
+    }
+}
+
+/// Asks a server for its newest transaction, using a temporary session that is closed again. Without
+/// the identities in `settings` the server may reject every request.
+///
+/// This shows whether the ensemble was restored from an older snapshot. Its servers then permanently refuse
+/// a client that has seen newer transactions: they close the link without a reply. A session that claims to
+/// have seen nothing reveals the difference.
+pub(in crate::session) async fn newest_transaction(
+    io: Box<dyn Io>,
+    host: &str,
+    timeout: Duration,
+    settings: &SessionSettings,
+) -> io::Result<i64> {
+    let mut side_link = SideLink::new(io);
+    let connect = ConnectRequest::new_session(i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX));
+    // A server that merely lags behind its leader must not be taken for a restored one.
+    let sync = Request::Sync { path: "/".to_owned() };
+    let credentials = settings.credentials.iter().map(Credentials::request);
+    match &settings.sasl {
+        Some(sasl) => {
+            let begun = SaslExchange::begin(sasl, host, timeout).await;
+            let (exchange, token) = begun.map_err(io::Error::other)?;
+            let connected = side_link.connect_with_sasl(&connect, token).await?;
+            if connected.timeout_ms <= 0 {
+                return Err(io::Error::other("the server opened no session"));
+            }
+            side_link.authenticate_and_send(sasl, exchange, credentials, &sync).await?;
+        }
+        None => drop(side_link.connect_and_send(&connect, credentials, &sync).await?),
+    }
+    while granted(side_link.reply().await?)?.xid == xid::AUTH {}
+    let newest = granted(side_link.call(&Request::Exists { path: "/".to_owned(), watch: false }).await?)?;
+    side_link.call(&Request::CloseSession).await?;
+    Ok(newest.zxid)
+}
+
+/// A refusal carries no information about transactions.
+fn granted(reply: ReplyHeader) -> io::Result<ReplyHeader> {
+    match reply.code {
+        Code::OK => Ok(reply),
+        code => Err(io::Error::other(code.to_string())),
     }
 }
 

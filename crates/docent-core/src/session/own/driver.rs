@@ -1,6 +1,7 @@
 use super::machine::Deliveries;
+use crate::session::abilities::Ability;
 use crate::session::link::dialer::{Dialer, LinkStatus};
-use crate::session::link::rollback::newest_transaction;
+use crate::session::link::newest_transaction;
 use crate::session::link::transport::Io;
 use crate::session::own::session::SharedMachine;
 use crate::session::sasl::{BegunSasl, Sasl, SaslExchange};
@@ -42,9 +43,8 @@ const OUTPUT_CAPACITY: usize = 64 * 1024;
 /// Runs the machine of one session over one link after another, until the session ends.
 #[derive(Debug)]
 pub(super) struct Driver {
-    shared: Arc<SharedMachine>,
-    withdraw: Arc<dyn Withdraw>,
-    dialer: Dialer,
+    pub(super) shared: Arc<SharedMachine>,
+    pub(super) dialer: Dialer,
 }
 
 /// Ends the requests that are still open when the driver is dropped, because its client stopped waiting for
@@ -55,18 +55,7 @@ impl Drop for Driver {
     }
 }
 
-/// Reason why serving a link ended.
-enum Served {
-    Lost(LinkError),
-    Ended,
-}
-
 impl Driver {
-    pub(super) fn new(shared: Arc<SharedMachine>, dialer: Dialer) -> Self {
-        let withdraw = Arc::clone(&shared) as Arc<dyn Withdraw>;
-        Self { shared, withdraw, dialer }
-    }
-
     pub(super) async fn run(mut self) -> SessionEnd {
         let shared = Arc::clone(&self.shared);
         // Replies usually arrive long before deadlines expire.
@@ -84,12 +73,12 @@ impl Driver {
                 Ok(io) => io,
                 Err(end) => return end,
             };
-            if let Served::Lost(error) = self.serve(io).await {
+            if let Err(error) = self.serve(io).await {
                 // Event: The connection of a session to its server was lost; the field `error` says why. The
                 // client reconnects.
-                tracing::debug!(target: "docent::session", client = %self.dialer.link_status().client(), %error, "connection lost; reconnecting");
+                tracing::debug!(target: "docent::session", client = %self.dialer.ensemble.link_status.client(), %error, "connection lost; reconnecting");
                 // Read before `disconnected`, which removes the unanswered requests.
-                let unanswered = self.shared.lock().has_unanswered_writes();
+                let unanswered = self.shared.lock().requests.has_unanswered_writes();
                 if error.is_hang_up() {
                     self.shared.lock().hung_up(self.shared.clock.now());
                 }
@@ -112,9 +101,9 @@ impl Driver {
     async fn is_rolled_back(&mut self) -> bool {
         let (timeout, seen, settings) = {
             let machine = self.shared.lock();
-            (machine.timeout(), machine.seen_zxid(), machine.settings().clone())
+            (machine.timeout, machine.seen_zxid, machine.settings.clone())
         };
-        if !self.dialer.suspects_rollback(timeout) {
+        if !self.dialer.ensemble.link_status.suspects_rollback(timeout) {
             return false;
         }
         let limit = self.dialer.attempt_timeout(timeout);
@@ -129,7 +118,7 @@ impl Driver {
                 true
             }
             Ok(Ok(_)) => {
-                self.dialer.not_rolled_back();
+                self.dialer.ensemble.link_status.not_rolled_back();
                 false
             }
             Ok(Err(_)) | Err(_) => false,
@@ -139,8 +128,10 @@ impl Driver {
     /// Finds the next server, unless the session ends first.
     async fn dial(&mut self) -> Result<Box<dyn Io>, SessionEnd> {
         let shared = Arc::clone(&self.shared);
-        let timeout = shared.lock().timeout();
-        let sasl = shared.lock().settings().sasl.clone();
+        let (timeout, sasl) = {
+            let machine = shared.lock();
+            (machine.timeout, machine.settings.sasl.clone())
+        };
         // On the heap, because it is large and is not needed while there is a link.
         let mut dial = Box::pin(next_link(&mut self.dialer, sasl.as_ref(), timeout));
         let mut alarm = DeadlineTimer::default();
@@ -156,9 +147,7 @@ impl Driver {
             }
             tokio::select! {
                 (io, begun) = &mut dial => {
-                    if let Some(begun) = begun {
-                        shared.lock().begin_sasl(begun);
-                    }
+                    shared.lock().begun_sasl = begun.map(Box::new);
                     return Ok(io);
                 }
                 () = poll_fn(|cx| shared.bell.poll_rung(cx)) => {}
@@ -167,13 +156,13 @@ impl Driver {
         }
     }
 
-    /// Serves a link until it is lost or the session ends.
-    async fn serve(&mut self, io: Box<dyn Io>) -> Served {
-        let timeout = self.dialer.attempt_timeout(self.shared.lock().timeout());
-        let link_status = self.dialer.link_status().clone();
+    /// Serves a link until the session ends. An error is the reason why the link was lost before.
+    async fn serve(&mut self, io: Box<dyn Io>) -> Result<(), LinkError> {
+        let timeout = self.dialer.attempt_timeout(self.shared.lock().timeout);
+        let link_status = self.dialer.ensemble.link_status.clone();
         let (server, now) = (self.dialer.server(), self.shared.clock.now());
         self.shared.lock().dialled(server, self.dialer.is_again(), now);
-        let mut link = ServedLink::new(&self.shared, &self.withdraw, io, timeout);
+        let mut link = ServedLink::new(&self.shared, io, timeout);
         let mut removed = PollOnWake::new(self.dialer.removed());
         loop {
             let served = tokio::select! {
@@ -188,17 +177,17 @@ impl Driver {
                     if let Some(refusal) = self.shared.lock().refusal() {
                         self.dialer.refused(refusal);
                     }
-                    return Served::Ended;
+                    return Ok(());
                 }
                 Err(error) if error.is_hang_up() && self.shared.lock().awaits_sasl() => {
-                    return Served::Lost(LinkError::SaslHangUp);
+                    return Err(LinkError::SaslHangUp);
                 }
                 Err(error) => {
                     link.report_stall(&link_status);
-                    link.log_refusal(true, &link_status);
+                    link.log_refusals(&link_status);
                     // A server that is behind this client closes the link on its first frame.
                     let refused = !link.received_any && error.is_hang_up();
-                    return Served::Lost(if refused { LinkError::Refused } else { error });
+                    return Err(if refused { LinkError::Refused } else { error });
                 }
             }
         }
@@ -231,7 +220,7 @@ async fn next_link(
 /// Ends requests at their deadlines, whether or not there is a link.
 async fn expire(shared: &SharedMachine) -> Infallible {
     loop {
-        let Some(expiry) = shared.lock().next_expiry() else {
+        let Some(expiry) = shared.lock().requests.next_expiry else {
             shared.sooner.notified().await;
             continue;
         };
@@ -251,8 +240,7 @@ enum LinkEvent {
 
 /// A link with its buffers: bytes received but not decoded yet, and bytes to send.
 struct ServedLink<'a> {
-    shared: &'a SharedMachine,
-    withdraw: &'a Arc<dyn Withdraw>,
+    shared: &'a Arc<SharedMachine>,
     io: Box<dyn Io>,
     input: BytesMut,
     /// Capacity that the input gets when it is replaced.
@@ -276,15 +264,9 @@ struct ServedLink<'a> {
 }
 
 impl<'a> ServedLink<'a> {
-    fn new(
-        shared: &'a SharedMachine,
-        withdraw: &'a Arc<dyn Withdraw>,
-        io: Box<dyn Io>,
-        timeout: Duration,
-    ) -> Self {
+    fn new(shared: &'a Arc<SharedMachine>, io: Box<dyn Io>, timeout: Duration) -> Self {
         let mut link = Self {
             shared,
-            withdraw,
             io,
             input: BytesMut::with_capacity(READ_MIN),
             room: READ_MIN,
@@ -334,7 +316,9 @@ impl<'a> ServedLink<'a> {
             {
                 return Poll::Ready(Ok(found));
             }
-            self.log_refusal(received, link_status);
+            if received {
+                self.log_refusals(link_status);
+            }
             self.poll_send(cx)?;
             asked = self.more && self.output.is_empty();
             turns -= usize::from(received);
@@ -361,20 +345,19 @@ impl<'a> ServedLink<'a> {
     }
 
     /// Logs what the server of the link does not support.
-    fn log_refusal(&self, received: bool, link_status: &LinkStatus) {
-        if received {
-            for ability in self.shared.lock().take_unlogged() {
-                let (client, server) = (link_status.client(), link_status.server());
+    fn log_refusals(&self, link_status: &LinkStatus) {
+        let unlogged = self.shared.lock().settings.abilities.take_unlogged();
+        for ability in unlogged {
+            let (client, server) = (link_status.client(), link_status.server());
+            if ability == Ability::PersistentWatches {
+                // Event: The server does not support persistent watches, which need ZooKeeper 3.6 or newer.
+                // Caches and views use one-shot watches instead, which cost more requests.
+                tracing::info!(target: "docent::session", %client, server, "the server does not support persistent watches; using one-shot watches");
+            } else {
                 // Event: The servers lack the operations named in the field `lacks`, as older ZooKeepers and
                 // ClickHouse Keeper do. The client uses other operations, or refuses what needs these.
                 tracing::info!(target: "docent::session", %client, server, lacks = ability.requirement(), "the servers do not support an operation; using other operations");
             }
-        }
-        if received && self.shared.lock().take_refusal() {
-            let (client, server) = (link_status.client(), link_status.server());
-            // Event: The server does not support persistent watches, which need ZooKeeper 3.6 or newer.
-            // Caches and views use one-shot watches instead, which cost more requests.
-            tracing::info!(target: "docent::session", %client, server, "the server does not support persistent watches; using one-shot watches");
         }
     }
 
@@ -403,7 +386,8 @@ impl<'a> ServedLink<'a> {
         let clock = &self.shared.clock;
         self.shared.change_with(&mut self.deliveries, |machine| {
             if received {
-                self.unread = machine.received(now, &mut self.input, self.withdraw)?;
+                let withdraw = Arc::clone(self.shared) as Arc<dyn Withdraw>;
+                self.unread = machine.received(now, &mut self.input, &withdraw)?;
             }
             if due {
                 machine.tick(now)?;

@@ -14,17 +14,16 @@ mod tests;
 pub(in crate::session) use adapt::Statless;
 #[cfg(feature = "zookeeper-client")]
 pub(in crate::session) use inbound::{proves_session, verdict};
-pub(super) use persistent::handle;
 
 use super::watches::{Fires, PersistentFires, PersistentWatches, WatchTable};
 use crate::session::abilities::Ability;
 use crate::session::ephemerals::Ephemerals;
 use crate::session::lease::{LeaderContact, Lease, Timing};
-use crate::session::requests::{Finished, OWN, Requests, WatchRequest, check_size};
+use crate::session::requests::{Finished, OWN, Phase, Requests, WatchRequest, admit};
 use crate::session::sasl::BegunSasl;
 use crate::session::{
-    Cause, Lane, LinkError, LinkState, Outcome, Reply, SessionCloser, SessionEnd, SessionSettings, Watch,
-    WatchKind,
+    Cause, Lane, LinkError, LinkState, Outcome, PersistentSignal, Reply, SessionCloser, SessionEnd,
+    SessionSettings, Watch, WatchKind,
 };
 use crate::time::Timestamp;
 use adapt::Suspect;
@@ -43,12 +42,14 @@ const SEARCH: Duration = Duration::from_secs(300);
 
 #[derive(Debug)]
 pub(in crate::session) struct Machine {
-    settings: SessionSettings,
+    pub(super) settings: SessionSettings,
     lease: Arc<Lease>,
     frames: Frames,
     /// Number of bytes still to come of a reply that is too large.
     to_skip: usize,
     phase: Phase,
+    /// True once the request to close was written on this link.
+    is_close_written: bool,
     /// True once the server has answered the request to close.
     is_closed: bool,
     link: Link,
@@ -61,10 +62,10 @@ pub(in crate::session) struct Machine {
     last_published: LinkState,
     key: Option<SessionKey>,
     /// Smallest timeout granted so far, or the timeout to request.
-    timeout: Duration,
-    requests: Requests,
+    pub(super) timeout: Duration,
+    pub(super) requests: Requests,
     suspect: Suspect,
-    ephemerals: Ephemerals,
+    pub(super) ephemerals: Ephemerals,
     /// Id of the last pending check of ephemeral nodes, started because a create was refused.
     doubts: Option<u64>,
     next_xid: i32,
@@ -73,7 +74,7 @@ pub(in crate::session) struct Machine {
     /// SASL authentication of the link, until the server has accepted it.
     sasl: Option<Box<SaslInFlight>>,
     /// SASL authentication for the next link to continue.
-    begun_sasl: Option<Box<BegunSasl>>,
+    pub(super) begun_sasl: Option<Box<BegunSasl>>,
     /// Why the servers refused the client.
     refusal: Option<Box<LinkError>>,
     /// Requests that restore watches on a new link; they are sent before others.
@@ -87,12 +88,10 @@ pub(in crate::session) struct Machine {
     persistent: PersistentWatches,
     /// Ability whose probe is in flight; nothing else is sent meanwhile.
     probe: Option<Ability>,
-    /// False until the refusal of persistent watches by the link's server was logged.
-    refusal_reported: bool,
     /// Transaction up to which all changes were delivered.
     last_zxid: i64,
     /// Newest transaction that was seen at all. A new link must not be to a server that is behind it.
-    seen_zxid: i64,
+    pub(super) seen_zxid: i64,
     last_sent: Timestamp,
     /// Send times of the requests that the servers received over this link.
     leader_contact: LeaderContact,
@@ -103,18 +102,6 @@ pub(in crate::session) struct Machine {
     /// Time at which an attached link was last lost.
     down_since: Timestamp,
     deliveries: Deliveries,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    Open,
-    /// No more calls are accepted.
-    Draining,
-    /// The request to close is written once nothing waits before it.
-    Closing {
-        written: bool,
-    },
-    Ended(SessionEnd),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,6 +165,7 @@ impl Machine {
             seen_zxid: settings.last_zxid,
             lease,
             phase: Phase::Open,
+            is_close_written: false,
             is_closed: false,
             link: Link::Down,
             asks_read_only: false,
@@ -202,7 +190,6 @@ impl Machine {
             watches: WatchTable::default(),
             persistent: PersistentWatches::default(),
             probe: None,
-            refusal_reported: true,
             last_sent: now,
             last_received: now,
             last_answered: now,
@@ -217,24 +204,10 @@ impl Machine {
         lane: Lane,
         deadline: Option<Instant>,
     ) -> Result<(u64, oneshot::Receiver<Outcome>), Cause> {
-        match self.phase {
-            Phase::Open => {}
-            // Deletes of the client's own nodes are still accepted, so that a closing client leaves none
-            // behind.
-            Phase::Draining if !lane.is_call() => {}
-            Phase::Draining | Phase::Closing { .. } => return Err(Cause::Ended(SessionEnd::Closed)),
-            Phase::Ended(end) => return Err(Cause::Ended(end)),
-        }
-        if lane.is_call() {
-            if self.requests.len() >= self.settings.queue_limit {
-                return Err(Cause::QueueFull);
-            }
-            check_size(&request, self.settings.outbound_limit)?;
-        }
+        admit(&request, lane, self.phase, self.requests.len(), &self.settings)?;
         let (done, outcome) = oneshot::channel();
         if self.settings.only_reads && request.is_write() {
-            let result = Err(Code::NOT_READ_ONLY);
-            let reply = Reply { result, zxid: self.last_zxid, watch: None, watches: Vec::new() };
+            let reply = Reply::new(Err(Code::NOT_READ_ONLY), self.last_zxid);
             // Nobody waits for it yet, so this calls nobody back.
             let _ = done.send(Outcome::Reply(reply));
             return Ok((OWN, outcome));
@@ -263,33 +236,15 @@ impl Machine {
         Ok((id, outcome))
     }
 
-    /// Returns the time of the next call of [`expire`](Self::expire).
-    pub(in crate::session) fn next_expiry(&self) -> Option<Instant> {
-        self.requests.next_expiry()
-    }
-
     /// Ends requests whose deadline has passed.
     pub(in crate::session) fn expire(&mut self, now: Instant) {
         self.requests.expire(now, &mut self.deliveries.finished);
-    }
-
-    /// Records an ephemeral node whose creation no reply reported.
-    pub(in crate::session) fn owns(&mut self, path: &str) {
-        self.ephemerals.owns(path);
-    }
-
-    pub(in crate::session) fn owned(&self) -> Vec<String> {
-        self.ephemerals.paths()
     }
 
     /// Returns true if a quorum of servers closed the session, or if it was never opened. A server's refusal
     /// to attach the session proves neither (decision 25).
     pub(in crate::session) fn has_certainly_ended(&self) -> bool {
         self.is_closed || self.key.is_none()
-    }
-
-    pub(in crate::session) fn withdraw(&mut self, id: u64) -> bool {
-        self.requests.withdraw(id)
     }
 
     pub(in crate::session) fn unregister(&mut self, id: u64, path: &str, kind: WatchKind) {
@@ -324,25 +279,21 @@ impl Machine {
     pub(in crate::session) fn drain(&mut self) {
         if self.phase == Phase::Open {
             self.phase = Phase::Draining;
-            self.requests.end_calls(SessionEnd::Closed, &mut self.deliveries.finished);
+            self.requests.end(SessionEnd::Closed, Lane::is_call, &mut self.deliveries.finished);
             self.watches.end(SessionEnd::Closed, &mut self.deliveries.fires);
-            self.persistent.end(SessionEnd::Closed, &mut self.deliveries.persistent);
+            self.persistent
+                .end(&PersistentSignal::Ended(SessionEnd::Closed), &mut self.deliveries.persistent);
         }
     }
 
     pub(in crate::session) fn close(&mut self) {
         self.drain();
         if self.phase == Phase::Draining {
-            self.phase = Phase::Closing { written: false };
+            self.phase = Phase::Closing;
             if self.key.is_none() && self.link == Link::Down {
                 self.end(SessionEnd::Closed);
             }
         }
-    }
-
-    /// Returns true if the server of the link has writes that it has not answered.
-    pub(in crate::session) fn has_unanswered_writes(&self) -> bool {
-        self.requests.has_unanswered_writes()
     }
 
     pub(in crate::session) fn disconnected(&mut self, now: Timestamp) {
@@ -374,21 +325,18 @@ impl Machine {
         self.doubts = None;
         self.unsubscribe_unanswered();
         self.requests.link_lost(&mut self.deliveries.finished);
-        if let Phase::Closing { written } = &mut self.phase {
-            match self.key {
-                None => self.end(SessionEnd::Closed),
-                Some(_) if *written && planted!(CloseNotRepeated) => self.end(SessionEnd::Closed),
-                // The request to close may not have arrived, so the session is attached again to send another
-                // one.
-                Some(_) => *written = false,
-            }
+        if self.phase == Phase::Closing
+            && (self.key.is_none() || self.is_close_written && planted!(CloseNotRepeated))
+        {
+            self.end(SessionEnd::Closed);
         }
+        // The request to close may not have arrived, so the session is attached again to send another one.
+        self.is_close_written = false;
         if self.key.is_some() && (was_attached && is_keeper || is_reader) {
             // Keeper restores no session, but keeps it until its timeout. A client that only reads owns
             // nothing that a session keeps, and a server without a quorum knows only sessions that it has
             // opened itself.
-            let is_closing = matches!(self.phase, Phase::Closing { .. });
-            self.end(if is_closing { SessionEnd::Closed } else { SessionEnd::Expired });
+            self.end(if self.phase == Phase::Closing { SessionEnd::Closed } else { SessionEnd::Expired });
         }
     }
 
@@ -411,10 +359,10 @@ impl Machine {
         }
         self.phase = Phase::Ended(end);
         self.lease.end(end);
-        self.requests.end(end, &mut self.deliveries.finished);
+        self.requests.end(end, |_| true, &mut self.deliveries.finished);
         self.requests.in_flight.clear();
         self.watches.end(end, &mut self.deliveries.fires);
-        self.persistent.end(end, &mut self.deliveries.persistent);
+        self.persistent.end(&PersistentSignal::Ended(end), &mut self.deliveries.persistent);
     }
 
     pub(in crate::session) fn ended(&self) -> Option<SessionEnd> {
@@ -449,11 +397,6 @@ impl Machine {
         })
     }
 
-    /// Returns the settings with which the session was opened.
-    pub(in crate::session) fn settings(&self) -> &SessionSettings {
-        &self.settings
-    }
-
     /// Returns the state of the link if it has changed since the last call.
     pub(in crate::session) fn link_change(&mut self) -> Option<LinkState> {
         let state = self.link_state();
@@ -462,15 +405,6 @@ impl Machine {
 
     pub(in crate::session) fn id(&self) -> i64 {
         self.key.as_ref().map_or(0, |key| key.id)
-    }
-
-    pub(in crate::session) fn seen_zxid(&self) -> i64 {
-        self.seen_zxid
-    }
-
-    /// Returns the granted timeout, or the requested one before the session is attached.
-    pub(in crate::session) fn timeout(&self) -> Duration {
-        self.timeout
     }
 }
 

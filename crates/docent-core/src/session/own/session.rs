@@ -1,9 +1,9 @@
 use super::driver::Driver;
-use super::machine::{Deliveries, Machine, handle};
+use super::machine::{Deliveries, Machine};
 use crate::session::lease::Lease;
 use crate::session::{
-    Cause, Lane, LinkState, Outcome, Pending, PersistentWatch, Session, SessionCloser, SessionEnd,
-    SessionSettings, Watch, WatchKind, Withdraw, link::dialer::Dialer,
+    Cause, Lane, LinkState, Outcome, Pending, PersistentWatch, Registration, Session, SessionCloser,
+    SessionEnd, SessionSettings, Watch, WatchKind, Withdraw, link::dialer::Dialer,
 };
 use crate::task::WakeFlag;
 use crate::time::Clock;
@@ -47,12 +47,10 @@ impl WireSession {
             clock,
             link,
         });
-        let driver = Driver::new(Arc::clone(&shared), dialer);
+        let driver = Driver { shared: Arc::clone(&shared), dialer };
         (Self(shared), driver.run())
     }
-}
 
-impl WireSession {
     fn pending(&self, submitted: Result<(u64, oneshot::Receiver<Outcome>), Cause>) -> Pending {
         match submitted {
             Ok((id, outcome)) => {
@@ -112,9 +110,11 @@ impl Session for WireSession {
     }
 
     fn watch_below(&self, path: &str) -> Option<PersistentWatch> {
-        let registered = self.0.lock().watch_below(path)?;
+        let (id, signals) = self.0.lock().watch_below(path)?;
         self.0.bell.ring();
-        Some(handle(registered, path, Arc::clone(&self.0) as Arc<dyn Withdraw>))
+        let session = Arc::clone(&self.0) as Arc<dyn Withdraw>;
+        let registration = Registration { id, path: path.into(), kind: WatchKind::Persistent, session };
+        Some(PersistentWatch { signals, registration })
     }
 
     fn has_persistent(&self) -> bool {
@@ -122,15 +122,15 @@ impl Session for WireSession {
     }
 
     fn owns(&self, path: &str) {
-        self.0.lock().owns(path);
+        self.0.lock().ephemerals.owns(path);
     }
 
     fn submit_until(&self, request: Request, deadline: Instant) -> Pending {
         let (submitted, sooner) = {
             let mut machine = self.0.lock();
-            let expiry = machine.next_expiry();
+            let expiry = machine.requests.next_expiry;
             let submitted = machine.submit(request, Lane::Call, Some(deadline));
-            (submitted, machine.next_expiry() != expiry)
+            (submitted, machine.requests.next_expiry != expiry)
         };
         if sooner {
             self.0.sooner.notify_one();
@@ -139,7 +139,7 @@ impl Session for WireSession {
     }
 
     fn owned(&self) -> Vec<String> {
-        self.0.lock().owned()
+        self.0.lock().ephemerals.paths()
     }
 
     fn has_certainly_ended(&self) -> bool {
@@ -151,7 +151,7 @@ impl Session for WireSession {
     }
 
     fn last_zxid(&self) -> i64 {
-        self.0.lock().seen_zxid()
+        self.0.lock().seen_zxid
     }
 
     fn link(&self) -> watch::Receiver<LinkState> {
@@ -184,7 +184,7 @@ impl Session for WireSession {
 
 impl Withdraw for SharedMachine {
     fn withdraw(&self, id: u64) -> bool {
-        self.lock().withdraw(id)
+        self.lock().requests.withdraw(id)
     }
 
     fn unregister(&self, id: u64, path: &str, kind: WatchKind) {
@@ -263,7 +263,7 @@ mod tests {
         let get = Request::GetData { path: "/a".to_owned(), watch: false };
         let pending = session.submit(get, Lane::Call).until(start + SECOND * 3);
         assert!(matches!(pending.await, Outcome::NotSent(Cause::Deadline)));
-        assert!(!session.0.lock().withdraw(1), "the request was already withdrawn");
+        assert!(!session.0.lock().requests.withdraw(1), "the request was already withdrawn");
         assert!(start.elapsed() >= SECOND * 3);
     }
 }

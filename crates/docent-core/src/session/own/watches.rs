@@ -1,4 +1,4 @@
-use crate::session::watch::WatchLists;
+use crate::session::watch::split;
 use crate::session::{Fired, PersistentSignal, Registration, SessionEnd, WatchKind};
 use docent_proto::{EventKind, WatchEvent, Watches, parent};
 use std::collections::hash_map::Entry;
@@ -157,12 +157,17 @@ impl WatchTable {
         request_limit: usize,
         persists: impl Fn(&str) -> bool,
     ) -> Vec<Watches> {
-        let mut lists = WatchLists::new(relative_zxid, request_limit);
-        self.data.keys().for_each(|path| lists.add(|watches| &mut watches.data, path.to_string()));
-        self.exist.keys().for_each(|path| lists.add(|watches| &mut watches.exist, path.to_string()));
-        let children = self.child.keys().filter(|path| !persists(path));
-        children.for_each(|path| lists.add(|watches| &mut watches.child, path.to_string()));
-        lists.finish()
+        let data = self.data.keys().map(|path| (WatchKind::Data, path));
+        let exist = self.exist.keys().map(|path| (WatchKind::Exist, path));
+        let children = self.child.keys().filter(|path| !persists(path)).map(|path| (WatchKind::Child, path));
+        let watches = data.chain(exist).chain(children);
+        let request = |list: Vec<(WatchKind, &Arc<str>)>| {
+            let of = |kind| list.iter().filter(move |one| one.0 == kind).map(|(_, path)| path.to_string());
+            let [data, exist, child] =
+                [WatchKind::Data, WatchKind::Exist, WatchKind::Child].map(|kind| of(kind).collect());
+            Watches { relative_zxid, data, exist, child }
+        };
+        split(watches, |(_, path)| path.len(), request_limit).into_iter().map(request).collect()
     }
 
     #[cfg(test)]
@@ -185,9 +190,9 @@ pub(super) struct PersistentWatches {
     next_id: u64,
     subscribers: HashMap<String, SubscribersById>,
     /// Paths with a persistent watch at the server of the link, according to the requests written.
-    at_server: HashSet<String>,
+    pub(super) at_server: HashSet<String>,
     /// Paths of watches without a subscriber, which serve one-shot watches.
-    orphans: HashSet<String>,
+    pub(super) orphans: HashSet<String>,
 }
 
 type Subscriber = UnboundedSender<PersistentSignal>;
@@ -217,11 +222,6 @@ impl PersistentWatches {
         true
     }
 
-    /// Records that the watch on a path, which has no subscriber, is still needed by one-shot watches.
-    pub(super) fn orphan(&mut self, path: &str) {
-        self.orphans.insert(path.to_owned());
-    }
-
     /// Returns the watches without a subscriber for which `is_needed` returns false, each only once.
     pub(super) fn forsaken(&mut self, is_needed: impl Fn(&str) -> bool) -> Vec<String> {
         let (needed, forsaken) = mem::take(&mut self.orphans).into_iter().partition(|path| is_needed(path));
@@ -229,33 +229,9 @@ impl PersistentWatches {
         HashSet::into_iter(forsaken).collect()
     }
 
-    /// Returns true if the server has a persistent watch.
-    pub(super) fn any(&self) -> bool {
-        !self.at_server.is_empty()
-    }
-
-    pub(super) fn has_orphans(&self) -> bool {
-        !self.orphans.is_empty()
-    }
-
-    /// Records that a request was written which sets a watch on the path.
-    pub(super) fn set(&mut self, path: &str) {
-        self.at_server.insert(path.to_owned());
-    }
-
-    /// Records that a request was written which removes all watches of the path.
-    pub(super) fn unset(&mut self, path: &str) {
-        self.at_server.remove(path);
-    }
-
-    /// Returns true if the server has a persistent watch on exactly this path.
-    pub(super) fn is_set(&self, path: &str) -> bool {
-        self.at_server.contains(path)
-    }
-
     /// Returns true if the server has a persistent watch on exactly this path, or will have one.
     pub(super) fn concerns(&self, path: &str) -> bool {
-        self.is_set(path) || self.subscribers.contains_key(path)
+        self.at_server.contains(path) || self.subscribers.contains_key(path)
     }
 
     pub(super) fn link_lost(&mut self) {
@@ -281,41 +257,25 @@ impl PersistentWatches {
     /// Ends all subscriptions, because the server of the link does not support persistent watches.
     pub(super) fn withdraw(&mut self, fires: &mut PersistentFires) {
         self.link_lost();
-        self.end_with(&PersistentSignal::Withdrawn, fires);
+        self.end(&PersistentSignal::Withdrawn, fires);
     }
 
     /// Ends the subscriptions of one path, whose watch remains for one-shot watches.
     pub(super) fn withdraw_at(&mut self, path: &str, fires: &mut PersistentFires) {
         let subscribers = self.subscribers.remove(path).unwrap_or_default();
         fires.extend(subscribers.into_values().map(|subscriber| (subscriber, PersistentSignal::Withdrawn)));
-        self.orphan(path);
+        self.orphans.insert(path.to_owned());
     }
 
-    /// Ends all subscriptions with the session.
-    pub(super) fn end(&mut self, end: SessionEnd, fires: &mut PersistentFires) {
-        self.end_with(&PersistentSignal::Ended(end), fires);
-    }
-
-    fn end_with(&mut self, signal: &PersistentSignal, fires: &mut PersistentFires) {
+    /// Ends all subscriptions with `signal`.
+    pub(super) fn end(&mut self, signal: &PersistentSignal, fires: &mut PersistentFires) {
         let subscribers = mem::take(&mut self.subscribers).into_values().flat_map(BTreeMap::into_values);
         fires.extend(subscribers.map(|subscriber| (subscriber, signal.clone())));
     }
 
-    /// Returns the paths to restore on a new link, in lists of at most `limit` bytes.
-    pub(super) fn restore(&self, limit: usize) -> Vec<Vec<String>> {
-        const LENGTH: usize = 4;
-        let (mut lists, mut size) = (Vec::<Vec<String>>::new(), 0);
-        for path in self.subscribers.keys() {
-            size += LENGTH + path.len();
-            match lists.last_mut().filter(|_| size <= limit) {
-                Some(list) => list.push(path.clone()),
-                None => {
-                    size = LENGTH + path.len();
-                    lists.push(vec![path.clone()]);
-                }
-            }
-        }
-        lists
+    /// Returns the paths to restore on a new link, in lists for requests of up to `request_limit` bytes.
+    pub(super) fn restore(&self, request_limit: usize) -> Vec<Vec<String>> {
+        split(self.subscribers.keys().cloned(), String::len, request_limit)
     }
 }
 
@@ -398,7 +358,7 @@ mod tests {
     fn an_event_is_reported_at_its_node_and_at_all_nodes_above() {
         let mut watches = PersistentWatches::default();
         let _all = ["/", "/a", "/a/b", "/a/bc"].map(|path| {
-            watches.set(path);
+            watches.at_server.insert(path.to_owned());
             watches.register(path)
         });
         assert_eq!(notified(&watches, EventKind::DataChanged, "/a/b/c"), 3);
@@ -420,7 +380,7 @@ mod tests {
     fn watches_are_set_again_in_requests_that_servers_take() {
         let mut watches = PersistentWatches::default();
         let _all: Vec<_> = (0..100).map(|n| watches.register(&format!("/{n:0>95}"))).collect();
-        let lists = watches.restore(1_000);
+        let lists = watches.restore(1_064);
         assert_eq!(lists.iter().map(Vec::len).sum::<usize>(), 100);
         assert!(lists.iter().all(|list| list.len() == 10), "each path takes 100 bytes");
         assert_eq!(watches.restore(10).len(), 100, "each list has at least one path");

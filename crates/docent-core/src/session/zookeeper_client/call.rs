@@ -1,7 +1,6 @@
 //! Docent's requests as calls of the crate, and the crate's results as responses.
 
-use super::answer::Failure;
-use super::convert::{any, from_acl, from_stat, options, to_acls, valid};
+use super::convert::{Failure, any, from_acl, from_stat, options, to_acls, valid};
 use docent_proto::{Code, Create, CreateMode, EventKind, MultiOp, MultiResult, Request, Response, Watches};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, try_join_all};

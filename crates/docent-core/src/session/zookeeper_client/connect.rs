@@ -8,7 +8,7 @@ use zookeeper_client as zk;
 
 /// Opens a session, in as many attempts as necessary.
 pub(super) struct Connect {
-    options: ZookeeperClient,
+    pub(super) options: ZookeeperClient,
     ensemble: Ensemble,
     pause_first: bool,
     backoff: Backoff,
@@ -27,7 +27,8 @@ impl Connect {
         }
         loop {
             let sent = shared.clock.now();
-            self.ensemble.last_error.wait_for(LinkError::Connecting { server: self.connect_string() });
+            let connecting = LinkError::Connecting { server: self.connect_string() };
+            self.ensemble.link_status.waits_for(None, connecting);
             match self.attempt(shared).await {
                 Ok(client) => {
                     self.attached();
@@ -61,11 +62,6 @@ impl Connect {
         Ok(client)
     }
 
-    /// Returns the timeout to assume for a session that was first granted `granted`.
-    pub(super) fn timeout(&self, granted: Duration) -> Duration {
-        self.options.least(granted)
-    }
-
     /// Returns the servers in the format of the crate.
     fn connect_string(&self) -> String {
         let scheme = if self.options.wants_tls() { "tcp+tls://" } else { "" };
@@ -84,7 +80,7 @@ impl Connect {
         // Event: The crate `zookeeper-client` is not connected to a server; the field `error` says why. The
         // crate or the client keeps retrying, unless the servers refused the client's credentials.
         tracing::debug!(target: "docent::session", client = %self.ensemble.link_status.client(), %error, "not connected");
-        self.ensemble.last_error.set(error);
+        self.ensemble.link_status.failed(None, error);
     }
 
     /// Records that an attached link was lost.
@@ -95,7 +91,6 @@ impl Connect {
     }
 
     pub(super) fn attached(&self) {
-        self.ensemble.last_error.clear();
         // The crate does not report to which of the servers it is connected.
         self.ensemble.link_status.attached(self.connect_string());
     }

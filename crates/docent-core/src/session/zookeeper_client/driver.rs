@@ -1,7 +1,7 @@
 use super::connect::Connect;
-use super::phase::Phase;
 use super::shared::Shared;
 use crate::session::SessionEnd;
+use crate::session::requests::Phase;
 use crate::time::{Clock, Timestamp, sleep_until};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -64,7 +64,7 @@ async fn open(shared: &Shared, connect: &mut Connect) -> Option<StateWatcher> {
         _ = phase.wait_for(|phase| !phase.is_before(Phase::Closing)) => None,
         (client, sent) = connect.session(shared) => {
             let states = client.state_watcher();
-            let timeout = connect.timeout(client.session_timeout());
+            let timeout = connect.options.least(client.session_timeout());
             shared.attached(client, timeout, sent);
             Some(states)
         }

@@ -1,12 +1,10 @@
 #![doc = include_str!("README.md")]
 
-mod answer;
 mod call;
 mod connect;
 mod convert;
 mod driver;
 mod options;
-mod phase;
 mod session;
 mod shared;
 

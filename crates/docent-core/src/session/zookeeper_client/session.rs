@@ -1,9 +1,9 @@
 use super::connect::Connect;
-use super::phase::Phase;
-use super::shared::Shared;
+use super::shared::{Shared, State};
 use super::{ZookeeperClient, driver};
 use crate::session::lease::Lease;
 use crate::session::link::dialer::{Ensemble, Start};
+use crate::session::requests::{Phase, Requests, admit};
 use crate::session::{
     Cause, Lane, LinkState, Outcome, Pending, PersistentWatch, Session, SessionCloser, SessionEnd,
     SessionSettings, Watch, Withdraw,
@@ -36,18 +36,29 @@ impl ZookeeperClientSession {
         let shared = Arc::new(Shared::new(settings, lease, clock, calls, knows_min_timeout));
         (Self(Arc::clone(&shared)), driver::run(shared, queue, connect))
     }
-}
 
-impl Session for ZookeeperClientSession {
-    fn submit(&self, request: Request, lane: Lane) -> Pending {
-        let mut state = self.0.lock();
-        if let Err(cause) = self.0.admit(&state, &request, lane) {
+    fn enqueue(
+        &self,
+        state: &mut State,
+        request: Request,
+        lane: Lane,
+        tie: impl FnOnce(&mut Requests, u64),
+    ) -> Pending {
+        let waiting = state.waiting.len() + state.in_flight;
+        if let Err(cause) = admit(&request, lane, *self.0.phase.borrow(), waiting, &self.0.settings) {
             return Pending::ready(Outcome::NotSent(cause));
         }
         let (done, outcome) = oneshot::channel();
         let id = state.waiting.push(request, lane, None, Some(done));
-        self.0.send_waiting(&mut state);
+        tie(&mut state.waiting, id);
+        self.0.send_waiting(state);
         Pending::waiting(outcome, id, Arc::clone(&self.0) as Arc<dyn Withdraw>)
+    }
+}
+
+impl Session for ZookeeperClientSession {
+    fn submit(&self, request: Request, lane: Lane) -> Pending {
+        self.enqueue(&mut self.0.lock(), request, lane, |_, _| {})
     }
 
     /// The crate reports lost links with a short delay. A request submitted during that delay may be sent on
@@ -57,14 +68,7 @@ impl Session for ZookeeperClientSession {
         if state.down_since.is_some() || self.0.link.borrow().losses != losses {
             return Pending::ready(Outcome::NotSent(Cause::LinkLost));
         }
-        if let Err(cause) = self.0.admit(&state, &request, lane) {
-            return Pending::ready(Outcome::NotSent(cause));
-        }
-        let (done, outcome) = oneshot::channel();
-        let id = state.waiting.push(request, lane, None, Some(done));
-        state.waiting.tie(id);
-        self.0.send_waiting(&mut state);
-        Pending::waiting(outcome, id, Arc::clone(&self.0) as Arc<dyn Withdraw>)
+        self.enqueue(&mut state, request, lane, Requests::tie)
     }
 
     /// Returns `None`, because the crate does not report why a link was lost.
@@ -129,10 +133,8 @@ impl Session for ZookeeperClientSession {
     }
 
     fn drain(&self) {
-        self.0.advance(Phase::Draining, |state| {
-            let mut finished = Vec::new();
-            state.waiting.end_calls(SessionEnd::Closed, &mut finished);
-            finished
+        self.0.advance(Phase::Draining, |state, finished| {
+            state.waiting.end(SessionEnd::Closed, Lane::is_call, finished);
         });
     }
 
@@ -142,12 +144,11 @@ impl Session for ZookeeperClientSession {
 
     fn close(&self) {
         self.drain();
-        self.0.advance(Phase::Closing, |state| {
+        self.0.advance(Phase::Closing, |state, _| {
             self.0.send_waiting(state);
             if state.waiting.len() == 0 {
                 state.client = None;
             }
-            Vec::new()
         });
     }
 }

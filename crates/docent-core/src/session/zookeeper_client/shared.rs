@@ -1,10 +1,9 @@
-use super::answer::Failure;
 use super::call::{self, Answer, Call, WatchResult};
-use super::phase::Phase;
-use crate::session::ephemerals::{Change, Ephemerals};
+use super::convert::Failure;
+use crate::session::ephemerals::{Change, Ephemerals, MAX_DOUBTS};
 use crate::session::lease::{LeaderContact, Lease};
 use crate::session::own::{proves_session, verdict};
-use crate::session::requests::{Finished, Queued, Requests, check_size};
+use crate::session::requests::{Finished, Phase, Queued, Requests};
 use crate::session::{
     Cause, Fired, Lane, LinkState, Outcome, Reply, SessionEnd, SessionSettings, Watch, WatchKind, Withdraw,
 };
@@ -17,9 +16,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use zookeeper_client as zk;
-
-/// Number of ephemeral nodes checked at a time after a create was refused because there are too many.
-const MAX_CHECKS: usize = 256;
 
 /// State shared by calls and the driver.
 pub(super) struct Shared {
@@ -117,8 +113,9 @@ impl Shared {
 
     /// Enters `phase` unless the session has already reached it. Requests that `change` finished are
     /// delivered without the lock.
-    pub(super) fn advance(&self, phase: Phase, change: impl FnOnce(&mut State) -> Vec<Finished>) {
-        let finished = {
+    pub(super) fn advance(&self, phase: Phase, change: impl FnOnce(&mut State, &mut Vec<Finished>)) {
+        let mut finished = Vec::new();
+        {
             let mut state = self.lock();
             let advanced = self.phase.send_if_modified(|known| {
                 let advanced = known.is_before(phase);
@@ -127,8 +124,10 @@ impl Shared {
                 }
                 advanced
             });
-            if advanced { change(&mut state) } else { Vec::new() }
-        };
+            if advanced {
+                change(&mut state, &mut finished);
+            }
+        }
         for (done, outcome) in finished {
             let _ = done.send(outcome);
         }
@@ -136,35 +135,17 @@ impl Shared {
 
     /// Records that the session has ended.
     pub(super) fn end(&self, end: SessionEnd) {
-        self.advance(Phase::Ended(end), |state| {
+        self.advance(Phase::Ended(end), |state, finished| {
             self.lease.end(end);
             state.client = None;
-            let mut finished = Vec::new();
-            state.waiting.end(end, &mut finished);
-            finished
+            state.waiting.end(end, |_| true, finished);
         });
-    }
-
-    pub(super) fn admit(&self, state: &State, request: &Request, lane: Lane) -> Result<(), Cause> {
-        match *self.phase.borrow() {
-            Phase::Open => {}
-            Phase::Draining if !lane.is_call() => {}
-            Phase::Draining | Phase::Closing => return Err(Cause::Ended(SessionEnd::Closed)),
-            Phase::Ended(end) => return Err(Cause::Ended(end)),
-        }
-        if lane.is_call() {
-            if state.waiting.len() + state.in_flight >= self.settings.queue_limit {
-                return Err(Cause::QueueFull);
-            }
-            check_size(request, self.settings.outbound_limit)?;
-        }
-        Ok(())
     }
 
     /// Hands waiting requests to the crate if there is a link.
     pub(super) fn send_waiting(self: &Arc<Self>, state: &mut State) {
         let Some(client) = state.client.clone().filter(|_| state.down_since.is_none()) else { return };
-        let next = |waiting: &mut Requests| waiting.next_ahead().or_else(|| waiting.queue.pop_front());
+        let next = |waiting: &mut Requests| waiting.ahead.pop_front().or_else(|| waiting.queue.pop_front());
         while let Some(Queued { id, request, lane, done: Some(done), .. }) = next(&mut state.waiting) {
             let ephemerals = match state.ephemerals.send(&request, lane) {
                 Ok(change) => change,
@@ -172,7 +153,7 @@ impl Shared {
                     let _ = done.send(Outcome::NotSent(cause));
                     // Some of the counted nodes may have been deleted. The replies have no receiver.
                     if state.doubts.is_none() {
-                        for check in state.ephemerals.doubt(MAX_CHECKS) {
+                        for check in state.ephemerals.doubt(MAX_DOUBTS) {
                             let no_receiver = oneshot::channel().0;
                             state.doubts =
                                 Some(state.waiting.push(check, Lane::Cleanup, None, Some(no_receiver)));

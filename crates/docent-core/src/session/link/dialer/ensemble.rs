@@ -1,13 +1,11 @@
-use super::last_error::LastError;
 use super::link_status::LinkStatus;
 use crate::session::connect_string::ServerAddress;
-use crate::session::link::rollback::Refusals;
 use crate::session::link::transport::Transport;
 use crate::telemetry::Instruments;
 use std::collections::HashMap;
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
@@ -17,10 +15,14 @@ use tokio::time::{Instant, timeout};
 pub(crate) struct Ensemble {
     pub(crate) transport: Arc<dyn Transport>,
     pub(crate) servers: Servers,
-    pub(super) known: KnownAddresses,
-    pub(super) abandoned: AbandonedServers,
-    pub(crate) last_error: LastError,
-    pub(super) refusals: Refusals,
+    /// Addresses to which each name resolved last. Servers usually survive an outage of the name service.
+    pub(super) known: Arc<Mutex<HashMap<ServerAddress, Vec<SocketAddr>>>>,
+    /// Servers whose links were abandoned with unanswered writes, each with the time.
+    ///
+    /// A server that is cut off from its leader keeps such writes and forwards them when it can. The leader
+    /// refuses these writes once the session has moved to another server, unless the client has meanwhile
+    /// attached the session to the first server again (decision 11).
+    pub(super) abandoned: Arc<Mutex<HashMap<SocketAddr, Instant>>>,
     pub(crate) link_status: LinkStatus,
 }
 
@@ -33,10 +35,8 @@ impl Ensemble {
         Self {
             transport,
             servers: Servers::new(servers),
-            known: KnownAddresses::default(),
-            abandoned: AbandonedServers::default(),
-            last_error: LastError::default(),
-            refusals: Refusals::default(),
+            known: Arc::default(),
+            abandoned: Arc::default(),
             link_status: LinkStatus::new(instruments),
         }
     }
@@ -57,8 +57,7 @@ impl Ensemble {
     /// Returns the same servers for auxiliary links. The fate of such a link says nothing about the client's
     /// own link.
     pub(in crate::session) fn for_side_link(&self) -> Self {
-        let link_status = self.link_status.unlogged();
-        Self { last_error: LastError::default(), refusals: Refusals::default(), link_status, ..self.clone() }
+        Self { link_status: self.link_status.unlogged(), ..self.clone() }
     }
 }
 
@@ -86,60 +85,7 @@ impl Servers {
     }
 }
 
-/// Addresses to which each name resolved last. Servers usually survive an outage of the name service.
-#[derive(Debug, Clone, Default)]
-pub(super) struct KnownAddresses(Arc<Mutex<HashMap<ServerAddress, Vec<SocketAddr>>>>);
-
-impl KnownAddresses {
-    fn lock(&self) -> MutexGuard<'_, HashMap<ServerAddress, Vec<SocketAddr>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn set(&self, server: &ServerAddress, addresses: &[SocketAddr]) {
-        self.lock().insert(server.clone(), addresses.to_vec());
-    }
-
-    pub(super) fn get(&self, server: &ServerAddress) -> Vec<SocketAddr> {
-        self.lock().get(server).cloned().unwrap_or_default()
-    }
-
-    /// Drops the addresses of all other servers.
-    pub(super) fn keep(&self, servers: &[ServerAddress]) {
-        self.lock().retain(|server, _| servers.contains(server));
-    }
-}
-
-/// Servers whose links were abandoned with unanswered writes, each with the time.
-///
-/// A server that is cut off from its leader keeps such writes and forwards them when it can. The leader
-/// refuses these writes once the session has moved to another server, unless the client has meanwhile
-/// attached the session to the first server again (decision 11).
-#[derive(Debug, Clone, Default)]
-pub(super) struct AbandonedServers(Arc<Mutex<HashMap<SocketAddr, Instant>>>);
-
-impl AbandonedServers {
-    fn lock(&self) -> MutexGuard<'_, HashMap<SocketAddr, Instant>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn add(&self, server: SocketAddr) {
-        self.lock().insert(server, Instant::now());
-    }
-
-    pub(super) fn forget(&self, server: SocketAddr) {
-        self.lock().remove(&server);
-    }
-
-    /// Returns the servers left within the last two session timeouts. Older writes have been forwarded or
-    /// dropped, or their session has ended.
-    pub(super) fn since(&self, session_timeout: Duration) -> HashMap<SocketAddr, Instant> {
-        let mut servers = self.lock();
-        servers.retain(|_, at| at.elapsed() < session_timeout.saturating_mul(2));
-        servers.clone()
-    }
-}
-
-/// Address to try in this round.
+/// Address of a server, to try in this round.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
     pub(super) server: ServerAddress,
@@ -149,12 +95,6 @@ pub(super) struct Candidate {
     /// Time at which a link to this address was abandoned with unanswered writes. Such an address is tried
     /// last, so that late writes stay rare (decision 11).
     pub(super) abandoned_at: Option<Instant>,
-}
-
-impl Candidate {
-    pub(super) fn new(server: ServerAddress, address: SocketAddr) -> Self {
-        Self { server, address, known_only: false, abandoned_at: None }
-    }
 }
 
 impl fmt::Display for Candidate {

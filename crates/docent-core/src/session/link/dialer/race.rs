@@ -71,7 +71,7 @@ impl<'a> Race<'a> {
 
     fn begin(&mut self, candidate: Candidate) {
         let connecting = LinkError::Connecting { server: candidate.to_string() };
-        self.ensemble.last_error.wait_for_server(&candidate.server, connecting);
+        self.ensemble.link_status.waits_for(Some(&candidate.server), connecting);
         self.next_at = Instant::now() + (self.limit / 4).min(LONGEST_HEAD_START);
         self.running.push(candidate.clone());
         let (transport, limit) = (Arc::clone(&self.ensemble.transport), self.limit);
@@ -91,7 +91,7 @@ impl<'a> Race<'a> {
         let server = candidate.to_string();
         let error = match result {
             Ok(Ok(io)) => {
-                self.ensemble.last_error.wait_for_server(&candidate.server, LinkError::Greeting { server });
+                self.ensemble.link_status.waits_for(Some(&candidate.server), LinkError::Greeting { server });
                 return Some(io);
             }
             Ok(Err(error)) => LinkError::Dial { server, source: Arc::new(error) },
@@ -103,7 +103,7 @@ impl<'a> Race<'a> {
         // An address from an earlier lookup: the error of the lookup is more informative than an error from
         // that address.
         if !candidate.known_only {
-            self.ensemble.last_error.set_of(&candidate.server, error);
+            self.ensemble.link_status.failed(Some(&candidate.server), error);
         }
         None
     }

@@ -4,12 +4,11 @@
 use super::Machine;
 use crate::session::Cause;
 use crate::session::abilities::Ability;
-use crate::session::requests::{InFlight, Queued};
+use crate::session::requests::{InFlight, Queued, frame_size};
 use crate::time::Timestamp;
 use bytes::Bytes;
 use docent_proto::{
-    Code, ConnectResponse, Create, CreateKind, CreateMode, MultiOp, MultiResult, Request, RequestFrame,
-    Response, Stat,
+    Code, ConnectResponse, Create, CreateKind, CreateMode, MultiOp, MultiResult, Request, Response, Stat,
 };
 use std::time::Duration;
 
@@ -44,11 +43,6 @@ impl Machine {
         self.settings.abilities.greeted(is_blank && response.read_only.is_none(), now);
     }
 
-    /// Returns the abilities that the servers were found to lack since the last call.
-    pub(in crate::session) fn take_unlogged(&self) -> Vec<Ability> {
-        self.settings.abilities.take_unlogged()
-    }
-
     /// Returns true if nothing more may be sent until a probe was answered. Sends the probe that is due.
     pub(super) fn waits_for_probe(&mut self, now: Timestamp, out: &mut Vec<u8>) -> bool {
         if self.probe.is_some() {
@@ -61,8 +55,7 @@ impl Machine {
         // Nothing else is in flight, so that only the probe can be the reason of a hang-up.
         if self.requests.in_flight.is_empty() {
             self.probe = Some(ability);
-            let xid = self.next_xid();
-            self.send(now, xid, Queued::own(ability.probe()), out);
+            self.send(now, Queued::own(ability.probe()), out);
         }
         true
     }
@@ -250,9 +243,7 @@ impl Machine {
         if request.payload_len() < LEAST / 2 {
             return None;
         }
-        let mut frame = Vec::new();
-        RequestFrame::encode_parts(0, request, &mut frame);
-        let size = frame.len() - 4;
+        let size = frame_size(request);
         (size >= least).then_some(Cause::TooLarge { size, limit: self.settings.outbound_limit })
     }
 }

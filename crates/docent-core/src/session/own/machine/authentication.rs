@@ -1,7 +1,7 @@
 //! Authentication of a new link: credentials and SASL, before anything else (decision 6).
 
 use super::{Link, Machine};
-use crate::session::sasl::{BegunSasl, SaslError, SaslExchange, SaslStep};
+use crate::session::sasl::{SaslError, SaslExchange, SaslStep};
 use crate::session::{LinkError, SessionEnd};
 use crate::time::Timestamp;
 use bytes::Bytes;
@@ -36,11 +36,6 @@ impl Machine {
         }
         self.link = Link::Authenticating { until, unanswered: self.settings.credentials.len() };
         self.attach_once_authenticated();
-    }
-
-    /// Sets the authentication that the next link continues, whose beginning took time.
-    pub(in crate::session) fn begin_sasl(&mut self, begun: BegunSasl) {
-        self.begun_sasl = Some(Box::new(begun));
     }
 
     /// Returns true if SASL is not completed on the current link.

@@ -221,12 +221,12 @@ impl Machine {
         // If no caller waits for the reply, no `Watch` is created, because it would be dropped here, under
         // the machine's lock.
         if let Some(done) = in_flight.done {
-            let mut reply = Reply { result, zxid: header.zxid, watch: None, watches: Vec::new() };
+            let mut reply = Reply::new(result, header.zxid);
             let mut is_unserved = false;
             match in_flight.watch {
                 // The server refused the persistent watch. The caller repeats the read.
                 Some(WatchRequest::Read { path, .. })
-                    if in_flight.is_served && !self.persistent.is_set(&path) =>
+                    if in_flight.is_served && !self.persistent.at_server.contains(&*path) =>
                 {
                     is_unserved = true;
                 }

@@ -1,13 +1,15 @@
 //! Frames to the server.
 
-use super::{Link, Machine, Phase};
+use super::{Link, Machine};
 use crate::session::abilities::Ability;
-use crate::session::requests::{InFlight, Queued, WatchRequest};
+use crate::session::ephemerals::MAX_DOUBTS;
+use crate::session::requests::{InFlight, OWN, Phase, Queued, WatchRequest};
 use crate::session::{Lane, Outcome, Reply, WatchKind};
 use crate::time::Timestamp;
 use bytes::Bytes;
 use docent_proto::{ConnectRequest, OpCode, Record, Request, RequestFrame, write_frame, xid};
 use secrecy::ExposeSecret;
+use std::mem;
 use std::sync::Arc;
 
 /// Above this many bytes of output, requests stay in the queue, where they can still be withdrawn.
@@ -48,24 +50,21 @@ impl Machine {
             return false;
         }
         self.write_restore(now, out);
-        while let Some(queued) = self.requests.next_ahead() {
-            let xid = self.next_xid();
-            self.send(now, xid, queued, out);
+        while let Some(queued) = self.requests.ahead.pop_front() {
+            self.send(now, queued, out);
         }
         while out.len() < OUTPUT_WATERMARK
             && (is_drained || !self.requests.is_next_tied())
             && !self.waits_for_probe(now, out)
             && let Some(queued) = self.requests.queue.pop_front()
         {
-            let xid = self.next_xid();
-            self.send(now, xid, queued, out);
+            self.send(now, queued, out);
             self.write_restore(now, out);
         }
         let waits = self.waits_for_probe(now, out);
-        if self.phase == (Phase::Closing { written: false }) && self.requests.queue.is_empty() && !waits {
-            self.phase = Phase::Closing { written: true };
-            let xid = self.next_xid();
-            self.send(now, xid, Queued::own(Request::CloseSession), out);
+        let is_last = self.requests.queue.is_empty() && !waits;
+        if self.phase == Phase::Closing && is_last && !mem::replace(&mut self.is_close_written, true) {
+            self.send(now, Queued::own(Request::CloseSession), out);
         }
         if now >= self.last_sent + self.timing().pulse() {
             RequestFrame::encode_parts(xid::PING, &Request::Ping, out);
@@ -79,14 +78,16 @@ impl Machine {
 
     fn write_restore(&mut self, now: Timestamp, out: &mut Vec<u8>) {
         while let Some(request) = self.restore.pop_front() {
-            let is_one = request.op() == OpCode::AddWatch;
-            let xid = if is_one { self.next_xid() } else { xid::SET_WATCHES };
-            self.send(now, xid, Queued::own(request), out);
+            self.send(now, Queued::own(request), out);
         }
     }
 
-    pub(super) fn send(&mut self, now: Timestamp, xid: i32, queued: Queued, out: &mut Vec<u8>) {
+    pub(super) fn send(&mut self, now: Timestamp, queued: Queued, out: &mut Vec<u8>) {
         let Queued { id, mut request, lane, deadline, done } = queued;
+        let xid = match request.op() {
+            OpCode::SetWatches | OpCode::SetWatches2 if id == OWN => xid::SET_WATCHES,
+            _ => self.next_xid(),
+        };
         // The session's own requests must be sent, and so must heartbeats.
         let too_large = || self.too_large_for_servers(&request, now).filter(|_| lane != Lane::Lease);
         let done = match done.map(|done| (done, too_large())) {
@@ -98,8 +99,7 @@ impl Machine {
         let statless = match self.adapt(&mut request) {
             Ok(statless) => statless,
             Err(code) => {
-                let reply =
-                    Reply { result: Err(code), zxid: self.last_zxid, watch: None, watches: Vec::new() };
+                let reply = Reply::new(Err(code), self.last_zxid);
                 self.deliveries.finished.extend(done.map(|done| (done, Outcome::Reply(reply))));
                 return;
             }
@@ -152,9 +152,8 @@ impl Machine {
 
     /// Checks whether the counted ephemeral nodes still exist, some at a time.
     fn doubt_ephemerals(&mut self) {
-        const MAX_CHECKS: usize = 256;
         if self.doubts.is_none() {
-            for check in self.ephemerals.doubt(MAX_CHECKS) {
+            for check in self.ephemerals.doubt(MAX_DOUBTS) {
                 // Replies arrive in order, so the last request stands for all of them.
                 self.doubts = Some(self.requests.push(check, Lane::Cleanup, None, None));
             }

@@ -1,15 +1,12 @@
 //! Persistent watches of the machine.
 
-use super::{Link, Machine, Phase};
+use super::{Link, Machine};
 use crate::session::abilities::Ability;
-use crate::session::requests::InFlight;
-use crate::session::{Cause, Lane, Outcome, PersistentSignal, Registration, Reply, WatchKind, Withdraw};
-use crate::session::{LinkError, PersistentWatch};
+use crate::session::requests::{InFlight, Phase};
+use crate::session::{Cause, Lane, LinkError, Outcome, PersistentSignal, Reply, WatchKind};
 use crate::time::Timestamp;
 use docent_proto::{Code, EventKind, OpCode, ReplyHeader, Request, WatchEvent, WatchMode, Watches, xid};
-use std::mem;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 impl Machine {
@@ -46,7 +43,7 @@ impl Machine {
     /// Removes a subscriber of a persistent watch. The last subscriber removes the watch as well.
     pub(super) fn unregister_persistent(&mut self, id: u64, path: &str) {
         if self.persistent.unregister(id, path) && self.link != Link::Down {
-            self.persistent.orphan(path);
+            self.persistent.orphans.insert(path.to_owned());
             self.remove_forsaken();
         }
     }
@@ -54,7 +51,7 @@ impl Machine {
     /// Removes persistent watches that have no use left. The removal also deletes watches of other kinds on
     /// the path, so those must have no subscriber either.
     pub(super) fn remove_forsaken(&mut self) {
-        if !self.persistent.has_orphans() {
+        if self.persistent.orphans.is_empty() {
             return;
         }
         let (watches, requests) = (&self.watches, &self.requests);
@@ -78,21 +75,24 @@ impl Machine {
         let persistent = &mut self.persistent;
         match request {
             Request::AddWatch { path, .. } => {
-                persistent.set(path);
+                persistent.at_server.insert(path.clone());
                 self.keep_on_children(std::slice::from_ref(path));
             }
             Request::SetWatches2 { recursive, .. } => {
-                recursive.iter().for_each(|path| persistent.set(path));
+                persistent.at_server.extend(recursive.iter().cloned());
                 self.keep_on_children(recursive);
             }
-            Request::RemoveWatches { path, kind: docent_proto::WatchKind::Any } => persistent.unset(path),
+            Request::RemoveWatches { path, kind: docent_proto::WatchKind::Any } => {
+                persistent.at_server.remove(path);
+            }
             // Watches restored on a new link are sent before the persistent ones, or are watches on children.
             Request::SetWatches(watches) => {
-                let replaced = watches.data.iter().filter(|path| persistent.is_set(path)).cloned();
+                let replaced =
+                    watches.data.iter().filter(|path| persistent.at_server.contains(*path)).cloned();
                 replaced.collect::<Vec<_>>().into_iter().for_each(|path| self.replaced(path));
             }
             Request::Exists { path, watch } | Request::GetData { path, watch } => {
-                let is_served = *watch && persistent.is_set(path);
+                let is_served = *watch && persistent.at_server.contains(path);
                 *watch &= !is_served;
                 return is_served;
             }
@@ -133,15 +133,12 @@ impl Machine {
     /// Returns the requests that restore the persistent watches on a new link. If the server is known not to
     /// support them, the watches end instead.
     pub(super) fn restore_persistent(&mut self, relative_zxid: i64) -> Vec<Request> {
-        const FIELDS: usize = 128;
-        const CHUNK: usize = 128 * 1024;
         if self.settings.abilities.lacks(Ability::PersistentWatches) {
             self.persistent.withdraw(&mut self.deliveries.persistent);
             return Vec::new();
         }
-        let limit = CHUNK.min(self.settings.outbound_limit).saturating_sub(FIELDS);
         let once = Watches { relative_zxid, ..Watches::default() };
-        let lists = self.persistent.restore(limit).into_iter();
+        let lists = self.persistent.restore(self.settings.outbound_limit).into_iter();
         let request_of =
             |recursive| Request::SetWatches2 { once: once.clone(), persistent: Vec::new(), recursive };
         lists.map(request_of).collect()
@@ -156,7 +153,6 @@ impl Machine {
             }
             _ => {
                 self.settings.abilities.refused(Ability::PersistentWatches, now);
-                self.refusal_reported = false;
                 self.persistent.withdraw(&mut self.deliveries.persistent);
             }
         }
@@ -175,23 +171,18 @@ impl Machine {
         if header.code != Code::UNIMPLEMENTED {
             return;
         }
-        let (op, ability) = (refused.op, refused.ability);
+        let ability = refused.ability;
         // The request stays in its position until the link is lost, like all others in flight.
         if let Some(done) = refused.done.take() {
-            let result = Err(header.code);
-            let reply = Reply { result, zxid: header.zxid, watch: None, watches: Vec::new() };
             let outcome = match ability {
                 // The next attempt is sent in another form.
                 Some(Ability::Create2) => Outcome::NotSent(Cause::LinkLost),
-                _ => Outcome::Reply(reply),
+                _ => Outcome::Reply(Reply::new(Err(header.code), header.zxid)),
             };
             self.deliveries.finished.push((done, outcome));
         }
         if let Some(ability) = ability {
             self.settings.abilities.refused(ability, now);
-        }
-        if sets_persistent(op) {
-            self.refusal_reported = false;
         }
     }
 
@@ -206,16 +197,11 @@ impl Machine {
         self.persistent.link_lost();
     }
 
-    /// Returns true once for each refusal of persistent watches by the server of the link.
-    pub(in crate::session) fn take_refusal(&mut self) -> bool {
-        !mem::replace(&mut self.refusal_reported, true)
-    }
-
     /// Returns true while persistent watches are in place at the server of the link.
     pub(in crate::session) fn has_persistent(&self) -> bool {
         self.link == Link::Attached
             && self.settings.abilities.has(Ability::PersistentWatches)
-            && self.persistent.any()
+            && !self.persistent.at_server.is_empty()
     }
 
     /// Handles an event of a one-shot watch, of a persistent watch, or of both.
@@ -233,14 +219,4 @@ impl Machine {
 /// Returns true for requests that set persistent watches.
 fn sets_persistent(op: OpCode) -> bool {
     matches!(op, OpCode::AddWatch | OpCode::SetWatches2)
-}
-
-/// Returns the handle of a registered subscriber.
-pub(in crate::session) fn handle(
-    (id, signals): (u64, UnboundedReceiver<PersistentSignal>),
-    path: &str,
-    session: Arc<dyn Withdraw>,
-) -> PersistentWatch {
-    let registration = Registration { id, path: path.into(), kind: WatchKind::Persistent, session };
-    PersistentWatch::new(signals, registration)
 }

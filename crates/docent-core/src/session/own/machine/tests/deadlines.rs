@@ -59,14 +59,14 @@ fn a_request_that_was_unknown_at_its_deadline_is_not_sent_again() {
 #[test]
 fn the_next_expiry_is_no_later_than_any_deadline() {
     let (mut world, start) = attached();
-    assert_eq!(world.machine.next_expiry(), None);
+    assert_eq!(world.machine.requests.next_expiry, None);
     let _written = set_until(&mut world, "/a", start + SECOND * 3);
     world.written();
-    assert_eq!(world.machine.next_expiry(), Some(start + SECOND * 3));
+    assert_eq!(world.machine.requests.next_expiry, Some(start + SECOND * 3));
     let _waiting = set_until(&mut world, "/b", start + SECOND * 2);
-    assert_eq!(world.machine.next_expiry(), Some(start + SECOND * 2));
+    assert_eq!(world.machine.requests.next_expiry, Some(start + SECOND * 2));
     expire(&mut world, start + SECOND * 2);
-    assert_eq!(world.machine.next_expiry(), Some(start + SECOND * 3));
+    assert_eq!(world.machine.requests.next_expiry, Some(start + SECOND * 3));
     expire(&mut world, start + SECOND * 3);
-    assert_eq!(world.machine.next_expiry(), None);
+    assert_eq!(world.machine.requests.next_expiry, None);
 }

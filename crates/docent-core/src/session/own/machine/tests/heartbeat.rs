@@ -28,10 +28,10 @@ fn lease_requests_overtake_all_waiting_requests() {
     let (id, _heartbeat) = world.machine.submit(check.clone(), Lane::Lease, None).unwrap();
     let ops = |written: Vec<RequestFrame>| written.iter().map(|frame| frame.request.op()).collect::<Vec<_>>();
     assert_eq!(ops(world.written()), [OpCode::Multi, OpCode::SetData]);
-    assert!(!world.machine.withdraw(id), "the request was sent");
-    assert!(world.machine.withdraw(waiting[1].0));
+    assert!(!world.machine.requests.withdraw(id), "the request was sent");
+    assert!(world.machine.requests.withdraw(waiting[1].0));
     let (id, _withdrawn) = world.machine.submit(check, Lane::Lease, None).unwrap();
-    assert!(world.machine.withdraw(id));
+    assert!(world.machine.requests.withdraw(id));
     assert!(world.written().is_empty());
 }
 

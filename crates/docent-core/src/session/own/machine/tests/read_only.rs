@@ -61,7 +61,7 @@ fn writes_are_refused_before_they_are_sent() {
             let Ok(Outcome::Reply(reply)) = refused.try_recv() else { panic!("the write must be refused") };
             assert_eq!(reply.refusal(), Some(Code::NOT_READ_ONLY));
         }
-        assert!(world.machine.owned().is_empty());
+        assert!(world.machine.ephemerals.paths().is_empty());
         world.answer(sent[0].xid, Code::OK, &data()).unwrap();
         assert!(matches!(read.try_recv(), Ok(Outcome::Reply(Reply { result: Ok(_), .. }))));
     }

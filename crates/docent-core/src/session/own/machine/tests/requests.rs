@@ -16,9 +16,9 @@ fn a_request_withdrawn_before_it_was_written_is_never_sent() {
     let mut world = World::attached();
     let (first, _a) = world.get("/a", false);
     let (second, _b) = world.get("/b", false);
-    assert!(world.machine.withdraw(first));
+    assert!(world.machine.requests.withdraw(first));
     assert_eq!(world.written().len(), 1);
-    assert!(!world.machine.withdraw(second), "the request was written");
+    assert!(!world.machine.requests.withdraw(second), "the request was written");
 }
 
 #[test]

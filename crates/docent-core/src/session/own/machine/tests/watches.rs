@@ -192,7 +192,7 @@ fn a_read_in_flight_needs_its_watch_until_it_is_answered_withdrawn_late_or_lost(
     type End = fn(&mut World, u64);
     let ends: [(&str, End); 4] = [
         ("answered", |world, _| answered(world, 1)),
-        ("withdrawn", |world, id| assert!(world.machine.withdraw(id))),
+        ("withdrawn", |world, id| assert!(world.machine.requests.withdraw(id))),
         ("late", |world, _| world.machine.expire(Instant::now() + Duration::from_secs(2))),
         ("lost", |world, _| {
             world.written();
@@ -290,7 +290,11 @@ fn watches_that_are_no_longer_used_are_removed() {
         let code = if refused { Code::THROTTLED } else { Code::OK };
         if !refused {
             // Ends the calls, including those that wait for the watches.
-            world.machine.requests.end_calls(SessionEnd::Closed, &mut world.machine.deliveries.finished);
+            world.machine.requests.end(
+                SessionEnd::Closed,
+                Lane::is_call,
+                &mut world.machine.deliveries.finished,
+            );
         }
         world.answer(1, code, &Response::Empty).unwrap();
         assert_eq!(world.machine.watches.len(), 0);
@@ -308,7 +312,7 @@ fn a_watch_set_by_a_request_in_flight_is_not_removed_after_it() {
     world.machine.unregister(id, "/a", WatchKind::Data);
     assert_eq!(world.machine.requests.len(), 1);
     // A withdrawn request needs no watches.
-    assert!(world.machine.withdraw(set));
+    assert!(world.machine.requests.withdraw(set));
     let (id, _fired) = world.machine.watches.register("/a", WatchKind::Data);
     world.machine.unregister(id, "/a", WatchKind::Data);
     assert_eq!(world.written()[0].request.op(), OpCode::RemoveWatches);
