@@ -73,13 +73,6 @@ impl Drop for PendingCreate {
     }
 }
 
-/// Answer of the servers to an attempt in one folder.
-enum Answer {
-    Created(OwnNode),
-    /// The servers refuse the folder or the node.
-    Refused(Code),
-}
-
 /// Creates an internal ephemeral node of the session, which keeps `place`. If the session has no folder yet,
 /// or lost it, a folder is searched for near the paths to be written.
 ///
@@ -96,9 +89,9 @@ pub(crate) async fn create_own_node(
     loop {
         if let Some(folder) = generation.own_folder.get() {
             match attempts.in_folder(&folder, false).await? {
-                Answer::Created(node) => return Ok(node),
+                Ok(node) => return Ok(node),
                 // The folder was deleted, like any empty container, or may no longer be used.
-                Answer::Refused(code) => {
+                Err(code) => {
                     // Event: The folder in which a session keeps its internal nodes was deleted or may no
                     // longer be used. The client searches for another folder.
                     tracing::debug!(target: "docent::cleanup", client = %client.label, %folder, %code, "cannot create nodes in the session's internal folder; searching for another folder");
@@ -127,8 +120,12 @@ struct Attempts<'a> {
 
 impl Attempts<'_> {
     /// Creates the node in `folder`, in one round trip. If `creates_folder` is true, creates the folder
-    /// first.
-    async fn in_folder(&mut self, folder: &str, creates_folder: bool) -> Result<Answer, Cause> {
+    /// first. The inner error is the code with which the servers refuse the folder or the node.
+    async fn in_folder(
+        &mut self,
+        folder: &str,
+        creates_folder: bool,
+    ) -> Result<Result<OwnNode, Code>, Cause> {
         let folder_create = creates_folder.then(|| self.submit_folder(folder, self.client.acl(folder)));
         let mut create = PendingCreate::submit(self.client, self.generation, folder, self.place.take());
         let outcome = create.create.by(self.deadline).await;
@@ -138,7 +135,7 @@ impl Attempts<'_> {
         let answer = outcome.answer()?;
         let place = create.place.take();
         let Err(code) = answer.result else {
-            return Ok(Answer::Created(OwnNode { path: std::mem::take(&mut create.path), place }));
+            return Ok(Ok(OwnNode { path: std::mem::take(&mut create.path), place }));
         };
         self.place = place;
         // Another client's node, although names are unique: try another name.
@@ -148,10 +145,10 @@ impl Attempts<'_> {
         // If the folder was refused, return that code.
         match folder_create {
             Some(mut folder_create) => match folder_create.by(self.deadline).await.answer()?.result {
-                Ok(_) | Err(Code::NODE_EXISTS) => Ok(Answer::Refused(code)),
-                Err(code) => Ok(Answer::Refused(code)),
+                Ok(_) | Err(Code::NODE_EXISTS) => Ok(Err(code)),
+                Err(code) => Ok(Err(code)),
             },
-            None => Ok(Answer::Refused(code)),
+            None => Ok(Err(code)),
         }
     }
 
@@ -189,9 +186,9 @@ impl Attempts<'_> {
         let mut code = Code::NO_NODE;
         for round in 0.. {
             match self.in_folder(&in_shared, creates_folder).await? {
-                Answer::Created(node) => return Ok(Ok(self.found(&in_shared, node))),
-                Answer::Refused(Code::NO_NODE) => {}
-                Answer::Refused(refused) => {
+                Ok(node) => return Ok(Ok(self.found(&in_shared, node))),
+                Err(Code::NO_NODE) => {}
+                Err(refused) => {
                     code = refused;
                     break;
                 }
@@ -206,10 +203,10 @@ impl Attempts<'_> {
         }
         if let Some(beside) = beside.filter(|_| !planted!(OwnFolderOfTheFirst)) {
             match self.in_folder(&beside, true).await? {
-                Answer::Created(node) => return Ok(Ok(self.found(&beside, node))),
+                Ok(node) => return Ok(Ok(self.found(&beside, node))),
                 // The base was deleted in the meantime.
-                Answer::Refused(Code::NO_NODE) => return Err(Cause::LinkLost),
-                Answer::Refused(refused) => code = refused,
+                Err(Code::NO_NODE) => return Err(Cause::LinkLost),
+                Err(refused) => code = refused,
             }
         }
         Ok(Err(self.refusal(base, code)))
