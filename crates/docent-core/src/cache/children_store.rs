@@ -1,13 +1,13 @@
 use super::children::{ChildrenEvent, EventResult, Replay};
 use super::snapshot::ChildrenSnapshot;
 use super::status::Status;
-use super::subscriber::{NextItem, Subscriber};
+use super::subscriber::Subscriber;
 use crate::error::Error;
 use crate::node::Stat;
 use crate::time::Clock;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Context;
+use std::task::{Context, Poll};
 use tokio::sync::watch;
 
 /// Minimum number of events kept for a slow subscriber; with more children, their number.
@@ -65,10 +65,11 @@ impl ChildrenStore {
         drop(subscriber);
     }
 
-    pub(super) fn take(&self, id: u64, cx: &Context<'_>) -> NextItem {
+    /// Takes the next event of a subscriber.
+    pub(super) fn poll_next(&self, id: u64, cx: &Context<'_>) -> Poll<Option<EventResult>> {
         let mut content = self.lock();
         let Content { snapshot, subscribers, .. } = &mut *content;
-        let Some(subscriber) = subscribers.get_mut(&id) else { return NextItem::End };
+        let Some(subscriber) = subscribers.get_mut(&id) else { return Poll::Ready(None) };
         let status = self.status.borrow();
         let replay = || {
             let end = match (&status.last_error, status.stale_since) {
@@ -192,17 +193,13 @@ mod tests {
         let waker = noop_waker();
         let mut events = Vec::new();
         loop {
-            match store.take(id, &Context::from_waker(&waker)) {
-                NextItem::Event(event) => events.push(text(event)),
-                NextItem::Replay { missed, replay } => {
-                    events.extend(missed.then(|| "Gap".to_owned()));
-                    events.extend(replay.map(text));
-                }
-                NextItem::Pending => return events,
-                NextItem::End => {
+            match store.poll_next(id, &Context::from_waker(&waker)) {
+                Poll::Ready(Some(event)) => events.push(text(event)),
+                Poll::Ready(None) => {
                     events.push("End".to_owned());
                     return events;
                 }
+                Poll::Pending => return events,
             }
         }
     }

@@ -14,15 +14,14 @@ use super::children_store::ChildrenStore;
 use super::keys::Keys;
 use super::nodes::Nodes;
 use super::reads::ReadKind;
-use super::remove_watches::remove_watches;
-use super::subtree_watch::SubtreeWatch;
 use super::sync_pace::SyncPace;
 use super::tree::TreeOptions;
 use crate::node::Stat;
 use crate::operation::Shared;
-use crate::session::{Fired, Outcome, PersistentSignal};
+use crate::session::{Fired, Lane, Outcome, PersistentSignal, PersistentWatch};
 use crate::time::Backoff;
 use crate::watch::retry_backoff;
+use docent_proto::Request;
 use futures_util::future::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use in_flight::{InFlight, Query};
@@ -45,7 +44,7 @@ pub(super) struct CacheTask {
     /// True on a new link before its sync: nothing is requested until then.
     held: bool,
     /// Reports changes of every node, in place of watches on each.
-    persistent: SubtreeWatch,
+    persistent: Option<PersistentWatch>,
     nodes: Nodes,
     in_flight: InFlight,
     watches: FuturesUnordered<NodeWatch>,
@@ -104,7 +103,7 @@ impl CacheTask {
             abandoned,
             up: false,
             held: true,
-            persistent: SubtreeWatch::default(),
+            persistent: None,
             in_flight: InFlight::default(),
             watches: FuturesUnordered::new(),
             folder: None,
@@ -153,7 +152,7 @@ impl CacheTask {
             () = self.shared.closing.cancelled() => Step::Closed,
             () = self.abandoned.cancelled() => Step::Abandoned,
             change = self.attachment.changed() => Step::SessionChanged(change),
-            Some(signal) = self.persistent.next() => Step::Reported(signal),
+            Some(signal) = next_signal(&mut self.persistent) => Step::Reported(signal),
             Some((query, outcome)) = self.in_flight.next() => Step::Answered(query, outcome),
             Some((key, kind, fired)) = self.watches.next() => Step::Fired(key, kind, fired),
             () = alarm => Step::Alarm,
@@ -185,7 +184,7 @@ impl CacheTask {
             self.store.stale();
         }
         if session {
-            self.persistent.end();
+            self.persistent = None;
             self.watches = FuturesUnordered::new();
             if !planted!(NoReadOnReconnect) {
                 self.nodes.forget_watches();
@@ -196,7 +195,7 @@ impl CacheTask {
             (self.held, self.syncing) = (false, true);
             let root = Arc::clone(self.nodes.keys().root());
             self.nodes.enqueue(&root, self.nodes.root_read_kind());
-        } else if up && self.loaded && self.persistent.is_set() && planted!(GapTakenForTold) {
+        } else if up && self.loaded && self.persistent.is_some() && planted!(GapTakenForTold) {
             (self.held, self.syncing) = (false, true);
         } else if up && self.held {
             self.sync_at = Some(Instant::now() + self.pace.pause(self.nodes.len()));
@@ -255,14 +254,35 @@ impl CacheTask {
         }
     }
 
-    /// Removes the watches, a few at a time.
+    /// Removes the watches, a few at a time, so that other requests get through in between.
     async fn remove_watches(mut self) {
         self.in_flight = InFlight::default();
-        self.persistent.end();
-        let watches = std::mem::take(&mut self.watches).into_iter();
-        let full = self.nodes.keys().full_root();
-        remove_watches(&self.shared, &mut self.attachment, self.up, full, watches).await;
+        self.persistent = None;
+        let mut watches = std::mem::take(&mut self.watches).into_iter();
+        while watches.by_ref().take(WATCHES_PER_BATCH).count() == WATCHES_PER_BATCH {
+            // Without a link, the server has no watches, and those dropped here are not set again.
+            if self.up {
+                // Requests are answered in order: the answer arrives after the server has removed these
+                // watches.
+                let request =
+                    Request::Exists { path: self.nodes.keys().full_root().to_owned(), watch: false };
+                let removed = self.attachment.generation.session.submit(request, Lane::Call);
+                tokio::select! {
+                    () = self.shared.closing.cancelled() => return,
+                    change = self.attachment.changed() => self.up = !change.lost,
+                    _ = removed => {}
+                }
+            }
+        }
     }
+}
+
+/// Number of watches removed at a time.
+const WATCHES_PER_BATCH: usize = 128;
+
+/// Waits for the next signal of a watch; `None` if there is no watch. Cancel safe.
+async fn next_signal(watch: &mut Option<PersistentWatch>) -> Option<PersistentSignal> {
+    watch.as_mut()?.next().await
 }
 
 /// Ends the waits for the task, also if it panicked or was dropped.

@@ -238,7 +238,7 @@ impl CacheTask {
         self.events.extend(deleted.into_iter().map(ChildrenEvent::Delete));
         if key == self.nodes.keys().root() {
             self.folder = None;
-            if !self.persistent.is_set() {
+            if !self.persistent.is_some() {
                 let path = self.nodes.keys().full_root().to_owned();
                 self.send(Query::Root, Request::Exists { path, watch: true });
             }
