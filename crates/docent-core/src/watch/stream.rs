@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind};
 use crate::guard::SessionGeneration;
 use crate::node::{Children, Node, Stat};
 use crate::operation::Shared;
-use crate::session::{Cause, Fired, Lane, Reply, SessionEnd, Watch};
+use crate::session::{Cause, Fired, Lane, SessionEnd, Watch};
 use crate::task::SyncStream;
 use crate::time::{Backoff, RetryPolicy};
 use docent_proto::{Code, EventKind, Request, Response};
@@ -203,55 +203,25 @@ impl<T: Send + 'static> WatchLoop<T> {
     }
 
     async fn read_once(&mut self, generation: &SessionGeneration) -> ReadOutcome<T> {
-        let reply = match self.request(generation, (self.read)(self.full.clone())).await {
-            Ok(reply) => reply,
-            Err(outcome) => return outcome,
-        };
-        match reply.result {
-            Ok(response) => {
-                self.watch = reply.watch;
-                self.node(response)
+        match read_watched(generation, &self.full, self.read).await {
+            Ok(Ok((response, watch))) => {
+                self.watch = watch;
+                match response {
+                    Some(response) => self.node(response),
+                    None => self.no_node(),
+                }
             }
-            Err(Code::NO_NODE) if reply.watch.is_some() => {
-                self.watch = reply.watch;
-                self.no_node()
+            Ok(Err(code)) => self.failed(Error::from_code(code, self.operation)).await,
+            Err(Cause::Ended(SessionEnd::Closed)) => ReadOutcome::Closed,
+            Err(Cause::Ended(_)) => {
+                self.ended = generation.number;
+                ReadOutcome::Unchanged
             }
-            Err(Code::NO_NODE) => match self.request(generation, exists(self.full.clone())).await {
-                Ok(reply) if reply.result == Err(Code::NO_NODE) => {
-                    self.watch = reply.watch;
-                    self.no_node()
-                }
-                Ok(reply) => match reply.result {
-                    // The node was created in between: read it.
-                    Ok(_) => ReadOutcome::Unchanged,
-                    Err(code) => self.refused(code).await,
-                },
-                Err(outcome) => outcome,
-            },
-            Err(code) => self.refused(code).await,
-        }
-    }
-
-    /// Sends a read. If there is no answer, the error is the result of the attempt.
-    async fn request(
-        &mut self,
-        generation: &SessionGeneration,
-        request: Request,
-    ) -> Result<Reply, ReadOutcome<T>> {
-        match generation.session.submit(request, Lane::Call).await.answer() {
-            Ok(reply) => Ok(reply),
-            Err(cause) => Err(match cause {
-                Cause::Ended(SessionEnd::Closed) => ReadOutcome::Closed,
-                Cause::Ended(_) => {
-                    self.ended = generation.number;
-                    ReadOutcome::Unchanged
-                }
-                Cause::LinkLost => ReadOutcome::Unchanged,
-                Cause::QueueFull | Cause::Deadline | Cause::TooManyEphemerals { .. } => self.pause().await,
-                Cause::TooLarge { size, limit } => {
-                    self.failed(Error::too_large(self.operation, size, limit)).await
-                }
-            }),
+            Err(Cause::LinkLost) => ReadOutcome::Unchanged,
+            Err(Cause::QueueFull | Cause::Deadline | Cause::TooManyEphemerals { .. }) => self.pause().await,
+            Err(Cause::TooLarge { size, limit }) => {
+                self.failed(Error::too_large(self.operation, size, limit)).await
+            }
         }
     }
 
@@ -277,11 +247,6 @@ impl<T: Send + 'static> WatchLoop<T> {
         ReadOutcome::Emit(Ok(None))
     }
 
-    /// Emits a refusal if it is new, otherwise pauses before the next attempt.
-    async fn refused(&mut self, code: Code) -> ReadOutcome<T> {
-        self.failed(Error::from_code(code, self.operation)).await
-    }
-
     /// Emits an error if its kind is new, otherwise pauses before the next attempt.
     async fn failed(&mut self, error: Error) -> ReadOutcome<T> {
         if self.failed.replace(error.kind()) != Some(error.kind()) {
@@ -295,6 +260,37 @@ impl<T: Send + 'static> WatchLoop<T> {
         tokio::select! {
             () = tokio::time::sleep(pause) => ReadOutcome::Unchanged,
             () = self.shared.closing.cancelled() => ReadOutcome::Closed,
+        }
+    }
+}
+
+/// Reads a node with a watch. If the node does not exist, the response is `None`, and the watch reports the
+/// creation of the node.
+///
+/// # Errors
+/// The cause if there is no answer. The inner error is the code with which the servers refuse a read.
+///
+/// # Cancel safety
+/// Cancel safe.
+pub(crate) async fn read_watched(
+    generation: &SessionGeneration,
+    full: &str,
+    read: fn(String) -> Request,
+) -> Result<Result<(Option<Response>, Option<Box<Watch>>), Code>, Cause> {
+    let send = async |request| generation.session.submit(request, Lane::Call).await.answer();
+    loop {
+        let reply = send(read(full.to_owned())).await?;
+        let missing = match reply.result {
+            Ok(response) => return Ok(Ok((Some(response), reply.watch))),
+            // Only a watch for its existence can be set on a missing node.
+            Err(Code::NO_NODE) if reply.watch.is_none() => send(exists(full.to_owned())).await?,
+            _ => reply,
+        };
+        match missing.result {
+            Err(Code::NO_NODE) if missing.watch.is_some() => return Ok(Ok((None, missing.watch))),
+            // The node was created in between.
+            Ok(_) | Err(Code::NO_NODE) => {}
+            Err(code) => return Ok(Err(code)),
         }
     }
 }
