@@ -103,11 +103,7 @@ impl ChildrenStore {
     pub(super) fn caught_up(&self) {
         let mut content = self.lock();
         let first = !self.status.borrow().loaded;
-        self.status.send_modify(|status| {
-            status.loaded = true;
-            status.stale_since = None;
-            status.last_error = None;
-        });
+        self.status.send_modify(Status::caught_up);
         if first {
             let wakers: Vec<_> = content.subscribers.values_mut().filter_map(Subscriber::begin).collect();
             drop(content);
@@ -132,10 +128,7 @@ impl ChildrenStore {
         let content = self.lock();
         let now = self.clock.now();
         let known = self.status.borrow().last_error.as_ref().map(Error::kind) == Some(error.kind());
-        self.status.send_modify(|status| {
-            status.last_error = Some(error.clone());
-            status.stale_since.get_or_insert(now);
-        });
+        self.status.send_modify(|status| status.failed(error.clone(), now));
         if !known {
             self.notify_subscribers(content, &[Err(error.clone())]);
         }
@@ -144,10 +137,7 @@ impl ChildrenStore {
     /// Reports that no more events will come.
     pub(super) fn close(&self) {
         let mut content = self.lock();
-        self.status.send_modify(|status| {
-            status.closed = true;
-            status.stale_since.get_or_insert(self.clock.now());
-        });
+        self.status.send_modify(|status| status.close(self.clock.now()));
         let wakers: Vec<_> = content.subscribers.values_mut().filter_map(Subscriber::wake).collect();
         drop(content);
         wakers.into_iter().for_each(std::task::Waker::wake);

@@ -128,11 +128,7 @@ impl NodeTask {
         // The new watch exists before the old one is dropped, so the server keeps the registration.
         self.watch = watch;
         self.backoff = retry_backoff();
-        self.status.send_modify(|status| {
-            status.loaded = true;
-            status.stale_since = None;
-            status.last_error = None;
-        });
+        self.status.send_modify(Status::caught_up);
         // If there is no watch, the session has ended, and the attachment reports that.
         while let Some(watch) = &mut self.watch {
             tokio::select! {
@@ -178,10 +174,7 @@ impl NodeTask {
         for join in self.waiting.extract_if(.., |join| join.wants_errors) {
             let _ = join.reply.send(Err(error.clone()));
         }
-        self.status.send_modify(|status| {
-            status.last_error = Some(error);
-            status.stale_since.get_or_insert(now);
-        });
+        self.status.send_modify(|status| status.failed(error, now));
         self.pause().await;
     }
 
@@ -207,9 +200,6 @@ impl NodeTask {
 impl Drop for NodeTask {
     fn drop(&mut self) {
         let now = self.shared.config.clock.now();
-        self.status.send_modify(|status| {
-            status.closed = true;
-            status.stale_since.get_or_insert(now);
-        });
+        self.status.send_modify(|status| status.close(now));
     }
 }

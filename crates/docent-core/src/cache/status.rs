@@ -24,6 +24,21 @@ impl Status {
         Self { loaded: false, stale_since: Some(clock.now()), last_error: None, closed: false }
     }
 
+    pub(super) fn caught_up(&mut self) {
+        (self.loaded, self.stale_since, self.last_error) = (true, None, None);
+    }
+
+    /// Records that the cache's node cannot be read, as of `now`.
+    pub(super) fn failed(&mut self, error: Error, now: Timestamp) {
+        self.last_error = Some(error);
+        self.stale_since.get_or_insert(now);
+    }
+
+    pub(super) fn close(&mut self, now: Timestamp) {
+        self.closed = true;
+        self.stale_since.get_or_insert(now);
+    }
+
     pub(super) fn stale_for(&self, clock: &dyn Clock) -> Option<Duration> {
         self.stale_since.map(|since| clock.now().since(since))
     }

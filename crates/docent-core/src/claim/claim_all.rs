@@ -1,5 +1,5 @@
+use super::request::{ClaimRequest, Reads, Unread, claim_of};
 use super::rivals::Rivals;
-use super::wanted::{ClaimRequest, Reads, Unread, claim_of};
 use crate::cleanup::{CreatedNodes, Deletion, ExactWrite, Marker, Near, NewClaim, OwnedNode, WriteOutcome};
 use crate::client::{Client, Recipe, RecipeKind};
 use crate::error::{Error, ErrorKind};

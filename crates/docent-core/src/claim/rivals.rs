@@ -1,4 +1,4 @@
-use super::wanted::Unread;
+use super::request::Unread;
 use crate::cleanup::OwnedNode;
 use crate::guard::SessionGeneration;
 use crate::node::is_proof;

@@ -1,4 +1,4 @@
-use super::by_name::{delete_node, delete_request, undo_create};
+use super::by_name::{delete_owned, delete_request, undo_create};
 use super::exact_write::{undo_exact, undo_numbered};
 use super::lost_creates::search_for_lost;
 use super::marker::trim;
@@ -80,7 +80,7 @@ impl Cleanup {
         let reply = generation.session.submit(delete_request(&path), Lane::Cleanup);
         let generation = Arc::clone(generation);
         self.run(Job::Delete, move |client| async move {
-            delete_node(&client, generation, path, Some(reply)).await;
+            delete_owned(&client, generation.number, generation, path, Some(reply)).await;
             drop(place);
         });
     }

@@ -1,5 +1,5 @@
 use super::by_czxid::{self, delete_claim};
-use super::by_name::{self, delete_node};
+use super::by_name::{self, delete_owned};
 use crate::guard::SessionGeneration;
 use crate::operation::Shared;
 use crate::session::{Lane, Outcome, Pending};
@@ -267,8 +267,9 @@ impl Drop for Deletion {
 
 /// Deletes `node`; `sent` is the request that is in flight.
 pub(super) async fn delete(client: &Shared, node: &OwnedNode, sent: Option<Pending>) -> DeleteOutcome {
-    match node.is_claim() {
-        true => delete_claim(client, node, sent).await,
-        false => delete_node(client, Arc::clone(&node.generation), node.path.clone(), sent).await,
+    if node.is_claim() {
+        return delete_claim(client, node, sent).await;
     }
+    let generation = Arc::clone(&node.generation);
+    delete_owned(client, generation.number, generation, node.path.clone(), sent).await
 }
