@@ -7,7 +7,7 @@ use crate::node::Stat;
 use crate::time::Clock;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use tokio::sync::watch;
 
 /// Minimum number of events kept for a slow subscriber; with more children, their number.
@@ -95,21 +95,19 @@ impl ChildrenStore {
         let events: Vec<_> = events.iter().map(|event| Ok(snapshot.enter(event))).collect();
         // Before the first load, subscribers get nothing.
         if self.status.borrow().loaded {
-            self.notify_subscribers(content, &events);
+            notify_subscribers(content, &events);
         }
     }
 
     /// Marks the content as up to date and complete.
     pub(super) fn caught_up(&self) {
-        let mut content = self.lock();
+        let content = self.lock();
         let first = !self.status.borrow().loaded;
         self.status.send_modify(Status::caught_up);
         if first {
-            let wakers: Vec<_> = content.subscribers.values_mut().filter_map(Subscriber::begin).collect();
-            drop(content);
-            wakers.into_iter().for_each(std::task::Waker::wake);
+            wake(content, Subscriber::begin);
         } else {
-            self.notify_subscribers(content, &[Ok(ChildrenEvent::Ready)]);
+            notify_subscribers(content, &[Ok(ChildrenEvent::Ready)]);
         }
     }
 
@@ -119,7 +117,7 @@ impl ChildrenStore {
         if self.status.borrow().stale_since.is_none() {
             let now = self.clock.now();
             self.status.send_modify(|status| status.stale_since = Some(now));
-            self.notify_subscribers(content, &[Ok(ChildrenEvent::Gap)]);
+            notify_subscribers(content, &[Ok(ChildrenEvent::Gap)]);
         }
     }
 
@@ -130,30 +128,29 @@ impl ChildrenStore {
         let known = self.status.borrow().last_error.as_ref().map(Error::kind) == Some(error.kind());
         self.status.send_modify(|status| status.failed(error.clone(), now));
         if !known {
-            self.notify_subscribers(content, &[Err(error.clone())]);
+            notify_subscribers(content, &[Err(error.clone())]);
         }
     }
 
     /// Reports that no more events will come.
     pub(super) fn close(&self) {
-        let mut content = self.lock();
+        let content = self.lock();
         self.status.send_modify(|status| status.close(self.clock.now()));
-        let wakers: Vec<_> = content.subscribers.values_mut().filter_map(Subscriber::wake).collect();
-        drop(content);
-        wakers.into_iter().for_each(std::task::Waker::wake);
+        wake(content, Subscriber::wake);
     }
+}
 
-    /// Queues events for all subscribers, and wakes them after the content is unlocked.
-    fn notify_subscribers(&self, mut content: MutexGuard<'_, Content>, events: &[EventResult]) {
-        let limit = content.snapshot.len().max(BACKLOG);
-        let wakers: Vec<_> = content
-            .subscribers
-            .values_mut()
-            .filter_map(|subscriber| subscriber.push(events, limit))
-            .collect();
-        drop(content);
-        wakers.into_iter().for_each(std::task::Waker::wake);
-    }
+/// Queues events for all subscribers, and wakes them.
+fn notify_subscribers(content: MutexGuard<'_, Content>, events: &[EventResult]) {
+    let limit = content.snapshot.len().max(BACKLOG);
+    wake(content, |subscriber| subscriber.push(events, limit));
+}
+
+/// Changes all subscribers, and wakes them after the content is unlocked.
+fn wake(mut content: MutexGuard<'_, Content>, change: impl FnMut(&mut Subscriber) -> Option<Waker>) {
+    let wakers: Vec<_> = content.subscribers.values_mut().filter_map(change).collect();
+    drop(content);
+    wakers.into_iter().for_each(Waker::wake);
 }
 
 #[cfg(test)]

@@ -82,7 +82,7 @@ impl TreeCache {
 
     /// Returns a builder for a cache with other settings.
     pub fn builder(client: &Client, path: impl Into<String>) -> TreeCacheBuilder {
-        TreeCacheBuilder::new(client, path.into())
+        TreeCacheBuilder { client: client.clone(), path: path.into(), options: TreeOptions::default() }
     }
 
     /// The path as given to the constructor.
@@ -158,10 +158,6 @@ pub struct TreeCacheBuilder {
 }
 
 impl TreeCacheBuilder {
-    pub(super) fn new(client: &Client, path: String) -> Self {
-        Self { client: client.clone(), path, options: TreeOptions::default() }
-    }
-
     /// Caches only nodes up to `depth` levels below the path: 0 means only the node itself, 1 includes its
     /// children. No limit by default.
     pub fn max_depth(mut self, depth: usize) -> Self {

@@ -69,7 +69,8 @@ pub struct KeptNode {
 impl KeptNode {
     /// Returns a builder for a node at `path` of any mode, including sequential ones.
     pub fn builder(client: &Client, path: impl Into<String>) -> KeptNodeBuilder {
-        KeptNodeBuilder::new(client, path.into())
+        let (client, path, desired) = (client.clone(), path.into(), Desired::new());
+        KeptNodeBuilder { client, path, base: None, takes_over: false, desired }
     }
 
     /// Starts keeping an ephemeral node at `path` with `data`. Parents are created on demand.
@@ -292,11 +293,6 @@ pub struct KeptNodeBuilder {
 const LEAST_TTL: Duration = Duration::from_secs(1);
 
 impl KeptNodeBuilder {
-    pub(super) fn new(client: &Client, path: String) -> Self {
-        let (client, desired) = (client.clone(), Desired::new());
-        Self { client, path, base: None, takes_over: false, desired }
-    }
-
     /// Sets the data to keep; empty by default.
     pub fn data(mut self, data: impl Into<Bytes>) -> Self {
         self.desired.data = Some(data.into());
@@ -443,10 +439,7 @@ impl KeptNodeBuilder {
         let (wanted, desired) = watch::channel(desired);
         let channels = TaskChannels::new(desired);
         let (status, progress) = (channels.status.subscribe(), channels.progress.subscribe());
-        let entered = match takes_over {
-            true => shared.kept.inherit(&full, channels),
-            false => shared.kept.enter(&full, &channels).map(|()| Some(channels)),
-        };
+        let entered = shared.kept.enter(&full, channels, takes_over);
         // No channels are returned if a task serves the node already.
         if let Some(channels) = entered.map_err(|error| error.at(&path))? {
             let (parents, own) = (client.parents(), Arc::clone(shared));

@@ -100,26 +100,22 @@ impl KeptTable {
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Enters a node.
-    pub(crate) fn enter(&self, full: &str, channels: &TaskChannels) -> Result<(), Error> {
-        let mut table = self.lock();
-        if table.contains_key(full) {
-            return Err(Error::new(ErrorKind::AlreadyRegistered, "create"));
-        }
-        table.insert(full.to_owned(), Entry::new(channels));
-        Ok(())
-    }
-
-    /// Enters a node, possibly in the place of one that is leaving: the task of the leaving node then
-    /// continues for the new handle. Otherwise returns `end`, for a new task.
-    pub(crate) fn inherit(&self, full: &str, channels: TaskChannels) -> Result<Option<TaskChannels>, Error> {
+    /// Enters a node, and returns `channels` for its task. If the caller `takes_over` the place of a node that
+    /// is leaving, the task of that node continues for the new handle, and no channels are returned.
+    pub(crate) fn enter(
+        &self,
+        full: &str,
+        channels: TaskChannels,
+        takes_over: bool,
+    ) -> Result<Option<TaskChannels>, Error> {
         let mut table = self.lock();
         let Some(entry) = table.get_mut(full) else {
             table.insert(full.to_owned(), Entry::new(&channels));
             return Ok(Some(channels));
         };
         // A node of another mode must be deleted first.
-        if !entry.is_leaving() || entry.wanted.borrow().mode != channels.wanted.borrow().mode {
+        let is_same_mode = entry.wanted.borrow().mode == channels.wanted.borrow().mode;
+        if !takes_over || !entry.is_leaving() || !is_same_mode {
             return Err(Error::new(ErrorKind::AlreadyRegistered, "create"));
         }
         let replaced = entry.successor.take();

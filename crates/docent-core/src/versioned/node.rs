@@ -83,7 +83,7 @@ impl VersionedNode {
 
     /// Starts a loop that reads and writes until no other client is faster.
     pub fn cas_loop(&self) -> CasLoop {
-        CasLoop::new(self)
+        CasLoop { versioned: self.clone(), deadline: self.client.deadline(), lost: 0 }
     }
 
     /// Reads the node from the server of this client's connection; `None` if the node does not exist.
@@ -279,10 +279,6 @@ const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const DOUBLINGS: u32 = 6;
 
 impl CasLoop {
-    pub(super) fn new(versioned: &VersionedNode) -> Self {
-        Self { versioned: versioned.clone(), deadline: versioned.client().deadline(), lost: 0 }
-    }
-
     /// The node, whose operations use the remaining time.
     pub fn versioned(&self) -> VersionedNode {
         self.versioned.within(self.deadline.saturating_duration_since(Instant::now()))

@@ -43,7 +43,8 @@ impl Reconciler {
             // If the older session may have ended, its node is deleted with it: read again after a pause.
             return if replaced { Ok(false) } else { Err(StepError::Busy) };
         }
-        if owner != if self.is_ephemeral() { generation.session.id() } else { 0 } {
+        let own = if self.is_ephemeral() { generation.session.id() } else { 0 };
+        if owner != own {
             self.shared.notes.forget_nodes_before(&self.full, owner);
             return Ok(true);
         }
