@@ -18,13 +18,13 @@ use super::sync_pace::SyncPace;
 use super::tree::TreeOptions;
 use crate::node::Stat;
 use crate::operation::Shared;
-use crate::session::{Fired, Lane, Outcome, PersistentSignal, PersistentWatch};
+use crate::session::{Fired, Lane, PersistentSignal, PersistentWatch};
 use crate::time::Backoff;
 use crate::watch::retry_backoff;
 use docent_proto::Request;
 use futures_util::future::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use in_flight::{InFlight, Query};
+use in_flight::InFlight;
 use node_watch::NodeWatch;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -72,17 +72,6 @@ pub(super) struct CacheTask {
     read_backoff: Backoff,
 }
 
-enum Step {
-    SessionChanged(SessionChange),
-    Reported(PersistentSignal),
-    Answered(Query, Outcome),
-    Fired(Arc<str>, ReadKind, Fired),
-    Alarm,
-    /// The last handle and the last subscriber were dropped.
-    Abandoned,
-    Closed,
-}
-
 impl CacheTask {
     pub(super) fn new(
         shared: Arc<Shared>,
@@ -121,41 +110,29 @@ impl CacheTask {
         }
     }
 
+    /// Runs until the client is closed, or until the last handle and the last subscriber were dropped.
     pub(super) async fn run(mut self) {
         loop {
             self.send_requests();
-            match self.step().await {
-                Step::SessionChanged(change) => self.session_changed(change),
-                Step::Reported(signal) => self.reported(signal),
-                Step::Answered(query, outcome) => self.answered_in_order(query, outcome),
-                Step::Fired(key, kind, fired) => self.fired(&key, kind, fired),
-                Step::Alarm => self.alarm(Instant::now()),
-                Step::Abandoned => return self.remove_watches().await,
-                Step::Closed => return,
+            let alarm = [self.sync_at, self.retry_at, self.busy_until].into_iter().flatten().min();
+            let alarm = async {
+                match alarm {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = self.shared.closing.cancelled() => return,
+                () = self.abandoned.cancelled() => return self.remove_watches().await,
+                change = self.attachment.changed() => self.session_changed(change),
+                Some(signal) = next_signal(&mut self.persistent) => self.reported(signal),
+                Some((query, outcome)) = self.in_flight.next() => self.answered_in_order(query, outcome),
+                Some((key, kind, fired)) = self.watches.next() => self.fired(&key, kind, fired),
+                () = alarm => self.alarm(Instant::now()),
             }
             self.take_arrived();
             self.publish();
-        }
-    }
-
-    /// Waits for the next step. Cancel safe.
-    async fn step(&mut self) -> Step {
-        let alarm = [self.sync_at, self.retry_at, self.busy_until].into_iter().flatten().min();
-        let alarm = async {
-            match alarm {
-                Some(at) => tokio::time::sleep_until(at).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            biased;
-            () = self.shared.closing.cancelled() => Step::Closed,
-            () = self.abandoned.cancelled() => Step::Abandoned,
-            change = self.attachment.changed() => Step::SessionChanged(change),
-            Some(signal) = next_signal(&mut self.persistent) => Step::Reported(signal),
-            Some((query, outcome)) = self.in_flight.next() => Step::Answered(query, outcome),
-            Some((key, kind, fired)) = self.watches.next() => Step::Fired(key, kind, fired),
-            () = alarm => Step::Alarm,
         }
     }
 
