@@ -127,7 +127,7 @@ impl CacheTask {
                 () = self.abandoned.cancelled() => return self.remove_watches().await,
                 change = self.attachment.changed() => self.session_changed(change),
                 Some(signal) = next_signal(&mut self.persistent) => self.reported(signal),
-                Some((query, outcome)) = self.in_flight.next() => self.answered_in_order(query, outcome),
+                Some((read, outcome)) = self.in_flight.next() => self.answered_in_order(read, outcome),
                 Some((key, kind, fired)) = self.watches.next() => self.fired(&key, kind, fired),
                 () = alarm => self.alarm(Instant::now()),
             }
@@ -138,8 +138,8 @@ impl CacheTask {
 
     /// Takes the answers and events that have already arrived, so that they are published together.
     fn take_arrived(&mut self) {
-        while let Some(Some((query, outcome))) = self.in_flight.next().now_or_never() {
-            self.answered_in_order(query, outcome);
+        while let Some(Some((read, outcome))) = self.in_flight.next().now_or_never() {
+            self.answered_in_order(read, outcome);
         }
         self.take_reported();
         while let Some(Some((key, kind, fired))) = self.watches.next().now_or_never() {

@@ -14,14 +14,6 @@ use std::sync::{Arc, PoisonError};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// An ephemeral node that was created.
-pub(crate) struct OwnNode {
-    /// Full path, with a name that is used only once.
-    pub(crate) path: String,
-    /// For a marker: its place among the markers in use.
-    pub(super) place: Option<OwnedSemaphorePermit>,
-}
-
 /// Reason why no node was created.
 #[derive(Debug)]
 pub(crate) enum NoOwnNode {
@@ -73,8 +65,9 @@ impl Drop for PendingCreate {
     }
 }
 
-/// Creates an internal ephemeral node of the session, which keeps `place`. If the session has no folder yet,
-/// or lost it, a folder is searched for near the paths to be written.
+/// Creates an internal ephemeral node of the session, and returns its full path, with a name that is used only
+/// once. If the session has no folder yet, or lost it, a folder is searched for near the paths to be written.
+/// For a marker, `place` is its place among the markers in use, which a node that must be deleted takes along.
 ///
 /// # Cancel safety
 /// Cancel safe: a node that was being created is deleted.
@@ -82,9 +75,9 @@ pub(crate) async fn create_own_node(
     client: &Shared,
     generation: &Arc<SessionGeneration>,
     near: Near<'_>,
-    place: Option<OwnedSemaphorePermit>,
+    place: &mut Option<OwnedSemaphorePermit>,
     deadline: Instant,
-) -> Result<OwnNode, NoOwnNode> {
+) -> Result<String, NoOwnNode> {
     let mut attempts = Attempts { client, generation, deadline, place };
     loop {
         if let Some(folder) = generation.own_folder.get() {
@@ -115,17 +108,13 @@ struct Attempts<'a> {
     client: &'a Shared,
     generation: &'a Arc<SessionGeneration>,
     deadline: Instant,
-    place: Option<OwnedSemaphorePermit>,
+    place: &'a mut Option<OwnedSemaphorePermit>,
 }
 
 impl Attempts<'_> {
     /// Creates the node in `folder`, in one round trip. If `creates_folder` is true, creates the folder
     /// first. The inner error is the code with which the servers refuse the folder or the node.
-    async fn in_folder(
-        &mut self,
-        folder: &str,
-        creates_folder: bool,
-    ) -> Result<Result<OwnNode, Code>, Cause> {
+    async fn in_folder(&mut self, folder: &str, creates_folder: bool) -> Result<Result<String, Code>, Cause> {
         let folder_create = creates_folder.then(|| self.submit_folder(folder, self.client.acl(folder)));
         let mut create = PendingCreate::submit(self.client, self.generation, folder, self.place.take());
         let outcome = create.create.by(self.deadline).await;
@@ -133,11 +122,8 @@ impl Attempts<'_> {
         // (decision 11).
         create.unknown = matches!(outcome, Outcome::Unknown(_));
         let answer = outcome.answer()?;
-        let place = create.place.take();
-        let Err(code) = answer.result else {
-            return Ok(Ok(OwnNode { path: std::mem::take(&mut create.path), place }));
-        };
-        self.place = place;
+        *self.place = create.place.take();
+        let Err(code) = answer.result else { return Ok(Ok(std::mem::take(&mut create.path))) };
         // Another client's node, although names are unique: try another name.
         if code == Code::NODE_EXISTS {
             return Err(Cause::LinkLost);
@@ -159,7 +145,7 @@ impl Attempts<'_> {
     }
 
     /// Creates the node in the first folder in which the client may create nodes.
-    async fn search(&mut self, near: Near<'_>) -> Result<OwnNode, NoOwnNode> {
+    async fn search(&mut self, near: Near<'_>) -> Result<String, NoOwnNode> {
         let mut refused = None;
         for base in bases(self.client, near) {
             match self.create_below(&base).await? {
@@ -178,7 +164,7 @@ impl Attempts<'_> {
     }
 
     /// Creates the node in `base`. The inner error is the servers' reason for refusing.
-    async fn create_below(&mut self, base: &str) -> Result<Result<OwnNode, Error>, Cause> {
+    async fn create_below(&mut self, base: &str) -> Result<Result<String, Error>, Cause> {
         let kind = self.client.parents();
         let name = self.generation.own_folder.name(|| self.generation.fresh_id().to_string()).to_owned();
         let Places { shared, in_shared, beside } = Places::of(base, &name, kind);
@@ -212,7 +198,7 @@ impl Attempts<'_> {
         Ok(Err(self.refusal(base, code)))
     }
 
-    fn found(&self, folder: &str, node: OwnNode) -> OwnNode {
+    fn found(&self, folder: &str, node: String) -> String {
         self.generation.own_folder.set(folder);
         node
     }

@@ -41,9 +41,10 @@ pub(super) async fn create_witness(shared: &Shared, generation: &Arc<SessionGene
 /// do not replace its nodes, but wait until they are deleted.
 async fn create(shared: &Shared, generation: &Arc<SessionGeneration>, near: &str) -> Option<String> {
     loop {
-        let node = create_own_node(shared, generation, Near::Path(near), None, deadline(Duration::MAX)).await;
+        let node =
+            create_own_node(shared, generation, Near::Path(near), &mut None, deadline(Duration::MAX)).await;
         match node {
-            Ok(node) => return Some(node.path),
+            Ok(path) => return Some(path),
             Err(NoOwnNode::Cause(Cause::Ended(_))) => return None,
             Err(NoOwnNode::Cause(Cause::LinkLost)) => {}
             Err(NoOwnNode::Cause(_)) => tokio::time::sleep(PAUSE).await,

@@ -7,8 +7,7 @@
 //! [`Nodes::created`]: crate::cache::nodes::Nodes::created
 
 use super::CacheTask;
-use super::in_flight::Query;
-use crate::cache::reads::ReadKind;
+use crate::cache::reads::{Read, ReadKind};
 use crate::session::{Outcome, PersistentSignal, PersistentWatch};
 use docent_proto::EventKind;
 use std::sync::Arc;
@@ -25,9 +24,9 @@ impl CacheTask {
     }
 
     /// Processes an answer, after all events that arrived before it.
-    pub(super) fn answered_in_order(&mut self, query: Query, outcome: Outcome) {
+    pub(super) fn answered_in_order(&mut self, read: Read, outcome: Outcome) {
         self.take_reported();
-        self.answered(query, outcome);
+        self.answered(read, outcome);
     }
 
     /// Processes the events that have already arrived.
