@@ -9,7 +9,7 @@ use crate::node::Node;
 use crate::operation::Shared;
 use crate::session::{Cause, Fired, Watch};
 use crate::time::Backoff;
-use crate::watch::{LONGEST_PAUSE, read_watched, retry_backoff};
+use crate::watch::read_watched;
 use bytes::Bytes;
 use docent_proto::{Code, Request, Response};
 use std::convert::Infallible;
@@ -44,7 +44,7 @@ impl NodeTask {
         values: watch::Sender<Value>,
         joins: mpsc::UnboundedReceiver<Join>,
     ) -> Self {
-        let (waiting, known, watch, backoff) = (Vec::new(), None, None, retry_backoff());
+        let (waiting, known, watch, backoff) = (Vec::new(), None, None, Backoff::endless());
         Self { shared, path, full, status, values, joins, waiting, known, watch, backoff }
     }
 
@@ -127,7 +127,7 @@ impl NodeTask {
     async fn rest(&mut self, watch: Option<Box<Watch>>) {
         // The new watch exists before the old one is dropped, so the server keeps the registration.
         self.watch = watch;
-        self.backoff = retry_backoff();
+        self.backoff = Backoff::endless();
         self.status.send_modify(Status::caught_up);
         // If there is no watch, the session has ended, and the attachment reports that.
         while let Some(watch) = &mut self.watch {
@@ -180,7 +180,7 @@ impl NodeTask {
 
     /// Waits before the next attempt, unless a handle wants it now.
     async fn pause(&mut self) {
-        let until = Instant::now() + self.backoff.next().unwrap_or(LONGEST_PAUSE);
+        let until = Instant::now() + self.backoff.pause();
         loop {
             tokio::select! {
                 () = tokio::time::sleep_until(until) => return,

@@ -20,7 +20,6 @@ use crate::node::Stat;
 use crate::operation::Shared;
 use crate::session::{Fired, Lane, PersistentSignal, PersistentWatch};
 use crate::time::Backoff;
-use crate::watch::retry_backoff;
 use docent_proto::Request;
 use futures_util::future::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -105,8 +104,8 @@ impl CacheTask {
             retry_at: None,
             busy_until: None,
             pace: SyncPace::new(),
-            busy_backoff: retry_backoff(),
-            read_backoff: retry_backoff(),
+            busy_backoff: Backoff::endless(),
+            read_backoff: Backoff::endless(),
         }
     }
 

@@ -19,10 +19,9 @@ use crate::guard::SessionGeneration;
 use crate::node::CreateMode;
 use crate::operation::Shared;
 use crate::session::{Cause, Fired, SessionEnd};
-use crate::time::{Backoff, RetryPolicy};
+use crate::time::Backoff;
 use bytes::Bytes;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -96,7 +95,7 @@ impl Reconciler {
             foreign_writes: ForeignWrites::default(),
             choice: Choice::default(),
             touch: None,
-            backoff: retry_backoff(),
+            backoff: Backoff::endless(),
         }
     }
 
@@ -214,7 +213,7 @@ impl Reconciler {
         (self.occupied, self.foreign_writes, self.touch) = (None, ForeignWrites::default(), None);
         self.prepared = None;
         self.choice.reset();
-        self.backoff = retry_backoff();
+        self.backoff = Backoff::endless();
     }
 
     fn set_status(&mut self, status: KeptStatus) {
@@ -270,7 +269,7 @@ impl Reconciler {
             Found::Current(mut armed) => {
                 self.occupied = None;
                 if self.foreign_writes.is_calm() {
-                    self.backoff = retry_backoff();
+                    self.backoff = Backoff::endless();
                 }
                 self.touch_if_due(generation).await?;
                 self.progress.send_modify(|progress| progress.present = generation.number);
@@ -350,7 +349,7 @@ impl Reconciler {
 
     /// Waits before the next attempt, unless the request changes in the meantime.
     async fn pause(&mut self) {
-        let pause = self.backoff.next().unwrap_or(LONGEST_PAUSE);
+        let pause = self.backoff.pause();
         // `successors` counts those of all nodes, but only one at this path ends the pause.
         let inherited = async {
             while !self.shared.kept.has_successor(&self.full) {
@@ -398,11 +397,4 @@ impl From<Cause> for StepError {
             Cause::Ended(_) => Self::Ended,
         }
     }
-}
-
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-
-/// Pauses between refused attempts.
-fn retry_backoff() -> Backoff {
-    RetryPolicy::exponential().between(Duration::from_millis(200), LONGEST_PAUSE).start()
 }

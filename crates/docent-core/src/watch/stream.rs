@@ -11,7 +11,7 @@ use crate::node::{Children, Node, Stat};
 use crate::operation::Shared;
 use crate::session::{Cause, Fired, Lane, SessionEnd, Watch};
 use crate::task::SyncStream;
-use crate::time::{Backoff, RetryPolicy};
+use crate::time::Backoff;
 use docent_proto::{Code, EventKind, Request, Response};
 use futures_core::Stream;
 use futures_util::stream::{self, StreamExt};
@@ -19,7 +19,6 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 impl Client {
     /// Follows a node's data: `None` while the node does not exist. Emits the current state first, then each
@@ -37,14 +36,14 @@ impl Client {
     pub fn watch_data(&self, path: &str) -> Result<WatchStream<Node>, Error> {
         let full = self.shared().namespace.full("watch_data", path)?;
         let read = |path| Request::GetData { path, watch: true };
-        Ok(WatchLoop::new(self, "watch_data", path, full, read, data).into_stream())
+        Ok(WatchLoop::start(self, "watch_data", path, full, read, data))
     }
 
     /// Follows the list of servers that the ensemble keeps in `/zookeeper/config`, outside of any chroot.
     pub(crate) fn watch_config(&self) -> WatchStream<Node> {
         const PATH: &str = "/zookeeper/config";
         let read = |path| Request::GetData { path, watch: true };
-        WatchLoop::new(self, "track_ensemble", PATH, PATH.to_owned(), read, data).into_stream()
+        WatchLoop::start(self, "track_ensemble", PATH, PATH.to_owned(), read, data)
     }
 
     /// Follows the children of a node: `None` while the node does not exist. Otherwise the same as
@@ -55,7 +54,7 @@ impl Client {
     pub fn watch_children(&self, path: &str) -> Result<WatchStream<Children>, Error> {
         let full = self.shared().namespace.full("watch_children", path)?;
         let read = |path| Request::GetChildren2 { path, watch: true };
-        Ok(WatchLoop::new(self, "watch_children", path, full, read, children).into_stream())
+        Ok(WatchLoop::start(self, "watch_children", path, full, read, children))
     }
 
     /// Follows the stat of a node: `None` while the node does not exist. Emits when the node is created or
@@ -65,8 +64,7 @@ impl Client {
     /// `InvalidInput` if the path breaks a rule.
     pub fn watch_exists(&self, path: &str) -> Result<WatchStream<Stat>, Error> {
         let full = self.shared().namespace.full("watch_exists", path)?;
-        Ok(WatchLoop::new(self, "watch_exists", path, full, exists, |response| existence(&response))
-            .into_stream())
+        Ok(WatchLoop::start(self, "watch_exists", path, full, exists, |response| existence(&response)))
     }
 }
 
@@ -141,15 +139,15 @@ enum ReadOutcome<T> {
 }
 
 impl<T: Send + 'static> WatchLoop<T> {
-    fn new(
+    fn start(
         client: &Client,
         operation: &'static str,
         path: &str,
         full: String,
         read: fn(String) -> Request,
         understand: Understand<T>,
-    ) -> Self {
-        Self {
+    ) -> WatchStream<T> {
+        let watching = Self {
             shared: Arc::clone(client.shared()),
             operation,
             path: path.to_owned(),
@@ -160,12 +158,9 @@ impl<T: Send + 'static> WatchLoop<T> {
             watch: None,
             ended: 0,
             failed: None,
-            backoff: retry_backoff(),
-        }
-    }
-
-    fn into_stream(self) -> WatchStream<T> {
-        let stream = stream::unfold(self, |mut watching| async move {
+            backoff: Backoff::endless(),
+        };
+        let stream = stream::unfold(watching, |mut watching| async move {
             let item = watching.next().await?;
             Some((item, watching))
         });
@@ -227,7 +222,7 @@ impl<T: Send + 'static> WatchLoop<T> {
 
     fn node(&mut self, response: Response) -> ReadOutcome<T> {
         self.failed = None;
-        self.backoff = retry_backoff();
+        self.backoff = Backoff::endless();
         match (self.understand)(response) {
             Some((snapshot, version)) if self.emitted != Some(Some(version)) => {
                 self.emitted = Some(Some(version));
@@ -239,7 +234,7 @@ impl<T: Send + 'static> WatchLoop<T> {
 
     fn no_node(&mut self) -> ReadOutcome<T> {
         self.failed = None;
-        self.backoff = retry_backoff();
+        self.backoff = Backoff::endless();
         if self.emitted == Some(None) {
             return ReadOutcome::Unchanged;
         }
@@ -256,7 +251,7 @@ impl<T: Send + 'static> WatchLoop<T> {
     }
 
     async fn pause(&mut self) -> ReadOutcome<T> {
-        let pause = self.backoff.next().unwrap_or(LONGEST_PAUSE);
+        let pause = self.backoff.pause();
         tokio::select! {
             () = tokio::time::sleep(pause) => ReadOutcome::Unchanged,
             () = self.shared.closing.cancelled() => ReadOutcome::Closed,
@@ -293,11 +288,4 @@ pub(crate) async fn read_watched(
             Err(code) => return Ok(Err(code)),
         }
     }
-}
-
-pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-
-/// Pauses between refused reads.
-pub(crate) fn retry_backoff() -> Backoff {
-    RetryPolicy::exponential().between(Duration::from_millis(200), LONGEST_PAUSE).start()
 }

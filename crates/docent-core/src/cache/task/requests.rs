@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::node::{Node, is_own_name};
 use crate::session::abilities::Ability;
 use crate::session::{Cause, Lane, Outcome, Reply, Watch, watch_requests};
-use crate::watch::{LONGEST_PAUSE, retry_backoff};
+use crate::time::Backoff;
 use bytes::Bytes;
 use docent_proto::{Code, MultiOp, MultiResult, Request, Response, Stat};
 use std::sync::Arc;
@@ -85,7 +85,7 @@ impl CacheTask {
         self.nodes.as_of(zxid);
         match read {
             Read::One { key, kind, .. } => {
-                self.busy_backoff = retry_backoff();
+                self.busy_backoff = Backoff::endless();
                 self.one(&key, kind, result, watch);
             }
             Read::Several(keys) => self.several(&keys, result),
@@ -127,7 +127,7 @@ impl CacheTask {
     /// Sends nothing until a pause has passed.
     fn pause(&mut self) {
         if self.busy_until.is_none() {
-            self.busy_until = Some(Instant::now() + self.busy_backoff.next().unwrap_or(LONGEST_PAUSE));
+            self.busy_until = Some(Instant::now() + self.busy_backoff.pause());
         }
     }
 
@@ -275,7 +275,7 @@ impl CacheTask {
         tracing::debug!(target: "docent::cache", client = %self.shared.label, path = %self.shared.namespace.join(&self.path), error = %self.shared.namespace.located(&error), "cannot read a cached node; retrying");
         if self.nodes.refused(key, kind) {
             // Start with short pauses again, because a new node is refused.
-            self.read_backoff = retry_backoff();
+            self.read_backoff = Backoff::endless();
             self.retry_at = None;
             if is_own_child {
                 self.events.push(ChildrenEvent::Unreadable(Arc::clone(key), error.clone()));
@@ -286,7 +286,7 @@ impl CacheTask {
             self.store.failed(&error);
         }
         self.refused.push((Arc::clone(key), kind));
-        let mut pause = || self.read_backoff.next().unwrap_or(LONGEST_PAUSE);
+        let mut pause = || self.read_backoff.pause();
         self.retry_at.get_or_insert_with(|| Instant::now() + pause());
     }
 }
