@@ -100,15 +100,15 @@ pub(super) async fn delete_claim(client: &Shared, node: &OwnedNode, sent: Option
                     return delete_proof(client, node, generation).await;
                 }
                 Some((0, code)) if is_final(code) => {
-                    // Event: The servers refuse to delete the node of a claim. The item stays claimed until the
-                    // session ends.
+                    // Event: The servers refuse to delete the node of a claim. The item stays claimed until
+                    // the session ends.
                     // Action: Give the client DELETE permission on the folder of the claims.
                     tracing::error!(target: "docent::cleanup", client = %client.label, path = %node.path, generation = generation.number, %code, "failed to delete a claim; the node remains until its session ends");
                     return DeleteOutcome::Refused(code);
                 }
                 Some((_, code)) if is_final(code) => {
-                    // Event: The servers refuse to delete the proof node of a claim. The node remains until its
-                    // session ends, and the next claim of the same item may fail until then.
+                    // Event: The servers refuse to delete the proof node of a claim. The node remains until
+                    // its session ends, and the next claim of the same item may fail until then.
                     // Action: Give the client DELETE permission on the item's node.
                     tracing::error!(target: "docent::cleanup", client = %client.label, path = node.proof(), generation = generation.number, %code, "failed to delete the proof of a claim; the node remains until its session ends");
                     delete_node_alone(client, node, &generation).await;

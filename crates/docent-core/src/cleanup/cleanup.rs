@@ -135,8 +135,9 @@ impl Cleanup {
         });
     }
 
-    /// Ends a session on a dedicated link after `after` resolves, so that its nodes do not remain until the
-    /// servers expire the session: until then, guards may be stopping their work. Calls `ended` when the session has ended.
+    /// Ends a session on a dedicated link, so that its nodes do not remain until the servers expire the
+    /// session. Waits until `after` resolves, because guards may be stopping their work until then. Calls
+    /// `ended` when the session has ended.
     pub(crate) fn end_session(
         &self,
         closer: SessionCloser,

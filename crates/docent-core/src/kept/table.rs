@@ -100,8 +100,8 @@ impl KeptTable {
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Enters a node, and returns `channels` for its task. If the caller `takes_over` the place of a node that
-    /// is leaving, the task of that node continues for the new handle, and no channels are returned.
+    /// Enters a node, and returns `channels` for its task. If the caller `takes_over` the place of a node
+    /// that is leaving, the task of that node continues for the new handle, and no channels are returned.
     pub(crate) fn enter(
         &self,
         full: &str,
