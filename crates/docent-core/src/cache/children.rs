@@ -2,7 +2,6 @@ use super::children_store::ChildrenStore;
 use super::keys::Keys;
 use super::snapshot::ChildrenSnapshot;
 use super::status;
-use super::subscriber::NextItem;
 use super::task::CacheTask;
 use super::tree::TreeOptions;
 use crate::client::Client;
@@ -79,24 +78,12 @@ pub struct ChildrenCache {
 }
 
 /// State shared by clones and subscribers, dropped with the last of them.
-pub(super) struct Handle {
+struct Handle {
     // Not a `Client`, because a cache does not keep its client open.
-    pub(super) shared: Arc<Shared>,
-    pub(super) path: String,
-    pub(super) store: Arc<ChildrenStore>,
-    pub(super) abandoned: CancellationToken,
-}
-
-impl Handle {
-    /// Starts the task of a cache.
-    pub(super) fn start(shared: Arc<Shared>, path: String, keys: Keys, options: TreeOptions) -> Self {
-        let store = Arc::new(ChildrenStore::new(Arc::clone(&shared.config.clock)));
-        let abandoned = CancellationToken::new();
-        let (own_store, own_abandoned) = (Arc::clone(&store), abandoned.clone());
-        let task = CacheTask::new(Arc::clone(&shared), path.clone(), keys, options, own_store, own_abandoned);
-        shared.tasks.spawn_on(task.run(), &shared.runtime);
-        Self { shared, path, store, abandoned }
-    }
+    shared: Arc<Shared>,
+    path: String,
+    store: Arc<ChildrenStore>,
+    abandoned: CancellationToken,
 }
 
 impl Drop for Handle {
@@ -111,14 +98,30 @@ impl ChildrenCache {
     /// # Errors
     /// `InvalidInput` if the path breaks a rule, `Closed`.
     pub fn new(client: &Client, path: &str) -> Result<Self, Error> {
+        let options = TreeOptions { max_depth: 1, ..TreeOptions::default() };
+        Self::start(client, path, Keys::names, options)
+    }
+
+    /// Starts a cache of the nodes at and below `path`. `keys` returns their keys, from the full path.
+    pub(super) fn start(
+        client: &Client,
+        path: &str,
+        keys: impl FnOnce(String) -> Keys,
+        options: TreeOptions,
+    ) -> Result<Self, Error> {
         let shared = Arc::clone(client.shared());
         let full = shared.namespace.full("watch", path)?;
         if shared.closing.is_cancelled() {
             return Err(Error::new(shared.closed(), "watch").at(path));
         }
-        let options = TreeOptions { max_depth: 1, ..TreeOptions::default() };
-        let handle = Handle::start(shared, path.to_owned(), Keys::names(full), options);
-        Ok(Self { handle: Arc::new(handle), operation_timeout: client.operation_timeout() })
+        let store = Arc::new(ChildrenStore::new(Arc::clone(&shared.config.clock)));
+        let (path, abandoned) = (path.to_owned(), CancellationToken::new());
+        let (own_store, own_abandoned) = (Arc::clone(&store), abandoned.clone());
+        let task =
+            CacheTask::new(Arc::clone(&shared), path.clone(), keys(full), options, own_store, own_abandoned);
+        shared.tasks.spawn_on(task.run(), &shared.runtime);
+        let handle = Arc::new(Handle { shared, path, store, abandoned });
+        Ok(Self { handle, operation_timeout: client.operation_timeout() })
     }
 
     /// The path as given to the constructor.
@@ -172,7 +175,8 @@ impl ChildrenCache {
 
     /// Subscribes to the current content and its changes. Each subscriber has a separate stream.
     pub fn changes(&self) -> ChildrenEvents {
-        ChildrenEvents::new(Arc::clone(&self.handle))
+        let handle = Arc::clone(&self.handle);
+        ChildrenEvents { id: handle.store.subscribe(), handle }
     }
 }
 
@@ -245,39 +249,13 @@ impl fmt::Debug for ChildrenEvent {
 pub struct ChildrenEvents {
     handle: Arc<Handle>,
     id: u64,
-    replay: Option<Replay>,
-}
-
-impl ChildrenEvents {
-    pub(super) fn new(handle: Arc<Handle>) -> Self {
-        let id = handle.store.subscribe();
-        Self { handle, id, replay: None }
-    }
 }
 
 impl Stream for ChildrenEvents {
     type Item = Result<ChildrenEvent, Error>;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<EventResult>> {
-        loop {
-            if let Some(replay) = &mut self.replay {
-                match replay.next() {
-                    Some(event) => return Poll::Ready(Some(event)),
-                    None => self.replay = None,
-                }
-            }
-            match self.handle.store.take(self.id, cx) {
-                NextItem::Event(event) => return Poll::Ready(Some(event)),
-                NextItem::Replay { missed, replay } => {
-                    self.replay = Some(replay);
-                    if missed {
-                        return Poll::Ready(Some(Ok(ChildrenEvent::Gap)));
-                    }
-                }
-                NextItem::Pending => return Poll::Pending,
-                NextItem::End => return Poll::Ready(None),
-            }
-        }
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<EventResult>> {
+        self.handle.store.poll_next(self.id, cx)
     }
 }
 

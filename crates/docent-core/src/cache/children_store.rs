@@ -1,13 +1,13 @@
 use super::children::{ChildrenEvent, EventResult, Replay};
 use super::snapshot::ChildrenSnapshot;
 use super::status::Status;
-use super::subscriber::{NextItem, Subscriber};
+use super::subscriber::Subscriber;
 use crate::error::Error;
 use crate::node::Stat;
 use crate::time::Clock;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Context;
+use std::task::{Context, Poll, Waker};
 use tokio::sync::watch;
 
 /// Minimum number of events kept for a slow subscriber; with more children, their number.
@@ -65,10 +65,11 @@ impl ChildrenStore {
         drop(subscriber);
     }
 
-    pub(super) fn take(&self, id: u64, cx: &Context<'_>) -> NextItem {
+    /// Takes the next event of a subscriber.
+    pub(super) fn poll_next(&self, id: u64, cx: &Context<'_>) -> Poll<Option<EventResult>> {
         let mut content = self.lock();
         let Content { snapshot, subscribers, .. } = &mut *content;
-        let Some(subscriber) = subscribers.get_mut(&id) else { return NextItem::End };
+        let Some(subscriber) = subscribers.get_mut(&id) else { return Poll::Ready(None) };
         let status = self.status.borrow();
         let replay = || {
             let end = match (&status.last_error, status.stale_since) {
@@ -94,25 +95,19 @@ impl ChildrenStore {
         let events: Vec<_> = events.iter().map(|event| Ok(snapshot.enter(event))).collect();
         // Before the first load, subscribers get nothing.
         if self.status.borrow().loaded {
-            self.notify_subscribers(content, &events);
+            notify_subscribers(content, &events);
         }
     }
 
     /// Marks the content as up to date and complete.
     pub(super) fn caught_up(&self) {
-        let mut content = self.lock();
+        let content = self.lock();
         let first = !self.status.borrow().loaded;
-        self.status.send_modify(|status| {
-            status.loaded = true;
-            status.stale_since = None;
-            status.last_error = None;
-        });
+        self.status.send_modify(Status::caught_up);
         if first {
-            let wakers: Vec<_> = content.subscribers.values_mut().filter_map(Subscriber::begin).collect();
-            drop(content);
-            wakers.into_iter().for_each(std::task::Waker::wake);
+            wake(content, Subscriber::begin);
         } else {
-            self.notify_subscribers(content, &[Ok(ChildrenEvent::Ready)]);
+            notify_subscribers(content, &[Ok(ChildrenEvent::Ready)]);
         }
     }
 
@@ -122,7 +117,7 @@ impl ChildrenStore {
         if self.status.borrow().stale_since.is_none() {
             let now = self.clock.now();
             self.status.send_modify(|status| status.stale_since = Some(now));
-            self.notify_subscribers(content, &[Ok(ChildrenEvent::Gap)]);
+            notify_subscribers(content, &[Ok(ChildrenEvent::Gap)]);
         }
     }
 
@@ -131,38 +126,31 @@ impl ChildrenStore {
         let content = self.lock();
         let now = self.clock.now();
         let known = self.status.borrow().last_error.as_ref().map(Error::kind) == Some(error.kind());
-        self.status.send_modify(|status| {
-            status.last_error = Some(error.clone());
-            status.stale_since.get_or_insert(now);
-        });
+        self.status.send_modify(|status| status.failed(error.clone(), now));
         if !known {
-            self.notify_subscribers(content, &[Err(error.clone())]);
+            notify_subscribers(content, &[Err(error.clone())]);
         }
     }
 
     /// Reports that no more events will come.
     pub(super) fn close(&self) {
-        let mut content = self.lock();
-        self.status.send_modify(|status| {
-            status.closed = true;
-            status.stale_since.get_or_insert(self.clock.now());
-        });
-        let wakers: Vec<_> = content.subscribers.values_mut().filter_map(Subscriber::wake).collect();
-        drop(content);
-        wakers.into_iter().for_each(std::task::Waker::wake);
+        let content = self.lock();
+        self.status.send_modify(|status| status.close(self.clock.now()));
+        wake(content, Subscriber::wake);
     }
+}
 
-    /// Queues events for all subscribers, and wakes them after the content is unlocked.
-    fn notify_subscribers(&self, mut content: MutexGuard<'_, Content>, events: &[EventResult]) {
-        let limit = content.snapshot.len().max(BACKLOG);
-        let wakers: Vec<_> = content
-            .subscribers
-            .values_mut()
-            .filter_map(|subscriber| subscriber.push(events, limit))
-            .collect();
-        drop(content);
-        wakers.into_iter().for_each(std::task::Waker::wake);
-    }
+/// Queues events for all subscribers, and wakes them.
+fn notify_subscribers(content: MutexGuard<'_, Content>, events: &[EventResult]) {
+    let limit = content.snapshot.len().max(BACKLOG);
+    wake(content, |subscriber| subscriber.push(events, limit));
+}
+
+/// Changes all subscribers, and wakes them after the content is unlocked.
+fn wake(mut content: MutexGuard<'_, Content>, change: impl FnMut(&mut Subscriber) -> Option<Waker>) {
+    let wakers: Vec<_> = content.subscribers.values_mut().filter_map(change).collect();
+    drop(content);
+    wakers.into_iter().for_each(Waker::wake);
 }
 
 #[cfg(test)]
@@ -192,17 +180,13 @@ mod tests {
         let waker = noop_waker();
         let mut events = Vec::new();
         loop {
-            match store.take(id, &Context::from_waker(&waker)) {
-                NextItem::Event(event) => events.push(text(event)),
-                NextItem::Replay { missed, replay } => {
-                    events.extend(missed.then(|| "Gap".to_owned()));
-                    events.extend(replay.map(text));
-                }
-                NextItem::Pending => return events,
-                NextItem::End => {
+            match store.poll_next(id, &Context::from_waker(&waker)) {
+                Poll::Ready(Some(event)) => events.push(text(event)),
+                Poll::Ready(None) => {
                     events.push("End".to_owned());
                     return events;
                 }
+                Poll::Pending => return events,
             }
         }
     }

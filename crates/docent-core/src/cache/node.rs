@@ -72,9 +72,8 @@ impl Handle {
         let (joins, joined) = mpsc::unbounded_channel();
         let abandoned = CancellationToken::new();
         let (shared, path) = (Arc::clone(shared), path.to_owned());
-        let task =
-            NodeTask::new(Arc::clone(&shared), path.clone(), full, store, values, joined, abandoned.clone());
-        shared.tasks.spawn_on(task.run(), &shared.runtime);
+        let task = NodeTask::new(Arc::clone(&shared), path.clone(), full, store, values, joined);
+        shared.tasks.spawn_on(task.run(abandoned.clone()), &shared.runtime);
         Self { shared, path, status, value, joins, abandoned }
     }
 }

@@ -24,6 +24,8 @@ pub(super) enum Read {
     /// Reads nothing: sets watches on the data of several nodes, which were read as of `since` or later. The
     /// watch of a node that changed after that fires immediately.
     Watch { keys: Vec<Arc<str>>, since: i64 },
+    /// Waits for the cache's own node to be created.
+    Root,
 }
 
 /// State of one kind of read of a node.

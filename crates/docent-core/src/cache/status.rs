@@ -2,7 +2,8 @@ use crate::error::{Error, ErrorKind};
 use crate::operation::Shared;
 use crate::task::SyncStream;
 use crate::time::{Clock, Timestamp, deadline};
-use futures_util::stream;
+use futures_core::Stream;
+use futures_util::stream::{self, StreamExt};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -24,6 +25,21 @@ impl Status {
         Self { loaded: false, stale_since: Some(clock.now()), last_error: None, closed: false }
     }
 
+    pub(super) fn caught_up(&mut self) {
+        (self.loaded, self.stale_since, self.last_error) = (true, None, None);
+    }
+
+    /// Records that the cache's node cannot be read, as of `now`.
+    pub(super) fn failed(&mut self, error: Error, now: Timestamp) {
+        self.last_error = Some(error);
+        self.stale_since.get_or_insert(now);
+    }
+
+    pub(super) fn close(&mut self, now: Timestamp) {
+        self.closed = true;
+        self.stale_since.get_or_insert(now);
+    }
+
     pub(super) fn stale_for(&self, clock: &dyn Clock) -> Option<Duration> {
         self.stale_since.map(|since| clock.now().since(since))
     }
@@ -32,37 +48,33 @@ impl Status {
 /// Returns a stream of the errors with which a node cannot be read, each when its kind changes. Ends with the
 /// client.
 pub(super) fn errors(status: watch::Receiver<Status>) -> SyncStream<Error> {
-    SyncStream::new(stream::unfold((status, None), |(mut status, mut reported)| async move {
-        loop {
-            let Status { last_error, closed, .. } = status.borrow_and_update().clone();
-            let kind = last_error.as_ref().map(Error::kind);
-            if reported != kind {
-                reported = kind;
-                if let Some(error) = last_error {
-                    return Some((error, (status, reported)));
-                }
-            }
-            if closed || status.changed().await.is_err() {
-                return None;
-            }
-        }
-    }))
+    let changes = changes(status, |status| status.last_error.as_ref().map(Error::kind));
+    SyncStream::new(changes.filter_map(async |status| status.last_error))
 }
 
 /// Returns a stream of whether a cache is stale: the current state, then each change. Ends with the cache.
 pub(super) fn staleness(status: watch::Receiver<Status>) -> SyncStream<bool> {
-    SyncStream::new(stream::unfold((status, None), |(mut status, reported)| async move {
+    let changes = changes(status, |status| status.stale_since.is_some());
+    SyncStream::new(changes.map(|status| status.stale_since.is_some()))
+}
+
+/// Returns a stream of the current status, and of each later one with a different `key`.
+fn changes<K: PartialEq + Send + 'static>(
+    status: watch::Receiver<Status>,
+    key: fn(&Status) -> K,
+) -> impl Stream<Item = Status> + Send {
+    stream::unfold((status, None), move |(mut status, reported)| async move {
         loop {
-            let Status { stale_since, closed, .. } = status.borrow_and_update().clone();
-            let is_stale = stale_since.is_some();
-            if reported != Some(is_stale) {
-                return Some((is_stale, (status, Some(is_stale))));
+            let now = status.borrow_and_update().clone();
+            let key = Some(key(&now));
+            if reported != key {
+                return Some((now, (status, key)));
             }
-            if closed || status.changed().await.is_err() {
+            if now.closed || status.changed().await.is_err() {
                 return None;
             }
         }
-    }))
+    })
 }
 
 /// Waits until a cache is loaded, at most for `timeout`.

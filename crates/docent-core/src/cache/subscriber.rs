@@ -1,11 +1,13 @@
-use super::children::{EventResult, Replay};
+use super::children::{ChildrenEvent, EventResult, Replay};
 use std::collections::VecDeque;
 use std::mem;
-use std::task::Waker;
+use std::task::{Poll, Waker};
 
 /// A subscriber, with the events that it has not taken yet.
 #[derive(Debug)]
 pub(super) struct Subscriber {
+    /// Events to take before the backlog.
+    replay: Option<Replay>,
     backlog: Backlog,
     waker: Option<Waker>,
 }
@@ -14,25 +16,14 @@ pub(super) struct Subscriber {
 enum Backlog {
     /// The subscriber has taken everything except these events.
     Events(VecDeque<EventResult>),
-    /// The subscriber needs the whole content, because it is new or `missed` something.
+    /// The subscriber needs the whole content, because it is new or `missed` something. If it missed
+    /// something, it gets a `Gap` first.
     Replay { missed: bool },
-}
-
-/// Events for a subscriber.
-pub(super) enum NextItem {
-    Event(EventResult),
-    /// The whole content. A subscriber that missed something gets a `Gap` first.
-    Replay {
-        missed: bool,
-        replay: Replay,
-    },
-    Pending,
-    End,
 }
 
 impl Subscriber {
     pub(super) fn new(backlog: impl IntoIterator<Item = EventResult>) -> Self {
-        Self { backlog: Backlog::Events(backlog.into_iter().collect()), waker: None }
+        Self { replay: None, backlog: Backlog::Events(backlog.into_iter().collect()), waker: None }
     }
 
     /// Adds events, keeping at most `limit`. Returns the waker of the subscriber.
@@ -58,21 +49,33 @@ impl Subscriber {
         self.waker.take()
     }
 
-    pub(super) fn take(&mut self, replay: impl FnOnce() -> Replay, waker: &Waker, closed: bool) -> NextItem {
+    /// Takes the next event; `replay` starts with the current content. The events end once the cache is
+    /// `closed`.
+    pub(super) fn take(
+        &mut self,
+        replay: impl FnOnce() -> Replay,
+        waker: &Waker,
+        closed: bool,
+    ) -> Poll<Option<EventResult>> {
+        if let Some(event) = self.replay.as_mut().and_then(Replay::next) {
+            return Poll::Ready(Some(event));
+        }
+        self.replay = None;
         match &mut self.backlog {
             Backlog::Events(queue) => match queue.pop_front() {
-                Some(event) => NextItem::Event(event),
-                None if closed => NextItem::End,
+                Some(event) => Poll::Ready(Some(event)),
+                None if closed => Poll::Ready(None),
                 None => {
                     self.waker = Some(waker.clone());
-                    NextItem::Pending
+                    Poll::Pending
                 }
             },
-            Backlog::Replay { .. } if closed => NextItem::End,
+            Backlog::Replay { .. } if closed => Poll::Ready(None),
             Backlog::Replay { missed } => {
                 let missed = mem::take(missed);
                 self.backlog = Backlog::Events(VecDeque::new());
-                NextItem::Replay { missed, replay: replay() }
+                let replay = self.replay.insert(replay());
+                Poll::Ready(if missed { Some(Ok(ChildrenEvent::Gap)) } else { replay.next() })
             }
         }
     }

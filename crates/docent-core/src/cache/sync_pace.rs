@@ -1,5 +1,4 @@
 use crate::time::Backoff;
-use crate::watch::{LONGEST_PAUSE, retry_backoff};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -15,7 +14,7 @@ pub(super) struct SyncPace {
 
 impl SyncPace {
     pub(super) fn new() -> Self {
-        Self { last: None, flapping: retry_backoff() }
+        Self { last: None, flapping: Backoff::endless() }
     }
 
     /// Records that a sync starts.
@@ -29,10 +28,10 @@ impl SyncPace {
         let Some(last) = self.last else { return Duration::ZERO };
         let spread = spread(nodes).mul_f64(fastrand::f64());
         if last.elapsed() >= STEADY {
-            self.flapping = retry_backoff();
+            self.flapping = Backoff::endless();
             return spread;
         }
-        spread.max(self.flapping.next().unwrap_or(LONGEST_PAUSE))
+        spread.max(self.flapping.pause())
     }
 }
 

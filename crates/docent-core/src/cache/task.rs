@@ -14,18 +14,16 @@ use super::children_store::ChildrenStore;
 use super::keys::Keys;
 use super::nodes::Nodes;
 use super::reads::ReadKind;
-use super::remove_watches::remove_watches;
-use super::subtree_watch::SubtreeWatch;
 use super::sync_pace::SyncPace;
 use super::tree::TreeOptions;
 use crate::node::Stat;
 use crate::operation::Shared;
-use crate::session::{Fired, Outcome, PersistentSignal};
+use crate::session::{Fired, Lane, PersistentSignal, PersistentWatch};
 use crate::time::Backoff;
-use crate::watch::retry_backoff;
+use docent_proto::Request;
 use futures_util::future::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use in_flight::{InFlight, Query};
+use in_flight::InFlight;
 use node_watch::NodeWatch;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -45,7 +43,7 @@ pub(super) struct CacheTask {
     /// True on a new link before its sync: nothing is requested until then.
     held: bool,
     /// Reports changes of every node, in place of watches on each.
-    persistent: SubtreeWatch,
+    persistent: Option<PersistentWatch>,
     nodes: Nodes,
     in_flight: InFlight,
     watches: FuturesUnordered<NodeWatch>,
@@ -73,17 +71,6 @@ pub(super) struct CacheTask {
     read_backoff: Backoff,
 }
 
-enum Step {
-    SessionChanged(SessionChange),
-    Reported(PersistentSignal),
-    Answered(Query, Outcome),
-    Fired(Arc<str>, ReadKind, Fired),
-    Alarm,
-    /// The last handle and the last subscriber were dropped.
-    Abandoned,
-    Closed,
-}
-
 impl CacheTask {
     pub(super) fn new(
         shared: Arc<Shared>,
@@ -104,7 +91,7 @@ impl CacheTask {
             abandoned,
             up: false,
             held: true,
-            persistent: SubtreeWatch::default(),
+            persistent: None,
             in_flight: InFlight::default(),
             watches: FuturesUnordered::new(),
             folder: None,
@@ -117,53 +104,41 @@ impl CacheTask {
             retry_at: None,
             busy_until: None,
             pace: SyncPace::new(),
-            busy_backoff: retry_backoff(),
-            read_backoff: retry_backoff(),
+            busy_backoff: Backoff::endless(),
+            read_backoff: Backoff::endless(),
         }
     }
 
+    /// Runs until the client is closed, or until the last handle and the last subscriber were dropped.
     pub(super) async fn run(mut self) {
         loop {
             self.send_requests();
-            match self.step().await {
-                Step::SessionChanged(change) => self.session_changed(change),
-                Step::Reported(signal) => self.reported(signal),
-                Step::Answered(query, outcome) => self.answered_in_order(query, outcome),
-                Step::Fired(key, kind, fired) => self.fired(&key, kind, fired),
-                Step::Alarm => self.alarm(Instant::now()),
-                Step::Abandoned => return self.remove_watches().await,
-                Step::Closed => return,
+            let alarm = [self.sync_at, self.retry_at, self.busy_until].into_iter().flatten().min();
+            let alarm = async {
+                match alarm {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = self.shared.closing.cancelled() => return,
+                () = self.abandoned.cancelled() => return self.remove_watches().await,
+                change = self.attachment.changed() => self.session_changed(change),
+                Some(signal) = next_signal(&mut self.persistent) => self.reported(signal),
+                Some((read, outcome)) = self.in_flight.next() => self.answered_in_order(read, outcome),
+                Some((key, kind, fired)) = self.watches.next() => self.fired(&key, kind, fired),
+                () = alarm => self.alarm(Instant::now()),
             }
             self.take_arrived();
             self.publish();
         }
     }
 
-    /// Waits for the next step. Cancel safe.
-    async fn step(&mut self) -> Step {
-        let alarm = [self.sync_at, self.retry_at, self.busy_until].into_iter().flatten().min();
-        let alarm = async {
-            match alarm {
-                Some(at) => tokio::time::sleep_until(at).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            biased;
-            () = self.shared.closing.cancelled() => Step::Closed,
-            () = self.abandoned.cancelled() => Step::Abandoned,
-            change = self.attachment.changed() => Step::SessionChanged(change),
-            Some(signal) = self.persistent.next() => Step::Reported(signal),
-            Some((query, outcome)) = self.in_flight.next() => Step::Answered(query, outcome),
-            Some((key, kind, fired)) = self.watches.next() => Step::Fired(key, kind, fired),
-            () = alarm => Step::Alarm,
-        }
-    }
-
     /// Takes the answers and events that have already arrived, so that they are published together.
     fn take_arrived(&mut self) {
-        while let Some(Some((query, outcome))) = self.in_flight.next().now_or_never() {
-            self.answered_in_order(query, outcome);
+        while let Some(Some((read, outcome))) = self.in_flight.next().now_or_never() {
+            self.answered_in_order(read, outcome);
         }
         self.take_reported();
         while let Some(Some((key, kind, fired))) = self.watches.next().now_or_never() {
@@ -185,7 +160,7 @@ impl CacheTask {
             self.store.stale();
         }
         if session {
-            self.persistent.end();
+            self.persistent = None;
             self.watches = FuturesUnordered::new();
             if !planted!(NoReadOnReconnect) {
                 self.nodes.forget_watches();
@@ -196,7 +171,7 @@ impl CacheTask {
             (self.held, self.syncing) = (false, true);
             let root = Arc::clone(self.nodes.keys().root());
             self.nodes.enqueue(&root, self.nodes.root_read_kind());
-        } else if up && self.loaded && self.persistent.is_set() && planted!(GapTakenForTold) {
+        } else if up && self.loaded && self.persistent.is_some() && planted!(GapTakenForTold) {
             (self.held, self.syncing) = (false, true);
         } else if up && self.held {
             self.sync_at = Some(Instant::now() + self.pace.pause(self.nodes.len()));
@@ -255,14 +230,35 @@ impl CacheTask {
         }
     }
 
-    /// Removes the watches, a few at a time.
+    /// Removes the watches, a few at a time, so that other requests get through in between.
     async fn remove_watches(mut self) {
         self.in_flight = InFlight::default();
-        self.persistent.end();
-        let watches = std::mem::take(&mut self.watches).into_iter();
-        let full = self.nodes.keys().full_root();
-        remove_watches(&self.shared, &mut self.attachment, self.up, full, watches).await;
+        self.persistent = None;
+        let mut watches = std::mem::take(&mut self.watches).into_iter();
+        while watches.by_ref().take(WATCHES_PER_BATCH).count() == WATCHES_PER_BATCH {
+            // Without a link, the server has no watches, and those dropped here are not set again.
+            if self.up {
+                // Requests are answered in order: the answer arrives after the server has removed these
+                // watches.
+                let request =
+                    Request::Exists { path: self.nodes.keys().full_root().to_owned(), watch: false };
+                let removed = self.attachment.generation.session.submit(request, Lane::Call);
+                tokio::select! {
+                    () = self.shared.closing.cancelled() => return,
+                    change = self.attachment.changed() => self.up = !change.lost,
+                    _ = removed => {}
+                }
+            }
+        }
     }
+}
+
+/// Number of watches removed at a time.
+const WATCHES_PER_BATCH: usize = 128;
+
+/// Waits for the next signal of a watch; `None` if there is no watch. Cancel safe.
+async fn next_signal(watch: &mut Option<PersistentWatch>) -> Option<PersistentSignal> {
+    watch.as_mut()?.next().await
 }
 
 /// Ends the waits for the task, also if it panicked or was dropped.

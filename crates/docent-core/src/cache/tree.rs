@@ -1,7 +1,6 @@
-use super::children::{ChildrenEvent, ChildrenEvents, Handle};
+use super::children::{ChildrenCache, ChildrenEvent, ChildrenEvents};
 use super::keys::Keys;
 use super::snapshot::ChildrenSnapshot;
-use super::status;
 use crate::client::Client;
 use crate::error::Error;
 use crate::node::Node;
@@ -70,10 +69,7 @@ use std::time::Duration;
 /// # Ok(()) }
 /// ```
 #[derive(Clone)]
-pub struct TreeCache {
-    handle: Arc<Handle>,
-    operation_timeout: Duration,
-}
+pub struct TreeCache(ChildrenCache);
 
 impl TreeCache {
     /// Starts caching `path` and everything below it. The node need not exist yet.
@@ -86,46 +82,35 @@ impl TreeCache {
 
     /// Returns a builder for a cache with other settings.
     pub fn builder(client: &Client, path: impl Into<String>) -> TreeCacheBuilder {
-        TreeCacheBuilder::new(client, path.into())
-    }
-
-    pub(super) fn start(client: &Client, path: String, options: TreeOptions) -> Result<Self, Error> {
-        let shared = Arc::clone(client.shared());
-        let full = shared.namespace.full("watch", &path)?;
-        if shared.closing.is_cancelled() {
-            return Err(Error::new(shared.closed(), "watch").at(&path));
-        }
-        let keys = Keys::paths(&path, full);
-        let handle = Arc::new(Handle::start(shared, path, keys, options));
-        Ok(Self { handle, operation_timeout: client.operation_timeout() })
+        TreeCacheBuilder { client: client.clone(), path: path.into(), options: TreeOptions::default() }
     }
 
     /// The path as given to the constructor.
     pub fn path(&self) -> &str {
-        &self.handle.path
+        self.0.path()
     }
 
     /// The currently known content, without I/O. Empty until the cache is [`ready`](Self::ready), and while
     /// the node at the path does not exist.
     pub fn current(&self) -> TreeSnapshot {
-        TreeSnapshot(self.handle.store.current())
+        TreeSnapshot(self.0.current())
     }
 
     /// Returns true if the known content may be out of date: before the first load, from a lost link until
     /// everything was read again, while the node at the path cannot be read, and after the client is closed.
     pub fn is_stale(&self) -> bool {
-        self.handle.store.status().borrow().stale_since.is_some()
+        self.0.is_stale()
     }
 
     /// Time since the cache became [stale](Self::is_stale); `None` if it is not stale.
     pub fn stale_for(&self) -> Option<Duration> {
-        self.handle.store.status().borrow().stale_for(&*self.handle.shared.config.clock)
+        self.0.stale_for()
     }
 
     /// The error of the last read, while the node at the path cannot be read or listed. The cache keeps
     /// retrying.
     pub fn last_error(&self) -> Option<Error> {
-        self.handle.store.status().borrow().last_error.clone()
+        self.0.last_error()
     }
 
     /// Waits until the cache is loaded, at most for the operation timeout.
@@ -137,23 +122,19 @@ impl TreeCache {
     /// # Cancel safety
     /// This method is cancel safe.
     pub fn ready(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
-        let cache = self.clone();
-        async move {
-            let Handle { shared, path, store, .. } = &*cache.handle;
-            status::ready(shared, path, store.status(), cache.operation_timeout).await
-        }
+        self.0.ready()
     }
 
     /// Returns a stream of the errors with which the servers refuse to read or list the node at the path. An
     /// error of the same kind as the previous one is reported again only after a read has succeeded. Ends
     /// when the client is closed.
     pub fn errors(&self) -> SyncStream<Error> {
-        status::errors(self.handle.store.status())
+        self.0.errors()
     }
 
     /// Subscribes to the current content and its changes. Each subscriber has a separate stream.
     pub fn changes(&self) -> TreeEvents {
-        TreeEvents(ChildrenEvents::new(Arc::clone(&self.handle)))
+        TreeEvents(self.0.changes())
     }
 }
 
@@ -177,10 +158,6 @@ pub struct TreeCacheBuilder {
 }
 
 impl TreeCacheBuilder {
-    pub(super) fn new(client: &Client, path: String) -> Self {
-        Self { client: client.clone(), path, options: TreeOptions::default() }
-    }
-
     /// Caches only nodes up to `depth` levels below the path: 0 means only the node itself, 1 includes its
     /// children. No limit by default.
     pub fn max_depth(mut self, depth: usize) -> Self {
@@ -210,7 +187,8 @@ impl TreeCacheBuilder {
     /// # Errors
     /// `InvalidInput` if the path breaks a rule, `Closed`.
     pub fn build(self) -> Result<TreeCache, Error> {
-        TreeCache::start(&self.client, self.path, self.options)
+        let Self { client, path, options } = self;
+        ChildrenCache::start(&client, &path, |full| Keys::paths(&path, full), options).map(TreeCache)
     }
 }
 

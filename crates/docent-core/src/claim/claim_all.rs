@@ -1,5 +1,5 @@
+use super::request::{ClaimRequest, Reads, Unread, claim_of};
 use super::rivals::Rivals;
-use super::wanted::{ClaimRequest, Reads, Unread, Wanted, claim_of};
 use crate::cleanup::{CreatedNodes, Deletion, ExactWrite, Marker, Near, NewClaim, OwnedNode, WriteOutcome};
 use crate::client::{Client, Recipe, RecipeKind};
 use crate::error::{Error, ErrorKind};
@@ -46,14 +46,14 @@ impl Intent {
         client: &Client,
         marker: Marker,
         generation: &Arc<SessionGeneration>,
-        wanted: &[Wanted],
+        wanted: &[ClaimRequest],
     ) -> Self {
         let losses = generation.losses();
         // Generated for each attempt: late or repeated requests of an earlier attempt then concern other
         // nodes.
         let id = generation.fresh_id();
         let ops = wanted.iter().flat_map(|wanted| wanted.ops(client.shared(), id));
-        debug_assert_eq!(ops.clone().count(), wanted.iter().map(Wanted::op_count).sum::<usize>());
+        debug_assert_eq!(ops.clone().count(), wanted.iter().map(ClaimRequest::op_count).sum::<usize>());
         let write = ExactWrite::submit(marker, ops, Lane::Claim);
         let submitted = generation.clock.now();
         let claims = wanted.iter().map(|wanted| wanted.claim(id)).collect();
@@ -145,10 +145,7 @@ pub async fn claim_all(
     let Some(first) = wanted.first() else {
         return Err(Error::invalid_input(operation, "batch size 0 must be at least 1"));
     };
-    let full = wanted
-        .iter()
-        .map(|request| Wanted::new(client, request, operation))
-        .collect::<Result<Vec<_>, _>>()?;
+    let full = wanted.iter().map(|request| request.full(client, operation)).collect::<Result<Vec<_>, _>>()?;
     // An exact write is sent again only when the earlier one can certainly never be applied. A write of
     // unknown outcome is undone (decision 11).
     let mut attempts = client.attempts(operation, &first.claim, Idempotency::Idempotent);
@@ -245,10 +242,13 @@ fn crowded(handed_out: &[bool], nodes: &[Option<Node>], czxid: i64) -> impl Iter
     })
 }
 
-/// Marks the claims with `superseded` proofs as lost.
-pub(super) fn mark_lost<'a>(claims: impl IntoIterator<Item = &'a Arc<HoldState>>, superseded: &[String]) {
-    let is_superseded = |proof: &str| superseded.iter().any(|other| other == proof);
-    for claim in claims.into_iter().filter(|claim| claim.node.proof().is_some_and(is_superseded)) {
+/// Marks the claims whose nodes are `superseded` as lost.
+pub(super) fn mark_lost<'a>(
+    claims: impl IntoIterator<Item = &'a Arc<HoldState>>,
+    superseded: &[Arc<OwnedNode>],
+) {
+    let is_superseded = |claim: &HoldState| superseded.iter().any(|node| Arc::ptr_eq(node, &claim.node));
+    for claim in claims.into_iter().filter(|claim| is_superseded(claim)) {
         claim.mark_lost(LostReason::NodeDeleted);
     }
 }

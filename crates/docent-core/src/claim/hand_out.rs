@@ -1,6 +1,6 @@
 use super::claim_all::mark_lost;
+use super::request::{Unread, create_proof, set_version};
 use super::rivals::Rivals;
-use super::wanted::{Unread, create_proof, set_version};
 use crate::cleanup::{ExactWrite, Near, WriteOutcome};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};

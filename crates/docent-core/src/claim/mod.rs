@@ -4,9 +4,9 @@
 
 mod claim_all;
 mod hand_out;
+mod request;
 mod rivals;
-mod wanted;
 
 pub use claim_all::{ClaimResult, claim_all};
 pub use hand_out::hand_out;
-pub use wanted::ClaimRequest;
+pub use request::ClaimRequest;

@@ -1,4 +1,4 @@
-use super::wanted::Unread;
+use super::request::Unread;
 use crate::cleanup::OwnedNode;
 use crate::guard::SessionGeneration;
 use crate::node::is_proof;
@@ -16,17 +16,10 @@ use tokio::time::{Instant, timeout_at};
 /// what the earlier holders still send (decision 28).
 pub(super) struct Rivals<'a> {
     generation: &'a SessionGeneration,
-    own: Vec<Own>,
+    /// Claims of this client, whose nodes other clients' nodes may have replaced by now.
+    own: Vec<Arc<OwnedNode>>,
     /// The reads in flight, in the order of `own`, each with the number of claims that it covers.
     reads: Vec<(usize, Pending)>,
-}
-
-/// A claim of this client.
-struct Own {
-    /// Full path of the claim's proof.
-    proof: String,
-    /// The claim's node, which another client's node may have replaced by now.
-    node: Arc<OwnedNode>,
 }
 
 /// Result of the deletion of earlier proofs.
@@ -52,13 +45,13 @@ impl<'a> Rivals<'a> {
         claims: impl IntoIterator<Item = &'n Arc<OwnedNode>>,
     ) -> Self {
         let mut rivals = Self::of(generation, claims);
-        let ops_of = |own: &Own| {
-            let list = MultiOp::GetChildren { path: node_of(&own.proof).to_owned() };
-            [list, MultiOp::GetData { path: own.node.path.clone() }]
+        let ops_of = |own: &Arc<OwnedNode>| {
+            let list = MultiOp::GetChildren { path: claimed_node(own).to_owned() };
+            [list, MultiOp::GetData { path: own.path.clone() }]
         };
         let max = shared.max_reads_per_request() / 2;
         if !shared.abilities.lacks(Ability::MultiReads) && max > 0 {
-            let submit = |own: &[Own]| {
+            let submit = |own: &[Arc<OwnedNode>]| {
                 let ops = own.iter().flat_map(ops_of).collect();
                 (own.len(), generation.session.submit(Request::MultiRead(ops), Lane::Call))
             };
@@ -72,9 +65,7 @@ impl<'a> Rivals<'a> {
         generation: &'a SessionGeneration,
         claims: impl IntoIterator<Item = &'n Arc<OwnedNode>>,
     ) -> Self {
-        let own =
-            |node: &Arc<OwnedNode>| Some(Own { proof: node.proof()?.to_owned(), node: Arc::clone(node) });
-        Self { generation, own: claims.into_iter().filter_map(own).collect(), reads: Vec::new() }
+        Self { generation, own: claims.into_iter().map(Arc::clone).collect(), reads: Vec::new() }
     }
 
     /// Discards the submitted reads, which may have been answered before the proofs were created.
@@ -83,15 +74,20 @@ impl<'a> Rivals<'a> {
     }
 
     /// Deletes the proofs of earlier claims. The proofs of this client were created by the transaction
-    /// `czxid`, which was applied before the reads were sent. Returns the proofs that do not make this client
-    /// the holder: the node has the proof of a later claim, or the claim's node belongs to another client.
+    /// `czxid`, which was applied before the reads were sent. Returns the claims that do not make this client
+    /// the holder: the claimed node has the proof of a later claim, or the claim's node belongs to another
+    /// client.
     ///
     /// # Errors
     /// If the servers refuse a request, if the session ended, or if the deadline passed.
     ///
     /// # Cancel safety
     /// Cancel safe.
-    pub(super) async fn evict(mut self, czxid: i64, deadline: Instant) -> Result<Vec<String>, Unread> {
+    pub(super) async fn evict(
+        mut self,
+        czxid: i64,
+        deadline: Instant,
+    ) -> Result<Vec<Arc<OwnedNode>>, Unread> {
         if planted!(EarlierProofStays) || self.own.is_empty() {
             return Ok(Vec::new());
         }
@@ -108,7 +104,7 @@ impl<'a> Rivals<'a> {
             observed.extend(remaining);
             let mut superseded = Vec::new();
             for (own, (names, mut creator)) in self.own.iter().zip(observed) {
-                let is_newest = match self.evict_from(&own.proof, czxid, &names).await? {
+                let is_newest = match self.evict_from(own, czxid, &names).await? {
                     Evicted::Later => false,
                     Evicted::None => true,
                     Evicted::Earlier => {
@@ -118,8 +114,8 @@ impl<'a> Rivals<'a> {
                         true
                     }
                 };
-                if !is_newest || creator != Some(own.node.czxid) {
-                    superseded.push(own.proof.clone());
+                if !is_newest || creator != Some(own.czxid) {
+                    superseded.push(Arc::clone(own));
                 }
             }
             Ok(superseded)
@@ -128,7 +124,7 @@ impl<'a> Rivals<'a> {
     }
 
     /// Reads the nodes one by one, several concurrently.
-    async fn read_claims(&self, own: &[Own]) -> Result<Vec<Observed>, Unread> {
+    async fn read_claims(&self, own: &[Arc<OwnedNode>]) -> Result<Vec<Observed>, Unread> {
         const MAX_CONCURRENT: usize = 64;
         let mut observed = Vec::with_capacity(own.len());
         for some in own.chunks(MAX_CONCURRENT) {
@@ -141,14 +137,14 @@ impl<'a> Rivals<'a> {
         Ok(observed)
     }
 
-    async fn read_claim(&self, own: &Own) -> Result<Observed, Unread> {
-        let names = self.list(node_of(&own.proof)).await?;
+    async fn read_claim(&self, own: &OwnedNode) -> Result<Observed, Unread> {
+        let names = self.list(claimed_node(own)).await?;
         Ok((names, self.creator(own).await?))
     }
 
     /// Returns the transaction that created the node at the path of a claim; `None` if there is no node.
-    async fn creator(&self, own: &Own) -> Result<Option<i64>, Unread> {
-        let found = lookup::stat(self.generation, &own.node.path).await.map_err(Unread::Cause)?;
+    async fn creator(&self, own: &OwnedNode) -> Result<Option<i64>, Unread> {
+        let found = lookup::stat(self.generation, &own.path).await.map_err(Unread::Cause)?;
         Ok(found.map(|stat| stat.czxid))
     }
 
@@ -170,10 +166,11 @@ impl<'a> Rivals<'a> {
         }
     }
 
-    /// Deletes those of the proofs `names` that are earlier than the proof `own`.
-    async fn evict_from(&self, own: &str, czxid: i64, names: &[String]) -> Result<Evicted, Unread> {
-        let node = node_of(own);
-        let is_own = |name: &&String| own.rsplit('/').next() == Some(name);
+    /// Deletes those of the proofs `names` that are earlier than the proof of `own`.
+    async fn evict_from(&self, own: &OwnedNode, czxid: i64, names: &[String]) -> Result<Evicted, Unread> {
+        let node = claimed_node(own);
+        let own_name = own.proof().and_then(|proof| proof.rsplit('/').next());
+        let is_own = |name: &&String| own_name == Some(name);
         let mut found = match names.iter().any(|name| is_own(&name)) {
             true => Evicted::None,
             false => Evicted::Later,
@@ -206,13 +203,13 @@ impl<'a> Rivals<'a> {
     }
 }
 
-/// Returns the claimed node of the proof at this full path.
-fn node_of(proof: &str) -> &str {
-    parent(proof).unwrap_or("/")
+/// Returns the full path of the claimed node, which is the parent of the proof.
+fn claimed_node(own: &OwnedNode) -> &str {
+    own.proof().and_then(parent).unwrap_or("/")
 }
 
 /// Returns the result of the search, if the servers returned all of it.
-fn listed(own: &[Own], outcome: &Outcome) -> Option<Vec<Observed>> {
+fn listed(own: &[Arc<OwnedNode>], outcome: &Outcome) -> Option<Vec<Observed>> {
     let Outcome::Reply(Reply { result: Ok(Response::Multi(results)), .. }) = outcome else { return None };
     let mut results = results.iter();
     let mut next = || {

@@ -13,16 +13,6 @@ pub(super) fn delete_request(path: &str) -> Request {
     Request::Delete { path: path.to_owned(), version: -1 }
 }
 
-pub(super) async fn delete_node(
-    client: &Shared,
-    generation: Arc<SessionGeneration>,
-    path: String,
-    reply: Option<Pending>,
-) -> DeleteOutcome {
-    let owner = generation.number;
-    delete_owned(client, owner, generation, path, reply).await
-}
-
 /// Deletes a node that the session of the generation `owner` created. Only the end of that session also ends
 /// the node.
 pub(super) async fn delete_owned(

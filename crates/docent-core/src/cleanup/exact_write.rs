@@ -294,8 +294,15 @@ pub(super) async fn undo_exact(
         WriteOutcome::Applied(results, stat) => (results, stat),
         // No answer or fence before the session ended: the nodes were deleted with the session.
         WriteOutcome::Unknown(Cause::Ended(_)) => return,
-        // Another client deleted the marker, so nothing shows whether the write was applied.
-        WriteOutcome::Unknown(_) => return undo_without_marker(client, generation, created).await,
+        // Another client deleted the marker, so nothing shows whether the write was applied. Only claims with
+        // a proof can be distinguished from others.
+        WriteOutcome::Unknown(_) => {
+            if let CreatedNodes::Claims(claims) = created {
+                let claims = claims.into_iter().filter(|claim| claim.handed_out);
+                delete_claims(client, &generation, claims, UNKNOWN).await;
+            }
+            return;
+        }
         _ => return,
     };
     // The marker was set in the transaction that created the nodes. Its number distinguishes each of them
@@ -308,21 +315,18 @@ pub(super) async fn undo_exact(
             }
             _ => generation.cleanup.undo_numbered(&generation, prefix, stat.mzxid),
         },
-        CreatedNodes::Claims(claims) => {
-            let claims =
-                claims.into_iter().map(|claim| OwnedNode::claim(Arc::clone(&generation), claim, stat.mzxid));
-            let delete = |claim| async move { delete_claim(client, &claim, None).await };
-            join_all(claims.map(delete)).await;
-        }
+        CreatedNodes::Claims(claims) => delete_claims(client, &generation, claims, stat.mzxid).await,
     }
 }
 
-/// Deletes the claims that a write may have created. Only claims with a proof can be distinguished from
-/// others.
-async fn undo_without_marker(client: &Shared, generation: Arc<SessionGeneration>, created: CreatedNodes) {
-    let CreatedNodes::Claims(claims) = created else { return };
-    let claims = claims.into_iter().filter(|claim| claim.handed_out);
-    let claims = claims.map(|claim| OwnedNode::claim(Arc::clone(&generation), claim, UNKNOWN));
+/// Deletes the claims that the transaction `czxid` created.
+async fn delete_claims(
+    client: &Shared,
+    generation: &Arc<SessionGeneration>,
+    claims: impl IntoIterator<Item = NewClaim>,
+    czxid: i64,
+) {
+    let claims = claims.into_iter().map(|claim| OwnedNode::claim(Arc::clone(generation), claim, czxid));
     join_all(claims.map(|claim| async move { delete_claim(client, &claim, None).await })).await;
 }
 

@@ -6,7 +6,6 @@ use crate::guard::SessionGeneration;
 use crate::operation::Shared;
 use crate::session::{Cause, LinkState};
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, Semaphore, watch};
@@ -33,8 +32,6 @@ const MAX_LISTINGS: usize = 8;
 #[derive(Debug)]
 pub(crate) struct LostCreates {
     lost: Mutex<Lost>,
-    /// Number of lost creates, so that `observe_listing` needs no lock if there are none.
-    count: AtomicUsize,
     listings: Semaphore,
 }
 
@@ -57,7 +54,7 @@ struct Folder {
 
 impl Default for LostCreates {
     fn default() -> Self {
-        Self { lost: Mutex::default(), count: AtomicUsize::new(0), listings: Semaphore::new(MAX_LISTINGS) }
+        Self { lost: Mutex::default(), listings: Semaphore::new(MAX_LISTINGS) }
     }
 }
 
@@ -73,42 +70,25 @@ impl LostCreates {
         tracing::debug!(target: "docent::cleanup", client = %generation.client, %prefix, generation = generation.number, "the reply to a create was lost; checking later whether the node appears");
         let mut lost = self.lock();
         let is_new = !lost.folders.contains_key(folder);
-        let id = id(prefix.rsplit('/').next().unwrap_or(prefix)).to_owned();
+        let id = id(prefix).to_owned();
         lost.order.push_back((folder.to_owned(), id.clone()));
         let tracked = lost.folders.entry(folder.to_owned()).or_default();
-        if tracked.prefixes.insert(id, prefix.to_owned()).is_none() {
-            self.count.fetch_add(1, Ordering::Relaxed);
-        }
+        tracked.prefixes.insert(id, prefix.to_owned());
         tracked.added += 1;
         if !is_new {
             tracked.bell.notify_one();
         }
         if lost.order.len() > MAX_TRACKED {
-            self.forget_oldest(generation, &mut lost);
+            forget_oldest(generation, &mut lost);
         }
         if is_new {
             generation.cleanup.search_for_lost(generation, folder.to_owned());
         }
     }
 
-    fn forget_oldest(&self, generation: &SessionGeneration, lost: &mut Lost) {
-        let Some((folder, id)) = lost.order.pop_front() else { return };
-        let known = lost.folders.get_mut(&folder).and_then(|folder| folder.prefixes.remove(&id));
-        if let Some(prefix) = known {
-            self.count.fetch_sub(1, Ordering::Relaxed);
-            // Event: The client tracks too many creates with lost replies, and stops checking for the oldest
-            // one. If the servers apply it late, its node remains until the session ends.
-            // Action: Find out why so many replies are lost; check the network and the load of the servers.
-            tracing::warn!(target: "docent::cleanup", client = %generation.client, %prefix, "no longer checking for the node of a create whose reply was lost; {MAX_TRACKED} newer ones are tracked");
-        }
-    }
-
     /// Checks a listing of `folder` that was made for another reason. A lost node in the listing is deleted
     /// immediately.
     pub(crate) fn observe_listing(&self, folder: &str, names: &[String]) {
-        if self.count.load(Ordering::Relaxed) == 0 {
-            return;
-        }
         let lost = self.lock();
         let Some(folder) = lost.folders.get(folder) else { return };
         if names.iter().any(|name| folder.prefixes.contains_key(id(name))) {
@@ -120,10 +100,8 @@ impl LostCreates {
     fn found(&self, folder: &str, paths: &[String]) -> Vec<String> {
         let lost = self.lock();
         let Some(folder) = lost.folders.get(folder) else { return Vec::new() };
-        let is_lost = |path: &&String| {
-            let name = path.rsplit('/').next().unwrap_or(path);
-            folder.prefixes.get(id(name)).is_some_and(|prefix| path.starts_with(prefix))
-        };
+        let is_lost =
+            |path: &&String| folder.prefixes.get(id(path)).is_some_and(|prefix| path.starts_with(prefix));
         paths.iter().filter(is_lost).cloned().collect()
     }
 
@@ -133,9 +111,7 @@ impl LostCreates {
         let mut lost = self.lock();
         let Some(tracked) = lost.folders.get_mut(folder) else { return true };
         for path in deleted {
-            if tracked.prefixes.remove(id(path.rsplit('/').next().unwrap_or(path))).is_some() {
-                self.count.fetch_sub(1, Ordering::Relaxed);
-            }
+            tracked.prefixes.remove(id(path));
         }
         let done = tracked.prefixes.is_empty();
         if done {
@@ -150,8 +126,21 @@ impl LostCreates {
     }
 }
 
-/// Returns the unique part of a name: a UUID, including the prefix of protected nodes if present.
-fn id(name: &str) -> &str {
+fn forget_oldest(generation: &SessionGeneration, lost: &mut Lost) {
+    let Some((folder, id)) = lost.order.pop_front() else { return };
+    let known = lost.folders.get_mut(&folder).and_then(|folder| folder.prefixes.remove(&id));
+    if let Some(prefix) = known {
+        // Event: The client tracks too many creates with lost replies, and stops checking for the oldest
+        // one. If the servers apply it late, its node remains until the session ends.
+        // Action: Find out why so many replies are lost; check the network and the load of the servers.
+        tracing::warn!(target: "docent::cleanup", client = %generation.client, %prefix, "no longer checking for the node of a create whose reply was lost; {MAX_TRACKED} newer ones are tracked");
+    }
+}
+
+/// Returns the unique part of the name at the end of a path: a UUID, including the prefix of protected nodes
+/// if present.
+fn id(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
     const UUID: usize = 36;
     const PROTECTED: &str = "_c_";
     let length = if name.starts_with(PROTECTED) { PROTECTED.len() + UUID } else { UUID };

@@ -50,8 +50,9 @@ impl Marker {
             return Ok(Self::new(Arc::clone(generation), free, place));
         }
         // Boxed because this is rare.
-        let node = Box::pin(create_own_node(client, generation, near, Some(place), deadline)).await?;
-        Ok(Self { generation: Arc::clone(generation), path: node.path, version: 0, place: node.place })
+        let mut place = Some(place);
+        let path = Box::pin(create_own_node(client, generation, near, &mut place, deadline)).await?;
+        Ok(Self { generation: Arc::clone(generation), path, version: 0, place })
     }
 
     pub(super) fn new(

@@ -25,7 +25,6 @@ mod marker;
 mod own_folder;
 mod own_node;
 mod owned_node;
-mod worker;
 
 use crate::session::context::PAUSE;
 pub(crate) use by_name::{children, find};
@@ -35,5 +34,4 @@ pub(crate) use lost_creates::LostCreates;
 pub(crate) use marker::{Marker, Markers, leave};
 pub(crate) use own_folder::{Near, OwnFolder};
 pub(crate) use own_node::{NoOwnNode, create_own_node};
-pub(crate) use owned_node::{ClaimVersions, DeleteOutcome, Deletion, NewClaim, OwnedNode};
-use worker::Job;
+pub(crate) use owned_node::{DeleteOutcome, Deletion, NewClaim, OwnedNode};

@@ -14,14 +14,6 @@ use std::sync::{Arc, PoisonError};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// An ephemeral node that was created.
-pub(crate) struct OwnNode {
-    /// Full path, with a name that is used only once.
-    pub(crate) path: String,
-    /// For a marker: its place among the markers in use.
-    pub(super) place: Option<OwnedSemaphorePermit>,
-}
-
 /// Reason why no node was created.
 #[derive(Debug)]
 pub(crate) enum NoOwnNode {
@@ -73,15 +65,9 @@ impl Drop for PendingCreate {
     }
 }
 
-/// Answer of the servers to an attempt in one folder.
-enum Answer {
-    Created(OwnNode),
-    /// The servers refuse the folder or the node.
-    Refused(Code),
-}
-
-/// Creates an internal ephemeral node of the session, which keeps `place`. If the session has no folder yet,
-/// or lost it, a folder is searched for near the paths to be written.
+/// Creates an internal ephemeral node of the session, and returns its full path, whose name is used only once.
+/// If the session has no folder yet, or lost it, a folder is searched for near the paths to be written. For a
+/// marker, `place` is its place among the markers in use; if the create must be undone, it is taken for that.
 ///
 /// # Cancel safety
 /// Cancel safe: a node that was being created is deleted.
@@ -89,16 +75,16 @@ pub(crate) async fn create_own_node(
     client: &Shared,
     generation: &Arc<SessionGeneration>,
     near: Near<'_>,
-    place: Option<OwnedSemaphorePermit>,
+    place: &mut Option<OwnedSemaphorePermit>,
     deadline: Instant,
-) -> Result<OwnNode, NoOwnNode> {
+) -> Result<String, NoOwnNode> {
     let mut attempts = Attempts { client, generation, deadline, place };
     loop {
         if let Some(folder) = generation.own_folder.get() {
             match attempts.in_folder(&folder, false).await? {
-                Answer::Created(node) => return Ok(node),
+                Ok(node) => return Ok(node),
                 // The folder was deleted, like any empty container, or may no longer be used.
-                Answer::Refused(code) => {
+                Err(code) => {
                     // Event: The folder in which a session keeps its internal nodes was deleted or may no
                     // longer be used. The client searches for another folder.
                     tracing::debug!(target: "docent::cleanup", client = %client.label, %folder, %code, "cannot create nodes in the session's internal folder; searching for another folder");
@@ -122,13 +108,13 @@ struct Attempts<'a> {
     client: &'a Shared,
     generation: &'a Arc<SessionGeneration>,
     deadline: Instant,
-    place: Option<OwnedSemaphorePermit>,
+    place: &'a mut Option<OwnedSemaphorePermit>,
 }
 
 impl Attempts<'_> {
     /// Creates the node in `folder`, in one round trip. If `creates_folder` is true, creates the folder
-    /// first.
-    async fn in_folder(&mut self, folder: &str, creates_folder: bool) -> Result<Answer, Cause> {
+    /// first. The inner error is the code with which the servers refuse the folder or the node.
+    async fn in_folder(&mut self, folder: &str, creates_folder: bool) -> Result<Result<String, Code>, Cause> {
         let folder_create = creates_folder.then(|| self.submit_folder(folder, self.client.acl(folder)));
         let mut create = PendingCreate::submit(self.client, self.generation, folder, self.place.take());
         let outcome = create.create.by(self.deadline).await;
@@ -136,11 +122,8 @@ impl Attempts<'_> {
         // (decision 11).
         create.unknown = matches!(outcome, Outcome::Unknown(_));
         let answer = outcome.answer()?;
-        let place = create.place.take();
-        let Err(code) = answer.result else {
-            return Ok(Answer::Created(OwnNode { path: std::mem::take(&mut create.path), place }));
-        };
-        self.place = place;
+        *self.place = create.place.take();
+        let Err(code) = answer.result else { return Ok(Ok(std::mem::take(&mut create.path))) };
         // Another client's node, although names are unique: try another name.
         if code == Code::NODE_EXISTS {
             return Err(Cause::LinkLost);
@@ -148,10 +131,10 @@ impl Attempts<'_> {
         // If the folder was refused, return that code.
         match folder_create {
             Some(mut folder_create) => match folder_create.by(self.deadline).await.answer()?.result {
-                Ok(_) | Err(Code::NODE_EXISTS) => Ok(Answer::Refused(code)),
-                Err(code) => Ok(Answer::Refused(code)),
+                Ok(_) | Err(Code::NODE_EXISTS) => Ok(Err(code)),
+                Err(code) => Ok(Err(code)),
             },
-            None => Ok(Answer::Refused(code)),
+            None => Ok(Err(code)),
         }
     }
 
@@ -162,7 +145,7 @@ impl Attempts<'_> {
     }
 
     /// Creates the node in the first folder in which the client may create nodes.
-    async fn search(&mut self, near: Near<'_>) -> Result<OwnNode, NoOwnNode> {
+    async fn search(&mut self, near: Near<'_>) -> Result<String, NoOwnNode> {
         let mut refused = None;
         for base in bases(self.client, near) {
             match self.create_below(&base).await? {
@@ -181,7 +164,7 @@ impl Attempts<'_> {
     }
 
     /// Creates the node in `base`. The inner error is the servers' reason for refusing.
-    async fn create_below(&mut self, base: &str) -> Result<Result<OwnNode, Error>, Cause> {
+    async fn create_below(&mut self, base: &str) -> Result<Result<String, Error>, Cause> {
         let kind = self.client.parents();
         let name = self.generation.own_folder.name(|| self.generation.fresh_id().to_string()).to_owned();
         let Places { shared, in_shared, beside } = Places::of(base, &name, kind);
@@ -189,9 +172,9 @@ impl Attempts<'_> {
         let mut code = Code::NO_NODE;
         for round in 0.. {
             match self.in_folder(&in_shared, creates_folder).await? {
-                Answer::Created(node) => return Ok(Ok(self.found(&in_shared, node))),
-                Answer::Refused(Code::NO_NODE) => {}
-                Answer::Refused(refused) => {
+                Ok(node) => return Ok(Ok(self.found(&in_shared, node))),
+                Err(Code::NO_NODE) => {}
+                Err(refused) => {
                     code = refused;
                     break;
                 }
@@ -206,16 +189,16 @@ impl Attempts<'_> {
         }
         if let Some(beside) = beside.filter(|_| !planted!(OwnFolderOfTheFirst)) {
             match self.in_folder(&beside, true).await? {
-                Answer::Created(node) => return Ok(Ok(self.found(&beside, node))),
+                Ok(node) => return Ok(Ok(self.found(&beside, node))),
                 // The base was deleted in the meantime.
-                Answer::Refused(Code::NO_NODE) => return Err(Cause::LinkLost),
-                Answer::Refused(refused) => code = refused,
+                Err(Code::NO_NODE) => return Err(Cause::LinkLost),
+                Err(refused) => code = refused,
             }
         }
         Ok(Err(self.refusal(base, code)))
     }
 
-    fn found(&self, folder: &str, node: OwnNode) -> OwnNode {
+    fn found(&self, folder: &str, node: String) -> String {
         self.generation.own_folder.set(folder);
         node
     }

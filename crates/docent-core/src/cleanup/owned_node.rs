@@ -1,6 +1,5 @@
-use super::Job;
-use super::by_czxid::{self, ClaimDeletion, delete_claim};
-use super::by_name::{self, delete_node};
+use super::by_czxid::{self, delete_claim};
+use super::by_name::{self, delete_owned};
 use crate::guard::SessionGeneration;
 use crate::operation::Shared;
 use crate::session::{Lane, Outcome, Pending};
@@ -9,35 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering, fence};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-
-/// Versions of a claim's node, which show how the claim was created (decision 28).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ClaimVersions {
-    lowest: i32,
-}
-
-impl ClaimVersions {
-    /// Returns the versions of claims whose paths only Docent uses, or of claims `beside_curator`: in that
-    /// case the lock node of a Curator consumer uses the same path, with version 0.
-    pub(crate) fn new(beside_curator: bool) -> Self {
-        Self { lowest: i32::from(beside_curator) }
-    }
-
-    /// Version of a claim that one write created and handed out.
-    pub(crate) fn handed_out(self) -> i32 {
-        self.lowest
-    }
-
-    /// Version of a claim that was created ahead, until it is handed out.
-    pub(crate) fn created_ahead(self) -> i32 {
-        self.lowest + 1
-    }
-
-    /// Version of a claim that was created ahead, after it is handed out.
-    pub(crate) fn handed_out_later(self) -> i32 {
-        self.lowest + 2
-    }
-}
 
 /// Ephemeral node of a session of this client.
 #[derive(Debug)]
@@ -64,7 +34,8 @@ pub(crate) struct NewClaim {
     pub(crate) proof: String,
     /// True if the proof is created together with the claim.
     pub(crate) handed_out: bool,
-    pub(crate) versions: ClaimVersions,
+    /// Version of the claim's node after its creation, which shows how the claim was created (decision 28).
+    pub(crate) version: i32,
 }
 
 /// Second node of a claim, which distinguishes the claim from other claims at the same path (decision 28).
@@ -76,7 +47,8 @@ struct Proof {
     stage: AtomicU8,
     /// False if one write created the claim and handed it out.
     created_ahead: bool,
-    versions: ClaimVersions,
+    /// Version of the claim's node after its creation.
+    version: i32,
 }
 
 const MISSING: u8 = 0;
@@ -98,17 +70,10 @@ impl OwnedNode {
 
     /// Creates the record of a claim's node that the transaction `czxid` created.
     pub(crate) fn claim(generation: Arc<SessionGeneration>, claim: NewClaim, czxid: i64) -> Self {
-        let NewClaim { path, proof, handed_out, versions } = claim;
+        let NewClaim { path, proof, handed_out, version } = claim;
         let stage = AtomicU8::new(if handed_out { EXISTS } else { MISSING });
-        let claim = Some(Proof { path: proof, stage, created_ahead: !handed_out, versions });
-        Self {
-            generation,
-            path,
-            czxid,
-            claim,
-            deletion_begun: AtomicBool::new(false),
-            unsettled: AtomicUsize::new(0),
-        }
+        let claim = Some(Proof { path: proof, stage, created_ahead: !handed_out, version });
+        Self { claim, ..Self::by_name(generation, path, czxid) }
     }
 
     /// Records that the claim is being handed out: its proof may exist from now on.
@@ -150,9 +115,10 @@ impl OwnedNode {
     pub(crate) fn version(&self, is_handed_out: bool) -> i32 {
         match &self.claim {
             None => -1,
-            Some(Proof { created_ahead: false, versions, .. }) => versions.handed_out(),
-            Some(Proof { versions, .. }) if is_handed_out => versions.handed_out_later(),
-            Some(Proof { versions, .. }) => versions.created_ahead(),
+            // Handing out a claim that was created ahead sets its node once.
+            Some(Proof { created_ahead, version, .. }) => {
+                version + i32::from(*created_ahead && is_handed_out)
+            }
         }
     }
 
@@ -279,17 +245,17 @@ impl Deletion {
 
     fn hand_over(&mut self, done: Option<oneshot::Sender<DeleteOutcome>>) {
         if !std::mem::replace(&mut self.done, true) {
-            let node = Arc::clone(&self.node);
-            self.node.generation.cleanup.send(Job::Node { node, sent: self.sent.take(), done });
+            self.node.generation.cleanup.delete(&self.node, self.sent.take(), done);
         }
     }
 }
 
 fn is_deleted(node: &OwnedNode, outcome: &Outcome) -> bool {
-    match outcome {
-        _ if node.is_claim() => matches!(by_czxid::deleted(outcome), ClaimDeletion::Deleted),
-        Outcome::Reply(answer) => matches!(answer.refusal(), None | Some(Code::NO_NODE)),
-        Outcome::NotSent(_) | Outcome::Unknown(_) => false,
+    let Outcome::Reply(answer) = outcome else { return false };
+    match answer.refusal() {
+        None => true,
+        // If a claim's node does not exist, its proof may exist.
+        Some(code) => code == Code::NO_NODE && !node.is_claim(),
     }
 }
 
@@ -301,8 +267,9 @@ impl Drop for Deletion {
 
 /// Deletes `node`; `sent` is the request that is in flight.
 pub(super) async fn delete(client: &Shared, node: &OwnedNode, sent: Option<Pending>) -> DeleteOutcome {
-    match node.is_claim() {
-        true => delete_claim(client, node, sent).await,
-        false => delete_node(client, Arc::clone(&node.generation), node.path.clone(), sent).await,
+    if node.is_claim() {
+        return delete_claim(client, node, sent).await;
     }
+    let generation = Arc::clone(&node.generation);
+    delete_owned(client, generation.number, generation, node.path.clone(), sent).await
 }

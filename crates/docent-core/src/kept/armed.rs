@@ -10,14 +10,14 @@ use futures_util::FutureExt;
 /// another read.
 #[derive(Debug)]
 pub(super) struct Armed {
-    data: Bytes,
-    version: i32,
+    pub(super) data: Bytes,
+    pub(super) version: i32,
     /// Number of the session's generation.
     generation: u64,
     /// Number of links that were lost before the watch was set.
-    losses: u64,
+    pub(super) losses: u64,
     /// `None` after the watch fired.
-    watch: Option<Box<Watch>>,
+    pub(super) watch: Option<Box<Watch>>,
 }
 
 impl Armed {
@@ -38,24 +38,6 @@ impl Armed {
             losses,
             watch: Some(watch),
         }
-    }
-
-    pub(super) fn data(&self) -> &Bytes {
-        &self.data
-    }
-
-    pub(super) fn version(&self) -> i32 {
-        self.version
-    }
-
-    /// Number of links that were lost before the read.
-    pub(super) fn losses(&self) -> u64 {
-        self.losses
-    }
-
-    /// The watch; `None` after it fired.
-    pub(super) fn watch(&self) -> Option<&Watch> {
-        self.watch.as_deref()
     }
 
     /// Returns true if the version distinguishes the node from one that another client created in its place

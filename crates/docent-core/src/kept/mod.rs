@@ -3,16 +3,12 @@
 mod armed;
 mod choice;
 mod desired;
-mod exact;
-mod lifetime;
 mod node;
 mod reconcile;
 mod sequential;
 mod status_log;
-mod step_error;
 mod table;
 mod target;
-mod touch;
 mod witness;
 
 pub use choice::{ReadChoice, Shown};

@@ -1,6 +1,7 @@
-use super::lifetime::Lifetime;
 use super::reconcile::Reconciler;
-use super::{Desired, FinalData, KeptStatus, Preparation, ReadChoice, Shown, TaskChannels, sequential};
+use super::{
+    Desired, FinalData, KeptStatus, Preparation, Progress, ReadChoice, Shown, TaskChannels, sequential,
+};
 use crate::client::{Client, Stage, refuse_reserved};
 use crate::error::{Error, ErrorKind};
 use crate::guard::Released;
@@ -62,17 +63,14 @@ pub struct KeptNode {
     path: String,
     wanted: watch::Sender<Desired>,
     status: watch::Receiver<KeptStatus>,
-    /// Number of the last request that was fulfilled.
-    fulfilled: watch::Receiver<u64>,
-    /// Number of the last request that failed.
-    refused: watch::Receiver<u64>,
-    shown: watch::Receiver<Shown>,
+    progress: watch::Receiver<Progress>,
 }
 
 impl KeptNode {
     /// Returns a builder for a node at `path` of any mode, including sequential ones.
     pub fn builder(client: &Client, path: impl Into<String>) -> KeptNodeBuilder {
-        KeptNodeBuilder::new(client, path.into())
+        let (client, path, desired) = (client.clone(), path.into(), Desired::new());
+        KeptNodeBuilder { client, path, base: None, takes_over: false, desired }
     }
 
     /// Starts keeping an ephemeral node at `path` with `data`. Parents are created on demand.
@@ -135,7 +133,7 @@ impl KeptNode {
 
     /// Returns which data other clients [have chosen](KeptNodeBuilder::let_others_choose).
     pub fn shown(&self) -> Shown {
-        *self.shown.borrow()
+        self.progress.borrow().shown
     }
 
     /// Stops re-creating the node after its session ends or another client deletes the node. If the node is
@@ -185,22 +183,23 @@ impl KeptNode {
 
     /// Waits until the node is present as last requested, that request has failed, or the node is removed.
     async fn settled(&self) -> KeptStatus {
-        let (mut status, mut fulfilled) = (self.status.clone(), self.fulfilled.clone());
+        let (mut status, mut progress) = (self.status.clone(), self.progress.clone());
         let wanted = self.wanted.borrow().number;
         loop {
             let known = status.borrow_and_update().clone();
-            let is_fulfilled = *fulfilled.borrow_and_update() >= wanted;
+            // A failure is recorded before the status that shows it.
+            let Progress { fulfilled, refused, .. } = *progress.borrow_and_update();
             match known {
-                KeptStatus::Present { .. } if is_fulfilled => return known,
+                KeptStatus::Present { .. } if fulfilled >= wanted => return known,
                 KeptStatus::Removed => return known,
                 // The failure of an earlier request says nothing about the current one.
-                KeptStatus::Failing(_) if *self.refused.borrow() >= wanted => return known,
+                KeptStatus::Failing(_) if refused >= wanted => return known,
                 _ => {}
             }
             tokio::select! {
                 // The task ends after it has reported the removal, or with the client.
                 changed = status.changed() => if changed.is_err() { return status.borrow().clone() },
-                Ok(()) = fulfilled.changed() => {}
+                Ok(()) = progress.changed() => {}
             }
         }
     }
@@ -284,10 +283,9 @@ pub(super) fn occupied(path: &str, session_id: i64) -> Error {
 pub struct KeptNodeBuilder {
     client: Client,
     path: String,
-    mode: CreateMode,
     base: Option<String>,
     takes_over: bool,
-    /// Other settings, and the data.
+    /// Other settings, and the data. The mode is as given.
     desired: Desired,
 }
 
@@ -295,11 +293,6 @@ pub struct KeptNodeBuilder {
 const LEAST_TTL: Duration = Duration::from_secs(1);
 
 impl KeptNodeBuilder {
-    pub(super) fn new(client: &Client, path: String) -> Self {
-        let (client, desired) = (client.clone(), Desired::new());
-        Self { client, path, mode: CreateMode::Ephemeral, base: None, takes_over: false, desired }
-    }
-
     /// Sets the data to keep; empty by default.
     pub fn data(mut self, data: impl Into<Bytes>) -> Self {
         self.desired.data = Some(data.into());
@@ -308,8 +301,9 @@ impl KeptNodeBuilder {
 
     /// Sets the mode, [`Ephemeral`](CreateMode::Ephemeral) by default. A time to live must be at least one
     /// second.
-    pub fn mode(self, mode: CreateMode) -> Self {
-        Self { mode, ..self }
+    pub fn mode(mut self, mode: CreateMode) -> Self {
+        self.desired.mode = mode;
+        self
     }
 
     /// Sets the label of the node's purpose, `kept_node` by default. The client's
@@ -371,8 +365,9 @@ impl KeptNodeBuilder {
     /// [reserved](NodePath::of_recipe), or the mode is sequential; `AlreadyRegistered` if this client already
     /// keeps a node at the path; `Closed`.
     pub fn start(self) -> Result<KeptNode, Error> {
-        if self.mode.to_proto().0.is_sequential() {
-            let detail = format!("a node of mode {:?} needs `keep`", self.mode);
+        let mode = self.desired.mode;
+        if mode.to_proto().0.is_sequential() {
+            let detail = format!("a node of mode {mode:?} needs `keep`");
             return Err(Error::invalid_input("create", detail).at(&self.path));
         }
         self.enter()
@@ -396,7 +391,7 @@ impl KeptNodeBuilder {
     pub async fn keep(mut self) -> Result<KeptNode, Error> {
         // Before a sequential node is created.
         self.check()?;
-        let (client, mode) = (&self.client, self.mode);
+        let (client, mode) = (&self.client, self.desired.mode);
         let data = || self.desired.data.clone().unwrap_or_default();
         match mode {
             CreateMode::EphemeralSequential => {
@@ -410,12 +405,11 @@ impl KeptNodeBuilder {
         self.enter()
     }
 
-    /// Checks the settings, and returns the lifetime.
-    fn check(&self) -> Result<Lifetime, Error> {
-        let Self { client, path, mode, base, .. } = self;
-        let lifetime = Lifetime::of(*mode);
+    /// Checks the settings.
+    fn check(&self) -> Result<(), Error> {
+        let Self { client, path, base, desired: Desired { mode, .. }, .. } = self;
         let refuse = |detail| Err(Error::invalid_input("create", detail).at(path));
-        if let Some(ttl) = lifetime.ttl().filter(|ttl| *ttl < LEAST_TTL || mode.bad_ttl().is_some()) {
+        if let Some(ttl) = mode.ttl().filter(|ttl| *ttl < LEAST_TTL || mode.bad_ttl().is_some()) {
             return refuse(format!("time to live {ttl:?} must be from 1 s to 2^40 ms"));
         }
         let is_parent = |base: &str| {
@@ -428,37 +422,31 @@ impl KeptNodeBuilder {
         if let Some(base) = base.as_ref().filter(|base| !is_parent(base)) {
             return refuse(format!("base {base:?} must be a parent of the node"));
         }
-        refuse_reserved(client, "create", path)?;
-        Ok(lifetime)
+        refuse_reserved(client, "create", path)
     }
 
     /// Starts the task of the node, or hands the node over to this handle.
     fn enter(self) -> Result<KeptNode, Error> {
-        let lifetime = self.check()?;
-        let Self { client, path, base, takes_over, mut desired, .. } = self;
+        self.check()?;
+        let Self { client, path, base, takes_over, mut desired } = self;
         let shared = client.shared();
         let full = shared.namespace.join(NodePath::of_recipe(&client, "create", &path)?.as_str());
         if shared.refuses(Stage::Drain) {
             return Err(Error::new(ErrorKind::Closed, "create").at(&path));
         }
-        desired.mode = lifetime.mode();
+        desired.mode = desired.mode.without_sequence();
         desired.base = base.map(|base| shared.namespace.join(&base).into());
         let (wanted, desired) = watch::channel(desired);
         let channels = TaskChannels::new(desired);
-        let (fulfilled, refused) =
-            (channels.progress.fulfilled.subscribe(), channels.progress.refused.subscribe());
-        let (status, shown) = (channels.status.subscribe(), channels.progress.shown.subscribe());
-        let entered = match takes_over {
-            true => shared.kept.inherit(&full, channels),
-            false => shared.kept.enter(&full, &channels).map(|()| Some(channels)),
-        };
+        let (status, progress) = (channels.status.subscribe(), channels.progress.subscribe());
+        let entered = shared.kept.enter(&full, channels, takes_over);
         // No channels are returned if a task serves the node already.
         if let Some(channels) = entered.map_err(|error| error.at(&path))? {
             let (parents, own) = (client.parents(), Arc::clone(shared));
-            let task = Reconciler::new(own, path.clone(), full, lifetime, parents, channels);
+            let task = Reconciler::new(own, path.clone(), full, parents, channels);
             shared.tasks.spawn_on(task.run(), &shared.runtime);
         }
-        Ok(KeptNode { client, path, wanted, status, fulfilled, refused, shown })
+        Ok(KeptNode { client, path, wanted, status, progress })
     }
 }
 
@@ -467,7 +455,7 @@ impl fmt::Debug for KeptNodeBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KeptNodeBuilder")
             .field("path", &self.path)
-            .field("mode", &self.mode)
+            .field("mode", &self.desired.mode)
             .finish_non_exhaustive()
     }
 }

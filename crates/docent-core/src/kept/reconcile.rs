@@ -1,27 +1,27 @@
 mod absent;
+mod exact;
 mod persistent;
 mod preparation;
 mod read_node;
 
+use self::persistent::ForeignWrites;
 use self::read_node::Found;
 use super::armed::Armed;
 use super::choice::Choice;
-use super::lifetime::{ForeignWrites, Lifetime};
 use super::node::occupied;
 use super::status_log::StatusLog;
-use super::step_error::StepError;
 use super::table::TableEntry;
 use super::target::Target;
 use super::{Desired, Drained, KeptStatus, Progress, TaskChannels, witness};
 use crate::client::{ParentKind, Stage};
 use crate::error::Error;
 use crate::guard::SessionGeneration;
+use crate::node::CreateMode;
 use crate::operation::Shared;
-use crate::session::{Fired, SessionEnd};
-use crate::time::{Backoff, RetryPolicy};
+use crate::session::{Cause, Fired, SessionEnd};
+use crate::time::Backoff;
 use bytes::Bytes;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -36,12 +36,13 @@ pub(super) struct Reconciler {
     shared: Arc<Shared>,
     path: String,
     full: String,
-    lifetime: Lifetime,
+    /// Mode of the node, which is not sequential.
+    mode: CreateMode,
     /// Kind of node that missing parents are created as.
     parents: ParentKind,
     wanted: watch::Receiver<Desired>,
     status: watch::Sender<KeptStatus>,
-    progress: Progress,
+    progress: watch::Sender<Progress>,
     /// Notified of each new successor: a handle that wants a node that is about to be removed.
     successors: watch::Receiver<u64>,
     /// Notified of each stage of the client's shutdown.
@@ -69,12 +70,11 @@ impl Reconciler {
         shared: Arc<Shared>,
         path: String,
         full: String,
-        lifetime: Lifetime,
         parents: ParentKind,
         channels: TaskChannels,
     ) -> Self {
         let TaskChannels { wanted, status, progress } = channels;
-        let counts = wanted.borrow().base.is_none();
+        let (mode, counts) = (wanted.borrow().mode, wanted.borrow().base.is_none());
         Self {
             successors: shared.kept.successors(),
             status_log: StatusLog::new(&shared.instruments, &full, counts),
@@ -83,7 +83,7 @@ impl Reconciler {
             shared,
             path,
             full,
-            lifetime,
+            mode,
             parents,
             wanted,
             status,
@@ -95,7 +95,7 @@ impl Reconciler {
             foreign_writes: ForeignWrites::default(),
             choice: Choice::default(),
             touch: None,
-            backoff: retry_backoff(),
+            backoff: Backoff::endless(),
         }
     }
 
@@ -140,7 +140,7 @@ impl Reconciler {
                 Err(StepError::Busy) => {
                     // Counts as an attempt, because the client's `Connected` must not wait for a node that is
                     // itself waiting.
-                    self.progress.attempted.send_replace(generation.number);
+                    self.attempted(&generation);
                     self.pause().await;
                 }
                 Err(StepError::Ended) => {
@@ -168,24 +168,35 @@ impl Reconciler {
         let Desired { data, recreate, number, final_data, .. } = self.wanted.borrow_and_update().clone();
         // Without re-creation, the node is kept only while it is present in this session.
         let wanted = data.filter(|_| !dropped && (recreate || self.is_present(generation)));
-        match self.lifetime.is_ephemeral() {
+        match self.is_ephemeral() {
             true => Target::at(self.stage, number, wanted, final_data, self.choice.shown()),
             // Nodes that belong to no session remain when the client is closed.
             false => Target::of(number, wanted),
         }
     }
 
+    fn is_ephemeral(&self) -> bool {
+        self.mode == CreateMode::Ephemeral
+    }
+
     /// Reports to the drain of the client's shutdown whether readers can see the final data. Skipped if the
     /// last request was read before the drain began.
     fn drained(&self, drained: Drained) {
         if self.stage >= Stage::Drain {
-            self.progress.drained.send_replace(Some(drained));
+            self.progress.send_modify(|progress| progress.drained = Some(drained));
         }
+    }
+
+    /// Records that an attempt was made in this generation.
+    fn attempted(&self, generation: &SessionGeneration) {
+        self.progress.send_modify(|progress| progress.attempted = generation.number);
     }
 
     /// Records that the request with this number was not fulfilled.
     fn not_fulfilled(&self, number: Option<u64>) {
-        number.map(|number| self.progress.refused.send_replace(number));
+        if let Some(number) = number {
+            self.progress.send_modify(|progress| progress.refused = number);
+        }
         self.drained(Drained::Unpublished);
     }
 
@@ -202,7 +213,7 @@ impl Reconciler {
         (self.occupied, self.foreign_writes, self.touch) = (None, ForeignWrites::default(), None);
         self.prepared = None;
         self.choice.reset();
-        self.backoff = retry_backoff();
+        self.backoff = Backoff::endless();
     }
 
     fn set_status(&mut self, status: KeptStatus) {
@@ -222,7 +233,7 @@ impl Reconciler {
         };
         if chosen {
             self.status_log.chosen(self.choice.shown());
-            self.progress.shown.send_replace(self.choice.shown());
+            self.progress.send_modify(|progress| progress.shown = self.choice.shown());
         }
         chosen
     }
@@ -236,7 +247,7 @@ impl Reconciler {
         loop {
             let successor = entered.leave();
             let error = Error::new(self.shared.closed(), "create").at(&self.path);
-            self.progress.refused.send_replace(u64::MAX);
+            self.progress.send_modify(|progress| progress.refused = u64::MAX);
             self.set_status(KeptStatus::Failing(error));
             match successor {
                 Some(successor) => self.serve(successor),
@@ -258,23 +269,25 @@ impl Reconciler {
             Found::Current(mut armed) => {
                 self.occupied = None;
                 if self.foreign_writes.is_calm() {
-                    self.backoff = retry_backoff();
+                    self.backoff = Backoff::endless();
                 }
                 self.touch_if_due(generation).await?;
-                self.progress.present.send_replace(generation.number);
+                self.progress.send_modify(|progress| progress.present = generation.number);
                 self.status_log.present(generation.number, self.wanted.borrow().brief);
                 self.set_status(KeptStatus::Present { generation: generation.number });
-                number.map(|number| self.progress.fulfilled.send_replace(number));
+                if let Some(number) = number {
+                    self.progress.send_modify(|progress| progress.fulfilled = number);
+                }
                 self.drained(Drained::Published);
-                self.progress.attempted.send_replace(generation.number);
+                self.attempted(generation);
                 let (shared, full) = (Arc::clone(&self.shared), self.full.clone());
-                let (lifetime, touch) = (self.lifetime, self.touch);
+                let (is_ephemeral, touch) = (self.is_ephemeral(), self.touch);
                 tokio::select! {
                     () = self.wait(generation, armed.fired(), touch) => {}
-                    () = witness::create_witness(&shared, generation, &full), if lifetime.is_ephemeral() => {}
+                    () = witness::create_witness(&shared, generation, &full), if is_ephemeral => {}
                 }
                 self.armed = Some(armed);
-                self.progress.present.send_replace(0);
+                self.progress.send_modify(|progress| progress.present = 0);
             }
             Found::Foreign(session_id, mut armed) => {
                 self.drained(Drained::Unpublished);
@@ -291,7 +304,7 @@ impl Reconciler {
                     KeptStatus::Failing(occupied(&self.path, session_id))
                 };
                 self.set_status(status);
-                self.progress.attempted.send_replace(generation.number);
+                self.attempted(generation);
                 let until = (Instant::now() < patience).then_some(patience);
                 self.wait(generation, armed.fired(), until).await;
             }
@@ -330,13 +343,13 @@ impl Reconciler {
         self.status_log.refused(&self.shared.namespace.located(&error));
         self.not_fulfilled(number);
         self.set_status(KeptStatus::Failing(error));
-        self.progress.attempted.send_replace(generation.number);
+        self.attempted(generation);
         self.pause().await;
     }
 
     /// Waits before the next attempt, unless the request changes in the meantime.
     async fn pause(&mut self) {
-        let pause = self.backoff.next().unwrap_or(LONGEST_PAUSE);
+        let pause = self.backoff.pause();
         // `successors` counts those of all nodes, but only one at this path ends the pause.
         let inherited = async {
             while !self.shared.kept.has_successor(&self.full) {
@@ -355,9 +368,33 @@ impl Reconciler {
     }
 }
 
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// Reason why a step could not be finished.
+enum StepError {
+    /// The link was lost: repeat the step, which waits for the next link.
+    Retry,
+    /// A server or the client is overloaded: repeat the step after a pause.
+    Busy,
+    /// The session has ended.
+    Ended,
+    /// The client is closed.
+    Closed,
+    /// The servers refused the request.
+    Refused(Error),
+    /// The handle's preparation refused the data.
+    Unprepared(Error),
+}
 
-/// Pauses between refused attempts.
-fn retry_backoff() -> Backoff {
-    RetryPolicy::exponential().between(Duration::from_millis(200), LONGEST_PAUSE).start()
+impl From<Cause> for StepError {
+    fn from(cause: Cause) -> Self {
+        match cause {
+            Cause::LinkLost => Self::Retry,
+            Cause::QueueFull | Cause::Deadline => Self::Busy,
+            Cause::TooLarge { size, limit } => Self::Refused(Error::too_large("create", size, limit)),
+            Cause::TooManyEphemerals { bytes, limit } => {
+                Self::Refused(Error::too_many_ephemerals("create", bytes, limit))
+            }
+            Cause::Ended(SessionEnd::Closed) => Self::Closed,
+            Cause::Ended(_) => Self::Ended,
+        }
+    }
 }

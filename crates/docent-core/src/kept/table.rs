@@ -19,12 +19,7 @@ pub(crate) struct KeptTable {
 /// Entry of a node in the table.
 #[derive(Debug)]
 struct Entry {
-    /// Number of the last generation in which an attempt was made.
-    attempted: watch::Receiver<u64>,
-    /// Number of the generation in which the node is present; 0 for none.
-    present: watch::Receiver<u64>,
-    drained: watch::Receiver<Option<Drained>>,
-    shown: watch::Receiver<Shown>,
+    progress: watch::Receiver<Progress>,
     wanted: watch::Receiver<Desired>,
     /// Handle that takes over the node: the task at the path was asked to remove it, but has not processed
     /// the takeover yet.
@@ -36,23 +31,25 @@ struct Entry {
 pub(crate) struct TaskChannels {
     pub(crate) wanted: watch::Receiver<Desired>,
     pub(crate) status: watch::Sender<KeptStatus>,
-    pub(crate) progress: Progress,
+    pub(crate) progress: watch::Sender<Progress>,
 }
 
-/// Channels through which the task of a node reports its progress.
+/// What the task of a node has done so far.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    pub(crate) attempted: watch::Sender<u64>,
-    pub(crate) present: watch::Sender<u64>,
+    /// Number of the last generation in which an attempt was made.
+    pub(crate) attempted: u64,
+    /// Number of the generation in which the node is present; 0 for none.
+    pub(crate) present: u64,
     /// Number of the last request that was fulfilled.
-    pub(crate) fulfilled: watch::Sender<u64>,
+    pub(crate) fulfilled: u64,
     /// Number of the last request that failed; the highest number once the client is closed. Changed before
     /// the status.
-    pub(crate) refused: watch::Sender<u64>,
+    pub(crate) refused: u64,
     /// Result of the drain of the client's shutdown; `None` before it is known.
-    pub(crate) drained: watch::Sender<Option<Drained>>,
+    pub(crate) drained: Option<Drained>,
     /// What other clients have chosen. Changed before the status.
-    pub(crate) shown: watch::Sender<Shown>,
+    pub(crate) shown: Shown,
 }
 
 /// Result of the drain of a kept node: whether readers can have seen that the node leaves.
@@ -67,21 +64,14 @@ pub(crate) enum Drained {
 
 impl TaskChannels {
     pub(crate) fn new(wanted: watch::Receiver<Desired>) -> Self {
-        Self { wanted, status: watch::Sender::new(KeptStatus::Pending), progress: Progress::default() }
+        Self { wanted, status: watch::Sender::new(KeptStatus::Pending), progress: watch::Sender::default() }
     }
 }
 
 impl Entry {
     fn new(channels: &TaskChannels) -> Self {
-        let Progress { attempted, present, drained, shown, .. } = &channels.progress;
-        Self {
-            attempted: attempted.subscribe(),
-            present: present.subscribe(),
-            drained: drained.subscribe(),
-            shown: shown.subscribe(),
-            wanted: channels.wanted.clone(),
-            successor: None,
-        }
+        let (progress, wanted) = (channels.progress.subscribe(), channels.wanted.clone());
+        Self { progress, wanted, successor: None }
     }
 
     /// Returns true for a node that is deleted with its session.
@@ -92,7 +82,7 @@ impl Entry {
     /// Returns the time for which the node's final data is shown before its removal, if it is not shown
     /// already.
     fn drain_period(&self) -> Option<Duration> {
-        if *self.shown.borrow() == Shown::FinalData {
+        if self.progress.borrow().shown == Shown::FinalData {
             return None;
         }
         let period = self.wanted.borrow().final_data.as_ref()?.period;
@@ -110,26 +100,22 @@ impl KeptTable {
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Enters a node.
-    pub(crate) fn enter(&self, full: &str, channels: &TaskChannels) -> Result<(), Error> {
-        let mut table = self.lock();
-        if table.contains_key(full) {
-            return Err(Error::new(ErrorKind::AlreadyRegistered, "create"));
-        }
-        table.insert(full.to_owned(), Entry::new(channels));
-        Ok(())
-    }
-
-    /// Enters a node, possibly in the place of one that is leaving: the task of the leaving node then
-    /// continues for the new handle. Otherwise returns `end`, for a new task.
-    pub(crate) fn inherit(&self, full: &str, channels: TaskChannels) -> Result<Option<TaskChannels>, Error> {
+    /// Enters a node, and returns `channels` for its task. If the caller `takes_over` the place of a node
+    /// that is leaving, the task of that node continues for the new handle, and no channels are returned.
+    pub(crate) fn enter(
+        &self,
+        full: &str,
+        channels: TaskChannels,
+        takes_over: bool,
+    ) -> Result<Option<TaskChannels>, Error> {
         let mut table = self.lock();
         let Some(entry) = table.get_mut(full) else {
             table.insert(full.to_owned(), Entry::new(&channels));
             return Ok(Some(channels));
         };
         // A node of another mode must be deleted first.
-        if !entry.is_leaving() || entry.wanted.borrow().mode != channels.wanted.borrow().mode {
+        let is_same_mode = entry.wanted.borrow().mode == channels.wanted.borrow().mode;
+        if !takes_over || !entry.is_leaving() || !is_same_mode {
             return Err(Error::new(ErrorKind::AlreadyRegistered, "create"));
         }
         let replaced = entry.successor.take();
@@ -168,18 +154,16 @@ impl KeptTable {
 
     /// Waits until a leaving node has left; returns immediately if the node is not leaving.
     pub(crate) async fn vacated(&self, full: &str) {
-        let leaving =
-            self.lock().get(full).filter(|entry| entry.is_leaving()).map(|entry| entry.attempted.clone());
-        if let Some(mut attempted) = leaving {
-            // The node's task drops its end after it has left the table.
-            while attempted.changed().await.is_ok() {}
+        let leaving = self.lock().get(full).filter(|entry| entry.is_leaving()).map(progress);
+        if let Some(progress) = leaving {
+            left(progress).await;
         }
     }
 
     /// Paths at which no node is known to be present in `generation`, but should be.
     pub(crate) fn missing(&self, generation: u64) -> Vec<String> {
         let table = self.lock();
-        let missing = table.iter().filter(|(_, node)| *node.present.borrow() != generation);
+        let missing = table.iter().filter(|(_, node)| node.progress.borrow().present != generation);
         let missing = missing.filter(|(_, node)| node.wanted.borrow().base.is_none());
         missing.map(|(path, _)| path.clone()).collect()
     }
@@ -202,12 +186,12 @@ impl KeptTable {
         let published: Vec<_> = self
             .lock()
             .values()
-            .filter_map(|entry| Some((entry.drained.clone(), entry.drain_period()?)))
+            .filter_map(|entry| Some((entry.progress.clone(), entry.drain_period()?)))
             .collect();
-        let published = join_all(published.into_iter().map(|(mut drained, period)| async move {
+        let published = join_all(published.into_iter().map(|(mut progress, period)| async move {
             // An error means that the node left before it could write its final data.
-            let drained = drained.wait_for(Option::is_some).await;
-            let is_published = drained.is_ok_and(|drained| *drained == Some(Drained::Published));
+            let drained = progress.wait_for(|progress| progress.drained.is_some()).await;
+            let is_published = drained.is_ok_and(|progress| progress.drained == Some(Drained::Published));
             if is_published { period } else { Duration::ZERO }
         }));
         published.await.into_iter().max().unwrap_or_default()
@@ -215,28 +199,28 @@ impl KeptTable {
 
     /// Waits until each node that is deleted with its session has left.
     pub(crate) async fn ephemeral_removed(&self) {
-        let nodes: Vec<_> = self
-            .lock()
-            .values()
-            .filter(|entry| entry.is_ephemeral())
-            .map(|entry| entry.attempted.clone())
-            .collect();
-        join_all(nodes.into_iter().map(|mut attempted| async move {
-            // The node's task drops its end after it has left the table.
-            while attempted.changed().await.is_ok() {}
-        }))
-        .await;
+        let nodes: Vec<_> = self.lock().values().filter(|entry| entry.is_ephemeral()).map(progress).collect();
+        join_all(nodes.into_iter().map(left)).await;
     }
 
     /// Waits until an attempt was made at each node in `generation`.
     pub(crate) async fn attempted(&self, generation: u64) {
-        let nodes: Vec<_> = self.lock().values().map(|entry| entry.attempted.clone()).collect();
-        join_all(nodes.into_iter().map(|mut attempted| async move {
+        let nodes: Vec<_> = self.lock().values().map(progress).collect();
+        join_all(nodes.into_iter().map(|mut progress| async move {
             // An error means that the node was given up in the meantime and needs no attempt.
-            let _ = attempted.wait_for(|number| *number >= generation).await;
+            let _ = progress.wait_for(|progress| progress.attempted >= generation).await;
         }))
         .await;
     }
+}
+
+fn progress(entry: &Entry) -> watch::Receiver<Progress> {
+    entry.progress.clone()
+}
+
+/// Waits until the task of a node has left the table: it drops its end of the channel after that.
+async fn left(mut progress: watch::Receiver<Progress>) {
+    while progress.changed().await.is_ok() {}
 }
 
 /// Entry of a task in the table. The task leaves the table when it ends, even by a panic.

@@ -24,11 +24,6 @@ pub(crate) struct Witness {
 }
 
 impl Witness {
-    /// Runs `create`, which returns the path, unless the witness exists or was refused.
-    pub(crate) async fn get_or_create<F: Future<Output = Option<String>>>(&self, create: impl FnOnce() -> F) {
-        self.path.get_or_init(create).await;
-    }
-
     /// The full path; for a session without a witness, a path at which a node never exists.
     pub(crate) fn path(&self, namespace: &Namespace) -> String {
         let created = self.path.get().cloned().flatten();
@@ -38,7 +33,7 @@ impl Witness {
 
 /// Creates the witness of a session unless it exists. Never resolves.
 pub(super) async fn create_witness(shared: &Shared, generation: &Arc<SessionGeneration>, near: &str) {
-    generation.witness.get_or_create(|| create(shared, generation, near)).await;
+    generation.witness.path.get_or_init(|| create(shared, generation, near)).await;
     std::future::pending::<()>().await;
 }
 
@@ -46,9 +41,10 @@ pub(super) async fn create_witness(shared: &Shared, generation: &Arc<SessionGene
 /// do not replace its nodes, but wait until they are deleted.
 async fn create(shared: &Shared, generation: &Arc<SessionGeneration>, near: &str) -> Option<String> {
     loop {
-        let node = create_own_node(shared, generation, Near::Path(near), None, deadline(Duration::MAX)).await;
+        let node =
+            create_own_node(shared, generation, Near::Path(near), &mut None, deadline(Duration::MAX)).await;
         match node {
-            Ok(node) => return Some(node.path),
+            Ok(path) => return Some(path),
             Err(NoOwnNode::Cause(Cause::Ended(_))) => return None,
             Err(NoOwnNode::Cause(Cause::LinkLost)) => {}
             Err(NoOwnNode::Cause(_)) => tokio::time::sleep(PAUSE).await,

@@ -47,11 +47,23 @@ impl CreateMode {
     /// Returns the time to live if there is one and servers would refuse it.
     pub(crate) fn bad_ttl(self) -> Option<Duration> {
         const LONGEST_MS: u128 = 1 << 40;
+        self.ttl().filter(|ttl| !(1..=LONGEST_MS).contains(&ttl.as_millis()))
+    }
+
+    pub(crate) fn ttl(self) -> Option<Duration> {
         match self {
-            Self::PersistentTtl(ttl) | Self::PersistentSequentialTtl(ttl) => {
-                (!(1..=LONGEST_MS).contains(&ttl.as_millis())).then_some(ttl)
-            }
+            Self::PersistentTtl(ttl) | Self::PersistentSequentialTtl(ttl) => Some(ttl),
             _ => None,
+        }
+    }
+
+    /// Returns the mode with which a node of this mode is re-created under the same name.
+    pub(crate) fn without_sequence(self) -> Self {
+        match self {
+            Self::EphemeralSequential => Self::Ephemeral,
+            Self::PersistentSequential => Self::Persistent,
+            Self::PersistentSequentialTtl(ttl) => Self::PersistentTtl(ttl),
+            other => other,
         }
     }
 }

@@ -92,6 +92,21 @@ pub(crate) struct Backoff {
     until: Option<Instant>,
 }
 
+/// Longest pause of an endless backoff.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+impl Backoff {
+    /// Starts the pauses of a background task that retries until it succeeds.
+    pub(crate) fn endless() -> Self {
+        RetryPolicy::exponential().between(Duration::from_millis(200), LONGEST_PAUSE).start()
+    }
+
+    /// Returns the next pause of an [endless](Self::endless) backoff.
+    pub(crate) fn pause(&mut self) -> Duration {
+        self.next().unwrap_or(LONGEST_PAUSE)
+    }
+}
+
 impl Iterator for Backoff {
     type Item = Duration;
 

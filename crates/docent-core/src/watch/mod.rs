@@ -3,4 +3,4 @@
 mod stream;
 
 pub use stream::WatchStream;
-pub(crate) use stream::{LONGEST_PAUSE, retry_backoff};
+pub(crate) use stream::read_watched;

@@ -9,9 +9,9 @@ use crate::error::{Error, ErrorKind};
 use crate::guard::SessionGeneration;
 use crate::node::{Children, Node, Stat};
 use crate::operation::Shared;
-use crate::session::{Cause, Fired, Lane, Reply, SessionEnd, Watch};
+use crate::session::{Cause, Fired, Lane, SessionEnd, Watch};
 use crate::task::SyncStream;
-use crate::time::{Backoff, RetryPolicy};
+use crate::time::Backoff;
 use docent_proto::{Code, EventKind, Request, Response};
 use futures_core::Stream;
 use futures_util::stream::{self, StreamExt};
@@ -19,7 +19,6 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 impl Client {
     /// Follows a node's data: `None` while the node does not exist. Emits the current state first, then each
@@ -37,14 +36,14 @@ impl Client {
     pub fn watch_data(&self, path: &str) -> Result<WatchStream<Node>, Error> {
         let full = self.shared().namespace.full("watch_data", path)?;
         let read = |path| Request::GetData { path, watch: true };
-        Ok(WatchLoop::new(self, "watch_data", path, full, read, data).into_stream())
+        Ok(WatchLoop::start(self, "watch_data", path, full, read, data))
     }
 
     /// Follows the list of servers that the ensemble keeps in `/zookeeper/config`, outside of any chroot.
     pub(crate) fn watch_config(&self) -> WatchStream<Node> {
         const PATH: &str = "/zookeeper/config";
         let read = |path| Request::GetData { path, watch: true };
-        WatchLoop::new(self, "track_ensemble", PATH, PATH.to_owned(), read, data).into_stream()
+        WatchLoop::start(self, "track_ensemble", PATH, PATH.to_owned(), read, data)
     }
 
     /// Follows the children of a node: `None` while the node does not exist. Otherwise the same as
@@ -55,7 +54,7 @@ impl Client {
     pub fn watch_children(&self, path: &str) -> Result<WatchStream<Children>, Error> {
         let full = self.shared().namespace.full("watch_children", path)?;
         let read = |path| Request::GetChildren2 { path, watch: true };
-        Ok(WatchLoop::new(self, "watch_children", path, full, read, children).into_stream())
+        Ok(WatchLoop::start(self, "watch_children", path, full, read, children))
     }
 
     /// Follows the stat of a node: `None` while the node does not exist. Emits when the node is created or
@@ -65,8 +64,7 @@ impl Client {
     /// `InvalidInput` if the path breaks a rule.
     pub fn watch_exists(&self, path: &str) -> Result<WatchStream<Stat>, Error> {
         let full = self.shared().namespace.full("watch_exists", path)?;
-        Ok(WatchLoop::new(self, "watch_exists", path, full, exists, |response| existence(&response))
-            .into_stream())
+        Ok(WatchLoop::start(self, "watch_exists", path, full, exists, |response| existence(&response)))
     }
 }
 
@@ -141,15 +139,15 @@ enum ReadOutcome<T> {
 }
 
 impl<T: Send + 'static> WatchLoop<T> {
-    fn new(
+    fn start(
         client: &Client,
         operation: &'static str,
         path: &str,
         full: String,
         read: fn(String) -> Request,
         understand: Understand<T>,
-    ) -> Self {
-        Self {
+    ) -> WatchStream<T> {
+        let watching = Self {
             shared: Arc::clone(client.shared()),
             operation,
             path: path.to_owned(),
@@ -160,12 +158,9 @@ impl<T: Send + 'static> WatchLoop<T> {
             watch: None,
             ended: 0,
             failed: None,
-            backoff: retry_backoff(),
-        }
-    }
-
-    fn into_stream(self) -> WatchStream<T> {
-        let stream = stream::unfold(self, |mut watching| async move {
+            backoff: Backoff::endless(),
+        };
+        let stream = stream::unfold(watching, |mut watching| async move {
             let item = watching.next().await?;
             Some((item, watching))
         });
@@ -203,61 +198,31 @@ impl<T: Send + 'static> WatchLoop<T> {
     }
 
     async fn read_once(&mut self, generation: &SessionGeneration) -> ReadOutcome<T> {
-        let reply = match self.request(generation, (self.read)(self.full.clone())).await {
-            Ok(reply) => reply,
-            Err(outcome) => return outcome,
-        };
-        match reply.result {
-            Ok(response) => {
-                self.watch = reply.watch;
-                self.node(response)
+        match read_watched(generation, &self.full, self.read).await {
+            Ok(Ok((response, watch))) => {
+                self.watch = watch;
+                match response {
+                    Some(response) => self.node(response),
+                    None => self.no_node(),
+                }
             }
-            Err(Code::NO_NODE) if reply.watch.is_some() => {
-                self.watch = reply.watch;
-                self.no_node()
+            Ok(Err(code)) => self.failed(Error::from_code(code, self.operation)).await,
+            Err(Cause::Ended(SessionEnd::Closed)) => ReadOutcome::Closed,
+            Err(Cause::Ended(_)) => {
+                self.ended = generation.number;
+                ReadOutcome::Unchanged
             }
-            Err(Code::NO_NODE) => match self.request(generation, exists(self.full.clone())).await {
-                Ok(reply) if reply.result == Err(Code::NO_NODE) => {
-                    self.watch = reply.watch;
-                    self.no_node()
-                }
-                Ok(reply) => match reply.result {
-                    // The node was created in between: read it.
-                    Ok(_) => ReadOutcome::Unchanged,
-                    Err(code) => self.refused(code).await,
-                },
-                Err(outcome) => outcome,
-            },
-            Err(code) => self.refused(code).await,
-        }
-    }
-
-    /// Sends a read. If there is no answer, the error is the result of the attempt.
-    async fn request(
-        &mut self,
-        generation: &SessionGeneration,
-        request: Request,
-    ) -> Result<Reply, ReadOutcome<T>> {
-        match generation.session.submit(request, Lane::Call).await.answer() {
-            Ok(reply) => Ok(reply),
-            Err(cause) => Err(match cause {
-                Cause::Ended(SessionEnd::Closed) => ReadOutcome::Closed,
-                Cause::Ended(_) => {
-                    self.ended = generation.number;
-                    ReadOutcome::Unchanged
-                }
-                Cause::LinkLost => ReadOutcome::Unchanged,
-                Cause::QueueFull | Cause::Deadline | Cause::TooManyEphemerals { .. } => self.pause().await,
-                Cause::TooLarge { size, limit } => {
-                    self.failed(Error::too_large(self.operation, size, limit)).await
-                }
-            }),
+            Err(Cause::LinkLost) => ReadOutcome::Unchanged,
+            Err(Cause::QueueFull | Cause::Deadline | Cause::TooManyEphemerals { .. }) => self.pause().await,
+            Err(Cause::TooLarge { size, limit }) => {
+                self.failed(Error::too_large(self.operation, size, limit)).await
+            }
         }
     }
 
     fn node(&mut self, response: Response) -> ReadOutcome<T> {
         self.failed = None;
-        self.backoff = retry_backoff();
+        self.backoff = Backoff::endless();
         match (self.understand)(response) {
             Some((snapshot, version)) if self.emitted != Some(Some(version)) => {
                 self.emitted = Some(Some(version));
@@ -269,17 +234,12 @@ impl<T: Send + 'static> WatchLoop<T> {
 
     fn no_node(&mut self) -> ReadOutcome<T> {
         self.failed = None;
-        self.backoff = retry_backoff();
+        self.backoff = Backoff::endless();
         if self.emitted == Some(None) {
             return ReadOutcome::Unchanged;
         }
         self.emitted = Some(None);
         ReadOutcome::Emit(Ok(None))
-    }
-
-    /// Emits a refusal if it is new, otherwise pauses before the next attempt.
-    async fn refused(&mut self, code: Code) -> ReadOutcome<T> {
-        self.failed(Error::from_code(code, self.operation)).await
     }
 
     /// Emits an error if its kind is new, otherwise pauses before the next attempt.
@@ -291,7 +251,7 @@ impl<T: Send + 'static> WatchLoop<T> {
     }
 
     async fn pause(&mut self) -> ReadOutcome<T> {
-        let pause = self.backoff.next().unwrap_or(LONGEST_PAUSE);
+        let pause = self.backoff.pause();
         tokio::select! {
             () = tokio::time::sleep(pause) => ReadOutcome::Unchanged,
             () = self.shared.closing.cancelled() => ReadOutcome::Closed,
@@ -299,9 +259,33 @@ impl<T: Send + 'static> WatchLoop<T> {
     }
 }
 
-pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-
-/// Pauses between refused reads.
-pub(crate) fn retry_backoff() -> Backoff {
-    RetryPolicy::exponential().between(Duration::from_millis(200), LONGEST_PAUSE).start()
+/// Reads a node with a watch. If the node does not exist, the response is `None`, and the watch reports the
+/// creation of the node.
+///
+/// # Errors
+/// The cause if there is no answer. The inner error is the code with which the servers refuse a read.
+///
+/// # Cancel safety
+/// Cancel safe.
+pub(crate) async fn read_watched(
+    generation: &SessionGeneration,
+    full: &str,
+    read: fn(String) -> Request,
+) -> Result<Result<(Option<Response>, Option<Box<Watch>>), Code>, Cause> {
+    let send = async |request| generation.session.submit(request, Lane::Call).await.answer();
+    loop {
+        let reply = send(read(full.to_owned())).await?;
+        let missing = match reply.result {
+            Ok(response) => return Ok(Ok((Some(response), reply.watch))),
+            // Only a watch for its existence can be set on a missing node.
+            Err(Code::NO_NODE) if reply.watch.is_none() => send(exists(full.to_owned())).await?,
+            _ => reply,
+        };
+        match missing.result {
+            Err(Code::NO_NODE) if missing.watch.is_some() => return Ok(Ok((None, missing.watch))),
+            // The node was created in between.
+            Ok(_) | Err(Code::NO_NODE) => {}
+            Err(code) => return Ok(Err(code)),
+        }
+    }
 }

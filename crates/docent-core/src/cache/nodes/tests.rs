@@ -166,7 +166,7 @@ fn many_nodes_are_read_together_and_watched_one_by_one_if_their_transaction_is_u
                 together += keys.len();
                 keys.iter().for_each(|key| assert!(nodes.read(key, (1, 1), true)));
             }
-            Read::Watch { .. } => panic!("the transaction of these nodes is unknown"),
+            Read::Watch { .. } | Read::Root => panic!("the transaction of these nodes is unknown"),
             Read::One { key, watch, .. } => {
                 assert!(watch && nodes.watched(&key, ReadKind::Data));
                 alone += 1;
@@ -200,6 +200,7 @@ fn many_nodes_known_as_of_a_transaction_are_watched_with_few_requests() {
                 armed += keys.len();
                 keys.iter().for_each(|key| assert!(nodes.armed(key)));
             }
+            Read::Root => panic!("the root exists"),
         }
     }
     assert_eq!((armed, requests), (1_950, 4));

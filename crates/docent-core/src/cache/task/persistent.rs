@@ -7,30 +7,31 @@
 //! [`Nodes::created`]: crate::cache::nodes::Nodes::created
 
 use super::CacheTask;
-use super::in_flight::Query;
-use crate::cache::reads::ReadKind;
-use crate::session::{Outcome, PersistentSignal};
+use crate::cache::reads::{Read, ReadKind};
+use crate::session::{Outcome, PersistentSignal, PersistentWatch};
 use docent_proto::EventKind;
 use std::sync::Arc;
 use tokio::time::Instant;
 
 impl CacheTask {
-    /// Chooses the kind of watches for the sync that is about to start.
+    /// Chooses the kind of watches for the sync that is about to start. Requests a persistent watch if
+    /// persistent watches are enabled and none exists.
     pub(super) fn choose_watches(&mut self) {
-        if self.persistent.choose(&self.shared, &self.attachment, self.nodes.keys().full_root()) {
-            self.nodes.set_persistent(self.persistent.is_set());
+        if self.shared.config.persistent_watches && self.persistent.is_none() {
+            self.persistent = self.attachment.generation.session.watch_below(self.nodes.keys().full_root());
+            self.nodes.set_persistent(self.persistent.is_some());
         }
     }
 
     /// Processes an answer, after all events that arrived before it.
-    pub(super) fn answered_in_order(&mut self, query: Query, outcome: Outcome) {
+    pub(super) fn answered_in_order(&mut self, read: Read, outcome: Outcome) {
         self.take_reported();
-        self.answered(query, outcome);
+        self.answered(read, outcome);
     }
 
     /// Processes the events that have already arrived.
     pub(super) fn take_reported(&mut self) {
-        while let Some(signal) = self.persistent.take() {
+        while let Some(signal) = self.persistent.as_mut().and_then(PersistentWatch::take) {
             self.reported(signal);
         }
     }
@@ -44,7 +45,7 @@ impl CacheTask {
             }
             PersistentSignal::Withdrawn => self.withdrawn(),
             // The end of the session arrives as `SessionChange`.
-            PersistentSignal::Ended(_) => self.persistent.end(),
+            PersistentSignal::Ended(_) => self.persistent = None,
         }
     }
 
@@ -70,7 +71,7 @@ impl CacheTask {
     /// Records that the server does not support persistent watches. Because it will not report later changes,
     /// everything is read again with one-shot watches.
     fn withdrawn(&mut self) {
-        self.persistent.end();
+        self.persistent = None;
         self.nodes.set_persistent(false);
         self.store.stale();
         if self.up {

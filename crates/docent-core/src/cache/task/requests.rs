@@ -1,7 +1,6 @@
 //! Requests of a cache to the servers, and handling of their answers.
 
 use super::CacheTask;
-use super::in_flight::Query;
 use super::node_watch::NodeWatch;
 use crate::cache::children::ChildrenEvent;
 use crate::cache::reads::{Read, ReadKind};
@@ -9,7 +8,7 @@ use crate::error::Error;
 use crate::node::{Node, is_own_name};
 use crate::session::abilities::Ability;
 use crate::session::{Cause, Lane, Outcome, Reply, Watch, watch_requests};
-use crate::watch::{LONGEST_PAUSE, retry_backoff};
+use crate::time::Backoff;
 use bytes::Bytes;
 use docent_proto::{Code, MultiOp, MultiResult, Request, Response, Stat};
 use std::sync::Arc;
@@ -24,24 +23,42 @@ impl CacheTask {
             && self.in_flight.has_room()
             && let Some(read) = self.nodes.next(self.max_together())
         {
-            match read {
-                Read::One { key, kind, watch } => {
-                    let path = self.nodes.keys().full(&key);
-                    let request = match kind {
-                        ReadKind::Names => Request::GetChildren2 { path, watch },
-                        ReadKind::Data if self.options.without_data => Request::Exists { path, watch },
-                        ReadKind::Data => Request::GetData { path, watch },
-                    };
-                    self.send(Query::One(key, kind), request);
-                }
-                Read::Several(keys) => {
-                    let read = |key: &Arc<str>| MultiOp::GetData { path: self.nodes.keys().full(key) };
-                    let request = Request::MultiRead(keys.iter().map(read).collect());
-                    self.send(Query::Several(keys), request);
-                }
-                Read::Watch { keys, since } => self.watch(keys, since),
-            }
+            self.send(read);
         }
+    }
+
+    fn send(&mut self, read: Read) {
+        let full = |key: &Arc<str>| self.nodes.keys().full(key);
+        let request = match &read {
+            Read::One { key, kind, watch } => {
+                let (path, watch) = (full(key), *watch);
+                match kind {
+                    ReadKind::Names => Request::GetChildren2 { path, watch },
+                    ReadKind::Data if self.options.without_data => Request::Exists { path, watch },
+                    ReadKind::Data => Request::GetData { path, watch },
+                }
+            }
+            Read::Several(keys) => {
+                Request::MultiRead(keys.iter().map(|key| MultiOp::GetData { path: full(key) }).collect())
+            }
+            Read::Watch { keys, since } => {
+                let paths: Vec<_> = keys.iter().map(full).collect();
+                let mut keys = keys.iter();
+                for request in watch_requests(*since, paths, self.shared.config.max_request) {
+                    let Request::SetWatches(watches) = &request else { continue };
+                    let keys = keys.by_ref().take(watches.data.len()).cloned().collect();
+                    self.submit(Read::Watch { keys, since: *since }, request);
+                }
+                return;
+            }
+            Read::Root => Request::Exists { path: self.nodes.keys().full_root().to_owned(), watch: true },
+        };
+        self.submit(read, request);
+    }
+
+    fn submit(&mut self, read: Read, request: Request) {
+        let pending = self.attachment.generation.session.submit(request, Lane::Call);
+        self.in_flight.push(read, pending);
     }
 
     /// Maximum number of nodes in one read. Servers cannot return the stats of several nodes without their
@@ -54,79 +71,63 @@ impl CacheTask {
         }
     }
 
-    /// Sends requests for watches on nodes that are known as of `since`.
-    fn watch(&mut self, keys: Vec<Arc<str>>, since: i64) {
-        let paths: Vec<_> = keys.iter().map(|key| self.nodes.keys().full(key)).collect();
-        let mut keys = keys.into_iter();
-        for request in watch_requests(since, paths, self.shared.config.max_request) {
-            let Request::SetWatches(watches) = &request else { continue };
-            let keys = keys.by_ref().take(watches.data.len()).collect();
-            self.send(Query::Watch(keys), request);
-        }
-    }
-
-    fn send(&mut self, query: Query, request: Request) {
-        let pending = self.attachment.generation.session.submit(request, Lane::Call);
-        self.in_flight.push(query, pending);
-    }
-
     /// Halves the number of nodes in one read. A reply that is larger than this client accepts ends the link,
     /// but so do other causes. Therefore a read that was lost with its link is retried with fewer nodes.
     pub(super) fn smaller_batches(&mut self) {
         self.batch = (self.batch / 2).max(1);
     }
 
-    pub(super) fn answered(&mut self, query: Query, outcome: Outcome) {
+    pub(super) fn answered(&mut self, read: Read, outcome: Outcome) {
         let Reply { result, watch, watches, zxid } = match outcome.answer() {
             Ok(reply) => reply,
-            Err(cause) => return self.unanswered(&query, cause),
+            Err(cause) => return self.unanswered(&read, cause),
         };
         self.nodes.as_of(zxid);
-        match query {
-            Query::One(key, kind) => {
-                self.busy_backoff = retry_backoff();
+        match read {
+            Read::One { key, kind, .. } => {
+                self.busy_backoff = Backoff::endless();
                 self.one(&key, kind, result, watch);
             }
-            Query::Several(keys) => self.several(&keys, result),
-            Query::Watch(keys) => self.armed(&keys, watches),
-            Query::Root => self.root_awaited(&result, watch),
+            Read::Several(keys) => self.several(&keys, result),
+            Read::Watch { keys, .. } => self.armed(&keys, watches),
+            Read::Root => self.root_awaited(&result, watch),
         }
     }
 
-    fn unanswered(&mut self, query: &Query, cause: Cause) {
+    fn unanswered(&mut self, read: &Read, cause: Cause) {
         match cause {
             // The next session starts with a sync.
             Cause::Ended(_) => self.up = false,
             Cause::LinkLost => {
-                self.lost_batch |= matches!(query, Query::Several(_));
+                self.lost_batch |= matches!(read, Read::Several(_));
                 self.pause();
             }
             // `TooManyEphemerals` does not occur for reads, only for creates of ephemeral nodes.
             Cause::QueueFull | Cause::Deadline | Cause::TooManyEphemerals { .. } => self.pause(),
             Cause::TooLarge { size, limit } => {
                 let error = || Error::too_large("watch", size, limit);
-                match query {
-                    Query::One(key, kind) => return self.refused(key, *kind, error()),
-                    Query::Root => return self.root_refused(error()),
-                    Query::Several(_) => self.smaller_batches(),
-                    Query::Watch(_) => {}
+                match read {
+                    Read::One { key, kind, .. } => return self.refused(key, *kind, error()),
+                    Read::Root => return self.root_refused(error()),
+                    Read::Several(_) => self.smaller_batches(),
+                    Read::Watch { .. } => {}
                 }
                 self.pause();
             }
         }
-        match query {
-            Query::One(key, kind) => self.nodes.unanswered(key, *kind),
-            Query::Several(keys) | Query::Watch(keys) => {
+        match read {
+            Read::One { key, kind, .. } => self.nodes.unanswered(key, *kind),
+            Read::Several(keys) | Read::Watch { keys, .. } => {
                 keys.iter().for_each(|key| self.nodes.unanswered(key, ReadKind::Data));
             }
-            Query::Root => self.enqueue_root(),
+            Read::Root => self.enqueue_root(),
         }
     }
 
     /// Sends nothing until a pause has passed.
     fn pause(&mut self) {
         if self.busy_until.is_none() {
-            self.busy_until = Some(Instant::now() + self.busy_backoff.next().unwrap_or(LONGEST_PAUSE));
+            self.busy_until = Some(Instant::now() + self.busy_backoff.pause());
         }
     }
 
@@ -238,9 +239,8 @@ impl CacheTask {
         self.events.extend(deleted.into_iter().map(ChildrenEvent::Delete));
         if key == self.nodes.keys().root() {
             self.folder = None;
-            if !self.persistent.is_set() {
-                let path = self.nodes.keys().full_root().to_owned();
-                self.send(Query::Root, Request::Exists { path, watch: true });
+            if !self.persistent.is_some() {
+                self.send(Read::Root);
             }
         }
     }
@@ -275,7 +275,7 @@ impl CacheTask {
         tracing::debug!(target: "docent::cache", client = %self.shared.label, path = %self.shared.namespace.join(&self.path), error = %self.shared.namespace.located(&error), "cannot read a cached node; retrying");
         if self.nodes.refused(key, kind) {
             // Start with short pauses again, because a new node is refused.
-            self.read_backoff = retry_backoff();
+            self.read_backoff = Backoff::endless();
             self.retry_at = None;
             if is_own_child {
                 self.events.push(ChildrenEvent::Unreadable(Arc::clone(key), error.clone()));
@@ -286,7 +286,7 @@ impl CacheTask {
             self.store.failed(&error);
         }
         self.refused.push((Arc::clone(key), kind));
-        let mut pause = || self.read_backoff.next().unwrap_or(LONGEST_PAUSE);
+        let mut pause = || self.read_backoff.pause();
         self.retry_at.get_or_insert_with(|| Instant::now() + pause());
     }
 }

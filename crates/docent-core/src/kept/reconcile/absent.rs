@@ -1,10 +1,7 @@
 //! Removal of nodes that are no longer wanted.
 
-use super::super::armed::Armed;
-use super::super::exact::{self, Written};
-use super::super::step_error::StepError;
-use super::super::touch;
-use super::Reconciler;
+use super::exact::Written;
+use super::{Reconciler, StepError};
 use crate::cleanup::ExactWrite;
 use crate::guard::SessionGeneration;
 use crate::session::lookup;
@@ -17,17 +14,16 @@ impl Reconciler {
     pub(super) async fn be_absent(&mut self, generation: &Arc<SessionGeneration>) -> Result<bool, StepError> {
         if planted!(DeletedUnseen) {
             let delete = self.submit(generation, [self.delete(-1)]).await?;
-            return self.deleted(delete).await.map(|_| true);
+            return self.deleted(generation, delete).await.map(|_| true);
         }
         // Held until the end of this method, because the deletion itself makes the watch fire.
         let mut known = self.armed.take().filter(|_| self.is_present(generation));
-        if let Some(known) =
-            known.as_mut().filter(|known| self.lifetime.is_ephemeral() && known.is_distinguishable())
+        if let Some(known) = known.as_mut().filter(|known| self.is_ephemeral() && known.is_distinguishable())
             && !self.shared.kept.has_successor(&self.full)
         {
-            let delete = self.delete(known.version());
-            if let Some(delete) = exact::submit_known(&self.shared, generation, known, delete).await? {
-                return self.deleted(delete).await;
+            let delete = self.delete(known.version);
+            if let Some(delete) = self.submit_known(generation, known, delete).await? {
+                return self.deleted(generation, delete).await;
             }
         }
         // No earlier create is in flight: each was answered or fenced out (decision 11). Therefore the
@@ -47,24 +43,28 @@ impl Reconciler {
             // If the older session may have ended, its node is deleted with it: read again after a pause.
             return if replaced { Ok(false) } else { Err(StepError::Busy) };
         }
-        if owner != self.lifetime.owner(generation.session.id()) {
+        let own = if self.is_ephemeral() { generation.session.id() } else { 0 };
+        if owner != own {
             self.shared.notes.forget_nodes_before(&self.full, owner);
             return Ok(true);
         }
-        if self.lifetime.ttl().is_some() && stat.num_children > 0 {
-            touch::remove(generation, &self.full).await?;
+        if self.mode.ttl().is_some() && stat.num_children > 0 {
+            self.remove_touch(generation).await?;
         }
-        let watch = known.as_ref().and_then(Armed::watch);
-        let delete = self.delete(stat.version);
-        let delete = exact::submit_on(&self.shared, generation, (losses, watch), delete).await?;
-        self.deleted(delete).await
+        let watch = known.as_ref().and_then(|known| known.watch.as_deref());
+        let delete = self.submit_on(generation, (losses, watch), self.delete(stat.version)).await?;
+        self.deleted(generation, delete).await
     }
 
     /// Waits for the outcome of the node's deletion. Returns true if the node is deleted; otherwise it may be
     /// a different node by now.
-    async fn deleted(&self, delete: ExactWrite) -> Result<bool, StepError> {
-        match exact::written(delete, || {}).await? {
-            Written::Applied(_) => {
+    async fn deleted(
+        &mut self,
+        generation: &SessionGeneration,
+        delete: ExactWrite,
+    ) -> Result<bool, StepError> {
+        match self.written(generation, delete, None).await? {
+            Written::Applied => {
                 self.shared.notes.forget_nodes_at(&self.full);
                 Ok(true)
             }

@@ -1,8 +1,7 @@
 //! Work of a `Reconciler`'s handle that precedes the writes of its node.
 
 use super::super::Drained;
-use super::super::step_error::StepError;
-use super::Reconciler;
+use super::{Reconciler, StepError};
 use crate::error::ErrorKind;
 use crate::guard::SessionGeneration;
 use bytes::Bytes;
@@ -32,7 +31,7 @@ impl Reconciler {
             };
         }
         // The client becomes connected only after an attempt at each node, and the work may need the client.
-        self.progress.attempted.send_replace(generation.number);
+        self.attempted(generation);
         let work = preparation(data.clone());
         drop(preparation);
         tokio::select! {

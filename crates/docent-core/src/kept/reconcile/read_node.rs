@@ -1,15 +1,13 @@
 //! Reads of a `Reconciler`'s node, and the exact writes that follow from the result.
 
-use super::super::KeptStatus;
-use super::super::armed::Armed;
-use super::super::exact::{self, Written};
-use super::super::step_error::StepError;
-use super::super::witness;
-use super::Reconciler;
+use super::exact::Written;
+use super::{Reconciler, StepError};
 use crate::cleanup::ExactWrite;
 use crate::client::{create_parents, create_parents_below, refused_parent};
 use crate::error::{Error, ErrorKind};
 use crate::guard::SessionGeneration;
+use crate::kept::armed::Armed;
+use crate::kept::{KeptStatus, witness};
 use crate::session::Lane;
 use bytes::Bytes;
 use docent_proto::{Code, Create, MultiOp, Request, Response, Stat};
@@ -36,7 +34,7 @@ impl Reconciler {
         // Nothing happened since the last read. While the session is being closed, the servers are asked
         // anyway, because the session reports when to stop.
         let is_same =
-            |known: &mut Armed| known.data() == data && known.losses_if_unchanged(generation).is_some();
+            |known: &mut Armed| known.data == data && known.losses_if_unchanged(generation).is_some();
         if !self.shared.closing.is_cancelled()
             && let Some(same) = known.take_if(is_same)
         {
@@ -54,8 +52,8 @@ impl Reconciler {
         }
         let (create, set) = match &mut known {
             Some(known) => {
-                let set = self.set(data, known.version());
-                (None, exact::submit_known(&self.shared, generation, known, set).await?)
+                let set = self.set(data, known.version);
+                (None, self.submit_known(generation, known, set).await?)
             }
             None if self.is_present(generation) => (None, None),
             None => (Some(self.submit(generation, [MultiOp::Create(self.create(data))]).await?), None),
@@ -101,34 +99,8 @@ impl Reconciler {
         }
     }
 
-    /// Waits until the outcome of a write is certain. `data` is what the write puts into the node.
-    async fn written(
-        &mut self,
-        generation: &SessionGeneration,
-        write: ExactWrite,
-        data: Option<&Bytes>,
-    ) -> Result<Written, StepError> {
-        let data = data.filter(|_| self.wanted.borrow().read_choice.is_some());
-        let choice = &mut self.choice;
-        let unknown = || data.into_iter().for_each(|data| choice.may_have_written(data, generation.number));
-        let written = exact::written(write, unknown).await?;
-        if let (Written::Applied(zxid), Some(_)) = (&written, data) {
-            self.choice.wrote(*zxid);
-        }
-        Ok(written)
-    }
-
-    /// Submits `ops` as an exact write.
-    pub(super) async fn submit(
-        &self,
-        generation: &Arc<SessionGeneration>,
-        ops: impl IntoIterator<Item = MultiOp>,
-    ) -> Result<ExactWrite, StepError> {
-        exact::submit(&self.shared, generation, &self.full, ops).await
-    }
-
     pub(super) fn create(&self, data: &Bytes) -> Create {
-        let (mode, ttl) = self.lifetime.mode().to_proto();
+        let (mode, ttl) = self.mode.to_proto();
         Create::new(self.full.clone(), data.clone(), self.shared.acl(&self.full), mode, ttl)
     }
 
@@ -163,7 +135,7 @@ impl Reconciler {
                 self.status_log.without_base(&self.shared.namespace.located(&error));
                 self.not_fulfilled(Some(self.wanted.borrow().number));
                 self.set_status(KeptStatus::Failing(error));
-                self.progress.attempted.send_replace(generation.number);
+                self.attempted(generation);
                 self.wait(generation, &mut *watch, None).await;
                 Ok(true)
             }
@@ -182,7 +154,7 @@ impl Reconciler {
         armed: Armed,
     ) -> Result<Found, StepError> {
         let owner = stat.ephemeral_owner;
-        if !self.lifetime.is_ephemeral() {
+        if !self.is_ephemeral() {
             return match owner {
                 0 => self.judge_persistent(generation, wanted, stat, armed).await,
                 owner => Ok(Found::Foreign(owner, armed)),
@@ -192,10 +164,10 @@ impl Reconciler {
         if owner == generation.session.id() || older {
             // A create whose reply was lost may not have been counted yet.
             generation.session.owns(&self.full);
-            if armed.data() == wanted {
+            if armed.data == wanted {
                 return Ok(Found::Current(armed));
             }
-            if self.follow_choice(generation, armed.data(), stat.mzxid) {
+            if self.follow_choice(generation, &armed.data, stat.mzxid) {
                 return Ok(Found::Changed);
             }
             return self.change_known(generation, armed, wanted).await;
@@ -209,7 +181,7 @@ impl Reconciler {
             return self.change(generation, self.delete(-1), None).await;
         }
         if let Some(witness) = self.shared.witness_of(owner) {
-            if self.follow_choice(generation, armed.data(), stat.mzxid) {
+            if self.follow_choice(generation, &armed.data, stat.mzxid) {
                 return Ok(Found::Changed);
             }
             let ops = [self.delete(stat.version), MultiOp::Create(self.create(wanted))];
@@ -244,7 +216,7 @@ impl Reconciler {
     ) -> Result<bool, StepError> {
         let write = self.submit(generation, witness::while_session_lives(witness, ops)).await?;
         match self.written(generation, write, data).await? {
-            Written::Applied(_) => {
+            Written::Applied => {
                 self.shared.notes.forget_nodes_at(&self.full);
                 Ok(true)
             }
@@ -263,13 +235,13 @@ impl Reconciler {
         mut known: Armed,
         data: &Bytes,
     ) -> Result<Found, StepError> {
-        let op = self.set(data, known.version());
+        let op = self.set(data, known.version);
         if !generation.session.orders_events() {
             // Watches prove nothing in such a session: the write relies on the read just made.
-            let write = exact::submit_on(&self.shared, generation, (known.losses(), None), op).await?;
+            let write = self.submit_on(generation, (known.losses, None), op).await?;
             return self.changed(generation, write, Some(data)).await;
         }
-        match exact::submit_known(&self.shared, generation, &mut known, op).await? {
+        match self.submit_known(generation, &mut known, op).await? {
             Some(write) => self.changed(generation, write, Some(data)).await,
             None => Ok(Found::Changed),
         }
@@ -293,8 +265,7 @@ impl Reconciler {
     ) -> Result<Found, StepError> {
         match self.written(generation, write, data).await? {
             // Another client was faster: the next read shows the current node.
-            Written::Applied(_)
-            | Written::Refused(_, Code::NO_NODE | Code::BAD_VERSION | Code::NODE_EXISTS) => {
+            Written::Applied | Written::Refused(_, Code::NO_NODE | Code::BAD_VERSION | Code::NODE_EXISTS) => {
                 Ok(Found::Changed)
             }
             Written::Refused(_, code) => Err(self.refusal(code)),

@@ -1,4 +1,4 @@
-use crate::cleanup::{ClaimVersions, NewClaim};
+use crate::cleanup::NewClaim;
 use crate::client::Client;
 use crate::error::Error;
 use crate::guard::SessionGeneration;
@@ -26,14 +26,6 @@ pub struct ClaimRequest {
     pub beside_curator: bool,
 }
 
-/// A claim to create, with full paths.
-pub(super) struct Wanted {
-    claim: String,
-    pub(super) node: String,
-    handed_out: bool,
-    versions: ClaimVersions,
-}
-
 /// Path of the proof of a claim of `node` with this id.
 fn proof_of(node: &str, id: Uuid) -> String {
     format!("{node}/{id}{PROOF}")
@@ -45,31 +37,22 @@ pub(super) fn create_proof(shared: &Shared, proof: &str) -> MultiOp {
     MultiOp::Create(Create::new(proof.to_owned(), Bytes::new(), acl, CreateMode::Ephemeral, 0))
 }
 
-impl Wanted {
-    #[cfg(test)]
-    pub(super) fn of(node: &str) -> Self {
-        let versions = ClaimVersions::new(false);
-        Self { claim: format!("{node}/claim"), node: node.to_owned(), handed_out: false, versions }
-    }
-
-    pub(super) fn new(
-        client: &Client,
-        request: &ClaimRequest,
-        operation: &'static str,
-    ) -> Result<Self, Error> {
+impl ClaimRequest {
+    /// Returns the same claim with full paths, which the following methods need.
+    pub(super) fn full(&self, client: &Client, operation: &'static str) -> Result<Self, Error> {
         let full = |path: &String| client.shared().namespace.full(operation, path);
         Ok(Self {
-            claim: full(&request.claim)?,
-            node: full(&request.node)?,
-            handed_out: request.handed_out && !planted!(HandOutNotCounted),
-            versions: ClaimVersions::new(request.beside_curator),
+            claim: full(&self.claim)?,
+            node: full(&self.node)?,
+            handed_out: self.handed_out && !planted!(HandOutNotCounted),
+            ..*self
         })
     }
 
     /// The claim that an attempt with this id creates.
     pub(super) fn claim(&self, id: Uuid) -> NewClaim {
-        let Self { handed_out, versions, .. } = *self;
-        NewClaim { path: self.claim.clone(), proof: proof_of(&self.node, id), handed_out, versions }
+        let proof = proof_of(&self.node, id);
+        NewClaim { path: self.claim.clone(), proof, handed_out: self.handed_out, version: self.version() }
     }
 
     /// The operations of an attempt with this id. The create of the claim comes first, which distinguishes a
@@ -92,8 +75,10 @@ impl Wanted {
         2 + usize::try_from(self.version()).expect("a version of a claim is not negative")
     }
 
+    /// Version of the claim's node after its creation. Beside Curator it is never 0, which is the version of
+    /// the lock node of a Curator consumer.
     fn version(&self) -> i32 {
-        if self.handed_out { self.versions.handed_out() } else { self.versions.created_ahead() }
+        i32::from(self.beside_curator) + i32::from(!self.handed_out)
     }
 }
 
@@ -104,7 +89,7 @@ pub(super) fn set_version(claim: &str, data: &Bytes, version: i32) -> MultiOp {
 
 /// Returns the claim that the operation with this index concerns, and whether the operation concerns the
 /// claim's own node.
-pub(super) fn claim_of(wanted: &[Wanted], op: usize) -> (usize, bool) {
+pub(super) fn claim_of(wanted: &[ClaimRequest], op: usize) -> (usize, bool) {
     let mut after = 0;
     for (claim, wanted) in wanted.iter().enumerate() {
         after += wanted.op_count();
@@ -119,7 +104,7 @@ pub(super) fn claim_of(wanted: &[Wanted], op: usize) -> (usize, bool) {
 pub(super) struct Reads<'a> {
     generation: &'a SessionGeneration,
     /// The requests that were not answered yet, each with its nodes.
-    pending: VecDeque<(&'a [Wanted], Pending)>,
+    pending: VecDeque<(&'a [ClaimRequest], Pending)>,
 }
 
 #[derive(Debug)]
@@ -137,11 +122,12 @@ impl<'a> Reads<'a> {
     pub(super) fn submit(
         shared: &'a Shared,
         generation: &'a SessionGeneration,
-        wanted: &'a [Wanted],
+        wanted: &'a [ClaimRequest],
     ) -> Self {
         let lacks = shared.abilities.lacks(Ability::MultiReads);
         let max = if lacks { 1 } else { shared.max_reads_per_request() };
-        let submit = |nodes: &'a [Wanted]| (nodes, generation.session.submit(request(nodes), Lane::Call));
+        let submit =
+            |nodes: &'a [ClaimRequest]| (nodes, generation.session.submit(request(nodes), Lane::Call));
         Self { generation, pending: wanted.chunks(max).map(submit).collect() }
     }
 
@@ -181,7 +167,7 @@ impl<'a> Reads<'a> {
     }
 }
 
-fn request(nodes: &[Wanted]) -> Request {
+fn request(nodes: &[ClaimRequest]) -> Request {
     match nodes {
         [one] => Request::GetData { path: one.node.clone(), watch: false },
         nodes => {
@@ -215,7 +201,7 @@ fn found(count: usize, result: Result<Response, Code>) -> Result<Vec<Found>, (us
 /// Reads nodes one by one.
 async fn read_one_by_one(
     generation: &SessionGeneration,
-    nodes: &[Wanted],
+    nodes: &[ClaimRequest],
     deadline: Instant,
 ) -> Result<Vec<Found>, Unread> {
     let mut found = Vec::with_capacity(nodes.len());
@@ -234,15 +220,20 @@ mod tests {
     use crate::time::deadline;
     use std::time::Duration;
 
+    fn request_for(node: &str) -> ClaimRequest {
+        let (claim, node) = (format!("{node}/claim"), node.to_owned());
+        ClaimRequest { claim, node, handed_out: false, beside_curator: false }
+    }
+
     #[test]
     fn the_index_of_an_operation_identifies_its_claim_and_whether_it_concerns_the_claims_node() {
-        let handed_out = |node| Wanted { handed_out: true, ..Wanted::of(node) };
-        let beside_curator = |wanted| Wanted { versions: ClaimVersions::new(true), ..wanted };
+        let handed_out = |request| ClaimRequest { handed_out: true, ..request };
+        let beside_curator = |request| ClaimRequest { beside_curator: true, ..request };
         let wanted = [
-            Wanted::of("/a"),
-            handed_out("/b"),
-            beside_curator(Wanted::of("/c")),
-            beside_curator(handed_out("/d")),
+            request_for("/a"),
+            handed_out(request_for("/b")),
+            beside_curator(request_for("/c")),
+            beside_curator(handed_out(request_for("/d"))),
         ];
         // A claim created ahead: create, set, check of its node. A claim that is handed out: one set less.
         // Beside Curator: one set more.
@@ -255,7 +246,7 @@ mod tests {
     /// Result of reads of `count` nodes in one request that was answered with `result`.
     async fn read(count: usize, result: Result<Response, Code>) -> Result<Vec<Option<Node>>, Unread> {
         let client = Client::builder("127.0.0.1:1").build().unwrap();
-        let wanted: Vec<_> = (0..count).map(|_| Wanted::of("/item")).collect();
+        let wanted: Vec<_> = (0..count).map(|_| request_for("/item")).collect();
         let reply = Reply::new(result, 1);
         let generation = client.shared().generation();
         let pending = VecDeque::from([(&wanted[..], Pending::ready(Outcome::Reply(reply)))]);
