@@ -5,6 +5,7 @@ use crate::history::{History, Keep};
 use crate::rollout::Running;
 use crate::subscription::{Fallback, SharedFeed};
 use crate::telemetry::Counts;
+use crate::updates::running_or;
 use crate::value::{Checks, Validate, ValueFormat};
 use crate::{Codec, Json, Snapshot, SubscribeError, Subscription};
 use docent_core::recipe::{InOperation, VersionedNode, debug_handle};
@@ -15,7 +16,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::future::Future;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 /// A configuration value in its own node, published by a few processes and followed by many.
@@ -184,14 +185,8 @@ impl<T: Send + Sync + 'static> Config<T> {
 
     /// Returns the running feed and true, or a new feed and false.
     fn feed(&self) -> Result<(Arc<SharedFeed<T>>, bool), Error> {
-        let mut running = self.inner.feed.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(feed) = running.upgrade() {
-            return Ok((feed, true));
-        }
-        let Inner { versioned, format, fallback, .. } = &*self.inner;
-        let feed = Arc::new(SharedFeed::start(versioned, format, fallback).in_operation("subscribe")?);
-        *running = Arc::downgrade(&feed);
-        Ok((feed, false))
+        let Inner { versioned, format, fallback, feed, .. } = &*self.inner;
+        running_or(feed, || SharedFeed::start(versioned, format, fallback)).in_operation("subscribe")
     }
 }
 
