@@ -273,15 +273,15 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
     /// With 0, a publish writes one node instead of two to four, and does not touch a history that other
     /// publishers keep.
     pub fn history(mut self, length: usize) -> Self {
-        self.history = Keep { length, or_more: false };
+        self.history.length = length;
         self
     }
 
-    /// Same as [`history`](Self::history), but leaves a longer history, such as that of a publisher with a
-    /// larger number, at its length: the replaced value takes the place of the oldest one. For tools that
-    /// publish values of services whose settings they do not know.
-    pub fn history_at_least(mut self, length: usize) -> Self {
-        self.history = Keep { length, or_more: true };
+    /// Leaves a longer history at its length: the replaced value takes the place of the oldest one. For
+    /// Docent's own tools, which publish values of services whose settings they do not know.
+    #[doc(hidden)]
+    pub fn keep_longer_history(mut self) -> Self {
+        self.history.or_more = true;
         self
     }
 
