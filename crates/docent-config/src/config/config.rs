@@ -7,7 +7,7 @@ use crate::subscription::{Fallback, SharedFeed};
 use crate::telemetry::Counts;
 use crate::updates::running_or;
 use crate::value::{Checks, Validate, ValueFormat};
-use crate::{Codec, Json, Snapshot, SubscribeError, Subscription};
+use crate::{Codec, Json, Origin, Snapshot, SubscribeError, Subscription};
 use docent_core::recipe::{InOperation, VersionedNode, debug_handle};
 use docent_core::{Client, Error};
 use serde::Serialize;
@@ -89,6 +89,13 @@ impl<T: Send + Sync + 'static> Config<T> {
         ConfigBuilder::new(client, path, Arc::new(codec))
     }
 
+    /// Creates a configuration without a history, a default and a file.
+    pub(crate) fn plain(client: &Client, path: &str, codec: Arc<dyn Codec<T>>) -> Result<Self, Error> {
+        let fallback = Fallback { default: None, file: None, after: Duration::ZERO };
+        let (versioned, format) = (VersionedNode::new(client, path)?, ValueFormat::new(path, codec));
+        Ok(Self::from_parts(versioned, format, Keep::NONE, fallback))
+    }
+
     pub(crate) fn from_parts(
         versioned: VersionedNode,
         format: ValueFormat<T>,
@@ -102,6 +109,10 @@ impl<T: Send + Sync + 'static> Config<T> {
 
     pub(crate) fn client(&self) -> &Client {
         self.inner.versioned.client()
+    }
+
+    pub(crate) fn format(&self) -> &ValueFormat<T> {
+        &self.inner.format
     }
 
     /// Returns the path as given.
@@ -125,12 +136,9 @@ impl<T: Send + Sync + 'static> Config<T> {
     async fn read(&self) -> Result<Option<Snapshot<T>>, SubscribeError> {
         let Some(node) = self.inner.versioned.read().await? else { return Ok(None) };
         let revision = (&node.stat).into();
-        match self.inner.format.read(&node.data) {
-            Ok(value) => Ok(Some(Snapshot::new(value, revision, crate::Origin::Server))),
-            Err(refusal) => {
-                let (path, rejection) = (self.path().to_owned(), refusal.of(revision));
-                Err(SubscribeError::Refused { path, rejection })
-            }
+        match self.inner.format.read_revision(revision, &node.data) {
+            Ok(value) => Ok(Some(Snapshot::new(value, revision, Origin::Server))),
+            Err(rejection) => Err(SubscribeError::Refused { path: self.path().to_owned(), rejection }),
         }
     }
 

@@ -44,9 +44,9 @@ impl<T: 'static> NewestFilter<T> {
         }
         self.rollbacks = rollbacks;
         self.newest = Some(revision);
-        match self.format.read(data) {
+        match self.format.read_revision(revision, data) {
             Ok(value) => Judgement::Good(Arc::new(Snapshot::new(value, revision, Origin::Server))),
-            Err(refusal) => Judgement::Refused(refusal.of(revision)),
+            Err(refusal) => Judgement::Refused(refusal),
         }
     }
 }
