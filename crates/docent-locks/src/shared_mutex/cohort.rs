@@ -3,7 +3,7 @@ use super::loss::{Loss, LossWatch};
 use super::turn::{Ticket, Turn};
 use super::waiting::{Draw, Waiting};
 use crate::acquire::{Progress, in_time};
-use crate::lock_hold::LockHold;
+use crate::owner::LockHold;
 use crate::{AcquireError, NotAcquired, own_hold};
 use docent_core::planted;
 use docent_core::recipe::{Hold, Line, after};
