@@ -38,7 +38,9 @@ both_backends! {
         // A shorter history deletes surplus values. A history of length 0 keeps them.
         soon(keeping(&client, 0).publish(&limits(7))).await.unwrap();
         assert_eq!(past(&config).await.len(), 3);
-        let at_least = |length| Config::builder(&client, PATH).history_at_least(length).build().unwrap();
+        let at_least = |length| {
+            Config::builder(&client, PATH).history(length).keep_longer_history().build().unwrap()
+        };
         soon(at_least(1).publish(&limits(8))).await.unwrap();
         assert_eq!(past(&config).await, [Some(7), Some(5), Some(4)]);
         soon(at_least(5).publish(&limits(7))).await.unwrap();

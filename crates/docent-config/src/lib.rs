@@ -15,6 +15,7 @@ mod subscription;
 mod telemetry;
 mod tree;
 mod typed;
+mod updates;
 mod value;
 
 pub use config::{Config, ConfigBuilder, ConfigTree};

@@ -1,8 +1,7 @@
 //! Ways in which an owner gets a hold of a line. The locks differ only in their lines.
 
 use crate::error::after_wait;
-use crate::lock_hold::LockHold;
-use crate::owner::{Access, OtherSide};
+use crate::owner::{Access, LockHold, OtherSide};
 use crate::shared_mutex::Cohort;
 use crate::{AcquireError, NotAcquired, Owner, own_hold};
 use docent_core::recipe::{self, Hold, InOperation, Line, Ticket};
@@ -29,11 +28,13 @@ impl LockSide {
         Self { line: line.clone(), other: None, cohort: Some(Arc::clone(cohort)) }
     }
 
-    /// Takes a ticket and waits for its turn, or waits for a turn with a shared ticket.
+    /// Takes a ticket and waits for its turn, or waits for a turn with a shared ticket. Logs a wait for a lock
+    /// that this client itself holds.
     fn wait(&self, progress: Progress) -> BoxFuture<'static, Result<LockHold, AcquireError>> {
         let line = self.line.clone();
         match &self.cohort {
-            None => async move { Ok(wait(line, progress).await?.into()) }.boxed(),
+            None => async move { Ok(own_hold::logged(&line, None, wait_in(&line, &progress)).await?.into()) }
+                .boxed(),
             Some(cohort) => Arc::clone(cohort).wait(line, progress).boxed(),
         }
     }
@@ -236,13 +237,8 @@ async fn with_lookup<T>(
     acquire.await
 }
 
-/// Takes a ticket of a lock and waits for its turn. Takes another ticket if the ticket is deleted while
-/// waiting. Logs a wait for a lock that this client itself holds.
-pub(crate) async fn wait(line: Line, progress: Progress) -> Result<Hold, AcquireError> {
-    own_hold::logged(&line, None, wait_in(&line, &progress)).await
-}
-
-/// Waits as [`wait`] does, without a log message.
+/// Takes a ticket of a line and waits for its turn. Takes another ticket if the ticket is deleted while
+/// waiting.
 pub(crate) async fn wait_in(line: &Line, progress: &Progress) -> Result<Hold, AcquireError> {
     progress.entered(line);
     Ok(line.acquire_notifying(None, |ticket| progress.took(ticket)).await?)
@@ -463,6 +459,6 @@ fn is_later(begun: ConnectionStatus, current: ConnectionStatus) -> bool {
 }
 
 /// Returns the last part of `timeout`, in which the client asks who holds the lock.
-pub(crate) fn window(timeout: Duration) -> Duration {
+fn window(timeout: Duration) -> Duration {
     (timeout / 4).min(Duration::from_secs(1))
 }

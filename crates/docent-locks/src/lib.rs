@@ -5,7 +5,6 @@ mod barrier;
 mod error;
 #[doc(hidden)]
 pub mod internals;
-mod lock_hold;
 mod multi_lock;
 mod mutex;
 mod not_acquired;

@@ -5,8 +5,9 @@ use crate::history::{History, Keep};
 use crate::rollout::Running;
 use crate::subscription::{Fallback, SharedFeed};
 use crate::telemetry::Counts;
+use crate::updates::running_or;
 use crate::value::{Checks, Validate, ValueFormat};
-use crate::{Codec, Json, Snapshot, SubscribeError, Subscription};
+use crate::{Codec, Json, Origin, Snapshot, SubscribeError, Subscription};
 use docent_core::recipe::{InOperation, VersionedNode, debug_handle};
 use docent_core::{Client, Error};
 use serde::Serialize;
@@ -15,7 +16,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::future::Future;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 /// A configuration value in its own node, published by a few processes and followed by many.
@@ -88,6 +89,13 @@ impl<T: Send + Sync + 'static> Config<T> {
         ConfigBuilder::new(client, path, Arc::new(codec))
     }
 
+    /// Creates a configuration without a history, a default and a file.
+    pub(crate) fn plain(client: &Client, path: &str, codec: Arc<dyn Codec<T>>) -> Result<Self, Error> {
+        let fallback = Fallback { default: None, file: None, after: Duration::ZERO };
+        let (versioned, format) = (VersionedNode::new(client, path)?, ValueFormat::new(path, codec));
+        Ok(Self::from_parts(versioned, format, Keep::NONE, fallback))
+    }
+
     pub(crate) fn from_parts(
         versioned: VersionedNode,
         format: ValueFormat<T>,
@@ -101,6 +109,10 @@ impl<T: Send + Sync + 'static> Config<T> {
 
     pub(crate) fn client(&self) -> &Client {
         self.inner.versioned.client()
+    }
+
+    pub(crate) fn format(&self) -> &ValueFormat<T> {
+        &self.inner.format
     }
 
     /// Returns the path as given.
@@ -124,12 +136,9 @@ impl<T: Send + Sync + 'static> Config<T> {
     async fn read(&self) -> Result<Option<Snapshot<T>>, SubscribeError> {
         let Some(node) = self.inner.versioned.read().await? else { return Ok(None) };
         let revision = (&node.stat).into();
-        match self.inner.format.read(&node.data) {
-            Ok(value) => Ok(Some(Snapshot::new(value, revision, crate::Origin::Server))),
-            Err(refusal) => {
-                let (path, rejection) = (self.path().to_owned(), refusal.of(revision));
-                Err(SubscribeError::Refused { path, rejection })
-            }
+        match self.inner.format.read_revision(revision, &node.data) {
+            Ok(value) => Ok(Some(Snapshot::new(value, revision, Origin::Server))),
+            Err(rejection) => Err(SubscribeError::Refused { path: self.path().to_owned(), rejection }),
         }
     }
 
@@ -184,14 +193,8 @@ impl<T: Send + Sync + 'static> Config<T> {
 
     /// Returns the running feed and true, or a new feed and false.
     fn feed(&self) -> Result<(Arc<SharedFeed<T>>, bool), Error> {
-        let mut running = self.inner.feed.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(feed) = running.upgrade() {
-            return Ok((feed, true));
-        }
-        let Inner { versioned, format, fallback, .. } = &*self.inner;
-        let feed = Arc::new(SharedFeed::start(versioned, format, fallback).in_operation("subscribe")?);
-        *running = Arc::downgrade(&feed);
-        Ok((feed, false))
+        let Inner { versioned, format, fallback, feed, .. } = &*self.inner;
+        running_or(feed, || SharedFeed::start(versioned, format, fallback)).in_operation("subscribe")
     }
 }
 
@@ -278,15 +281,15 @@ impl<T: Send + Sync + 'static> ConfigBuilder<T> {
     /// With 0, a publish writes one node instead of two to four, and does not touch a history that other
     /// publishers keep.
     pub fn history(mut self, length: usize) -> Self {
-        self.history = Keep { length, or_more: false };
+        self.history.length = length;
         self
     }
 
-    /// Same as [`history`](Self::history), but leaves a longer history, such as that of a publisher with a
-    /// larger number, at its length: the replaced value takes the place of the oldest one. For tools that
-    /// publish values of services whose settings they do not know.
-    pub fn history_at_least(mut self, length: usize) -> Self {
-        self.history = Keep { length, or_more: true };
+    /// Leaves a longer history at its length: the replaced value takes the place of the oldest one. For
+    /// Docent's own tools, which publish values of services whose settings they do not know.
+    #[doc(hidden)]
+    pub fn keep_longer_history(mut self) -> Self {
+        self.history.or_more = true;
         self
     }
 

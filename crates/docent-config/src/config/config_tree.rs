@@ -3,6 +3,7 @@ use crate::history::{self, Keep};
 use crate::rollout;
 use crate::subscription::Fallback;
 use crate::tree::SharedTreeFeed;
+use crate::updates::running_or;
 use crate::value::ValueFormat;
 use crate::{SubscribeError, TreeSubscription};
 use docent_core::recipe::{InOperation, VersionedNode, debug_handle};
@@ -11,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 /// A folder of configurations: each node below the path is a key with its own value, all of one type. The key
@@ -119,20 +120,11 @@ impl<T: Send + Sync + 'static> ConfigTree<T> {
     ) -> impl Future<Output = Result<TreeSubscription<T>, SubscribeError>> + Send + use<T> {
         let tree = self.clone();
         async move {
-            let feed = tree.feed()?;
+            let Inner { versioned, format, feed, .. } = &*tree.inner;
+            let (feed, _) = running_or(feed, || SharedTreeFeed::start(versioned, format))?;
             feed.ready().await.in_operation("subscribe")?;
             Ok(TreeSubscription::new(feed))
         }
-    }
-
-    fn feed(&self) -> Result<Arc<SharedTreeFeed<T>>, Error> {
-        let mut running = self.inner.feed.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(feed) = running.upgrade() {
-            return Ok(feed);
-        }
-        let feed = Arc::new(SharedTreeFeed::start(&self.inner.versioned, &self.inner.format)?);
-        *running = Arc::downgrade(&feed);
-        Ok(feed)
     }
 }
 

@@ -79,20 +79,13 @@ impl<T: Send + Sync + 'static> Config<T> {
         let (config, written) = (self.clone(), self.inner.format.write(value));
         async move {
             let (data, value) = written?;
-            let written = Box::pin(config.replace_seen(&data, seen)).await.in_operation("publish")?;
+            // The server may lag behind the one that showed the value to the caller. The servers compare only
+            // versions, and a re-created node may have the same version. Therefore the creating transaction
+            // is compared as well (decision 9).
+            let replace = config.replace(Replaces::Newest, |node| data_if_seen(node, seen, &data));
+            let written = Box::pin(replace).await.in_operation("publish")?;
             Ok(published(value, written))
         }
-    }
-
-    async fn replace_seen(
-        &self,
-        data: &Bytes,
-        seen: Option<Revision>,
-    ) -> Result<Option<Revision>, PublishError> {
-        // The server may lag behind the one that showed the value to the caller. The servers compare only
-        // versions, and a re-created node may have the same version. Therefore the creating transaction is
-        // compared as well (decision 9).
-        self.replace(Replaces::Newest, |node| data_if_seen(node, seen, data)).await
     }
 
     /// Computes a new value from the current one (`None` if there is none) and publishes it. If another
@@ -132,9 +125,7 @@ impl<T: Send + Sync + 'static> Config<T> {
         let format = &self.inner.format;
         let mut last = None;
         let decide = |node: Option<&Node>| {
-            let read = |node: &Node| {
-                format.read(&node.data).map_err(|refusal| refusal.of(Revision::from(&node.stat)))
-            };
+            let read = |node: &Node| format.read_revision(Revision::from(&node.stat), &node.data);
             let present = node.map(read).transpose().map_err(PublishError::Unreadable)?;
             let Some(value) = change(present) else { return Ok(None) };
             let (data, value) = format.write(&value)?;
@@ -407,8 +398,9 @@ impl<T: Send + Sync + 'static> Config<T> {
     async fn list_history(&self) -> Result<Vec<HistoryEntry<T>>, Error> {
         self.sync().await?;
         let listed = self.inner.history.read(&self.inner.versioned).await?;
+        let format = &self.inner.format;
         let read = |(revision, data)| {
-            let value = self.inner.format.read(&data).map_err(|refusal| refusal.of(revision));
+            let value = format.read_revision(revision, &data);
             HistoryEntry { revision, value }
         };
         Ok(listed.into_iter().map(read).collect())
@@ -457,8 +449,7 @@ impl<T: Send + Sync + 'static> Config<T> {
         self.sync().await?;
         let found = self.inner.history.find(&self.inner.versioned, to.mzxid).await?;
         let (revision, data) = found.ok_or(PublishError::NoSuchRevision)?;
-        let value =
-            self.inner.format.read(&data).map_err(|refusal| PublishError::Refused(refusal.of(revision)))?;
+        let value = self.inner.format.read_revision(revision, &data).map_err(PublishError::Refused)?;
         let decide = |node: Option<&Node>| match seen {
             Some(_) => data_if_seen(node, seen, &data),
             None => Ok(Some(data.clone())),

@@ -1,6 +1,7 @@
 use super::LayeredSubscription;
 use super::feed::SharedLayersFeed;
 use crate::SubscribeError;
+use crate::updates::running_or;
 use crate::value::{Checks, Validate};
 use docent_core::recipe::{InOperation, VersionedNode, debug_handle};
 use docent_core::{Client, Error};
@@ -8,7 +9,7 @@ use serde::de::DeserializeOwned;
 use std::error::Error as StdError;
 use std::fmt;
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 /// A typed value of which each key may have a text in several layers, as [Spring Cloud
 /// Zookeeper](https://docs.spring.io/spring-cloud-zookeeper/reference/config.html) stores it. Cheap to clone.
@@ -112,21 +113,12 @@ impl<T: DeserializeOwned + Send + Sync + 'static> LayeredConfig<T> {
     ) -> impl Future<Output = Result<LayeredSubscription<T>, SubscribeError>> + Send + use<T> {
         let config = self.clone();
         async move {
-            let feed = config.feed().in_operation("subscribe")?;
-            feed.ready(&config.inner.checks.path).await.in_operation("subscribe")?;
+            let Inner { client, layers, checks, feed } = &*config.inner;
+            let feed = running_or(feed, || SharedLayersFeed::start(client, layers, checks));
+            let (feed, _) = feed.in_operation("subscribe")?;
+            feed.ready(&checks.path).await.in_operation("subscribe")?;
             Ok(LayeredSubscription::new(feed))
         }
-    }
-
-    fn feed(&self) -> Result<Arc<SharedLayersFeed<T>>, Error> {
-        let mut running = self.inner.feed.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(feed) = running.upgrade() {
-            return Ok(feed);
-        }
-        let Inner { client, layers, checks, .. } = &*self.inner;
-        let feed = Arc::new(SharedLayersFeed::start(client, layers, checks)?);
-        *running = Arc::downgrade(&feed);
-        Ok(feed)
     }
 }
 

@@ -49,7 +49,8 @@ impl<T: DeserializeOwned + Send + Sync + 'static> SharedLayersFeed<T> {
         let feeds = layers.iter().map(start).collect::<Result<Vec<_>, _>>()?;
         let states = layers.iter().zip(&feeds);
         let current = Arc::new(ArcSwapOption::empty());
-        let (sender, state) = watch::channel(LayersState::default());
+        let (sender, state) =
+            watch::channel(LayersState { good: None, good_number: 0, rejection: None, refused_number: 0 });
         let (abandoned, hooks) = (CancellationToken::new(), Hooks::new(client, &checks.path));
         let lag = hooks.lag();
         let task = LayersTask {
@@ -177,11 +178,5 @@ impl<T: DeserializeOwned + Send + Sync + 'static> LayersTask<T> {
                 });
             }
         }
-    }
-}
-
-impl<T> Default for LayersState<T> {
-    fn default() -> Self {
-        Self { good: None, good_number: 0, rejection: None, refused_number: 0 }
     }
 }

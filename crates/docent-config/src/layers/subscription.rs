@@ -1,19 +1,17 @@
 use super::feed::{LayersState, SharedLayersFeed};
-use crate::subscription::{StateWait, or_error};
+use crate::updates::Updates;
 use crate::{Rejection, Revision};
 use docent_codec::internals::is_same_key;
 use docent_core::Error;
-use docent_core::recipe::SyncStream;
 use futures_core::Stream;
+use futures_util::StreamExt;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::future::poll_fn;
 use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::sync::watch;
 
 /// Follows a layered configuration. Created by [`LayeredConfig::subscribe`](crate::LayeredConfig::subscribe).
 /// As a `Stream`, it yields each [`LayeredChange`] after the initial value, and ends when the client is
@@ -25,10 +23,8 @@ use tokio::sync::watch;
 #[must_use = "a subscription reports changes only when it is polled"]
 pub struct LayeredSubscription<T> {
     feed: Arc<SharedLayersFeed<T>>,
-    state: watch::Receiver<LayersState<T>>,
+    updates: Updates<LayersState<T>>,
     reported: Reported,
-    waiting: StateWait,
-    errors: SyncStream<Error>,
 }
 
 /// Change of a value, as reported by a [`LayeredSubscription`].
@@ -49,15 +45,13 @@ struct Reported {
 
 impl<T: Send + Sync + 'static> LayeredSubscription<T> {
     pub(super) fn new(feed: Arc<SharedLayersFeed<T>>) -> Self {
-        let state = feed.state.clone();
         let reported = {
-            let state = state.borrow();
+            let state = feed.state.borrow();
             // A current rejection has not been reported yet.
             let unreported = u64::from(state.rejection.is_some());
             Reported { good: state.good_number, refused: state.refused_number - unreported }
         };
-        let errors = feed.errors();
-        Self { feed, state, reported, waiting: StateWait::default(), errors }
+        Self { updates: Updates::new(&feed.state, feed.errors()), feed, reported }
     }
 
     /// Returns the last valid value. This method does no I/O and takes no lock.
@@ -76,7 +70,7 @@ impl<T: Send + Sync + 'static> LayeredSubscription<T> {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn changed(&mut self) -> Option<Result<LayeredChange<T>, Error>> {
-        poll_fn(|cx| self.poll_changed(cx)).await
+        self.next().await
     }
 
     /// Returns true if the value may be out of date:
@@ -104,12 +98,6 @@ impl<T: Send + Sync + 'static> LayeredSubscription<T> {
     pub fn rejection(&self) -> Option<Rejection> {
         self.feed.state.borrow().rejection.clone()
     }
-
-    fn poll_changed(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<LayeredChange<T>, Error>>> {
-        let next = |state: &mut watch::Receiver<_>| self.reported.next(&state.borrow_and_update()).map(Ok);
-        let found = self.waiting.poll_found(cx, &mut self.state, next);
-        or_error(found, &mut self.errors, cx)
-    }
 }
 
 impl Reported {
@@ -131,7 +119,8 @@ impl<T: Send + Sync + 'static> Stream for LayeredSubscription<T> {
     type Item = Result<LayeredChange<T>, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.poll_changed(cx)
+        let Self { updates, reported, .. } = &mut *self;
+        updates.poll_next(cx, |state| reported.next(&state.borrow_and_update()))
     }
 }
 
@@ -140,10 +129,8 @@ impl<T: Send + Sync + 'static> Clone for LayeredSubscription<T> {
     fn clone(&self) -> Self {
         Self {
             feed: Arc::clone(&self.feed),
-            state: self.state.clone(),
+            updates: Updates::new(&self.feed.state, self.feed.errors()),
             reported: self.reported,
-            waiting: StateWait::default(),
-            errors: self.feed.errors(),
         }
     }
 }

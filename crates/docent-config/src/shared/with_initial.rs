@@ -1,11 +1,6 @@
-use crate::history::Keep;
-use crate::subscription::Fallback;
-use crate::value::ValueFormat;
 use crate::{Codec, Config, PublishError, Snapshot, SubscribeError, Subscription};
-use docent_core::recipe::VersionedNode;
 use docent_core::{Client, Error};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// A value without a history that starts as its seed, which the first user writes.
 pub(crate) struct WithInitial<T> {
@@ -15,9 +10,7 @@ pub(crate) struct WithInitial<T> {
 
 impl<T: Send + Sync + 'static> WithInitial<T> {
     pub(crate) fn new(client: &Client, path: &str, seed: T, codec: impl Codec<T>) -> Result<Self, Error> {
-        let format = ValueFormat::new(path, Arc::new(codec));
-        let fallback = Fallback { default: None, file: None, after: Duration::ZERO };
-        let config = Config::from_parts(VersionedNode::new(client, path)?, format, Keep::NONE, fallback);
+        let config = Config::plain(client, path, Arc::new(codec))?;
         Ok(Self { config, seed: Arc::new(seed) })
     }
 

@@ -7,5 +7,5 @@ mod subscription;
 
 pub(crate) use newest_filter::{Judgement, NewestFilter};
 pub(crate) use shared_feed::SharedFeed;
+pub(crate) use subscription::Fallback;
 pub use subscription::{Change, Subscription};
-pub(crate) use subscription::{Fallback, StateWait, or_error};

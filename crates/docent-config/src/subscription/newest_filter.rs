@@ -44,9 +44,9 @@ impl<T: 'static> NewestFilter<T> {
         }
         self.rollbacks = rollbacks;
         self.newest = Some(revision);
-        match self.format.read(data) {
+        match self.format.read_revision(revision, data) {
             Ok(value) => Judgement::Good(Arc::new(Snapshot::new(value, revision, Origin::Server))),
-            Err(refusal) => Judgement::Refused(refusal.of(revision)),
+            Err(refusal) => Judgement::Refused(refusal),
         }
     }
 }
@@ -76,7 +76,7 @@ pub(crate) struct ValueState<T> {
 /// Transactions that created a node and last wrote it.
 pub(crate) type Written = (i64, i64);
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) enum Latest {
     Unknown,
     /// The last valid value.
@@ -128,22 +128,6 @@ impl<T> ValueState<T> {
         if let Some(snapshot) = snapshot.filter(|_| !is_from_server) {
             self.good = Some(snapshot);
             self.good_number += 1;
-        }
-    }
-}
-
-impl<T> Clone for ValueState<T> {
-    fn clone(&self) -> Self {
-        Self {
-            good: self.good.clone(),
-            good_number: self.good_number,
-            latest: self.latest.clone(),
-            latest_number: self.latest_number,
-            refused: self.refused,
-            rollbacks: self.rollbacks,
-            existed: self.existed,
-            file_read: self.file_read,
-            processed: self.processed,
         }
     }
 }

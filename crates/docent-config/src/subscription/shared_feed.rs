@@ -109,9 +109,7 @@ impl<T> SharedFeed<T> {
             }
         }
     }
-}
 
-impl<T> SharedFeed<T> {
     /// Returns true if the state matches the node that the cache has now, or a newer one.
     fn is_caught_up(&self, state: &ValueState<T>) -> bool {
         let known = self.cache().current().as_deref().map(written);

@@ -1,19 +1,16 @@
 use super::SharedFeed;
 use super::newest_filter::{Latest, ValueState};
 use crate::file::LocalFile;
+use crate::updates::Updates;
 use crate::{Rejection, Snapshot};
 use docent_core::Error;
-use docent_core::recipe::SyncStream;
 use futures_core::Stream;
 use futures_util::StreamExt;
 use std::fmt;
-use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::sync::watch;
-use tokio_util::sync::ReusableBoxFuture;
 
 /// Follows a value. Created by [`Config::subscribe`](crate::Config::subscribe). As a `Stream`, it yields each
 /// [`Change`] after the initial value, or the reason why the value cannot be read, and ends when the client
@@ -38,10 +35,8 @@ use tokio_util::sync::ReusableBoxFuture;
 #[must_use = "a subscription reports changes only when it is polled"]
 pub struct Subscription<T> {
     feed: Arc<SharedFeed<T>>,
-    state: watch::Receiver<ValueState<T>>,
+    updates: Updates<ValueState<T>>,
     reported: Reported,
-    waiting: StateWait,
-    errors: SyncStream<Error>,
 }
 
 /// Change of a value, as reported by a [`Subscription`].
@@ -70,9 +65,8 @@ struct Reported {
 
 impl<T: Send + Sync + 'static> Subscription<T> {
     pub(crate) fn new(feed: Arc<SharedFeed<T>>) -> Self {
-        let state = feed.state.clone();
         let reported = {
-            let state = state.borrow();
+            let state = feed.state.borrow();
             let latest = match state.latest {
                 Latest::Unknown | Latest::Good => state.latest_number,
                 // The rejection or deletion has not been reported yet.
@@ -80,8 +74,8 @@ impl<T: Send + Sync + 'static> Subscription<T> {
             };
             Reported { good: state.good_number, latest, rollbacks: state.rollbacks }
         };
-        let errors = feed.cache().errors();
-        Self { feed, state, reported, waiting: StateWait::default(), errors }
+        let updates = Updates::new(&feed.state, feed.cache().errors());
+        Self { feed, updates, reported }
     }
 
     /// Returns the last valid value. This method does no I/O and takes no lock, so it can be called for every
@@ -101,7 +95,7 @@ impl<T: Send + Sync + 'static> Subscription<T> {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn changed(&mut self) -> Option<Result<Change<T>, Error>> {
-        poll_fn(|cx| self.poll_changed(cx)).await
+        self.next().await
     }
 
     /// Returns true if the value may be out of date:
@@ -144,12 +138,6 @@ impl<T: Send + Sync + 'static> Subscription<T> {
     pub fn refused(&self) -> u64 {
         self.feed.state.borrow().refused
     }
-
-    fn poll_changed(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Change<T>, Error>>> {
-        let next = |state: &mut watch::Receiver<_>| self.reported.next(&state.borrow_and_update()).map(Ok);
-        let found = self.waiting.poll_found(cx, &mut self.state, next);
-        or_error(found, &mut self.errors, cx)
-    }
 }
 
 impl Reported {
@@ -180,7 +168,8 @@ impl<T: Send + Sync + 'static> Stream for Subscription<T> {
     type Item = Result<Change<T>, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.poll_changed(cx)
+        let Self { updates, reported, .. } = &mut *self;
+        updates.poll_next(cx, |state| reported.next(&state.borrow_and_update()))
     }
 }
 
@@ -189,10 +178,8 @@ impl<T> Clone for Subscription<T> {
     fn clone(&self) -> Self {
         Self {
             feed: Arc::clone(&self.feed),
-            state: self.state.clone(),
+            updates: Updates::new(&self.feed.state, self.feed.cache().errors()),
             reported: self.reported,
-            waiting: StateWait::default(),
-            errors: self.feed.cache().errors(),
         }
     }
 }
@@ -230,54 +217,6 @@ impl<T> Clone for Change<T> {
             Self::Refused(refusal) => Self::Refused(refusal.clone()),
             Self::RolledBack => Self::RolledBack,
         }
-    }
-}
-
-/// A subscription's wait for the next state.
-#[derive(Default)]
-pub(crate) struct StateWait(Option<ReusableBoxFuture<'static, bool>>);
-
-impl StateWait {
-    /// Returns the change that `check` finds in this state or a later one, or `None` if the last state has
-    /// none.
-    pub(crate) fn poll_found<S: Send + Sync + 'static, C>(
-        &mut self,
-        cx: &mut Context<'_>,
-        state: &mut watch::Receiver<S>,
-        mut check: impl FnMut(&mut watch::Receiver<S>) -> Option<C>,
-    ) -> Poll<Option<C>> {
-        loop {
-            if let Some(found) = check(state) {
-                return Poll::Ready(Some(found));
-            }
-            let changed = self.0.get_or_insert_with(|| ReusableBoxFuture::new(change(state.clone())));
-            let is_open = ready!(changed.poll(cx));
-            self.0 = None;
-            if !is_open {
-                return Poll::Ready(check(state));
-            }
-        }
-    }
-}
-
-/// Waits for the state to change. Returns false if it can never change again.
-async fn change<S>(mut state: watch::Receiver<S>) -> bool {
-    state.changed().await.is_ok()
-}
-
-/// Returns the next item of a stream: the change that was `found`, otherwise the next of `errors`. A closed
-/// client ends both.
-pub(crate) fn or_error<C>(
-    found: Poll<Option<Result<C, Error>>>,
-    errors: &mut SyncStream<Error>,
-    cx: &mut Context<'_>,
-) -> Poll<Option<Result<C, Error>>> {
-    match found {
-        Poll::Pending => match errors.poll_next_unpin(cx) {
-            Poll::Ready(Some(error)) => Poll::Ready(Some(Err(error))),
-            _ => Poll::Pending,
-        },
-        found => found,
     }
 }
 

@@ -241,7 +241,7 @@ impl<T: Send + Sync + 'static> TreeFeedTask<T> {
                 self.snapshot.values.insert(key, snapshot);
             }
             // A new folder has no data and no children until its first key is created.
-            Judgement::Refused(_) if node.data.is_empty() && !self.has_value(&key) => {
+            Judgement::Refused(_) if node.data.is_empty() && !self.snapshot.values.contains_key(&key) => {
                 self.snapshot.refused.remove(&key);
             }
             Judgement::Refused(refusal) => self.refuse(key, refusal),
@@ -256,10 +256,6 @@ impl<T: Send + Sync + 'static> TreeFeedTask<T> {
         // Action: Correct the published value, or roll it back.
         tracing::warn!(target: "docent::config", client = %self.client, path = %self.path_at_servers, key = &*key, %refusal, "rejected a configuration value; keeping the last valid one");
         self.snapshot.refused.insert(key, refusal);
-    }
-
-    fn has_value(&self, key: &str) -> bool {
-        self.snapshot.values.contains_key(key)
     }
 
     fn delete(&mut self, key: &str) {

@@ -1,17 +1,15 @@
 use super::SharedTreeFeed;
-use crate::subscription::{StateWait, or_error};
+use crate::updates::Updates;
 use crate::{Rejection, Snapshot};
 use docent_core::Error;
-use docent_core::recipe::SyncStream;
 use futures_core::Stream;
+use futures_util::StreamExt;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::sync::watch;
 
 /// Follows a folder of configurations. Created by [`ConfigTree::subscribe`](crate::ConfigTree::subscribe). As
 /// a `Stream`, it yields each [`TreeChange`] after the initial values, and ends when the client is closed.
@@ -28,11 +26,9 @@ use tokio::sync::watch;
 #[must_use = "a subscription reports changes only when it is polled"]
 pub struct TreeSubscription<T> {
     feed: Arc<SharedTreeFeed<T>>,
-    state: watch::Receiver<Option<Arc<TreeSnapshot<T>>>>,
+    updates: Updates<Option<Arc<TreeSnapshot<T>>>>,
     reported: Arc<TreeSnapshot<T>>,
-    next: VecDeque<TreeChange<T>>,
-    waiting: StateWait,
-    errors: SyncStream<Error>,
+    pending: VecDeque<TreeChange<T>>,
 }
 
 /// Change of a key, as reported by a [`TreeSubscription`].
@@ -48,16 +44,15 @@ pub enum TreeChange<T> {
 
 impl<T: Send + Sync + 'static> TreeSubscription<T> {
     pub(crate) fn new(feed: Arc<SharedTreeFeed<T>>) -> Self {
-        let state = feed.state.clone();
-        let reported = state.borrow().clone().unwrap_or_default();
+        let reported = feed.state.borrow().clone().unwrap_or_default();
         // Values that are already rejected have not been reported yet.
         let refused = reported
             .refused
             .iter()
             .map(|(key, refusal)| TreeChange::Refused(Arc::clone(key), refusal.clone()));
-        let next = refused.collect();
-        let errors = feed.cache.errors();
-        Self { feed, state, reported, next, waiting: StateWait::default(), errors }
+        let pending = refused.collect();
+        let updates = Updates::new(&feed.state, feed.cache.errors());
+        Self { feed, updates, reported, pending }
     }
 
     /// Returns the last valid values of all keys. This method does no I/O and takes no lock.
@@ -74,7 +69,7 @@ impl<T: Send + Sync + 'static> TreeSubscription<T> {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn changed(&mut self) -> Option<Result<TreeChange<T>, Error>> {
-        poll_fn(|cx| self.poll_changed(cx)).await
+        self.next().await
     }
 
     /// Returns true if the values may be out of date:
@@ -97,25 +92,21 @@ impl<T: Send + Sync + 'static> TreeSubscription<T> {
     pub fn last_error(&self) -> Option<Error> {
         self.feed.cache.last_error()
     }
-
-    fn poll_changed(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<TreeChange<T>, Error>>> {
-        let found = self.waiting.poll_found(cx, &mut self.state, |state| {
-            if self.next.is_empty() {
-                let now = state.borrow_and_update().clone()?;
-                self.next.extend(now.since(&self.reported));
-                self.reported = now;
-            }
-            self.next.pop_front().map(Ok)
-        });
-        or_error(found, &mut self.errors, cx)
-    }
 }
 
 impl<T: Send + Sync + 'static> Stream for TreeSubscription<T> {
     type Item = Result<TreeChange<T>, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.poll_changed(cx)
+        let Self { updates, reported, pending, .. } = &mut *self;
+        updates.poll_next(cx, |state| {
+            if pending.is_empty() {
+                let now = state.borrow_and_update().clone()?;
+                pending.extend(now.since(reported));
+                *reported = now;
+            }
+            pending.pop_front()
+        })
     }
 }
 
@@ -124,11 +115,9 @@ impl<T> Clone for TreeSubscription<T> {
     fn clone(&self) -> Self {
         Self {
             feed: Arc::clone(&self.feed),
-            state: self.state.clone(),
+            updates: Updates::new(&self.feed.state, self.feed.cache.errors()),
             reported: Arc::clone(&self.reported),
-            next: self.next.clone(),
-            waiting: StateWait::default(),
-            errors: self.feed.cache.errors(),
+            pending: self.pending.clone(),
         }
     }
 }

@@ -29,12 +29,9 @@ impl<T: 'static> TypedNodeChanges<T> {
     fn read(&self, node: Result<Option<Node>, Error>) -> Result<Option<Snapshot<T>>, NodeError> {
         let Some(Node { data, stat, .. }) = node? else { return Ok(None) };
         let revision = Revision::from(&stat);
-        match self.format.read(&data) {
+        match self.format.read_revision(revision, &data) {
             Ok(value) => Ok(Some(Snapshot::new(value, revision, Origin::Server))),
-            Err(fault) => Err(NodeError::Undecodable {
-                path: self.format.checks.path.to_string(),
-                fault: fault.of(revision),
-            }),
+            Err(fault) => Err(NodeError::Undecodable { path: self.format.checks.path.to_string(), fault }),
         }
     }
 }

@@ -1,16 +1,12 @@
 use super::{NodeError, TypedNodeChanges};
-use crate::history::Keep;
-use crate::subscription::Fallback;
-use crate::value::ValueFormat;
 use crate::{Codec, Config, Json, Snapshot};
-use docent_core::recipe::{InOperation, VersionedNode, debug_handle};
+use docent_core::recipe::{InOperation, debug_handle};
 use docent_core::{Client, Error};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// A node whose data is a value of type `T`, encoded by a codec.
 ///
@@ -26,7 +22,6 @@ use std::time::Duration;
 /// Cheap to clone. A [`NodeModel`](crate::NodeModel) creates nodes from a template of their paths.
 pub struct TypedNode<T> {
     config: Config<T>,
-    format: ValueFormat<T>,
 }
 
 impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> TypedNode<T> {
@@ -49,15 +44,7 @@ impl<T: Send + Sync + 'static> TypedNode<T> {
     }
 
     pub(super) fn from_parts(client: &Client, path: &str, codec: Arc<dyn Codec<T>>) -> Result<Self, Error> {
-        let format = ValueFormat::new(path, codec);
-        let fallback = Fallback { default: None, file: None, after: Duration::ZERO };
-        let config = Config::from_parts(
-            VersionedNode::new(client, path).in_operation("typed_node")?,
-            format.clone(),
-            Keep::NONE,
-            fallback,
-        );
-        Ok(Self { config, format })
+        Ok(Self { config: Config::plain(client, path, codec).in_operation("typed_node")? })
     }
 
     /// Returns the path as given.
@@ -152,13 +139,13 @@ impl<T: Send + Sync + 'static> TypedNode<T> {
     /// `InvalidInput` if the path breaks a rule.
     pub fn watch(&self) -> Result<TypedNodeChanges<T>, Error> {
         let nodes = self.config.client().watch_data(self.path())?;
-        Ok(TypedNodeChanges::new(nodes, self.format.clone()))
+        Ok(TypedNodeChanges::new(nodes, self.config.format().clone()))
     }
 }
 
 impl<T> Clone for TypedNode<T> {
     fn clone(&self) -> Self {
-        Self { config: self.config.clone(), format: self.format.clone() }
+        Self { config: self.config.clone() }
     }
 }
 

@@ -1,4 +1,4 @@
-use super::Rejection;
+use super::{Rejection, Revision};
 use crate::{Codec, CodecError, PublishError};
 use bytes::Bytes;
 use docent_core::recipe::call_hook;
@@ -22,6 +22,11 @@ impl<T: 'static> ValueFormat<T> {
     /// Returns the value of a node with `data`, if it is valid.
     pub(crate) fn read(&self, data: &Bytes) -> Result<T, Rejection> {
         self.checks.read(|| self.codec.decode(data))
+    }
+
+    /// Returns the value of a node's `revision` with `data`, if it is valid.
+    pub(crate) fn read_revision(&self, revision: Revision, data: &Bytes) -> Result<T, Rejection> {
+        self.read(data).map_err(|refusal| refusal.of(revision))
     }
 
     /// Returns the data for a value, and the value as readers will decode it. A value that they would reject

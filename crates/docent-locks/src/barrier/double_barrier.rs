@@ -1,4 +1,3 @@
-use super::barrier::Ready;
 use super::error::{BarrierError, within};
 use docent_core::recipe::{InOperation, KeptNode, NodePath, debug_handle};
 use docent_core::{Client, CreateMode, Error, ErrorKind, Node, Stat, planted};
@@ -45,7 +44,7 @@ pub const READY: &str = "ready";
 /// Source: "Double Barriers" in ZooKeeper's recipes, with Curator's layout.
 #[derive(Clone)]
 pub struct DoubleBarrier {
-    pub(super) client: Client,
+    client: Client,
     path: String,
     members: u32,
 }
@@ -59,6 +58,38 @@ enum DoorState {
     ToBeOpened(Vec<String>, Option<Stat>),
     /// Not enough members have arrived.
     Closed,
+}
+
+/// State of a double barrier's node `ready`, as the watch of a waiting member reported it.
+enum Ready {
+    /// The node has not been read yet.
+    Unread,
+    /// The node does not exist.
+    Missing,
+    /// The node exists. It belongs to this round, or is left over from an earlier one.
+    Present(Node),
+    /// The node was created after the member arrived, and was deleted since. Kazoo's members delete it as
+    /// soon as they leave.
+    Passed,
+}
+
+impl Ready {
+    /// Records what the watch reports.
+    fn update(&mut self, node: Option<Node>) {
+        *self = match (&self, node) {
+            (_, Some(node)) => Self::Present(node),
+            // The watch reports absence again only if the node existed in between.
+            (Self::Missing | Self::Passed, None) => Self::Passed,
+            (Self::Unread | Self::Present(_), None) => Self::Missing,
+        };
+    }
+
+    /// Forgets a `ready` that let this member not in, because its node did not exist at the time.
+    fn forget_passed(&mut self) {
+        if matches!(self, Self::Passed) {
+            *self = Self::Missing;
+        }
+    }
 }
 
 impl DoubleBarrier {
@@ -117,7 +148,7 @@ impl DoubleBarrier {
                     Ok(true) => {
                         // A re-created node would count as an additional member of the next round.
                         member.do_not_recreate();
-                        return Ok(Entered::new(self.clone(), member, name));
+                        return Ok(Entered { barrier: self.clone(), member, name });
                     }
                     Ok(false) => {
                         ready.forget_passed();
@@ -147,12 +178,12 @@ impl DoubleBarrier {
     }
 
     /// Returns the names of the members, sorted.
-    pub(crate) async fn names(&self) -> Result<Vec<String>, Error> {
+    async fn names(&self) -> Result<Vec<String>, Error> {
         Ok(self.listing().await?.0)
     }
 
     /// Returns the names of the members, sorted, and whether `ready` exists.
-    pub(crate) async fn listing(&self) -> Result<(Vec<String>, bool), Error> {
+    async fn listing(&self) -> Result<(Vec<String>, bool), Error> {
         let mut names = match self.client.children(&self.path).await {
             Ok(children) => children.names,
             Err(error) if error.kind() == ErrorKind::NoNode => Vec::new(),
@@ -165,7 +196,7 @@ impl DoubleBarrier {
     }
 
     /// Waits until the node of a member is deleted.
-    pub(crate) async fn until_deleted(&self, name: &str) -> Result<(), Error> {
+    async fn until_deleted(&self, name: &str) -> Result<(), Error> {
         let mut states = self.client.watch_exists(&self.child(name))?;
         while let Some(stat) = states.next().await {
             if stat?.is_none() {
@@ -178,7 +209,7 @@ impl DoubleBarrier {
     /// Removes `ready` together with the node of the last member. A removal that arrives late, after the
     /// member's node was deleted, therefore cannot hit the `ready` of a later round (decision 11). Leaves
     /// both nodes while there are other members, which write `ready` again.
-    pub(crate) async fn close(&self, own: &str) -> Result<(), Error> {
+    async fn close(&self, own: &str) -> Result<(), Error> {
         while self.names().await? == [own] {
             let Some(ready) = self.client.exists(&self.ready()).await? else { break };
             let closing = self.client.transaction().delete(&self.child(own), None);
@@ -193,7 +224,7 @@ impl DoubleBarrier {
 
     /// Removes the `ready` node of a round whose last member crashed. This is an exact write, so it is not
     /// applied late. A member that arrives meanwhile writes `ready` again, which changes its version.
-    pub(crate) async fn remove_stale_ready(&self) -> Result<(), Error> {
+    async fn remove_stale_ready(&self) -> Result<(), Error> {
         let Some(ready) = self.client.exists(&self.ready()).await? else { return Ok(()) };
         let removing = self.client.transaction().delete(&self.ready(), ready.version);
         settled(removing.commit_exactly().await.map(drop))
@@ -319,10 +350,6 @@ pub struct Entered {
 }
 
 impl Entered {
-    pub(crate) fn new(barrier: DoubleBarrier, member: KeptNode, name: String) -> Self {
-        Self { barrier, member, name }
-    }
-
     /// Returns the path of the member's node.
     pub fn path(&self) -> &str {
         self.member.path()

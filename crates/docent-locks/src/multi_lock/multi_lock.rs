@@ -195,7 +195,7 @@ impl MultiLock {
             holds.push(hold);
             fences.extend(fence.map(|fence| (lock.path().to_owned(), fence)));
         }
-        Ok(HoldSet::together(holds).await?.map(|hold| MultiGuard::new(hold, fences)))
+        Ok(HoldSet::together(holds).await?.map(|hold| MultiGuard { hold, fences }))
     }
 }
 
@@ -215,10 +215,6 @@ pub struct MultiGuard {
 }
 
 impl MultiGuard {
-    pub(crate) fn new(hold: HoldSet, fences: Vec<(String, Fence)>) -> Self {
-        Self { hold, fences }
-    }
-
     /// Returns the fencing token of the lock at `path`, or `None` if that lock is a read lock or not part of
     /// the set.
     pub fn fence(&self, path: &str) -> Option<Fence> {

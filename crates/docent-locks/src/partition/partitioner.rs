@@ -12,6 +12,7 @@ static KIND: RecipeKind = RecipeKind::new("partition", "acquire");
 
 /// Text before the sequence number in a contender's name, as in kazoo's `Lock`.
 const MARKER: &str = "__lock__";
+
 /// Member of a group that distributes a set of items, such as the shards of a table. At most one member holds
 /// an item, and exactly one does once the members have settled.
 ///
@@ -65,14 +66,14 @@ const MARKER: &str = "__lock__";
 /// ```
 #[must_use = "it leaves the group when it is dropped"]
 pub struct Partitioner {
-    pub(super) client: Client,
-    pub(super) path: NodePath,
+    client: Client,
+    path: NodePath,
     /// Sorted names of the items.
-    pub(super) items: Vec<String>,
-    pub(super) own: String,
-    pub(super) member: KeptNode,
-    pub(super) party: ChildrenCache,
-    pub(super) settle: Duration,
+    items: Vec<String>,
+    own: String,
+    member: KeptNode,
+    party: ChildrenCache,
+    settle: Duration,
 }
 
 impl Partitioner {
@@ -105,7 +106,7 @@ impl Partitioner {
 
     /// Returns the number of members known so far; 0 before the members were read.
     pub fn members(&self) -> usize {
-        self.current_members().len()
+        current_members(&self.party).len()
     }
 
     /// Waits until the members have settled and this member holds all its items, as long as necessary. An
@@ -136,7 +137,7 @@ impl Partitioner {
                 guard = self.lock(&items) => guard?,
             };
             // If the members have changed, dropping the guard releases the locks.
-            if self.current_members() == members {
+            if current_members(&self.party) == members {
                 return Ok(Share::new(items, members, guard, self.party.clone()));
             }
         }
@@ -159,7 +160,7 @@ impl Partitioner {
     /// Returns the members, once they have stayed the same for the settling time and include this member.
     async fn settled(&self, events: &mut ChildrenEvents) -> Result<Vec<String>, AcquireError> {
         loop {
-            let members = self.current_members();
+            let members = current_members(&self.party);
             if self.party.is_stale() || !members.contains(&self.own) {
                 self.party_changes(events).await?;
                 continue;
@@ -200,10 +201,6 @@ impl Partitioner {
             },
             error = refused => Err(error.in_operation("acquire").into()),
         }
-    }
-
-    fn current_members(&self) -> Vec<String> {
-        current_members(&self.party)
     }
 
     /// Leaves the group, and waits until the member's node is deleted, at most for the operation timeout.
@@ -315,7 +312,7 @@ impl PartitionerBuilder {
     }
 }
 
-pub(super) fn lock_path(path: &str, item: &str) -> Result<String, Error> {
+fn lock_path(path: &str, item: &str) -> Result<String, Error> {
     segment(&format!("{path}/locks"), item, "item", item)
 }
 

@@ -1,7 +1,6 @@
 use super::ReadGuard;
 use crate::acquire::{reentered, release};
-use crate::lock_hold::LockHold;
-use crate::owner::Exchange;
+use crate::owner::{Exchange, LockHold};
 use crate::{AcquireError, Owner};
 use docent_core::recipe::{Hold, Line};
 use docent_core::{Error, Fence, Guard, Held, Lost, Released};

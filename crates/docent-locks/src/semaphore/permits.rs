@@ -3,7 +3,7 @@ use super::shared_limit::Limit;
 use crate::AcquireError;
 use crate::error::after_wait;
 use docent_core::recipe::{Hold, HoldSet, Line, TicketBatch};
-use docent_core::{Client, Error, ErrorKind, planted};
+use docent_core::{Error, ErrorKind, planted};
 use futures_util::StreamExt;
 use futures_util::future::join;
 use std::sync::Arc;
@@ -12,7 +12,6 @@ use std::sync::Arc;
 /// tickets in this line.
 #[derive(Debug, Clone)]
 pub(crate) struct Permits {
-    client: Client,
     node: SemaphoreNode,
     leases: Line,
     limit: Limit,
@@ -28,8 +27,8 @@ pub(crate) enum PermitsTaken {
 }
 
 impl Permits {
-    pub(crate) fn new(client: &Client, node: SemaphoreNode, leases: Line, limit: Limit) -> Self {
-        Self { client: client.clone(), node, leases, limit }
+    pub(crate) fn new(node: SemaphoreNode, leases: Line, limit: Limit) -> Self {
+        Self { node, leases, limit }
     }
 
     /// Returns the line that contains the permits' tickets.
@@ -110,7 +109,7 @@ impl Permits {
     /// Returns the current number of tickets ahead of the last ticket of the batch, or `None` if one of the
     /// batch's tickets was deleted.
     async fn position_of(&self, batch: &TicketBatch) -> Result<Option<usize>, Error> {
-        match self.client.children(self.leases.path()).await {
+        match self.leases.client().children(self.leases.path()).await {
             Ok(children) => batch.ahead_in(&children.names),
             Err(error) if error.kind() == ErrorKind::NoNode => Ok(None),
             Err(error) => Err(error),
@@ -124,7 +123,7 @@ impl Permits {
     /// The errors of a check, even if the limit is lowered below `permits` while waiting. While this client
     /// has its turn, no other client gets the free permits.
     async fn until_within_limit(&self, batch: &TicketBatch, permits: u32) -> Result<bool, Error> {
-        let mut leases = self.client.watch_children(self.leases.path())?;
+        let mut leases = self.leases.client().watch_children(self.leases.path())?;
         let mut limits = self.limit.changes()?;
         let (mut names, mut limit): (Option<Vec<String>>, Option<u32>) = (None, None);
         loop {

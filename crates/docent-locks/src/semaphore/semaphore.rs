@@ -95,7 +95,7 @@ impl Semaphore {
         let leases = Line::new(client, &format!("{path}/leases"), &KIND, LEASE)?;
         Ok(Self {
             turns: Line::new(client, &format!("{path}/locks"), &TURN, LOCK)?,
-            permits: Permits::new(client, node, leases, limit),
+            permits: Permits::new(node, leases, limit),
             path: path.into(),
         })
     }
@@ -275,11 +275,8 @@ impl Semaphore {
     ) -> impl Future<Output = Result<Permit, AcquireError>> + Send + use<> {
         let progress = Progress::recorded();
         let acquire = self.enter(permits, progress.clone());
-        with_timeout(timeout, self.target(), progress, acquire)
-    }
-
-    fn target(&self) -> Target {
-        Target::semaphore(&self.path, self.turns.clone(), self.permits.line().clone())
+        let target = Target::semaphore(&self.path, self.turns.clone(), self.permits.line().clone());
+        with_timeout(timeout, target, progress, acquire)
     }
 
     /// Returns the error for too few permits or a waiting client. The error names a holder of a permit, if

@@ -1,9 +1,9 @@
-use super::local_line::{AfterTurn, LocalLine, Step};
+use super::local_line::{AfterTurn, LocalLine};
 use super::loss::{Loss, LossWatch};
 use super::turn::{Ticket, Turn};
 use super::waiting::{Draw, Waiting};
 use crate::acquire::{Progress, in_time};
-use crate::lock_hold::LockHold;
+use crate::owner::LockHold;
 use crate::{AcquireError, NotAcquired, own_hold};
 use docent_core::planted;
 use docent_core::recipe::{Hold, Line, after};
@@ -47,7 +47,8 @@ impl Cohort {
             progress.entered(&line);
             let since = Instant::now();
             let id = self.lock().arrive(since);
-            let waiting = Waiting::new(self, line.clone(), id, since, progress, false);
+            let waiting =
+                Waiting { cohort: self, line: line.clone(), id, since, progress, tries: false, done: false };
             Ok(own_hold::logged(&line, None, waiting).await?.into())
         }
         .instrument(span)
@@ -61,8 +62,9 @@ impl Cohort {
         progress: Progress,
     ) -> Result<LockHold, AcquireError> {
         let since = Instant::now();
-        if let Some(id) = self.arrive_first(since) {
-            return Ok(Waiting::new(self, line, id, since, progress, true).await?.into());
+        if let Some(id) = self.after_losses(|tasks| tasks.arrive_first(since)) {
+            let waiting = Waiting { cohort: self, line, id, since, progress, tries: true, done: false };
+            return Ok(waiting.await?.into());
         }
         let ahead = Some(self.lock().len());
         let missed = NotAcquired { ahead, ..NotAcquired::at(line.path()) };
@@ -119,19 +121,9 @@ impl Cohort {
         wake(next);
     }
 
-    /// Returns the number of a new task, if no other task is present.
-    fn arrive_first(&self, now: Instant) -> Option<u64> {
-        self.after_losses(|tasks| tasks.arrive_first(now))
-    }
-
-    /// Returns the next step of the task `id`.
-    pub(super) fn step(&self, id: u64, tries: bool, waker: &Waker) -> Step<Turn, Draw> {
-        self.after_losses(|tasks| tasks.poll(id, tries, waker))
-    }
-
     /// Returns the result of `act`. Forgets a lost ticket first, so that no task waits for the end of its
     /// turn.
-    fn after_losses<T>(&self, act: impl FnOnce(&mut Tasks) -> T) -> T {
+    pub(super) fn after_losses<T>(&self, act: impl FnOnce(&mut Tasks) -> T) -> T {
         let mut tasks = self.lock();
         // Under one lock, a loss is either seen here or finds the waker that `act` leaves.
         let lost = tasks.lost(LossWatch::has_fired);

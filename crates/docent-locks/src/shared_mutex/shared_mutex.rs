@@ -1,6 +1,6 @@
 use super::{Cohort, TurnFence};
 use crate::acquire::{LockSide, Progress, enter, reentered, try_enter, with_timeout};
-use crate::lock_hold::LockHold;
+use crate::owner::LockHold;
 use crate::{AcquireError, Mutex, MutexBuilder, Owner};
 use docent_core::recipe::{Line, debug_handle};
 use docent_core::{Client, Error, Guard, Held, Lost, Participant, Released};

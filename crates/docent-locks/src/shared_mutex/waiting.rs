@@ -30,32 +30,21 @@ pub(super) struct Draw {
 /// The task leaves. A turn that it was given passes to the next task, and so does its draw of a ticket. A
 /// next task on another runtime starts a new draw.
 pub(super) struct Waiting {
-    cohort: Arc<Cohort>,
-    line: Line,
-    id: u64,
+    pub(super) cohort: Arc<Cohort>,
+    pub(super) line: Line,
+    /// Number of the task, which has arrived.
+    pub(super) id: u64,
     /// Time at which the task arrived.
-    since: Instant,
+    pub(super) since: Instant,
     /// Progress that shows the ticket being drawn.
-    progress: Progress,
+    pub(super) progress: Progress,
     /// Whether the task gives up instead of waiting for other contenders.
-    tries: bool,
+    pub(super) tries: bool,
     /// Whether the task has left the line.
-    done: bool,
+    pub(super) done: bool,
 }
 
 impl Waiting {
-    /// Creates the wait of the task `id`, which arrived at `since`.
-    pub(super) fn new(
-        cohort: Arc<Cohort>,
-        line: Line,
-        id: u64,
-        since: Instant,
-        progress: Progress,
-        tries: bool,
-    ) -> Self {
-        Self { cohort, line, id, since, progress, tries, done: false }
-    }
-
     fn draw(&self) -> Draw {
         let (line, progress) = (self.line.clone(), Progress::recorded());
         let acquiring = match self.tries {
@@ -79,7 +68,7 @@ impl Future for Waiting {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut draw = loop {
-            let step = self.cohort.step(self.id, self.tries, cx.waker());
+            let step = self.cohort.after_losses(|tasks| tasks.poll(self.id, self.tries, cx.waker()));
             match step {
                 Step::Turn(turn) if turn.is_held() || planted!(TurnAfterLoss) => {
                     self.done = true;

@@ -178,7 +178,7 @@ impl TimedLease {
             }
             Err(error) => return Err(error.into()),
         }
-        Ok(Some(Obtained::new(slot, end, begun, self.duration)))
+        Ok(Some(Obtained { slot, end, last: begun.checked_add(self.duration) }))
     }
 
     async fn delete(&self, path: &str) -> Result<bool, AcquireError> {
@@ -243,12 +243,6 @@ pub struct Obtained {
 }
 
 impl Obtained {
-    /// Creates the value. `begun` is an instant before `end` was computed as the current time plus
-    /// `duration`.
-    pub(super) fn new(slot: u32, end: SystemTime, begun: Instant, duration: Duration) -> Self {
-        Self { slot, end, last: begun.checked_add(duration) }
-    }
-
     /// Returns the number of the slot, counted from 0; 0 for a lease with one slot.
     pub fn slot(&self) -> u32 {
         self.slot

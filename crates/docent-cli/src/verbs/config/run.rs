@@ -53,12 +53,9 @@ pub(crate) async fn run(app: &App, arguments: &Arguments) -> Outcome {
     .await
 }
 
-/// Number of earlier values to keep of a configuration whose services keep fewer.
-const HISTORY: usize = 10;
-
 /// Returns the configurations below `path` as bytes.
 fn tree(client: &Client, path: &str) -> Result<ConfigTree<Bytes>, Failure> {
-    Ok(Config::builder_with(client, path, Raw).history_at_least(HISTORY).build_tree()?)
+    Ok(Config::builder_with(client, path, Raw).keep_longer_history().build_tree()?)
 }
 
 /// Returns the configuration at `key` as bytes, because the command does not know their meaning.
@@ -66,5 +63,5 @@ pub(super) fn value(client: &Client, key: &str) -> Result<Config<Bytes>, Failure
     if key == "/" {
         return Err(Failure::usage("key \"/\" must be below the root"));
     }
-    Ok(Config::builder_with(client, key, Raw).history_at_least(HISTORY).build()?)
+    Ok(Config::builder_with(client, key, Raw).keep_longer_history().build()?)
 }

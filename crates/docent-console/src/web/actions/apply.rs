@@ -18,9 +18,6 @@ const REVOKE: &[u8] = b"__REVOKE__";
 /// Longest time for a write that must not be applied late.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Number of earlier values to keep of a configuration whose services keep fewer.
-const HISTORY: usize = 10;
-
 /// Suffix of a claim's proof, a child of the claimed item.
 const PROOF: &str = "-claim";
 
@@ -195,7 +192,7 @@ async fn requeue(inner: &Inner, path: &str, name: &str) -> Result<(), ApplyError
 }
 
 async fn roll_back(inner: &Inner, path: &str, mzxid: &str, target: &Target) -> Result<(), ApplyError> {
-    let config = Config::<Bytes>::builder_with(&inner.client, path, Raw).history_at_least(HISTORY).build()?;
+    let config = Config::<Bytes>::builder_with(&inner.client, path, Raw).keep_longer_history().build()?;
     let seen = match config.get().await {
         Ok(present) => present.and_then(|present| present.revision()),
         Err(SubscribeError::Core(error)) => return Err(error.into()),

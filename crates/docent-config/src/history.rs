@@ -22,7 +22,7 @@ const NAME: usize = 128;
 /// Earlier values of a node, each unchanged in a child of `_history` whose name encodes its revision.
 #[derive(Debug, Clone)]
 pub(crate) struct History {
-    pub(super) folder: String,
+    folder: String,
     keep: Keep,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Listed {
     /// True if the folder exists.
     exists: bool,
     /// Names of all children.
-    pub(crate) names: Vec<String>,
+    names: Vec<String>,
 }
 
 /// Changes that a publish makes to the history.
@@ -48,7 +48,7 @@ pub(crate) struct Listed {
 pub(crate) struct Plan {
     make_folder: bool,
     add: Option<(String, Bytes)>,
-    pub(super) remove: Vec<String>,
+    remove: Vec<String>,
     /// Name of an earlier value that must exist.
     prove: Option<String>,
 }
@@ -249,13 +249,13 @@ pub fn parse(name: &str) -> Option<Revision> {
 #[derive(Debug, Default)]
 pub(crate) struct Obstacles {
     /// Names of earlier values that are kept because another client created nodes below them.
-    pub(super) occupied: BTreeSet<String>,
+    occupied: BTreeSet<String>,
     /// Number of times such names were searched for.
     searches: u32,
     /// Nothing is deleted.
-    pub(super) no_removal: bool,
+    no_removal: bool,
     /// The history is not touched at all.
-    pub(super) untouched: bool,
+    untouched: bool,
 }
 
 /// Maximum number of searches for earlier values with nodes below them. After that, the publish deletes none.

@@ -281,7 +281,7 @@ pub struct MutexGuard {
 }
 
 impl MutexGuard {
-    pub(super) fn new(hold: Arc<Hold>) -> Self {
+    fn new(hold: Arc<Hold>) -> Self {
         Self { hold }
     }
 

@@ -1,3 +1,0 @@
-mod value;
-
-pub use value::{Counted, Counter, CounterError, Integer};
