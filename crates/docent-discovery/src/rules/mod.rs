@@ -18,4 +18,4 @@ use provider::Provider;
 use rule::{Origin, Rule, Side};
 pub(crate) use rule_set::{DEFAULT_WEIGHT, RuleSet, disabling};
 use service_key::ServiceKey;
-pub(crate) use sources::{RuleEvent, RuleSources};
+pub(crate) use sources::RuleSources;
