@@ -7,7 +7,8 @@ mod registry_layout;
 mod service_side;
 mod url;
 
-pub(crate) use percent::{decode, encode, escape};
+pub use percent::decode;
+pub(crate) use percent::{encode, escape};
 pub(crate) use placement::Placement;
 pub use registry_layout::RegistryLayout;
 pub(crate) use service_side::ServiceSide;

@@ -16,6 +16,7 @@ use condition::Condition;
 pub(crate) use followed::FollowedRules;
 use provider::Provider;
 use rule::{Origin, Rule, Side};
-pub(crate) use rule_set::{DEFAULT_WEIGHT, RuleSet, disabling};
+pub use rule_set::disabling;
+pub(crate) use rule_set::{DEFAULT_WEIGHT, RuleSet};
 use service_key::ServiceKey;
 pub(crate) use sources::RuleSources;
