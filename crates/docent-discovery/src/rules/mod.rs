@@ -15,7 +15,7 @@ mod sources;
 use condition::Condition;
 pub(crate) use followed::FollowedRules;
 use provider::Provider;
-use rule::{Origin, Rule, Side};
+use rule::{Origin, Rule};
 pub use rule_set::disabling;
 pub(crate) use rule_set::{DEFAULT_WEIGHT, RuleSet};
 use service_key::ServiceKey;
