@@ -98,7 +98,7 @@ struct Work {
 }
 
 /// Work that was done for earlier data.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 struct Done {
     /// Form of the payload that was checked.
     check: Option<Arc<Form>>,
@@ -111,7 +111,7 @@ impl Work {
         // Nothing but an instance is ever announced.
         let Ok(instance) = instance::decode(data) else { return Ok(()) };
         let form = Form::of(instance.payload.as_deref());
-        if form != Form::Absent && self.done().check.is_none_or(|check| *check != form) {
+        if form != Form::Absent && self.done().check.as_deref() != Some(&form) {
             let check = match self.checks.find(&self.folder, &form) {
                 Some(check) => check,
                 None => {
@@ -119,12 +119,12 @@ impl Work {
                     self.checks.add(&self.folder, form)
                 }
             };
-            self.change(|done| done.check = Some(check));
+            self.done().check = Some(check);
         }
         match self.described(&instance) {
             Some(metadata) if self.done().described.as_ref() != Some(&metadata) => {
                 companions::write(&self.client, &instance.name, &metadata).await?;
-                self.change(|done| done.described = Some(metadata));
+                self.done().described = Some(metadata);
             }
             _ => {}
         }
@@ -139,11 +139,7 @@ impl Work {
         Some(metadata)
     }
 
-    fn done(&self) -> Done {
-        self.done.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn change(&self, change: impl FnOnce(&mut Done)) {
-        change(&mut self.done.lock().unwrap_or_else(PoisonError::into_inner));
+    fn done(&self) -> MutexGuard<'_, Done> {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

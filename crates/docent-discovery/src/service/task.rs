@@ -96,18 +96,15 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
                 }
                 () = leave_due => {}
             }
-            if has_new_rules {
-                match hooks.run(self, Self::apply_rules).await {
-                    Some(task) => self = task,
-                    None => return,
-                }
-                continue;
-            }
-            if !batch.iter().any(|event| self.is_of_instances(event)) && next_leaves.is_none() {
+            let task = if has_new_rules {
+                hooks.run(self, Self::apply_rules).await
+            } else if next_leaves.is_some() || batch.iter().any(|event| self.is_of_instances(event)) {
+                hooks.run(self, |task| task.apply_events(batch)).await
+            } else {
                 hooks.run_inline(&mut self, |task| task.apply_events(batch));
                 continue;
-            }
-            match hooks.run(self, |task| task.apply_events(batch)).await {
+            };
+            match task {
                 Some(task) => self = task,
                 None => return,
             }
