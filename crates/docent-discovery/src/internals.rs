@@ -1,10 +1,14 @@
 //! Layout of a registry, for Docent's own crates. Nothing here is covered by any stability promise.
 
+pub use crate::layout::decode as decoded;
+pub use crate::neighbour::{MixedPayloads, mixed_payloads};
+pub use crate::rules::disabling as disabling_rule;
+
 use crate::layout::Placement;
 use crate::neighbour::Checks;
-use crate::rules::{self, DEFAULT_WEIGHT, RuleSet};
-use crate::{Instance, RegistryLayout, layout, neighbour};
-use docent_core::{Client, Error, ParentKind};
+use crate::rules::{DEFAULT_WEIGHT, RuleSet};
+use crate::{Instance, RegistryLayout};
+use docent_core::ParentKind;
 use serde::de::DeserializeOwned;
 
 /// Decodes the instance of `service` in the node named `name`, with its payload as a `P`.
@@ -45,18 +49,6 @@ impl FolderRules {
     }
 }
 
-/// Returns the name of the node, in the folder `configurators` of a service in Dubbo's layout, that
-/// disables the instance in the node named `node`. Returns `None` if the instance has no address of its own
-/// with a port.
-pub fn disabling_rule(service: &str, node: &str) -> Option<String> {
-    rules::disabling(service, node)
-}
-
-/// Returns the text that the name of a node in Dubbo's layout encodes.
-pub fn decoded(name: &str) -> Option<String> {
-    layout::decode(name)
-}
-
 fn registry(layout: RegistryLayout) -> Placement {
     Placement {
         base: String::new(),
@@ -65,29 +57,4 @@ fn registry(layout: RegistryLayout) -> Placement {
         parents: ParentKind::default(),
         checks: Checks::default(),
     }
-}
-
-/// Instances below `folder`, in Curator's layout, that readers of one Java class cannot read together.
-#[derive(Debug)]
-pub struct MixedPayloads {
-    /// Id of an instance with a payload of the class.
-    pub typed: String,
-    /// The class.
-    pub class: String,
-    /// Id of an instance that readers of the class cannot read.
-    pub other: String,
-    /// The way to write payloads of the class.
-    pub remedy: String,
-}
-
-/// Finds instances below `folder` that readers of one class cannot read together, among some of them.
-///
-/// # Errors
-/// `Timeout`, `Closed`.
-pub async fn mixed_payloads(client: &Client, folder: &str) -> Result<Option<MixedPayloads>, Error> {
-    let mixed = neighbour::mixed(client, folder).await?;
-    Ok(mixed.map(|mixed| {
-        let remedy = mixed.remedy();
-        MixedPayloads { typed: mixed.typed, class: mixed.class, other: mixed.other, remedy }
-    }))
 }

@@ -2,7 +2,7 @@ use crate::instance::{self, Instance};
 use crate::layout::{Placement, RegistryLayout, ServiceSide};
 use crate::names::{self, ServiceNames};
 use crate::neighbour::{Checks, Neighbour};
-use crate::registration::Registration;
+use crate::registration::{Announcer, Registration};
 use crate::service::{Service, ServiceBuilder};
 use docent_core::recipe::{InOperation, NodePath, debug_handle};
 use docent_core::{Client, Error, ErrorKind, ParentKind};
@@ -40,6 +40,12 @@ struct Inner {
     client: Client,
     placement: Placement,
     drain: Duration,
+}
+
+impl Inner {
+    fn announcer(&self, service: String, side: ServiceSide) -> Announcer {
+        Announcer::new(&self.client, &self.placement, service, side, self.drain)
+    }
 }
 
 /// Builder of a [`Registry`].
@@ -184,7 +190,6 @@ impl Registry {
     /// `InvalidInput` if the instance breaks a rule or is not dynamic, `TooLarge`, `AlreadyRegistered` if
     /// this client has an instance with this id, `Closed`.
     pub fn announce<P: Serialize>(&self, instance: Instance<P>) -> Result<Registration, Error> {
-        let Inner { client, placement, drain } = &*self.0;
         instance.check().in_operation("announce")?;
         if !instance.service_type.is_dynamic() {
             let detail =
@@ -192,9 +197,9 @@ impl Registry {
             return Err(Error::invalid_input("announce", detail));
         }
         let name = instance.name.clone();
-        let encoded = instance::encoded(client, instance).in_operation("announce")?;
-        Registration::start(client, placement, &name, ServiceSide::Provider, encoded, *drain)
-            .in_operation("announce")
+        let encoded = instance::encoded(&self.0.client, instance).in_operation("announce")?;
+        let announcer = self.0.announcer(name, ServiceSide::Provider);
+        Registration::start(announcer, encoded).in_operation("announce")
     }
 
     /// Announces `instance`, which may belong to any service, as a consumer of `service`. Works like
@@ -225,10 +230,9 @@ impl Registry {
         // Encode here, so that the future need not be able to send the payload between threads.
         let encoded = instance.check().and_then(|()| instance::encoded(&registry.client, instance));
         async move {
-            let Inner { client, placement, drain } = &*registry;
             let (service, encoded) = (service.in_operation(operation)?, encoded.in_operation(operation)?);
-            let made = Box::pin(Registration::make(client, placement, &service, side, encoded, *drain)).await;
-            made.in_operation(operation)
+            let announcer = registry.announcer(service, side);
+            Box::pin(Registration::make(announcer, encoded)).await.in_operation(operation)
         }
     }
 

@@ -10,6 +10,7 @@ use std::error::Error;
 use std::fmt;
 use std::iter::successors;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use tonic::body::Body;
 use tonic::transport::{Channel, Endpoint};
@@ -21,11 +22,7 @@ pub(super) struct GrpcLink(Channel);
 
 impl GrpcLink {
     pub(super) async fn connect(endpoint: Endpoint) -> Result<Self, Cause> {
-        endpoint
-            .connect()
-            .await
-            .map(Self)
-            .map_err(|error| Cause::from(Box::<dyn Error + Send + Sync>::from(error)))
+        endpoint.connect().await.map(Self).map_err(|error| Arc::new(error) as Cause)
     }
 }
 

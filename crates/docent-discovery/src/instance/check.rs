@@ -1,4 +1,5 @@
 use docent_core::Error;
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 /// Maximum length of a service name, id or address in bytes.
@@ -48,6 +49,12 @@ pub(crate) fn is_loopback(host: &str) -> bool {
     name == "localhost"
         || name.ends_with(".localhost")
         || ip(host).is_some_and(|ip| ip.to_canonical().is_loopback())
+}
+
+/// Returns a host as URLs contain it: an IPv6 address is in brackets.
+pub(crate) fn bracketed(host: &str) -> Cow<'_, str> {
+    let is_bare_v6 = host.contains(':') && !host.starts_with('[');
+    if is_bare_v6 { format!("[{host}]").into() } else { host.into() }
 }
 
 /// Returns the IP address that `host` is, with or without brackets. The zone of an IPv6 address is ignored.

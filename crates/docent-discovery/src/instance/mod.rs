@@ -9,7 +9,7 @@ mod service_type;
 mod uri_spec;
 mod weight;
 
-pub(crate) use check::{is_loopback, segment as check_segment};
+pub(crate) use check::{bracketed, is_loopback, segment as check_segment};
 pub(crate) use decode::{decode, read_choice};
 pub(crate) use encode::{EncodedInstance, encoded};
 pub(crate) use payload::read as read_payload;

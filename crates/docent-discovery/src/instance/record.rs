@@ -154,14 +154,8 @@ impl<P> Instance<P> {
     /// Returns `address:port` for the [scheme](Self::scheme): with the TLS port if there is one, otherwise
     /// with the other port. Returns `None` without an address or a port.
     pub fn authority(&self) -> Option<String> {
-        self.authority_with(self.ssl_port.or(self.port))
-    }
-
-    /// Returns `address:port` with this port.
-    pub(crate) fn authority_with(&self, port: Option<u16>) -> Option<String> {
-        let (address, port) = (self.address.as_deref()?, port?);
-        let is_bare_v6 = address.contains(':') && !address.starts_with('[');
-        Some(if is_bare_v6 { format!("[{address}]:{port}") } else { format!("{address}:{port}") })
+        let (address, port) = (self.address.as_deref()?, self.ssl_port.or(self.port)?);
+        Some(format!("{}:{port}", check::bracketed(address)))
     }
 
     /// Returns the URI by the [`uri_spec`](Self::uri_spec). Without a spec, it is the [scheme](Self::scheme)

@@ -1,7 +1,7 @@
 use super::ServiceSide;
 use super::percent::escape;
 use super::url::{Url, is_true};
-use crate::instance::{EncodedInstance, Instance, read_weight};
+use crate::instance::{EncodedInstance, Instance, bracketed, read_weight};
 use crate::texts::texts_of;
 use docent_core::Error;
 use serde_json::value::RawValue;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 /// Dubbo's own scheme, for instances without one.
 const SCHEME: &str = "dubbo";
 /// Version of the protocol between Dubbo's providers and consumers.
-const VERSION: &str = "2.0.2";
+pub(crate) const PROTOCOL_VERSION: &str = "2.0.2";
 /// Parameter of a payload that holds the URL's scheme.
 const PROTOCOL: &str = "protocol";
 
@@ -25,7 +25,7 @@ pub(super) fn to_url(service: &str, side: ServiceSide, instance: &EncodedInstanc
     let revision = parameters.get("version").map_or("1.0.0", String::as_str).to_owned();
     let common = [
         ("application", instance.name.as_str()),
-        ("dubbo", VERSION),
+        ("dubbo", PROTOCOL_VERSION),
         ("interface", service),
         ("methods", "*"),
         ("revision", &revision),
@@ -55,11 +55,11 @@ pub(super) fn to_url(service: &str, side: ServiceSide, instance: &EncodedInstanc
     let Some(address) = &instance.address else {
         return Err(Error::invalid_input("register", "an instance in Dubbo's layout must have an address"));
     };
-    let authority = instance.authority_with(instance.port.or(instance.ssl_port));
-    let authority = authority.unwrap_or_else(|| match address.contains(':') && !address.starts_with('[') {
-        true => format!("[{address}]"),
-        false => address.clone(),
-    });
+    let host = bracketed(address);
+    let authority = match instance.port.or(instance.ssl_port) {
+        Some(port) => format!("{host}:{port}"),
+        None => host.into_owned(),
+    };
     let pair = |(name, value): (&String, &String)| format!("{}={}", escape(name), escape(value));
     let parameters: Vec<_> = parameters.iter().map(pair).collect();
     Ok(format!("{scheme}://{authority}/{service}?{}", parameters.join("&")))

@@ -4,11 +4,11 @@ mod dubbo;
 mod percent;
 mod placement;
 mod registry_layout;
-mod service_side;
 mod url;
 
-pub(crate) use percent::{decode, encode, escape};
-pub(crate) use placement::Placement;
+pub(crate) use dubbo::PROTOCOL_VERSION;
+pub use percent::decode;
+pub(crate) use percent::{encode, escape};
+pub(crate) use placement::{Placement, ServiceSide};
 pub use registry_layout::RegistryLayout;
-pub(crate) use service_side::ServiceSide;
 pub(crate) use url::{Url, is_true, split_authority};

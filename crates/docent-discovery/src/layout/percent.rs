@@ -16,8 +16,8 @@ pub(crate) fn encode(text: &str) -> String {
     out
 }
 
-/// Decodes text. Returns `None` for text that [`encode`] cannot produce.
-pub(crate) fn decode(text: &str) -> Option<String> {
+/// Decodes text. Returns `None` for text that `encode` cannot produce.
+pub fn decode(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {

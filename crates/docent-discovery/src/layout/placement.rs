@@ -1,9 +1,16 @@
-use super::{RegistryLayout, ServiceSide, dubbo, percent};
+use super::{RegistryLayout, dubbo, percent};
 use crate::instance::{self, EncodedInstance, Instance};
 use crate::neighbour::{self, Checks, Neighbour};
 use bytes::Bytes;
 use docent_core::{Error, ParentKind};
 use serde::de::DeserializeOwned;
+
+/// Side of a service that an instance is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum ServiceSide {
+    Provider,
+    Consumer,
+}
 
 /// Location of a registry in the tree: its base, and the `RegistryLayout` of services and instances below it.
 #[derive(Debug, Clone)]
@@ -25,35 +32,24 @@ impl Placement {
         match (self.layout, side) {
             (RegistryLayout::Curator, ServiceSide::Provider) => format!("{base}/{service}"),
             (RegistryLayout::Curator, ServiceSide::Consumer) => format!("{base}-consumers/{service}"),
-            (RegistryLayout::Dubbo, ServiceSide::Provider) => {
-                format!("{base}/{}/providers", percent::encode(service))
-            }
-            (RegistryLayout::Dubbo, ServiceSide::Consumer) => {
-                format!("{base}/{}/consumers", percent::encode(service))
-            }
+            (RegistryLayout::Dubbo, ServiceSide::Provider) => self.of_dubbo(service, "providers"),
+            (RegistryLayout::Dubbo, ServiceSide::Consumer) => self.of_dubbo(service, "consumers"),
         }
     }
 
-    /// Returns the folders that other libraries expect besides that of a service's providers.
-    pub(crate) fn expected(&self, service: &str) -> Vec<String> {
-        match self.layout {
-            RegistryLayout::Curator => Vec::new(),
-            RegistryLayout::Dubbo => ["configurators", "routers"]
-                .map(|folder| format!("{}/{}/{folder}", self.base, percent::encode(service)))
-                .into(),
-        }
+    /// Returns the folder of a service with this name in Dubbo's layout.
+    pub(crate) fn of_dubbo(&self, service: &str, folder: &str) -> String {
+        format!("{}/{}/{folder}", self.base, percent::encode(service))
     }
 
     /// Returns the folder with the rules of `service`, and the folder of nodes that contain rules. Returns
     /// `None` in a layout without rules.
     pub(crate) fn rules(&self, service: &str) -> Option<(String, String)> {
-        let base = &self.base;
         match self.layout {
             RegistryLayout::Curator => None,
-            RegistryLayout::Dubbo => Some((
-                format!("{base}/{}/configurators", percent::encode(service)),
-                format!("{base}/config/dubbo"),
-            )),
+            RegistryLayout::Dubbo => {
+                Some((self.of_dubbo(service, "configurators"), format!("{}/config/dubbo", self.base)))
+            }
         }
     }
 

@@ -72,7 +72,7 @@ impl MemberChanges {
     pub(super) fn new(group: Arc<Group>, cache: Arc<ChildrenCache>) -> Self {
         let events = cache.changes();
         let (known, missing, next) = (BTreeMap::new(), BTreeSet::new(), VecDeque::new());
-        let departures = stream::unfold(group.departures(), |mut departures| async move {
+        let departures = stream::unfold(group.departures.subscribe(), |mut departures| async move {
             departures.changed().await.ok()?;
             Some(((), departures))
         });

@@ -58,7 +58,7 @@ pub(super) struct Group {
     /// Ids that joined through this group, with their data.
     own: Mutex<BTreeMap<Arc<str>, Bytes>>,
     /// Number of members that left.
-    departures: watch::Sender<u64>,
+    pub(super) departures: watch::Sender<u64>,
     /// Cache shared by all lists.
     cache: Mutex<Weak<ChildrenCache>>,
 }
@@ -72,11 +72,6 @@ impl Group {
     pub(super) fn leave(&self, id: &str) {
         self.own().remove(id);
         self.departures.send_modify(|departures| *departures += 1);
-    }
-
-    /// Returns a receiver that is notified each time an own member left.
-    pub(super) fn departures(&self) -> watch::Receiver<u64> {
-        self.departures.subscribe()
     }
 
     fn cache(&self) -> Result<Arc<ChildrenCache>, Error> {

@@ -15,9 +15,10 @@ struct Tagged {
     class: String,
 }
 
+/// Payload of a neighbour's class.
 #[derive(Deserialize)]
-struct WithMetadata {
-    metadata: HashMap<String, Value>,
+pub(super) struct WithMetadata<M> {
+    pub(super) metadata: M,
 }
 
 /// Returns the Java class that a payload names. Returns `None` for a payload of Java's own classes, which any
@@ -31,13 +32,13 @@ pub(super) fn class_of(payload: &RawValue) -> Option<String> {
 /// neither empty nor `UP`.
 pub(crate) fn is_out_of_service(payload: Option<&RawValue>) -> bool {
     let Some(payload) = payload.filter(|payload| payload.get().contains(STATUS)) else { return false };
-    let Some(WithMetadata { metadata }) = object(payload) else { return false };
+    let Some(WithMetadata::<HashMap<String, Value>> { metadata }) = object(payload) else { return false };
     let status = metadata.get(STATUS).and_then(Value::as_str).unwrap_or_default().trim();
     !status.is_empty() && !status.eq_ignore_ascii_case(UP)
 }
 
 /// Deserializes an object. A list, which serde accepts for a struct as well, is none.
-fn object<T: DeserializeOwned>(payload: &RawValue) -> Option<T> {
+pub(super) fn object<T: DeserializeOwned>(payload: &RawValue) -> Option<T> {
     serde_json::from_str(payload.get()).ok().filter(|_| payload.get().starts_with('{'))
 }
 

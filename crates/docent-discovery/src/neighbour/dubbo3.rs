@@ -1,6 +1,7 @@
 //! Metadata of Dubbo 3's application-level discovery.
 
 use crate::instance::{EncodedInstance, check_segment};
+use crate::layout::PROTOCOL_VERSION;
 use crate::texts::Texts;
 use docent_core::Error;
 use md5::{Digest, Md5};
@@ -18,8 +19,6 @@ pub(super) const KEYS: [&str; 4] = [ENDPOINTS, REVISION, STORAGE, TIMESTAMP];
 
 /// Protocol of instances that name none: gRPC's wire format, which Dubbo calls Triple.
 const TRIPLE: &str = "tri";
-/// Version of the protocol between Dubbo's providers and consumers.
-const DUBBO: &str = "2.0.2";
 
 #[derive(Serialize, Deserialize)]
 struct Endpoint {
@@ -114,7 +113,7 @@ fn params(metadata: &Texts, interface: &str) -> Texts {
     };
     let own = metadata.iter().filter(|(key, _)| !has_place(key));
     let mut params: Texts = own.map(|(key, value)| (key.clone(), value.clone())).collect();
-    for (key, value) in [("interface", interface), ("side", "provider"), ("dubbo", DUBBO)] {
+    for (key, value) in [("interface", interface), ("side", "provider"), ("dubbo", PROTOCOL_VERSION)] {
         params.insert(key.to_owned(), value.to_owned());
     }
     params

@@ -40,14 +40,6 @@ impl Neighbour {
             Self::Dubbo3 => "org.apache.dubbo.registry.zookeeper.ZookeeperInstance",
         }
     }
-
-    /// Returns the name of the variant, for errors.
-    pub(super) fn variant(self) -> &'static str {
-        match self {
-            Self::SpringCloud => "SpringCloud",
-            Self::Dubbo3 => "Dubbo3",
-        }
-    }
 }
 
 /// The name on a command line: `spring-cloud` or `dubbo3`.

@@ -11,5 +11,5 @@ mod wrapped;
 pub(crate) use class::is_out_of_service;
 pub use kind::Neighbour;
 pub(crate) use preparation::{Checks, preparation};
-pub(crate) use readers::mixed;
+pub use readers::{MixedPayloads, mixed_payloads};
 pub(crate) use wrapped::{unwrapped, wrapped};

@@ -1,5 +1,6 @@
 //! Work that precedes the announcement of an instance.
 
+use super::class::{STATUS, WithMetadata, object};
 use super::readers::Form;
 use super::{Neighbour, companions, readers};
 use crate::instance::{self, EncodedInstance};
@@ -9,7 +10,6 @@ use bytes::Bytes;
 use docent_core::recipe::{Preparation, ensure_node};
 use docent_core::{Client, CreateMode, Error, ParentKind};
 use futures_util::future::try_join_all;
-use serde::Deserialize;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -29,7 +29,8 @@ pub(crate) fn preparation(
     if placement.layout == RegistryLayout::Dubbo {
         // Folders in which nothing is ever created would keep the containers above them.
         let is_lasting = placement.parents == ParentKind::Persistent;
-        return is_lasting.then(|| folders(client.clone(), placement.expected(service)));
+        let expected = ["configurators", "routers"].map(|folder| placement.of_dubbo(service, folder));
+        return is_lasting.then(|| folders(client.clone(), expected));
     }
     let work = Arc::new(Work {
         client: client.clone(),
@@ -45,7 +46,7 @@ pub(crate) fn preparation(
 }
 
 /// Returns the work that creates `folders` once.
-fn folders(client: Client, folders: Vec<String>) -> Arc<Preparation> {
+fn folders(client: Client, folders: [String; 2]) -> Arc<Preparation> {
     let (folders, done) = (Arc::new(folders), Arc::new(AtomicBool::new(false)));
     Arc::new(move |_| {
         let (client, folders, done) = (client.clone(), Arc::clone(&folders), Arc::clone(&done));
@@ -67,20 +68,16 @@ fn folders(client: Client, folders: Vec<String>) -> Arc<Preparation> {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Checks(Arc<Mutex<Known>>);
 
-/// Checks by folder and form.
-type Known = HashMap<(String, Form), Weak<Check>>;
-
-/// A payload of this form was checked.
-#[derive(Debug)]
-struct Check(Form);
+/// Checked forms of payloads, by folder and form.
+type Known = HashMap<(String, Form), Weak<Form>>;
 
 impl Checks {
-    fn find(&self, folder: &str, form: &Form) -> Option<Arc<Check>> {
+    fn find(&self, folder: &str, form: &Form) -> Option<Arc<Form>> {
         self.lock().get(&(folder.to_owned(), form.clone()))?.upgrade()
     }
 
-    fn add(&self, folder: &str, form: Form) -> Arc<Check> {
-        let check = Arc::new(Check(form.clone()));
+    fn add(&self, folder: &str, form: Form) -> Arc<Form> {
+        let check = Arc::new(form.clone());
         let mut checks = self.lock();
         checks.retain(|_, check| check.strong_count() > 0);
         checks.insert((folder.to_owned(), form), Arc::downgrade(&check));
@@ -101,17 +98,12 @@ struct Work {
 }
 
 /// Work that was done for earlier data.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 struct Done {
-    /// Check of the payload.
-    check: Option<Arc<Check>>,
+    /// Form of the payload that was checked.
+    check: Option<Arc<Form>>,
     /// Metadata for which nodes were written, without the state.
     described: Option<Texts>,
-}
-
-#[derive(Deserialize)]
-struct WithMetadata {
-    metadata: Texts,
 }
 
 impl Work {
@@ -119,7 +111,7 @@ impl Work {
         // Nothing but an instance is ever announced.
         let Ok(instance) = instance::decode(data) else { return Ok(()) };
         let form = Form::of(instance.payload.as_deref());
-        if form != Form::Absent && self.done().check.is_none_or(|check| check.0 != form) {
+        if form != Form::Absent && self.done().check.as_deref() != Some(&form) {
             let check = match self.checks.find(&self.folder, &form) {
                 Some(check) => check,
                 None => {
@@ -127,12 +119,12 @@ impl Work {
                     self.checks.add(&self.folder, form)
                 }
             };
-            self.change(|done| done.check = Some(check));
+            self.done().check = Some(check);
         }
         match self.described(&instance) {
             Some(metadata) if self.done().described.as_ref() != Some(&metadata) => {
                 companions::write(&self.client, &instance.name, &metadata).await?;
-                self.change(|done| done.described = Some(metadata));
+                self.done().described = Some(metadata);
             }
             _ => {}
         }
@@ -142,16 +134,12 @@ impl Work {
     /// Returns the metadata that Dubbo's nodes are derived from.
     fn described(&self, instance: &EncodedInstance) -> Option<Texts> {
         let payload = instance.payload.as_ref().filter(|_| self.neighbour == Some(Neighbour::Dubbo3))?;
-        let WithMetadata { mut metadata } = serde_json::from_str(payload.get()).ok()?;
-        metadata.remove(super::class::STATUS);
+        let WithMetadata { mut metadata } = object::<WithMetadata<Texts>>(payload)?;
+        metadata.remove(STATUS);
         Some(metadata)
     }
 
-    fn done(&self) -> Done {
-        self.done.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn change(&self, change: impl FnOnce(&mut Done)) {
-        change(&mut self.done.lock().unwrap_or_else(PoisonError::into_inner));
+    fn done(&self) -> MutexGuard<'_, Done> {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

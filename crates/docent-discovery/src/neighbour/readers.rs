@@ -44,34 +44,35 @@ impl Form {
     }
 }
 
-/// Instances of a folder whose payloads typed readers cannot read together.
+/// Instances of a folder, in Curator's layout, that readers of one Java class cannot read together.
 #[derive(Debug)]
-pub(crate) struct Mixed {
-    /// Name of the node with a payload of the class.
-    pub(crate) typed: String,
-    pub(crate) class: String,
-    /// Name of the node that readers of the class cannot read.
-    pub(crate) other: String,
+pub struct MixedPayloads {
+    /// Id of an instance with a payload of the class.
+    pub typed: String,
+    /// The class.
+    pub class: String,
+    /// Id of an instance that readers of the class cannot read.
+    pub other: String,
+    /// The way to write payloads of the class.
+    pub remedy: String,
 }
 
-impl Mixed {
-    /// Returns the way to write payloads of the class.
-    pub(crate) fn remedy(&self) -> String {
-        remedy(&self.class)
-    }
-}
-
-/// Finds instances below `folder` that typed readers cannot read together.
+/// Finds instances below `folder` that readers of one class cannot read together, among some of them. A
+/// folder that does not exist has no instances.
 ///
 /// # Errors
-/// Those of the reads. A folder that does not exist has no instances.
-pub(crate) async fn mixed(client: &Client, folder: &str) -> Result<Option<Mixed>, Error> {
+/// `Timeout`, `Closed`.
+pub async fn mixed_payloads(client: &Client, folder: &str) -> Result<Option<MixedPayloads>, Error> {
     let forms = forms(client, folder, None).await?;
     for (typed, form) in &forms {
         for (other, own) in &forms {
             if let Some(class) = own.breaks(form) {
-                let class = class.to_owned();
-                return Ok(Some(Mixed { typed: typed.clone(), class, other: other.clone() }));
+                return Ok(Some(MixedPayloads {
+                    typed: typed.clone(),
+                    class: class.to_owned(),
+                    other: other.clone(),
+                    remedy: remedy(class),
+                }));
             }
         }
     }
@@ -103,8 +104,7 @@ pub(super) async fn check(client: &Client, folder: &str, name: &str, own: &Form)
 fn remedy(class: &str) -> String {
     match Neighbour::ALL.into_iter().find(|neighbour| neighbour.class() == class) {
         Some(neighbour) => format!(
-            "build the registry with neighbour(Neighbour::{}), or give docent register --neighbour {neighbour}",
-            neighbour.variant()
+            "build the registry with neighbour(Neighbour::{neighbour:?}), or give docent register --neighbour {neighbour}"
         ),
         None => format!("add #[serde(tag = \"@class\", rename = {class:?})] to the type of the payload"),
     }

@@ -1,20 +1,13 @@
-use super::loopback::warn_of_loopback;
-use super::{InstanceNode, RegistrationStatus};
+use super::{Announcer, InstanceNode, RegistrationStatus};
 use crate::instance::{self, EncodedInstance, Instance};
-use crate::layout::{Placement, ServiceSide};
-use crate::neighbour;
 use crate::telemetry::Announced;
-use bytes::Bytes;
-use docent_core::recipe::{InOperation, Preparation, full_path, in_time};
-use docent_core::{Client, ConnectionState, Error, ErrorKind, Released};
+use docent_core::recipe::{InOperation, in_time};
+use docent_core::{ConnectionState, Error, ErrorKind, Released};
 use futures_util::future::join_all;
 use serde::Serialize;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-
-/// Bytes of a request besides an instance's path and data.
-const FIELDS: usize = 1024;
 
 /// An instance that is kept announced until this value is dropped. Created by
 /// [`Registry::register`](crate::Registry::register).
@@ -41,15 +34,9 @@ const FIELDS: usize = 1024;
 /// [`announced`](Self::announced) or [`deregister`](Self::deregister) of this handle deletes it.
 #[must_use = "dropping the registration deregisters a dynamic instance"]
 pub struct Registration {
-    pub(super) client: Client,
-    pub(super) placement: Placement,
-    pub(super) service: String,
-    pub(super) side: ServiceSide,
-    /// Time for which the instance is disabled before the client's shutdown removes it.
-    pub(super) drain: Duration,
     state: Mutex<Announcement>,
-    /// Work that precedes each write of new data. It ends with this handle, after the nodes that need it.
-    pub(super) preparation: Option<Arc<Preparation>>,
+    /// Ends after the nodes, which need its preparation.
+    pub(super) announcer: Announcer,
     _announced: Announced,
 }
 
@@ -66,59 +53,27 @@ pub(super) struct Announcement {
 
 impl Registration {
     /// Starts announcing, without waiting.
-    pub(crate) fn start(
-        client: &Client,
-        placement: &Placement,
-        service: &str,
-        side: ServiceSide,
-        encoded: EncodedInstance,
-        drain: Duration,
-    ) -> Result<Self, Error> {
-        let (path, data) = checked(client, placement, service, side, &encoded)?;
-        // Event: The client starts to announce an instance of a service.
-        tracing::info!(target: "docent::discovery", client = %client.label(), service, id = encoded.id, path = %full_path(client, &path), "registering an instance");
-        warn_of_loopback(client, service, &encoded);
-        let preparation = neighbour::preparation(client, placement, service, side);
-        let node = InstanceNode::keep_on(client, &path, data, preparation.as_ref())?;
-        Ok(Self::new(client, placement, service, side, encoded, node, drain, preparation))
+    pub(crate) fn start(announcer: Announcer, encoded: EncodedInstance) -> Result<Self, Error> {
+        let (path, data) = announcer.first_node(&encoded)?;
+        let node = InstanceNode::keep_on(&announcer, &path, data)?;
+        Ok(Self::new(announcer, encoded, node))
     }
 
     /// Announces, waiting until the servers have the instance.
-    pub(crate) async fn make(
-        client: &Client,
-        placement: &Placement,
-        service: &str,
-        side: ServiceSide,
-        encoded: EncodedInstance,
-        drain: Duration,
-    ) -> Result<Self, Error> {
-        let (path, data) = checked(client, placement, service, side, &encoded)?;
-        // Event: The client starts to announce an instance of a service.
-        tracing::info!(target: "docent::discovery", client = %client.label(), service, id = encoded.id, path = %full_path(client, &path), "registering an instance");
-        warn_of_loopback(client, service, &encoded);
-        let preparation = neighbour::preparation(client, placement, service, side);
+    pub(crate) async fn make(announcer: Announcer, encoded: EncodedInstance) -> Result<Self, Error> {
+        let (path, data) = announcer.first_node(&encoded)?;
         let node = if encoded.service_type.is_dynamic() {
-            InstanceNode::keep_when_vacant(client, &path, data, preparation.as_ref()).await?
+            InstanceNode::keep_when_vacant(&announcer, &path, data).await?
         } else {
-            InstanceNode::persistent(client, path, data, preparation.as_ref())
+            InstanceNode::persistent(&announcer, path, data)
         };
-        let registration = Self::new(client, placement, service, side, encoded, node, drain, preparation);
+        let registration = Self::new(announcer, encoded, node);
         let node = Arc::clone(&registration.state().node);
         node.written().await?;
         Ok(registration)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the fields of the value")]
-    fn new(
-        client: &Client,
-        placement: &Placement,
-        service: &str,
-        side: ServiceSide,
-        encoded: EncodedInstance,
-        node: InstanceNode,
-        drain: Duration,
-        preparation: Option<Arc<Preparation>>,
-    ) -> Self {
+    fn new(announcer: Announcer, encoded: EncodedInstance, node: InstanceNode) -> Self {
         let state = Mutex::new(Announcement {
             encoded,
             node: Arc::new(node),
@@ -126,16 +81,8 @@ impl Registration {
             waiting: 0,
             number: 0,
         });
-        let registration = Self {
-            client: client.clone(),
-            placement: placement.clone(),
-            service: service.to_owned(),
-            side,
-            drain,
-            preparation,
-            state,
-            _announced: Announced::new(client, service),
-        };
+        let announced = Announced::new(&announcer.client, &announcer.service);
+        let registration = Self { state, announcer, _announced: announced };
         registration.set_final_data(&registration.state());
         registration
     }
@@ -158,7 +105,9 @@ impl Registration {
     pub fn status(&self) -> RegistrationStatus {
         match self.state().node.status() {
             RegistrationStatus::Removed => RegistrationStatus::Removed,
-            _ if self.client.state().current() == ConnectionState::Closed => RegistrationStatus::Closed,
+            _ if self.announcer.client.state().current() == ConnectionState::Closed => {
+                RegistrationStatus::Closed
+            }
             status => status,
         }
     }
@@ -178,7 +127,7 @@ impl Registration {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn changed(&mut self) -> Option<RegistrationStatus> {
-        let mut connection = self.client.state();
+        let mut connection = self.announcer.client.state();
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         // A dropped update no longer shares the node.
         let node = Arc::get_mut(&mut state.node)?;
@@ -233,7 +182,7 @@ impl Registration {
     /// safe: the update may have been applied.
     pub async fn update<P: Serialize>(&self, instance: Instance<P>) -> Result<(), Error> {
         instance.check().in_operation("update")?;
-        let next = instance::encoded(&self.client, instance).in_operation("update")?;
+        let next = instance::encoded(&self.announcer.client, instance).in_operation("update")?;
         let updated = self.put(move |now| {
             let same = (&now.name, &now.id) == (&next.name, &next.id)
                 && now.service_type.is_dynamic() == next.service_type.is_dynamic();
@@ -282,13 +231,13 @@ impl Registration {
         // drain period.
         tracing::info!(
             target: "docent::discovery",
-            client = %self.client.label(),
-            service = self.service,
+            client = %self.announcer.client.label(),
+            service = self.announcer.service,
             id = self.id(),
             period_seconds = period.as_secs_f64(),
             "draining an instance"
         );
-        let disabled = in_time(&self.client, "drain", &self.path(), self.set_enabled(false)).await;
+        let disabled = in_time(&self.announcer.client, "drain", &self.path(), self.set_enabled(false)).await;
         match disabled {
             Ok(()) => tokio::time::sleep(period).await,
             Err(error) => {
@@ -296,7 +245,7 @@ impl Registration {
                 // deregistered without the drain period. Callers may still send requests to it for a moment.
                 // Action: Check the connection to the servers, and that the client may write the instance's
                 // node.
-                tracing::warn!(target: "docent::discovery", client = %self.client.label(), service = self.service, id = self.id(), %error, "failed to disable the instance; deregistering it immediately");
+                tracing::warn!(target: "docent::discovery", client = %self.announcer.client.label(), service = self.announcer.service, id = self.id(), %error, "failed to disable the instance; deregistering it immediately");
                 if error.kind() == ErrorKind::Timeout && self.state().encoded.service_type.is_dynamic() {
                     // The servers are unreachable: the drop deregisters the instance in the background.
                     return Ok(Released::Pending);
@@ -321,8 +270,8 @@ impl Registration {
         // Event: An instance is being deregistered.
         tracing::info!(
             target: "docent::discovery",
-            client = %self.client.label(),
-            service = self.service,
+            client = %self.announcer.client.label(),
+            service = self.announcer.service,
             id = self.id(),
             "deregistering an instance"
         );
@@ -333,23 +282,6 @@ impl Registration {
         let removed = join_all(replaced.iter().chain([&node]).map(|node| node.deregister())).await;
         removed.into_iter().collect::<Result<Released, _>>().in_operation("deregister")
     }
-}
-
-/// Returns the path and data of an instance's node, if they fit into a request.
-pub(super) fn checked(
-    client: &Client,
-    placement: &Placement,
-    service: &str,
-    side: ServiceSide,
-    encoded: &EncodedInstance,
-) -> Result<(String, Bytes), Error> {
-    let (path, data) = placement.node(service, side, encoded)?;
-    let most = client.max_request();
-    let size = path.len() + data.len() + FIELDS;
-    if size > most {
-        return Err(Error::too_large("register", size, most).at(&path));
-    }
-    Ok((path, data))
 }
 
 // `Debug` does not print the announced data.

@@ -1,12 +1,13 @@
 //! An instance that is kept announced.
 
+mod announcer;
 mod handle;
 mod instance_node;
-mod loopback;
 mod persistent;
 mod status;
 mod update;
 
+pub(crate) use announcer::Announcer;
 pub use handle::Registration;
-pub(crate) use instance_node::InstanceNode;
+use instance_node::InstanceNode;
 pub use status::RegistrationStatus;

@@ -1,5 +1,6 @@
 //! Instances that do not depend on a session: static and permanent ones.
 
+use super::Announcer;
 use bytes::Bytes;
 use docent_core::recipe::{Preparation, VersionedNode};
 use docent_core::{Client, Error, ErrorKind};
@@ -45,31 +46,23 @@ impl fmt::Debug for Persistent {
 }
 
 impl Persistent {
-    pub(super) fn new(
-        client: &Client,
-        path: String,
-        data: Bytes,
-        preparation: Option<Arc<Preparation>>,
-    ) -> Self {
-        let (wanted, written) =
-            (Mutex::new(Wanted { data: Some(data), number: 1 }), tokio::sync::Mutex::default());
-        Self { client: client.clone(), path, preparation, wanted, failed: Mutex::default(), written }
+    pub(super) fn new(announcer: &Announcer, path: String, data: Bytes) -> Self {
+        Self {
+            client: announcer.client.clone(),
+            path,
+            preparation: announcer.preparation.clone(),
+            wanted: Mutex::new(Wanted { data: Some(data), number: 1 }),
+            failed: Mutex::default(),
+            written: tokio::sync::Mutex::default(),
+        }
     }
 
     fn wanted(&self) -> MutexGuard<'_, Wanted> {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn want(&self, data: Bytes) {
-        self.set_wanted(Some(data));
-    }
-
-    /// Stops writing the node from now on.
-    pub(super) fn release(&self) {
-        self.set_wanted(None);
-    }
-
-    fn set_wanted(&self, data: Option<Bytes>) {
+    /// Sets the content that the node must have from now on. With `None`, the node is not written any more.
+    pub(super) fn set_wanted(&self, data: Option<Bytes>) {
         let mut wanted = self.wanted();
         *wanted = Wanted { data, number: wanted.number + 1 };
     }

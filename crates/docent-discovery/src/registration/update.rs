@@ -1,6 +1,6 @@
 //! Updates of an announced instance, and the nodes that they replace.
 
-use super::handle::{Announcement, checked};
+use super::handle::Announcement;
 use super::{InstanceNode, Registration};
 use crate::instance::EncodedInstance;
 use docent_core::{Error, ErrorKind};
@@ -47,7 +47,7 @@ impl Registration {
     /// Replaces the instance, and returns the one before. The replaced node stays announced until the new one
     /// is, or until no caller waits for that any more.
     fn set(&self, state: &mut Announcement, encoded: EncodedInstance) -> Result<EncodedInstance, Error> {
-        let (path, data) = checked(&self.client, &self.placement, &self.service, self.side, &encoded)?;
+        let (path, data) = self.announcer.node(&encoded)?;
         let before;
         if path == state.node.path() {
             before = std::mem::replace(&mut state.encoded, encoded);
@@ -63,11 +63,9 @@ impl Registration {
                     node
                 }
                 None if encoded.service_type.is_dynamic() => {
-                    Arc::new(InstanceNode::keep_on(&self.client, &path, data, self.preparation.as_ref())?)
+                    Arc::new(InstanceNode::keep_on(&self.announcer, &path, data)?)
                 }
-                None => {
-                    Arc::new(InstanceNode::persistent(&self.client, path, data, self.preparation.as_ref()))
-                }
+                None => Arc::new(InstanceNode::persistent(&self.announcer, path, data)),
             };
             let replaced = std::mem::replace(&mut state.node, node);
             replaced.release();
@@ -85,10 +83,9 @@ impl Registration {
     pub(super) fn set_final_data(&self, state: &Announcement) {
         let Announcement { encoded, node, .. } = state;
         let disabled = encoded.clone().enabled(false);
-        let final_data = checked(&self.client, &self.placement, &self.service, self.side, &disabled).ok();
-        let final_data = final_data.filter(|(path, _)| path == node.path());
+        let final_data = self.announcer.node(&disabled).ok().filter(|(path, _)| path == node.path());
         // A disabled instance needs no drain.
-        let drain = if encoded.enabled { self.drain } else { Duration::ZERO };
+        let drain = if encoded.enabled { self.announcer.drain } else { Duration::ZERO };
         node.set_final_data(final_data.map(|(_, data)| (data, drain)));
     }
 
@@ -106,12 +103,9 @@ impl Registration {
             }
         };
         while let Some(replaced) = self.replaced_by(&node) {
-            if let InstanceNode::Persistent(persistent) = &*replaced {
-                persistent.remove().await?;
-                self.state().replaced.retain(|other| !Arc::ptr_eq(other, &replaced));
-            } else {
-                replaced.remove().await?;
-            }
+            replaced.remove().await?;
+            // A kept node is not in the list any more.
+            self.state().replaced.retain(|other| !Arc::ptr_eq(other, &replaced));
         }
         Ok(())
     }

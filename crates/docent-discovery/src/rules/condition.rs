@@ -1,5 +1,6 @@
 use super::Provider;
-use super::rule::{ANY, ANY_HOST, Side};
+use super::rule::{ANY, ANY_HOST};
+use crate::layout::ServiceSide;
 use serde::Deserialize;
 use std::net::IpAddr;
 
@@ -66,8 +67,8 @@ impl Condition {
 
     /// Returns true if a provider meets the condition of a rule for this side. The addresses and the
     /// applications in a rule for consumers are those of a consumer, which a view does not know.
-    pub(super) fn is_met_by(&self, provider: &Provider, side: Option<Side>) -> bool {
-        let is_consumers = side == Some(Side::Consumer);
+    pub(super) fn is_met_by(&self, provider: &Provider, side: Option<ServiceSide>) -> bool {
+        let is_consumers = side == Some(ServiceSide::Consumer);
         let key = &provider.key;
         let group = if key.group.is_empty() { String::new() } else { format!("{}/", key.group) };
         let version = if key.version.is_empty() { String::new() } else { format!(":{}", key.version) };

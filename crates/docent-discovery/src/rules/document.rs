@@ -1,6 +1,6 @@
 use super::rule::{ANY, ANY_HOST, addresses, changes};
-use super::{Condition, Origin, Rule, ServiceKey, Side};
-use crate::layout::{Url, is_true, split_authority};
+use super::{Condition, Origin, Rule, ServiceKey};
+use crate::layout::{ServiceSide, Url, is_true, split_authority};
 use serde::Deserialize;
 use serde_norway::Value;
 use std::collections::BTreeMap;
@@ -84,8 +84,8 @@ impl Document {
             condition.check()?;
         }
         let side = match item.side.as_deref() {
-            Some("provider") => Side::Provider,
-            Some("consumer") => Side::Consumer,
+            Some("provider") => ServiceSide::Provider,
+            Some("consumer") => ServiceSide::Consumer,
             // Dubbo applies no rule without a side.
             _ => return Ok(Vec::new()),
         };
@@ -96,7 +96,7 @@ impl Document {
         let hosts = or_one(texts(item.addresses.as_ref()), ANY_HOST);
         let addresses = match texts(item.provider_addresses.as_ref()) {
             list if !list.is_empty() => addresses(list.iter().map(String::as_str)),
-            _ if side == Side::Provider => addresses(hosts.iter().map(String::as_str)),
+            _ if side == ServiceSide::Provider => addresses(hosts.iter().map(String::as_str)),
             _ => Vec::new(),
         };
         let conditions = parameters.iter().filter(|_| !is_v3);

@@ -1,9 +1,9 @@
 use super::rule::{ANY, Origin};
-use super::sources::{RuleEvent, RulePart, RuleSources, is_of_service, stem_of};
+use super::sources::{RuleSources, is_of_service, stem_of};
 use super::{Rule, RuleSet, ServiceKey, document};
 use crate::layout::decode;
 use crate::service::Unreadable;
-use docent_core::{Node, TreeCache, TreeEvent};
+use docent_core::TreeCache;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -14,32 +14,16 @@ pub(crate) struct FollowedRules {
     service: String,
     /// Label of the client.
     client: String,
-    folder: PartState,
-    documents: PartState,
+    /// True once all rules were read, or the servers refused them.
+    pub(crate) are_known: bool,
+    /// True if the applied rules may be out of date.
+    pub(crate) are_stale: bool,
     /// The last valid rules of each node that contains rules.
     valid: BTreeMap<Arc<str>, Vec<Rule>>,
     /// Nodes with invalid rules and nodes that cannot be read, by their paths.
-    rejected: BTreeMap<Arc<str>, Unreadable>,
-    set: RuleSet,
-}
-
-#[derive(Debug, Default)]
-struct PartState {
-    /// True once the part was read, or the servers refused it.
-    is_known: bool,
-    /// True from a lost connection until the part was read again.
-    is_stale: bool,
-}
-
-impl PartState {
-    fn apply(&mut self, event: &Result<TreeEvent, docent_core::Error>) {
-        match event {
-            // Refused rules stay as they were last read.
-            Err(_) | Ok(TreeEvent::Ready) => *self = Self { is_known: true, is_stale: false },
-            Ok(TreeEvent::Gap) => self.is_stale = true,
-            _ => {}
-        }
-    }
+    pub(crate) rejected: BTreeMap<Arc<str>, Unreadable>,
+    /// Rules that apply now.
+    pub(crate) set: RuleSet,
 }
 
 impl FollowedRules {
@@ -48,46 +32,20 @@ impl FollowedRules {
             sources: sources.clone(),
             service: service.to_owned(),
             client: client.to_owned(),
-            folder: PartState::default(),
-            documents: PartState::default(),
+            are_known: false,
+            are_stale: true,
             valid: BTreeMap::new(),
             rejected: BTreeMap::new(),
             set: RuleSet::default(),
         }
     }
 
-    /// Returns true once all rules were read, or the servers refused them.
-    pub(crate) fn are_known(&self) -> bool {
-        self.folder.is_known && self.documents.is_known
-    }
-
-    /// Returns true if the rules may be out of date.
-    pub(crate) fn are_stale(&self) -> bool {
-        self.folder.is_stale || self.documents.is_stale
-    }
-
-    /// Returns the nodes whose rules are not applied, by their paths.
-    pub(crate) fn rejected(&self) -> impl Iterator<Item = (&Arc<str>, &Unreadable)> {
-        self.rejected.iter()
-    }
-
-    /// Returns the rules that apply now.
-    pub(crate) fn set(&self) -> &RuleSet {
-        &self.set
-    }
-
-    /// Applies events. Returns the rules that applied before.
-    pub(crate) fn apply(&mut self, events: &[RuleEvent]) -> RuleSet {
-        for (part, event) in events {
-            match part {
-                RulePart::Folder => self.folder.apply(event),
-                RulePart::Documents => self.documents.apply(event),
-            }
-        }
-        // Before a part is known, its cache may have read only some of the rules.
-        if !self.are_known() {
-            return self.set.clone();
-        }
+    /// Applies the rules that the caches have now, after a [change](RuleSources::changes). Returns the rules
+    /// that applied before.
+    pub(crate) fn refresh(&mut self) -> RuleSet {
+        self.are_known = true;
+        // Before the content, which is then at least as new.
+        self.are_stale = self.sources.stale_for().is_some();
         let mut rejected = BTreeMap::new();
         let mut rules = self.of_folder(&mut rejected);
         rules.extend(self.of_documents(&mut rejected));
@@ -100,10 +58,9 @@ impl FollowedRules {
     fn of_folder(&self, rejected: &mut BTreeMap<Arc<str>, Unreadable>) -> Vec<Rule> {
         let cache = &self.sources.folder;
         refused(cache, rejected);
-        let nodes = nodes(cache);
-        Rule::of_names(nodes.iter().map(|(path, _)| (name_of(path), path)), |path, reason| {
-            reject(rejected, path, reason);
-        })
+        let snapshot = cache.current();
+        let names = snapshot.descendants(cache.path()).map(|(path, _)| (name_of(path), path));
+        Rule::of_names(names, |path, reason| reject(rejected, path, reason))
     }
 
     /// Reads the rules in the nodes' data. The last valid rules of a node remain if its data is invalid.
@@ -111,7 +68,7 @@ impl FollowedRules {
         let cache = self.sources.documents.clone();
         let mut before = std::mem::take(&mut self.valid);
         refused(&cache, rejected);
-        for (path, node) in &nodes(&cache) {
+        for (path, node) in cache.current().descendants(cache.path()) {
             let Some(stem) = stem_of(name_of(path)) else { continue };
             match document::parse(&node.data).and_then(|rules| of_node(stem, &self.service, rules)) {
                 Ok(rules) => drop(self.valid.insert(Arc::clone(path), rules)),
@@ -160,14 +117,6 @@ fn of_node(stem: &str, service: &str, rules: Vec<Rule>) -> Result<Vec<Rule>, Str
         },
     };
     rules.into_iter().map(limited).collect()
-}
-
-/// Returns the nodes below that of a cache, with their names, in the order of paths.
-fn nodes(cache: &TreeCache) -> Vec<(Arc<str>, Arc<Node>)> {
-    let start = format!("{}/", cache.path());
-    let snapshot = cache.current();
-    let below = snapshot.iter().filter(|(path, _)| path.starts_with(&start));
-    below.map(|(path, node)| (Arc::clone(path), Arc::clone(node))).collect()
 }
 
 /// Returns the name of the node at a path.

@@ -1,6 +1,6 @@
 use super::{Condition, Provider, ServiceKey};
 use crate::instance::read_weight;
-use crate::layout::{Url, decode, is_true, split_authority};
+use crate::layout::{ServiceSide, Url, decode, is_true, split_authority};
 
 /// Host of rules that apply to any host.
 pub(super) const ANY_HOST: &str = "0.0.0.0";
@@ -18,13 +18,6 @@ pub(super) enum Origin {
     Service,
 }
 
-/// Side whose URLs a rule changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
-    Provider,
-    Consumer,
-}
-
 /// Rule that changes providers.
 #[derive(Debug, Clone)]
 pub(super) struct Rule {
@@ -36,7 +29,8 @@ pub(super) struct Rule {
     pub(super) host: String,
     pub(super) port: Option<u16>,
     pub(super) priority: i64,
-    pub(super) side: Option<Side>,
+    /// Side whose URLs the rule changes; `None` for both.
+    pub(super) side: Option<ServiceSide>,
     pub(super) application: Option<String>,
     /// Service to which the rule applies; `None` for any.
     pub(super) service: Option<ServiceKey>,
@@ -84,8 +78,8 @@ impl Rule {
         };
         let is_off = url.parameter("enabled").is_some_and(|enabled| !is_true(enabled));
         let side = match url.parameter("side") {
-            Some("provider") => Some(Side::Provider),
-            Some("consumer") => Some(Side::Consumer),
+            Some("provider") => Some(ServiceSide::Provider),
+            Some("consumer") => Some(ServiceSide::Consumer),
             None | Some(ANY) => None,
             Some(_) => return Ok(None),
         };
@@ -141,9 +135,9 @@ impl Rule {
         let is_any = self.host == ANY_HOST;
         let is_its = is_any || self.host == provider.host();
         match (self.is_sided, self.side, self.port) {
-            (true, Some(Side::Provider), _) => is_its,
+            (true, Some(ServiceSide::Provider), _) => is_its,
             // The host is that of a consumer.
-            (true, Some(Side::Consumer), _) | (false, _, None) => is_any,
+            (true, Some(ServiceSide::Consumer), _) | (false, _, None) => is_any,
             (true, None, _) => false,
             (false, _, Some(port)) => is_its && provider.url.port == Some(port),
         }
@@ -166,7 +160,7 @@ impl Rule {
         match self.application.as_deref() {
             None | Some(ANY) => true,
             // The application is that of a consumer.
-            Some(_) if self.side == Some(Side::Consumer) => false,
+            Some(_) if self.side == Some(ServiceSide::Consumer) => false,
             Some(application) => provider.application() == Some(application),
         }
     }

@@ -1,6 +1,7 @@
 use super::provider::Provider;
 use super::rule::{ANY_HOST, Rule};
 use crate::Instance;
+use crate::instance::bracketed;
 use crate::layout::{encode, escape};
 use std::sync::Arc;
 
@@ -25,12 +26,7 @@ impl RuleSet {
     /// equal in these keep their order.
     pub(super) fn new(mut rules: Vec<Rule>) -> Self {
         rules.sort_by(|one, other| {
-            let key = |rule: &Rule| (rule.origin, rule.priority);
-            let ((origin, priority), (other_origin, other_priority)) = (key(one), key(other));
-            origin
-                .cmp(&other_origin)
-                .then_with(|| one.host.cmp(&other.host))
-                .then_with(|| priority.cmp(&other_priority))
+            (one.origin, &one.host, one.priority).cmp(&(other.origin, &other.host, other.priority))
         });
         Self { rules: rules.into() }
     }
@@ -61,12 +57,12 @@ impl RuleSet {
 /// Returns the name of the node, in the folder of a service's rules, that disables the provider in the node
 /// named `node`, and those with the same address, group and version. Returns `None` if no rule can name
 /// that provider.
-pub(crate) fn disabling(service: &str, node: &str) -> Option<String> {
+pub fn disabling(service: &str, node: &str) -> Option<String> {
     let provider = Provider::of(service, node)?;
     // These stand for any host and any port.
     let host = provider.url.host.as_deref().filter(|host| *host != ANY_HOST)?;
     let port = provider.url.port.filter(|port| *port != 0)?;
-    let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+    let host = bracketed(host);
     let mut url =
         format!("override://{host}:{port}/{service}?category=configurators&disabled=true&dynamic=false");
     // A provider of a group or version is changed only by rules that name these.

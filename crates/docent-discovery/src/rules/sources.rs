@@ -1,9 +1,8 @@
 use super::ServiceKey;
 use crate::layout::Placement;
 use docent_core::{Client, Error, ErrorKind, TreeCache, TreeEvent};
-use futures_core::Stream;
-use futures_util::StreamExt;
-use futures_util::stream;
+use futures_util::stream::{self, BoxStream};
+use futures_util::{FutureExt, StreamExt, future};
 use std::time::Duration;
 
 /// End of the names of nodes that contain rules.
@@ -17,16 +16,6 @@ pub(crate) struct RuleSources {
     /// Nodes that contain rules of the service, and those of any application.
     pub(super) documents: TreeCache,
 }
-
-/// A part of the sources.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RulePart {
-    Folder,
-    Documents,
-}
-
-/// Event of one part.
-pub(crate) type RuleEvent = (RulePart, Result<TreeEvent, Error>);
 
 impl RuleSources {
     /// Starts following the rules of `service`, if its layout has rules.
@@ -46,10 +35,19 @@ impl RuleSources {
         Ok(Some(Self { folder, documents }))
     }
 
-    /// Returns a stream of the events of both parts, which ends with the client.
-    pub(crate) fn events(&self) -> impl Stream<Item = RuleEvent> + Send + Unpin + use<> {
-        let folder = self.folder.changes().map(|event| (RulePart::Folder, event));
-        stream::select(folder, self.documents.changes().map(|event| (RulePart::Documents, event)))
+    /// Returns a stream with an item once both parts were read or refused, and then for each event. Ends with
+    /// the client.
+    pub(crate) fn changes(&self) -> BoxStream<'static, ()> {
+        let is_unknown =
+            |event: &Result<TreeEvent, Error>| future::ready(!matches!(event, Ok(TreeEvent::Ready) | Err(_)));
+        let mut folder = self.folder.changes().skip_while(is_unknown);
+        let mut documents = self.documents.changes().skip_while(is_unknown);
+        let changes = async move {
+            let (folder_known, documents_known) = future::join(folder.next(), documents.next()).await;
+            let known = stream::iter(folder_known.and(documents_known));
+            known.chain(stream::select(folder, documents)).map(drop)
+        };
+        changes.flatten_stream().boxed()
     }
 
     /// Returns for how long the rules may have been out of date, or `None` if they are not. Rules that the

@@ -1,8 +1,8 @@
 use super::Instances;
 use super::follower::Followers;
 use super::task::{Filter, ViewState, ViewTask};
-use super::view::{FollowedService, Service};
-use crate::balance::{OutlierPolicy, PickPolicy};
+use super::view::{Inner, Service};
+use crate::balance::{Balance, OutlierPolicy, PickPolicy};
 use crate::layout::{Placement, ServiceSide};
 use crate::rules::{FollowedRules, RuleSources};
 use crate::telemetry::ServiceGauges;
@@ -134,18 +134,20 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ServiceBuilder<P> {
             rules: rules.as_ref().map(|rules| FollowedRules::new(rules, client.label(), &service)),
             state: ViewState::default(),
         };
-        let followed = FollowedService {
+        let (changes, lag) = (cache.changes(), hooks.lag());
+        let rule_changes = stream::iter(rules.as_ref().map(RuleSources::changes)).flatten();
+        recipe::spawn(&client, task.run(changes, rule_changes, abandoned.clone(), hooks));
+        Ok(Service::new(Inner {
             name: service,
             cache,
             rules,
-            lag: hooks.lag(),
+            lag,
             shown,
             #[cfg(feature = "tower")]
             followers,
-        };
-        let rule_events = stream::iter(followed.rules.as_ref().map(RuleSources::events)).flatten();
-        recipe::spawn(&client, task.run(followed.cache.changes(), rule_events, abandoned.clone(), hooks));
-        Ok(Service::new(followed, policy, outlier_policy, abandoned.drop_guard()))
+            balance: Arc::new(Balance::new(policy, outlier_policy)),
+            _task: abandoned.drop_guard(),
+        }))
     }
 }
 

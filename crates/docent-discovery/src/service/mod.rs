@@ -7,7 +7,6 @@ mod instances;
 mod task;
 #[cfg(feature = "tower")]
 mod tower;
-mod unreadable;
 mod view;
 
 pub use builder::ServiceBuilder;
@@ -16,8 +15,7 @@ use change::KeyedChanges;
 pub use change::{ServiceChange, ServiceChanges};
 #[cfg(feature = "tower")]
 pub(crate) use follower::Follower;
-pub use instances::Instances;
+pub use instances::{Instances, Unreadable};
 #[cfg(feature = "tower")]
 pub use tower::Discovered;
-pub use unreadable::Unreadable;
 pub use view::Service;

@@ -3,9 +3,9 @@ use super::{Instances, Unreadable};
 use crate::Instance;
 use crate::balance::{Candidate, Load};
 use crate::layout::Placement;
-use crate::rules::{FollowedRules, RuleEvent};
+use crate::rules::FollowedRules;
 use crate::telemetry::ServiceGauges;
-use docent_core::recipe::{Hooks, SharedMap, after, call_hook};
+use docent_core::recipe::{Hooks, after, call_hook};
 use docent_core::{ChildrenEvent, ChildrenEvents, Error, Node, planted};
 use futures_core::Stream;
 use futures_util::{FutureExt, StreamExt};
@@ -38,36 +38,26 @@ pub(super) struct ViewTask<P> {
 
 /// Instances that the task knows.
 pub(super) struct ViewState<P> {
+    /// Instances of the nodes, without the rules that are not applied.
+    instances: Instances<P>,
     /// Nodes that could be read as instances.
     nodes: BTreeMap<Arc<str>, Arc<Node>>,
-    /// Instances of these nodes.
-    all: SharedMap<Candidate<P>>,
-    /// Those instances that are enabled and pass the filter.
-    available: SharedMap<Candidate<P>>,
-    unreadable: SharedMap<Unreadable>,
     /// Instances whose nodes were deleted but that are still shown, with the time when that ends.
     leaving: BTreeMap<Arc<str>, Instant>,
     /// Names reported since the cache started a complete listing.
     listed: Option<BTreeSet<Arc<str>>>,
     /// Set once it was logged that the instances cannot be listed, until they can be listed again.
     is_refused: bool,
-    /// True once all instances were read.
-    is_loaded: bool,
-    is_stale: bool,
 }
 
 impl<P> Default for ViewState<P> {
     fn default() -> Self {
         Self {
+            instances: Instances::none(),
             nodes: BTreeMap::new(),
-            all: SharedMap::new(),
-            available: SharedMap::new(),
-            unreadable: SharedMap::new(),
             leaving: BTreeMap::new(),
             listed: None,
             is_refused: false,
-            is_loaded: false,
-            is_stale: true,
         }
     }
 }
@@ -77,7 +67,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
     pub(super) async fn run(
         mut self,
         mut events: ChildrenEvents,
-        mut rule_events: impl Stream<Item = RuleEvent> + Unpin,
+        mut rule_changes: impl Stream<Item = ()> + Unpin,
         abandoned: CancellationToken,
         hooks: Hooks,
     ) {
@@ -89,7 +79,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
                     None => std::future::pending().await,
                 }
             };
-            let (mut batch, mut rule_batch) = (Vec::new(), Vec::new());
+            let (mut batch, mut has_new_rules) = (Vec::new(), false);
             tokio::select! {
                 () = abandoned.cancelled() => return,
                 event = events.next() => {
@@ -100,31 +90,26 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
                         batch.push(event);
                     }
                 }
-                Some(event) = rule_events.next() => {
-                    rule_batch.push(event);
-                    while let Some(Some(event)) = rule_events.next().now_or_never() {
-                        rule_batch.push(event);
-                    }
+                Some(()) = rule_changes.next() => {
+                    has_new_rules = true;
+                    while let Some(Some(())) = rule_changes.next().now_or_never() {}
                 }
                 () = leave_due => {}
             }
-            if !rule_batch.is_empty() {
-                match hooks.run(self, move |task| task.apply_rules(&rule_batch)).await {
-                    Some(task) => self = task,
-                    None => return,
-                }
-                continue;
-            }
-            if !batch.iter().any(|event| self.is_of_instances(event)) && next_leaves.is_none() {
+            let task = if has_new_rules {
+                hooks.run(self, Self::apply_rules).await
+            } else if next_leaves.is_some() || batch.iter().any(|event| self.is_of_instances(event)) {
+                hooks.run(self, |task| task.apply_events(batch)).await
+            } else {
                 hooks.run_inline(&mut self, |task| task.apply_events(batch));
                 continue;
-            }
-            match hooks.run(self, |task| task.apply_events(batch)).await {
+            };
+            match task {
                 Some(task) => self = task,
                 None => return,
             }
         }
-        self.state.is_stale = true;
+        self.state.instances.is_stale = true;
         hooks.run_inline(&mut self, |task| task.show());
     }
 
@@ -157,10 +142,10 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
     }
 
     /// Applies changes of the rules, and decodes those instances again that the rules now change differently.
-    fn apply_rules(&mut self, batch: &[RuleEvent]) {
+    fn apply_rules(&mut self) {
         let Some(rules) = &mut self.rules else { return };
-        let (before, service) = (rules.apply(batch), self.service.clone());
-        let now = rules.set();
+        let (before, service) = (rules.refresh(), self.service.clone());
+        let now = &rules.set;
         let is_changed = |name: &str| before.overlay(&service, name) != now.overlay(&service, name);
         let changed = self.state.nodes.iter().filter(|(name, _)| is_changed(name));
         let changed: Vec<_> = changed.map(|(name, node)| (Arc::clone(name), Arc::clone(node))).collect();
@@ -172,7 +157,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
 
     fn show_if_loaded(&mut self) {
         self.state.share();
-        if self.state.is_loaded && self.rules.as_ref().is_none_or(FollowedRules::are_known) {
+        if self.state.instances.is_loaded && self.rules.as_ref().is_none_or(|rules| rules.are_known) {
             self.show();
         }
     }
@@ -187,7 +172,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
                     // Action: Grant the client READ on the service's node.
                     tracing::warn!(target: "docent::discovery", client = %self.client, service = %self.service, %error, "cannot list the instances of a service; retrying");
                 }
-                self.state.is_stale = true;
+                self.state.instances.is_stale = true;
                 return;
             }
         };
@@ -205,9 +190,9 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
             }
             ChildrenEvent::Ready => {
                 self.end_listing();
-                (self.state.is_stale, self.state.is_refused) = (false, false);
+                (self.state.instances.is_stale, self.state.is_refused) = (false, false);
             }
-            ChildrenEvent::Gap => self.state.is_stale = true,
+            ChildrenEvent::Gap => self.state.instances.is_stale = true,
             _ => {}
         }
     }
@@ -216,13 +201,13 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
     fn end_listing(&mut self) {
         let Some(listed) = self.state.listed.take() else { return };
         let is_missing = |name: &&Arc<str>| !listed.contains(*name);
-        let unreadable = self.state.unreadable.iter().map(|(name, _)| name);
+        let unreadable = self.state.instances.unreadable.iter().map(|(name, _)| name);
         let known = self.state.nodes.keys().chain(unreadable);
         let missing: Vec<_> = known.filter(is_missing).cloned().collect();
         for name in missing {
             self.handle_deletion(name);
         }
-        self.state.is_loaded = true;
+        self.state.instances.is_loaded = true;
     }
 
     fn handle_node(&mut self, name: Arc<str>, node: Arc<Node>) {
@@ -232,7 +217,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
         self.state.leaving.remove(&name);
         if self.is_known(&name, &node) {
             // The node may have been re-created with the same data.
-            self.state.unreadable.remove(&name);
+            self.state.instances.unreadable.remove(&name);
             return self.state.record_write(name, node);
         }
         self.read_node(name, node);
@@ -241,7 +226,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
     fn read_node(&mut self, name: Arc<str>, node: Arc<Node>) {
         match self.read(&name, &node) {
             Ok((instance, passes)) => {
-                self.state.unreadable.remove(&name);
+                self.state.instances.unreadable.remove(&name);
                 self.state.insert(name, node, instance, passes);
             }
             Err(reason) => {
@@ -259,8 +244,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
         let read = || self.placement.read::<P>(&self.service, name, &node.data);
         let mut instance =
             call_hook("decoder of payloads", name, read).map_err(|panic| panic.to_string())??;
-        if let Some(overlay) = self.rules.as_ref().and_then(|rules| rules.set().overlay(&self.service, name))
-        {
+        if let Some(overlay) = self.rules.as_ref().and_then(|rules| rules.set.overlay(&self.service, name)) {
             overlay.apply(&mut instance);
         }
         let passes = match &self.filter {
@@ -272,17 +256,17 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
 
     fn mark_unreadable(&mut self, name: &Arc<str>, reason: String) {
         let unreadable = Unreadable { id: name.to_string(), reason };
-        if self.state.unreadable.get(name) != Some(&unreadable) {
+        if self.state.instances.unreadable.get(name) != Some(&unreadable) {
             // Event: The node of an instance has invalid data, may not be read, or made a hook of the
             // application panic.
             // Action: Check the program that registered the instance, and the permissions of its node.
             tracing::warn!(target: "docent::discovery", client = %self.client, service = %self.service, id = %unreadable.id, reason = %unreadable.reason, "cannot read an instance; ignoring it");
         }
-        self.state.unreadable.insert(name, unreadable);
+        self.state.instances.unreadable.insert(name, unreadable);
     }
 
     fn handle_deletion(&mut self, name: Arc<str>) {
-        self.state.unreadable.remove(&name);
+        self.state.instances.unreadable.remove(&name);
         if self.removal_grace.is_zero() || planted!(GraceForgotten) {
             self.state.remove(&name);
         } else if self.state.nodes.contains_key(&name) {
@@ -303,21 +287,17 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
     }
 
     fn show(&self) {
-        if planted!(BadNodeSpoilsList) && !self.state.unreadable.is_empty() {
+        if planted!(BadNodeSpoilsList) && !self.state.instances.unreadable.is_empty() {
             return;
         }
-        let ViewState { all, available, unreadable, is_loaded, is_stale, .. } = &self.state;
-        let mut unreadable = unreadable.clone();
-        for (path, rejected) in self.rules.iter().flat_map(FollowedRules::rejected) {
-            unreadable.insert(path, rejected.clone());
+        let mut shown = self.state.instances.clone();
+        if let Some(rules) = &self.rules {
+            for (path, rule) in &rules.rejected {
+                shown.unreadable.insert(path, rule.clone());
+            }
+            shown.is_stale |= rules.are_stale;
         }
-        let shown = Arc::new(Instances {
-            all: all.clone(),
-            available: available.clone(),
-            unreadable,
-            is_loaded: *is_loaded,
-            is_stale: *is_stale || self.rules.as_ref().is_some_and(FollowedRules::are_stale),
-        });
+        let shown = Arc::new(shown);
         self.gauges.show(shown.len(), shown.is_stale);
         let before = self.shown.send_replace(Arc::clone(&shown));
         log_changes(&self.client, &self.service, &before, &shown);
@@ -328,14 +308,15 @@ impl<P: DeserializeOwned + Send + Sync + 'static> ViewTask<P> {
 impl<P> ViewState<P> {
     /// Keeps one map instead of two equal ones if all instances are available, which is the usual case.
     fn share(&mut self) {
-        if self.available.len() == self.all.len() {
-            self.available = self.all.clone();
+        let Instances { all, available, .. } = &mut self.instances;
+        if available.len() == all.len() {
+            *available = all.clone();
         }
     }
 
     /// Records a new version of a node with unchanged data.
     fn record_write(&mut self, name: Arc<str>, node: Arc<Node>) {
-        for map in [&mut self.all, &mut self.available] {
+        for map in [&mut self.instances.all, &mut self.instances.available] {
             if let Some(known) = map.get(&name).cloned() {
                 map.insert(&name, Candidate { mzxid: node.stat.mzxid, ..known });
             }
@@ -344,29 +325,30 @@ impl<P> ViewState<P> {
     }
 
     fn insert(&mut self, name: Arc<str>, node: Arc<Node>, instance: Instance<P>, passes: bool) {
+        let Instances { all, available, .. } = &mut self.instances;
         let place = |instance: &Instance<P>| (instance.address.clone(), instance.port, instance.ssl_port);
         // Work in flight at the same address still counts.
-        let load = match self.all.get(&name) {
+        let load = match all.get(&name) {
             Some(known) if place(&known.instance) == place(&instance) => Arc::clone(&known.load),
             _ => Arc::<Load>::default(),
         };
         let is_available = passes && instance.enabled;
         let candidate =
             Candidate { key: Arc::clone(&name), instance: Arc::new(instance), mzxid: node.stat.mzxid, load };
-        let available = match is_available {
-            true => self.available.insert(&name, candidate.clone()),
-            false => self.available.remove(&name),
+        let was_available = match is_available {
+            true => available.insert(&name, candidate.clone()),
+            false => available.remove(&name),
         };
-        let known = self.all.insert(&name, candidate);
+        let known = all.insert(&name, candidate);
         self.nodes.insert(name, node);
         // Drop after all maps agree: dropping an instance may run user code and panic.
-        drop((available, known));
+        drop((was_available, known));
     }
 
     fn remove(&mut self, name: &str) {
         self.nodes.remove(name);
         // Drop after all maps agree, as in `insert`.
-        drop((self.available.remove(name), self.all.remove(name)));
+        drop((self.instances.available.remove(name), self.instances.all.remove(name)));
     }
 }
 

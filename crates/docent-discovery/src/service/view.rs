@@ -2,7 +2,7 @@
 use super::{Discovered, Follower, follower::Followers};
 use super::{Instances, ServiceChanges};
 use crate::Instance;
-use crate::balance::{Balance, OutlierPolicy, PickError, PickPolicy, Picked};
+use crate::balance::{Balance, PickError, Picked};
 use crate::rules::RuleSources;
 use docent_core::recipe::ViewLag;
 use docent_core::{ChildrenCache, Error};
@@ -47,14 +47,8 @@ use tokio_util::sync::DropGuard;
 /// Cheap to clone; all clones share one view with one task.
 pub struct Service<P = ()>(Arc<Inner<P>>);
 
-struct Inner<P> {
-    followed: FollowedService<P>,
-    balance: Arc<Balance>,
-    _task: DropGuard,
-}
-
 /// Service that a view's task follows, as the view sees it.
-pub(super) struct FollowedService<P> {
+pub(super) struct Inner<P> {
     pub(super) name: String,
     pub(super) cache: ChildrenCache,
     pub(super) rules: Option<RuleSources>,
@@ -62,27 +56,24 @@ pub(super) struct FollowedService<P> {
     pub(super) shown: watch::Receiver<Arc<Instances<P>>>,
     #[cfg(feature = "tower")]
     pub(super) followers: Followers<P>,
+    pub(super) balance: Arc<Balance>,
+    /// Ends the task.
+    pub(super) _task: DropGuard,
 }
 
 impl<P> Service<P> {
-    pub(super) fn new(
-        followed: FollowedService<P>,
-        policy: PickPolicy,
-        outlier_policy: OutlierPolicy,
-        task: DropGuard,
-    ) -> Self {
-        let balance = Arc::new(Balance::new(policy, outlier_policy));
-        Self(Arc::new(Inner { followed, balance, _task: task }))
+    pub(super) fn new(inner: Inner<P>) -> Self {
+        Self(Arc::new(inner))
     }
 
     /// Returns the name of the service.
     pub fn name(&self) -> &str {
-        &self.0.followed.name
+        &self.0.name
     }
 
     /// Returns the current instances, without I/O.
     pub fn instances(&self) -> Arc<Instances<P>> {
-        Arc::clone(&self.0.followed.shown.borrow())
+        Arc::clone(&self.0.shown.borrow())
     }
 
     /// Picks an instance by the view's policy, without I/O, among the instances that are enabled, pass the
@@ -121,7 +112,7 @@ impl<P> Service<P> {
     /// because no further instance can appear.
     #[cfg(feature = "tower")]
     pub(crate) async fn until_some(&self, passes: impl Fn(&Arc<str>) -> bool) -> Option<()> {
-        let mut shown = self.0.followed.shown.clone();
+        let mut shown = self.0.shown.clone();
         let is_there = |shown: &Arc<Instances<P>>| shown.available.iter().any(|(key, _)| passes(key));
         shown.wait_for(is_there).await.is_ok().then_some(())
     }
@@ -130,11 +121,11 @@ impl<P> Service<P> {
     #[cfg(feature = "tower")]
     pub(crate) fn follow_with<F: Follower<P> + 'static>(&self, follower: &Arc<F>) {
         let follower: Weak<F> = Arc::downgrade(follower);
-        self.0.followed.followers.add(follower);
+        self.0.followers.add(follower);
     }
 
     fn no_instance(&self) -> PickError {
-        PickError::NoInstance { service: self.0.followed.name.clone() }
+        PickError::NoInstance { service: self.0.name.clone() }
     }
 
     /// Returns a stream of changes, starting with an [`Added`](super::ServiceChange::Added) for each current
@@ -143,7 +134,7 @@ impl<P> Service<P> {
     where
         P: Send + Sync + 'static,
     {
-        let FollowedService { cache, shown, .. } = &self.0.followed;
+        let Inner { cache, shown, .. } = &*self.0;
         ServiceChanges::new(self.clone(), shown.clone(), cache.errors())
     }
 
@@ -156,13 +147,13 @@ impl<P> Service<P> {
     /// - while the filter or the decoder of payloads takes longer than a second,
     /// - once the client is closed.
     pub fn is_stale(&self) -> bool {
-        let FollowedService { cache, rules, lag, .. } = &self.0.followed;
+        let Inner { cache, rules, lag, .. } = &*self.0;
         cache.is_stale() || lag.is_behind() || rules.as_ref().is_some_and(|rules| rules.stale_for().is_some())
     }
 
     /// Returns for how long the view has been [stale](Self::is_stale), or `None` if it is not.
     pub fn stale_for(&self) -> Option<Duration> {
-        let FollowedService { cache, rules, lag, .. } = &self.0.followed;
+        let Inner { cache, rules, lag, .. } = &*self.0;
         let rules = rules.as_ref().and_then(RuleSources::stale_for);
         cache.stale_for().max(rules).or_else(|| lag.behind_for())
     }
@@ -170,7 +161,7 @@ impl<P> Service<P> {
     /// Returns the error that currently prevents listing the instances, or `None` if there is none. The
     /// listing is retried continuously.
     pub fn last_error(&self) -> Option<Error> {
-        self.0.followed.cache.last_error()
+        self.0.cache.last_error()
     }
 
     /// Waits until the instances were read once, for at most the operation timeout.
@@ -184,7 +175,7 @@ impl<P> Service<P> {
     where
         P: Send + Sync + 'static,
     {
-        let FollowedService { cache, rules, shown, .. } = &self.0.followed;
+        let Inner { cache, rules, shown, .. } = &*self.0;
         let (cache, rules, mut shown) = (cache.clone(), rules.clone(), shown.clone());
         async move {
             match rules {
