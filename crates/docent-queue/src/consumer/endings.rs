@@ -56,7 +56,7 @@ async fn delay(store: &Store, item: ClaimedItem, until: u64, deliveries: Option<
 /// Gives an item back as if it had not been claimed: if its delivery was counted, the count is corrected.
 async fn give_back(store: &Store, item: ClaimedItem) {
     let frame = match item.handed_out && store.paths.counts() {
-        true => uncounted(store, &item),
+        true => store.paths.with_base(&item.node.data, |base| base.wrapping_sub(1)),
         false => None,
     };
     let ClaimedItem { hold, name, node, .. } = item;
@@ -74,12 +74,6 @@ async fn give_back(store: &Store, item: ClaimedItem) {
         // Its claim is released in the background, and the delivery may stay counted.
         tracing::debug!(target: "docent::queue", client = %store.client.label(), path = %full_path(&store.client, &store.path), item = %name, error = %full_error(&store.client, &error), "failed to give back an item; releasing its claim in the background");
     }
-}
-
-/// Returns the node's data with one delivery less, or `None` if the data is not a queue item.
-fn uncounted(store: &Store, item: &ClaimedItem) -> Option<Bytes> {
-    let (base, bytes) = store.paths.unframe(&item.node.data).ok()?;
-    store.paths.frame(&bytes, base.wrapping_sub(1))
 }
 
 /// Moves an item to the dead letters, in one step.

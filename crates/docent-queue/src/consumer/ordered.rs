@@ -214,26 +214,12 @@ async fn count_first(
                 Err(error) if error.kind() == ErrorKind::NoNode => break,
                 Err(error) => return Err(error),
             };
-            match count(&hold, &path, &node, counted(store, &node)).await {
-                Ok(Some(node)) => {
-                    return Ok(Some(ClaimedItem {
-                        hold,
-                        name,
-                        node,
-                        handed_out: true,
-                        counted_since: 0,
-                        own: None,
-                    }));
-                }
-                Ok(None) => {
-                    return Ok(Some(ClaimedItem {
-                        hold,
-                        name,
-                        node,
-                        handed_out: false,
-                        counted_since: 0,
-                        own: None,
-                    }));
+            let counted = store.paths.with_base(&node.data, |base| base.wrapping_add(1));
+            let handed_out = counted.is_some();
+            match count(&hold, &path, node, counted).await {
+                Ok(node) => {
+                    let own = None;
+                    return Ok(Some(ClaimedItem { hold, name, node, handed_out, counted_since: 0, own }));
                 }
                 Err(error) if error.kind() == ErrorKind::NoNode => break,
                 Err(error) if error.kind() == ErrorKind::BadVersion => {}
@@ -245,23 +231,16 @@ async fn count_first(
     Ok(None)
 }
 
-/// Returns the node's data with one delivery more, or `None` if the data is not a queue item.
-fn counted(store: &Store, node: &Node) -> Option<Bytes> {
-    let (base, item) = store.paths.unframe(&node.data).ok()?;
-    store.paths.frame(&item, base.wrapping_add(1))
-}
-
 /// Sets the data of a node, and returns the node with its new data. Without data, only verifies the lock.
-async fn count(hold: &Hold, path: &str, node: &Node, data: Option<Bytes>) -> Result<Option<Node>, Error> {
+async fn count(hold: &Hold, path: &str, mut node: Node, data: Option<Bytes>) -> Result<Node, Error> {
     let Some(data) = data else {
         hold.verify().await?;
-        return Ok(None);
+        return Ok(node);
     };
     let count = hold.transaction().set(path, data.clone(), node.stat.version);
     // An exact write: after a lost reply it must be certain whether this delivery was counted (decision 11).
     count.commit_exactly().await?;
-    let mut counted = node.clone();
-    counted.data = data;
-    counted.stat.version = node.stat.version.wrapping_add(1);
-    Ok(Some(counted))
+    node.data = data;
+    node.stat.version = node.stat.version.wrapping_add(1);
+    Ok(node)
 }

@@ -229,8 +229,7 @@ impl Items {
     /// Returns the data of the node that replaces `node`, with the item's number of deliveries.
     fn moved(&self, node: &Bytes, deliveries: Option<u32>) -> Bytes {
         let base = deliveries.map_or(0, |count| i32::try_from(count).unwrap_or(i32::MAX));
-        let framed = self.paths.unframe(node).ok().and_then(|(_, item)| self.paths.frame(&item, base));
-        framed.unwrap_or_else(|| node.clone())
+        self.paths.with_base(node, |_| base).unwrap_or_else(|| node.clone())
     }
 
     /// Checks whether there are sequence numbers and room for `more` items.
