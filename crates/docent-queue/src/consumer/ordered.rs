@@ -3,7 +3,8 @@
 use super::changes::Sign;
 use super::idle::Idle;
 use super::start;
-use crate::store::{Backlog, ClaimedItem, Listing, Offer, Prospect, SkippedItems, Store};
+use crate::layout::ItemName;
+use crate::store::{ClaimedItem, Listing, Offer, Prospect, Store};
 use bytes::Bytes;
 use docent_core::recipe::{Hold, Line, Stage, WaitError, full_path, spawn, stage_reached};
 use docent_core::{Error, ErrorKind, Node, planted};
@@ -54,7 +55,7 @@ pub(crate) async fn try_take_locked(store: &Arc<Store>, lock: &Line) -> Result<O
                 Err(_) => continue,
             };
             let listing = task.items.list().await?;
-            let names = acceptable(&task, &in_turn(&task, &listing));
+            let names = acceptable(&task, task.turns(&listing).ready);
             return if names.is_empty() { Ok(None) } else { hand_over(&task, hold, names).await };
         }
     })
@@ -101,15 +102,15 @@ async fn first_under(store: &Store, hold: &Hold) -> Result<First, Error> {
     let mut listing = Listing { folder: 0, items: Vec::new(), claimed: HashSet::new() };
     loop {
         store.note(&listing);
-        let backlog = in_turn(store, &listing);
-        let names = acceptable(store, &backlog);
+        let turns = store.turns(&listing);
+        let (is_empty, next) = (turns.ready.is_empty(), turns.next.map(|due| store.check_at(due)));
+        let names = acceptable(store, turns.ready);
         if !names.is_empty() {
             return Ok(First::Items(names));
         }
-        if !backlog.is_empty() {
-            return Ok(First::Refused(backlog.next()));
+        if !is_empty {
+            return Ok(First::Refused(next));
         }
-        let next = backlog.next();
         tokio::select! {
             listed = folder.next() => {
                 // The stream ends with the client, and `acquire` reports the end of the client.
@@ -138,7 +139,7 @@ async fn until_acceptable(store: &Arc<Store>, mut due: Option<Instant>) -> Resul
         tokio::select! {
             sign = idle.sign(store, None) => match sign? {
                 Sign::Listed(listing) if matches!(store.prospect(&listing, false), Prospect::Refused(_)) => {
-                    due = in_turn(store, &listing).next();
+                    due = store.turns(&listing).next.map(|due| store.check_at(due));
                 }
                 // If the client is closed, the next attempt reports it.
                 Sign::Listed(_) | Sign::Due | Sign::Closed => return Ok(()),
@@ -152,24 +153,11 @@ async fn until_acceptable(store: &Arc<Store>, mut due: Option<Instant>) -> Resul
     }
 }
 
-/// Returns the items whose time has come, in their order. In this mode there are no claims: the lock decides.
-fn in_turn(store: &Store, listing: &Listing) -> Backlog {
-    let mut backlog = Backlog::default();
-    backlog.fill(
-        listing.items.clone(),
-        &HashSet::new(),
-        &store.own,
-        &SkippedItems::default(),
-        store.time_of_day(),
-    );
-    backlog
-}
-
-/// Returns the first items of `backlog`, up to an item that this process leaves to other consumers: no item
+/// Returns the first of the `ready` items, up to an item that this process leaves to other consumers: no item
 /// may be handed out before that one.
-fn acceptable(store: &Store, backlog: &Backlog) -> Vec<String> {
+fn acceptable(store: &Store, ready: Vec<ItemName>) -> Vec<String> {
     let now = Instant::now();
-    let names = backlog.first(usize::MAX).into_iter();
+    let names = ready.into_iter().map(|item| item.text);
     if planted!(SecondBeforeFirst) {
         return names.filter(|name| !store.skipped.contains(name, now)).collect();
     }

@@ -34,12 +34,6 @@ pub struct ItemName {
     pub number: i32,
 }
 
-impl AsRef<str> for ItemName {
-    fn as_ref(&self) -> &str {
-        &self.text
-    }
-}
-
 impl ItemName {
     /// Parses the name of an item. Returns `None` for other names.
     pub fn parse(text: String, prefix: &str) -> Option<Self> {

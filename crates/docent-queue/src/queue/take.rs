@@ -266,7 +266,7 @@ impl<T: 'static> Queue<T> {
     /// left, waits until the claims have ended.
     ///
     /// # Errors
-    /// `InvalidData` if the queue [contains items of another format](crate::store::ForeignItems).
+    /// `InvalidData` if the queue [contains items of another format](crate::store::SkippedItems::foreign_format).
     async fn accept(&self, claimed: Vec<ClaimedItem>) -> Result<Vec<Delivery<T>>, Error> {
         let (mut batch, mut ended) = (Vec::new(), Vec::new());
         for item in claimed {
@@ -278,7 +278,7 @@ impl<T: 'static> Queue<T> {
         if batch.is_empty() {
             join_all(ended).await;
             let store = &self.store;
-            if let Some(foreign) = store.foreign.error(&store.path) {
+            if let Some(foreign) = store.skipped.foreign_format(&store.path) {
                 return Err(Error::of_recipe(ErrorKind::InvalidData, "take", foreign).at(&store.path));
             }
         }
@@ -295,7 +295,7 @@ impl<T: 'static> Queue<T> {
         }
         match self.decode(&item.node.data) {
             Ok(decoded) => {
-                store.foreign.clear();
+                store.skipped.end_foreign();
                 if planted!(DeleteBeforeProcessing) {
                     delete_early(store, &item);
                 }
@@ -320,7 +320,7 @@ impl<T: 'static> Queue<T> {
         let handed_out = item.handed_out_before(&self.store.paths);
         let skipped_for = self.store.skipped.skip(&item.name, &item.node.stat, handed_out, patience);
         let must_stay = self.store.paths.is_foreign(&item.node.data)
-            && self.store.foreign.add(&item.name, item.node.stat.czxid, detail);
+            && self.store.skipped.note_foreign(&item.name, item.node.stat.czxid, detail);
         if skipped_for.is_some_and(|skipped_for| skipped_for >= patience) && !must_stay {
             return true;
         }

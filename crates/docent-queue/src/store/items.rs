@@ -1,13 +1,15 @@
-use super::{Room, ensure_folder};
+use super::children_ever;
 use crate::error::PutError;
 use crate::layout::{ItemName, Paths, is_in_danger_zone};
 use bytes::Bytes;
 use docent_core::planted;
-use docent_core::recipe::{Hold, children_of_all, full_path};
-use docent_core::{Children, Client, CreateMode, Error, ErrorKind, Stat, Transaction, TransactionResult};
+use docent_core::recipe::{Hold, children_of_all, ensure_node, full_path};
+use docent_core::{Children, Client, CreateMode, Error, ErrorKind, Transaction, TransactionResult};
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// Bytes of a request other than the item's bytes and its path, and other than the header that is added when
 /// the item is moved to the dead letters.
@@ -18,6 +20,13 @@ const WARN_FROM: i32 = 1 << 30;
 
 /// Maximum number of attempts to create the folder during a put.
 const ROUNDS: u32 = 3;
+
+/// Time for which a reading of the queue's length is used.
+const FRESH: Duration = Duration::from_millis(500);
+/// Divisor of the queue's room: a process may use up one part, of at most `MOST` items, without reading the
+/// length again.
+const PART: usize = 64;
+const MOST: usize = 16;
 
 /// Listing of a queue: its items, and which of them are claimed.
 pub(crate) struct Listing {
@@ -290,6 +299,31 @@ impl Items {
     }
 }
 
+/// Room that this process found in the queue. If the room is ample, the process does not read the length
+/// before each put.
+#[derive(Debug, Default)]
+pub(crate) struct Room(Mutex<Option<(usize, Instant)>>);
+
+impl Room {
+    /// Takes room for `items`. Returns false if the length has to be read.
+    pub(crate) fn take(&self, items: usize) -> bool {
+        let mut room = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *room {
+            Some((remaining, seen)) if *remaining >= items && seen.elapsed() < FRESH => {
+                *remaining -= items;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Records that there is room for `room` items.
+    pub(crate) fn seen(&self, room: usize) {
+        let remaining = (room / PART).min(MOST);
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((remaining, Instant::now()));
+    }
+}
+
 fn names(claims: Option<Children>) -> HashSet<String> {
     claims.map(|claims| claims.names.into_iter().collect()).unwrap_or_default()
 }
@@ -300,21 +334,25 @@ fn is_exhausted(children_ever: u32) -> bool {
     i32::try_from(children_ever).map_or(true, is_in_danger_zone)
 }
 
-/// Returns the number of children that a node ever had. For an item, this is the number of counted
-/// deliveries: each created and deleted one child.
-pub(crate) fn children_ever(node: &Stat) -> u32 {
-    // `cversion` counts created and deleted children, so half of the sum is the number of claims (decision
-    // 8).
-    let children = u32::try_from(node.num_children).unwrap_or(u32::MAX);
-    node.cversion.cast_unsigned().wrapping_add(children) / 2
+/// Creates a folder like [`ensure_folder`], for a folder that usually exists: a read costs the leader
+/// nothing.
+pub(crate) async fn ensure_known_folder(client: &Client, path: &str) -> Result<(), Error> {
+    match client.exists(path).await? {
+        Some(_) => Ok(()),
+        None => ensure_folder(client, path).await,
+    }
+}
+
+/// Creates the folder `path` if it is missing, as a persistent node, so that the numbers of items keep
+/// increasing.
+pub(crate) async fn ensure_folder(client: &Client, path: &str) -> Result<(), Error> {
+    ensure_node(client, path, CreateMode::Persistent).await
 }
 
 #[cfg(test)]
 mod tests {
-    use super::is_exhausted;
+    use super::*;
     use crate::queue::Queue;
-    use docent_core::Client;
-    use std::sync::atomic::Ordering;
 
     #[test]
     fn numbers_are_nearly_used_up_when_the_next_one_would_be_among_the_last() {
@@ -330,5 +368,17 @@ mod tests {
         assert!(!queue.store.items.exhausted.load(Ordering::Acquire));
         queue.store.items.note_number("/queue/items/item-2146435072");
         assert!(queue.store.items.exhausted.load(Ordering::Acquire));
+    }
+
+    #[test]
+    fn one_reading_suffices_for_a_small_part_of_the_room() {
+        let room = Room::default();
+        assert!(!room.take(1));
+        room.seen(PART * 2 + 1);
+        assert!(room.take(1) && room.take(1) && !room.take(1));
+        room.seen(usize::MAX);
+        assert!(!room.take(MOST + 1) && room.take(MOST) && !room.take(1));
+        room.seen(PART - 1);
+        assert!(!room.take(1));
     }
 }

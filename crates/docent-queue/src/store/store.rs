@@ -1,12 +1,17 @@
-use super::{Backlog, ClaimSize, Dispatcher, ForeignItems, HandOutSize, Items, OwnClaims, SkippedItems};
-use crate::layout::Paths;
+use super::backlog::until_then;
+use super::{Backlog, Dispatcher, Items, Listing, OwnClaims, SkippedItems};
+use crate::layout::{ItemName, Paths, Turns};
 use crate::telemetry::QueueGauges;
 use docent_core::Client;
 use docent_core::recipe::{Line, since_1970_ms, time_of_day};
 use std::fmt;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
+use tokio::time::Instant;
+
+/// Maximum number of items that are claimed in one write.
+pub(crate) const MOST: usize = 1000;
 
 /// Limits of a queue.
 #[derive(Debug, Clone, Copy)]
@@ -48,8 +53,6 @@ pub(crate) struct Store {
     pub(crate) items: Items,
     /// Items that this process leaves alone.
     pub(crate) skipped: SkippedItems,
-    /// Items of another format that this process took in a row.
-    pub(crate) foreign: ForeignItems,
     /// Claims of this process.
     pub(crate) own: OwnClaims,
     /// Last listing, while the claiming task rests or is not running.
@@ -79,7 +82,6 @@ impl Store {
         Self {
             items: Items::new(&client, &path, &paths, limits.capacity),
             skipped: SkippedItems::default(),
-            foreign: ForeignItems::default(),
             own: OwnClaims::default(),
             backlog: Mutex::default(),
             dispatcher: Dispatcher::default(),
@@ -120,10 +122,180 @@ impl Store {
             gauges.head(since);
         }
     }
+
+    /// Records which items exist, and which of them can be taken.
+    pub(crate) fn note(&self, listing: &Listing) {
+        if listing.folder == 0 {
+            return;
+        }
+        self.skipped.retain_listed(listing.folder, &listing.items);
+        match &self.lock {
+            Some(_) => {
+                let first = self.first_in_turn(listing);
+                self.skipped.note_free(|name| first.is_some_and(|first| first.text == name));
+            }
+            None => self.skipped.note_free(|name| !listing.claimed.contains(name)),
+        }
+    }
+
+    /// Returns which items `listing` offers to this process now. With `later`, delayed items count as well if
+    /// no other item is free.
+    pub(crate) fn prospect(&self, listing: &Listing, later: bool) -> Prospect {
+        let (clock, now) = (self.time_of_day(), Instant::now());
+        let mut free: Vec<_> = match &self.lock {
+            // In ordered mode only the first item may be taken.
+            Some(_) => self.first_in_turn(listing).into_iter().collect(),
+            None => listing.items.iter().filter(|item| !listing.claimed.contains(&item.text)).collect(),
+        };
+        let is_due = |item: &ItemName| item.due.is_none_or(|due| due <= clock);
+        if !later || free.iter().any(|item| is_due(item)) {
+            free.retain(|item| is_due(item));
+        }
+        if free.is_empty() {
+            Prospect::Nothing
+        } else if free.iter().all(|item| self.skipped.contains(&item.text, now)) {
+            Prospect::Refused(free.into_iter().map(|item| item.text.clone()).collect())
+        } else {
+            Prospect::Item
+        }
+    }
+
+    /// Returns the item that would be handed out first now.
+    fn first_in_turn<'a>(&self, listing: &'a Listing) -> Option<&'a ItemName> {
+        let first = self.turns(listing).ready.into_iter().next()?;
+        listing.items.iter().find(|item| **item == first)
+    }
+
+    /// Returns the items whose time has come, whether or not they are claimed or left to other consumers.
+    pub(crate) fn turns(&self, listing: &Listing) -> Turns {
+        Turns::at(self.time_of_day(), listing.items.iter().cloned())
+    }
+
+    /// Returns when to check for a delayed item that may be handed out at the time of day `due`.
+    pub(crate) fn check_at(&self, due: u64) -> Instant {
+        Instant::now() + until_then(due, self.time_of_day())
+    }
 }
 
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Store").field("path", &self.path).field("paths", &self.paths).finish_non_exhaustive()
+    }
+}
+
+/// Items that a listing of the queue offers to this process.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Prospect {
+    /// There is an item that this process may take.
+    Item,
+    /// There are free items, but this process leaves all of them to other consumers.
+    Refused(Vec<String>),
+    /// There is no free item.
+    Nothing,
+}
+
+/// Maximum number of items that the next write claims.
+///
+/// Claims whose items cannot be read are given back, and the next write claims half as many. Therefore an
+/// unreadable item does not block the items before it, and a slow connection gets as many items as it can
+/// transfer. Each claim that is read doubles the number again. While the number is below [`MOST`], claims do
+/// not count as deliveries; otherwise items that no consumer got would use up their deliveries.
+#[derive(Debug)]
+pub(crate) struct ClaimSize(AtomicUsize);
+
+impl Default for ClaimSize {
+    fn default() -> Self {
+        Self(AtomicUsize::new(MOST))
+    }
+}
+
+impl ClaimSize {
+    pub(crate) fn most(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether claims count as deliveries.
+    pub(crate) fn counts(&self) -> bool {
+        self.most() == MOST
+    }
+
+    /// Records that `items` items were claimed, or may have been, and could not be read.
+    pub(crate) fn unread(&self, items: usize) {
+        self.0.store((items / 2).max(1), Ordering::Relaxed);
+    }
+
+    /// Records that items were claimed and read.
+    pub(crate) fn read(&self) {
+        self.0.store((2 * self.most()).min(MOST), Ordering::Relaxed);
+    }
+}
+
+/// Number of items of a stream that one write hands out.
+///
+/// An item is counted as handed out before its consumer has it, so that an item that crashes the process is
+/// counted. A write for each item would cost as much as its acknowledgement. Therefore a process starts with
+/// one item, and each write hands out twice as many as the last one. An item that crashes the process is then
+/// the first item of the restarted process, and the items behind it are counted wrongly at most once. If no
+/// call asks for an item in time, the number starts at one again.
+#[derive(Debug)]
+pub(crate) struct HandOutSize(AtomicUsize);
+
+impl Default for HandOutSize {
+    fn default() -> Self {
+        Self(AtomicUsize::new(1))
+    }
+}
+
+impl HandOutSize {
+    pub(crate) fn get(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Records that a write has handed out items of a stream that claims `prefetch` items at a time.
+    pub(crate) fn grow(&self, prefetch: usize) {
+        self.0.store((2 * self.get()).min(prefetch.max(1)), Ordering::Relaxed);
+    }
+
+    /// Records that an item was handed out and no call asked for it, or that a write failed.
+    pub(crate) fn reset(&self) {
+        self.0.store(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_that_cannot_be_read_become_smaller_and_count_again_once_they_are_as_large_as_before() {
+        let size = ClaimSize::default();
+        assert!(size.counts());
+        size.unread(1);
+        assert_eq!((size.most(), size.counts()), (1, false));
+        for most in [2, 4, 8] {
+            size.read();
+            assert_eq!((size.most(), size.counts()), (most, false));
+        }
+        size.unread(8);
+        assert_eq!(size.most(), 4);
+        (0..8).for_each(|_| size.read());
+        assert!(size.counts());
+    }
+
+    #[test]
+    fn twice_as_many_are_handed_out_each_time_up_to_what_is_claimed() {
+        let size = HandOutSize::default();
+        let sizes: Vec<_> = (0..5)
+            .map(|_| {
+                let now = size.get();
+                size.grow(6);
+                now
+            })
+            .collect();
+        assert_eq!(sizes, [1, 2, 4, 6, 6]);
+        size.reset();
+        assert_eq!(size.get(), 1);
+        size.grow(0);
+        assert_eq!(size.get(), 1);
     }
 }
