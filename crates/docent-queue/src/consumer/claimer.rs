@@ -119,29 +119,22 @@ struct Claimer {
     idle: Option<Idle>,
     /// Whether an item may be free that was not free at the last attempt.
     sign: bool,
-    running: Running,
+    /// Whether the dispatcher has recorded the end of the task.
+    has_ended: bool,
 }
 
-/// Notifies the dispatcher when the task ends.
-struct Running(Option<Arc<Store>>);
-
-impl Drop for Running {
+impl Drop for Claimer {
     fn drop(&mut self) {
-        if let Some(store) = self.0.take() {
-            store.dispatcher.abandon();
+        if !self.has_ended {
+            self.store.dispatcher.abandon();
         }
     }
 }
 
 impl Claimer {
     fn new(store: Arc<Store>) -> Self {
-        Self {
-            running: Running(Some(Arc::clone(&store))),
-            free: FreeItems::new(Arc::clone(&store)),
-            store,
-            idle: None,
-            sign: false,
-        }
+        let free = FreeItems::new(Arc::clone(&store));
+        Self { store, free, idle: None, sign: false, has_ended: false }
     }
 
     async fn run(mut self) {
@@ -167,7 +160,7 @@ impl Claimer {
             // Once the dispatcher has recorded the end, the next run of the task may begin.
             self.free.save();
             if endings.is_empty() && self.store.dispatcher.end() {
-                self.running.0 = None;
+                self.has_ended = true;
                 return;
             }
             // An ending notifies the dispatcher when it is complete.

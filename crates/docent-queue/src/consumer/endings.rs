@@ -25,7 +25,7 @@ pub(super) async fn end(store: Arc<Store>, Leftover { item, end, done }: Leftove
             }
             give_back(&store, item).await;
         }
-        ItemEnd::Delay { until, deliveries } => delay(&store, item, until, deliveries).await,
+        ItemEnd::Delay(until) => delay(&store, item, until).await,
         ItemEnd::Bury(reason, detail) => {
             // A claim that finds an item handed out too often is not a hand-out itself.
             let deliveries = store.paths.counts().then(|| item.handed_out_before(&store.paths));
@@ -43,9 +43,9 @@ pub(super) async fn end(store: Arc<Store>, Leftover { item, end, done }: Leftove
 }
 
 /// Gives an item back to its place, to be handed out from the time `until`.
-async fn delay(store: &Store, item: ClaimedItem, until: u64, deliveries: Option<u32>) {
-    let ClaimedItem { hold, name, node, .. } = item;
-    if let Err(error) = store.items.delay(hold, &name, &node.data, deliveries, until).await {
+async fn delay(store: &Store, item: ClaimedItem, until: u64) {
+    let name = item.name.clone();
+    if let Err(error) = store.items.delay(item, until).await {
         // The drop of the hold ends the claim.
         // Event: The client could not write the delay of an item that was given back; the field `error` has
         // the reason. The item is available again without a delay.

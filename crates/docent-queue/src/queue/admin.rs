@@ -154,15 +154,13 @@ impl<T: 'static> Queue<T> {
             };
             let Some((hold, Some(node))) = claims.into_iter().next() else { return Ok(false) };
             let own = Some(queue.store.own.note(&name));
-            let name_of = name.clone();
             if node.stat.num_children > 0 {
                 // An earlier claim was deleted by hand, and its holder may not know that. After this hand-out
                 // the servers refuse whatever that holder still sends.
                 hand_out(client, &[&hold], "reschedule").await?;
             }
-            let claimed = ClaimedItem { hold, name: name_of, node, handed_out: false, counted_since: 0, own };
-            let deliveries = claimed.deliveries(paths);
-            items.move_to("reschedule", claimed.hold, &name, &claimed.node.data, deliveries, place).await?;
+            let claimed = ClaimedItem { hold, name, node, handed_out: false, counted_since: 0, own };
+            items.move_to("reschedule", claimed, place).await?;
             queue.store.dispatcher.request_listing();
             Ok(true)
         }

@@ -85,9 +85,9 @@ pub(crate) struct Leftover {
 pub(crate) enum ItemEnd {
     /// The item returns to its place, as if it had not been claimed.
     Unclaim,
-    /// The item returns to its place with its number of deliveries, and may be handed out from the time
-    /// `until`, in milliseconds since the Unix epoch.
-    Delay { until: u64, deliveries: Option<u32> },
+    /// The item returns to its place with its number of deliveries, and may be handed out from this time, in
+    /// milliseconds since the Unix epoch.
+    Delay(u64),
     /// The item is moved to the dead letters.
     Bury(DeadReason, String),
 }

@@ -1,9 +1,9 @@
-use super::children_ever;
+use super::{ClaimedItem, children_ever};
 use crate::error::PutError;
 use crate::layout::{ItemName, Paths, is_in_danger_zone};
 use bytes::Bytes;
 use docent_core::planted;
-use docent_core::recipe::{Hold, children_of_all, ensure_node, full_path};
+use docent_core::recipe::{children_of_all, ensure_node, full_path};
 use docent_core::{Children, Client, CreateMode, Error, ErrorKind, Transaction, TransactionResult};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -204,41 +204,32 @@ impl Items {
         nodes.iter().fold(transaction, |transaction, node| transaction.create(&path, node.clone(), mode))
     }
 
-    /// Moves the item of `hold` to another place, in one step. The item keeps its number of deliveries.
+    /// Moves a claimed item to another place, in one step. The item keeps its number of deliveries.
     pub(crate) async fn move_to(
         &self,
         operation: &'static str,
-        hold: Hold,
-        name: &str,
-        node: &Bytes,
-        deliveries: Option<u32>,
+        item: ClaimedItem,
         place: ItemPlace,
     ) -> Result<(), Error> {
-        let node = self.moved(node, deliveries);
+        let node = self.moved(&item);
         let put = self.add(self.client.transaction(), &[node], place, CreateMode::PersistentSequential);
-        hold.end_with(operation, &[self.paths.item(name)], put).await.map(drop)
+        item.hold.end_with(operation, &[self.paths.item(&item.name)], put).await.map(drop)
     }
 
-    /// Gives the item of `hold` back to its place, in one step. The item keeps its number of deliveries, and
-    /// may be handed out from the time `until`.
-    pub(crate) async fn delay(
-        &self,
-        hold: Hold,
-        name: &str,
-        node: &Bytes,
-        deliveries: Option<u32>,
-        until: u64,
-    ) -> Result<(), Error> {
-        let path = self.paths.returned_item(name, until).unwrap_or_else(|| self.paths.item(name));
-        let put =
-            self.client.transaction().create(&path, self.moved(node, deliveries), CreateMode::Persistent);
-        hold.end_with("give back", &[self.paths.item(name)], put).await.map(drop)
+    /// Gives a claimed item back to its place, in one step. The item keeps its number of deliveries, and may
+    /// be handed out from the time `until`.
+    pub(crate) async fn delay(&self, item: ClaimedItem, until: u64) -> Result<(), Error> {
+        let own_path = self.paths.item(&item.name);
+        let path = self.paths.returned_item(&item.name, until).unwrap_or_else(|| own_path.clone());
+        let put = self.client.transaction().create(&path, self.moved(&item), CreateMode::Persistent);
+        item.hold.end_with("give back", &[own_path], put).await.map(drop)
     }
 
-    /// Returns the data of the node that replaces `node`, with the item's number of deliveries.
-    fn moved(&self, node: &Bytes, deliveries: Option<u32>) -> Bytes {
-        let base = deliveries.map_or(0, |count| i32::try_from(count).unwrap_or(i32::MAX));
-        self.paths.with_base(node, |_| base).unwrap_or_else(|| node.clone())
+    /// Returns the data of the node that replaces the node of `item`, with the item's number of deliveries.
+    fn moved(&self, item: &ClaimedItem) -> Bytes {
+        let count = item.deliveries(&self.paths).unwrap_or(0);
+        let moved = self.paths.with_base(&item.node.data, |_| i32::try_from(count).unwrap_or(i32::MAX));
+        moved.unwrap_or_else(|| item.node.data.clone())
     }
 
     /// Checks whether there are sequence numbers and room for `more` items.
