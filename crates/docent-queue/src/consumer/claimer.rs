@@ -337,10 +337,10 @@ async fn hand_out_all(store: &Store, served: &mut [(PendingTake, Vec<ClaimedItem
             served.iter_mut().for_each(|(_, items)| items.retain(|item| item.handed_out));
             ahead.clear();
             // Handing out fewer items together may succeed in time.
-            hand_out_size.reset();
+            hand_out_size.set(1);
             match error.kind() {
                 ErrorKind::NoAuth | ErrorKind::TooManyEphemerals if items > 1 => {
-                    claim_size.unread(items);
+                    claim_size.set(items / 2);
                     Ok(())
                 }
                 ErrorKind::NoAuth | ErrorKind::TooManyEphemerals => Err(error),

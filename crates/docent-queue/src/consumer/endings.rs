@@ -21,7 +21,7 @@ pub(super) async fn end(store: Arc<Store>, Leftover { item, end, done }: Leftove
     match end {
         ItemEnd::Unclaim => {
             if item.handed_out {
-                store.hand_out_size.reset();
+                store.hand_out_size.set(1);
             }
             give_back(&store, item).await;
         }

@@ -1,4 +1,4 @@
-use crate::store::{Backlog, ClaimedItem, Demand, Listing, Store, ensure_folder};
+use crate::store::{Backlog, ClaimedItem, Demand, Listing, MOST, Store, ensure_folder};
 use crate::telemetry::KIND;
 use docent_core::recipe::{ClaimResult, Hold, claim_all, full_path};
 use docent_core::{Error, ErrorKind, Node};
@@ -78,8 +78,8 @@ impl FreeItems {
             listed = self.refresh().await?;
         }
         loop {
-            let size = &self.store.claim_size;
-            let names = self.backlog.ready.first((now + ahead).min(size.most()));
+            let size = self.store.claim_size.get();
+            let names = self.backlog.ready.first((now + ahead).min(size));
             if names.is_empty() {
                 if listed {
                     return Ok(Vec::new());
@@ -90,7 +90,8 @@ impl FreeItems {
             }
             // A stream that takes items quickly gets more items than it currently asks for.
             let most = if ahead > 0 { now.max(self.store.hand_out_size.get()) } else { now };
-            let handed_out = if size.counts() { most.min(names.len()) } else { 0 };
+            // A smaller claim does not count as a delivery.
+            let handed_out = if size == MOST { most.min(names.len()) } else { 0 };
             let claimed = match self.claim_these(&names, handed_out).await {
                 // Fewer items may fit into one request.
                 Err(error) if names.len() > 1 && is_too_much(&error) => {
@@ -110,7 +111,7 @@ impl FreeItems {
             match claimed {
                 ClaimResult::All(claims) => {
                     self.backlog.ready.taken(claims.len());
-                    self.store.claim_size.read();
+                    self.store.claim_size.grow(MOST);
                     let claims = names.into_iter().zip(claims).enumerate();
                     let claimed = claims.filter_map(|(index, (name, claim))| {
                         claimed_item(&self.store, name, claim, index < handed_out)
@@ -150,7 +151,7 @@ impl FreeItems {
         let is_about_reads =
             matches!(error.kind(), ErrorKind::NoAuth | ErrorKind::Timeout | ErrorKind::OutcomeUnknown);
         if is_about_reads {
-            self.store.claim_size.unread(items);
+            self.store.claim_size.set(items / 2);
         }
         is_about_reads && items > 1
     }

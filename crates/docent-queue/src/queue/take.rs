@@ -118,7 +118,7 @@ impl<T: 'static> Queue<T> {
     where
         T: Send + 'static,
     {
-        Deliveries::new(self.clone(), self.store.limits.prefetch)
+        Deliveries::new(self.clone())
     }
 
     /// Takes items and does `work` on each of them, one after the other or

@@ -61,10 +61,21 @@ pub(crate) struct Store {
     pub(crate) dispatcher: Dispatcher,
     /// Whether the folder of the dead letters is known to exist.
     pub(crate) has_dead: AtomicBool,
-    /// Size of the next claim.
-    pub(crate) claim_size: ClaimSize,
-    /// Size of the next hand-out of items that were claimed in advance.
-    pub(crate) hand_out_size: HandOutSize,
+    /// Maximum number of items that the next write claims; [`MOST`] at first.
+    ///
+    /// Claims whose items cannot be read are given back, and the next write claims half as many. Therefore an
+    /// unreadable item does not block the items before it, and a slow connection gets as many items as it can
+    /// transfer. Each claim that is read doubles the number again. While the number is below [`MOST`], claims
+    /// do not count as deliveries; otherwise items that no consumer got would use up their deliveries.
+    pub(crate) claim_size: BatchSize,
+    /// Number of items of a stream that one write hands out; 1 at first.
+    ///
+    /// An item is counted as handed out before its consumer has it, so that an item that crashes the process
+    /// is counted. A write for each item would cost as much as its acknowledgement. Therefore a process
+    /// starts with one item, and each write hands out twice as many as the last one. An item that crashes the
+    /// process is then the first item of the restarted process, and the items behind it are counted wrongly
+    /// at most once. If no call asks for an item in time, the number starts at one again.
+    pub(crate) hand_out_size: BatchSize,
 }
 
 impl Store {
@@ -93,8 +104,8 @@ impl Store {
             limits,
             gauges,
             has_dead: AtomicBool::new(false),
-            claim_size: ClaimSize::default(),
-            hand_out_size: HandOutSize::default(),
+            claim_size: BatchSize::new(MOST),
+            hand_out_size: BatchSize::new(1),
         }
     }
 
@@ -194,71 +205,27 @@ pub(crate) enum Prospect {
     Nothing,
 }
 
-/// Maximum number of items that the next write claims.
-///
-/// Claims whose items cannot be read are given back, and the next write claims half as many. Therefore an
-/// unreadable item does not block the items before it, and a slow connection gets as many items as it can
-/// transfer. Each claim that is read doubles the number again. While the number is below [`MOST`], claims do
-/// not count as deliveries; otherwise items that no consumer got would use up their deliveries.
+/// Number of items for one write, which doubles with each success.
 #[derive(Debug)]
-pub(crate) struct ClaimSize(AtomicUsize);
+pub(crate) struct BatchSize(AtomicUsize);
 
-impl Default for ClaimSize {
-    fn default() -> Self {
-        Self(AtomicUsize::new(MOST))
-    }
-}
-
-impl ClaimSize {
-    pub(crate) fn most(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
+impl BatchSize {
+    fn new(size: usize) -> Self {
+        Self(AtomicUsize::new(size))
     }
 
-    /// Returns whether claims count as deliveries.
-    pub(crate) fn counts(&self) -> bool {
-        self.most() == MOST
-    }
-
-    /// Records that `items` items were claimed, or may have been, and could not be read.
-    pub(crate) fn unread(&self, items: usize) {
-        self.0.store((items / 2).max(1), Ordering::Relaxed);
-    }
-
-    /// Records that items were claimed and read.
-    pub(crate) fn read(&self) {
-        self.0.store((2 * self.most()).min(MOST), Ordering::Relaxed);
-    }
-}
-
-/// Number of items of a stream that one write hands out.
-///
-/// An item is counted as handed out before its consumer has it, so that an item that crashes the process is
-/// counted. A write for each item would cost as much as its acknowledgement. Therefore a process starts with
-/// one item, and each write hands out twice as many as the last one. An item that crashes the process is then
-/// the first item of the restarted process, and the items behind it are counted wrongly at most once. If no
-/// call asks for an item in time, the number starts at one again.
-#[derive(Debug)]
-pub(crate) struct HandOutSize(AtomicUsize);
-
-impl Default for HandOutSize {
-    fn default() -> Self {
-        Self(AtomicUsize::new(1))
-    }
-}
-
-impl HandOutSize {
     pub(crate) fn get(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Records that a write has handed out items of a stream that claims `prefetch` items at a time.
-    pub(crate) fn grow(&self, prefetch: usize) {
-        self.0.store((2 * self.get()).min(prefetch.max(1)), Ordering::Relaxed);
+    /// Sets the number for the next write; at least one.
+    pub(crate) fn set(&self, size: usize) {
+        self.0.store(size.max(1), Ordering::Relaxed);
     }
 
-    /// Records that an item was handed out and no call asked for it, or that a write failed.
-    pub(crate) fn reset(&self) {
-        self.0.store(1, Ordering::Relaxed);
+    /// Doubles the number, up to `limit`.
+    pub(crate) fn grow(&self, limit: usize) {
+        self.set((2 * self.get()).min(limit));
     }
 }
 
@@ -267,24 +234,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn claims_that_cannot_be_read_become_smaller_and_count_again_once_they_are_as_large_as_before() {
-        let size = ClaimSize::default();
-        assert!(size.counts());
-        size.unread(1);
-        assert_eq!((size.most(), size.counts()), (1, false));
-        for most in [2, 4, 8] {
-            size.read();
-            assert_eq!((size.most(), size.counts()), (most, false));
-        }
-        size.unread(8);
-        assert_eq!(size.most(), 4);
-        (0..8).for_each(|_| size.read());
-        assert!(size.counts());
-    }
-
-    #[test]
-    fn twice_as_many_are_handed_out_each_time_up_to_what_is_claimed() {
-        let size = HandOutSize::default();
+    fn a_batch_size_doubles_up_to_the_limit_and_is_at_least_one() {
+        let size = BatchSize::new(1);
         let sizes: Vec<_> = (0..5)
             .map(|_| {
                 let now = size.get();
@@ -293,8 +244,10 @@ mod tests {
             })
             .collect();
         assert_eq!(sizes, [1, 2, 4, 6, 6]);
-        size.reset();
-        assert_eq!(size.get(), 1);
+        for low in [0, 1] {
+            size.set(low);
+            assert_eq!(size.get(), 1);
+        }
         size.grow(0);
         assert_eq!(size.get(), 1);
     }
