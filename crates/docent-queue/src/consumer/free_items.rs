@@ -175,7 +175,7 @@ impl FreeItems {
         let items = &self.store.items;
         let (claimed, deleted) = try_join(items.claimed(), items.are_deleted(&marks)).await?;
         self.backlog.ready.forget_taken(&marks, |index, mark| deleted[index] || claimed.contains(mark));
-        self.backlog.forget_claimed(&claimed, NEXT);
+        self.backlog.ready.forget_claimed(&claimed, NEXT);
         Ok(false)
     }
 
@@ -191,7 +191,7 @@ impl FreeItems {
         let Store { skipped, own, .. } = &*self.store;
         self.store.note(&listing);
         let Listing { items, claimed, .. } = listing;
-        self.store.report_depth(items.len());
+        self.store.gauges.depth(items.len());
         self.backlog.fill(items, &claimed, own, skipped, self.store.time_of_day());
     }
 }
@@ -211,7 +211,7 @@ fn claimed_item(
     let node = node?;
     // Event: This process claimed an item of a queue.
     tracing::debug!(target: "docent::queue", client = %store.client.label(), path = %full_path(&store.client, &store.path), item = %name, fence = %hold.fence(), "claimed an item");
-    store.report_head(node.stat.created);
+    store.gauges.head(node.stat.created);
     let own = Some(store.own.note(&name));
     Some(ClaimedItem { hold, name, node, handed_out, counted_since: 0, own })
 }

@@ -111,10 +111,6 @@ impl Drop for ReturnNotice {
 }
 
 impl HeldItem {
-    fn path(&self) -> String {
-        self.store.paths.item(&self.claimed.name)
-    }
-
     fn deliveries(&self) -> Option<u32> {
         self.claimed.deliveries(&self.store.paths)
     }
@@ -148,27 +144,26 @@ impl HeldItem {
     /// Ends the claim, deletes the item and applies `transaction`, in one step.
     fn end(self, transaction: Transaction) -> BoxFuture<'static, Result<(), AckError>> {
         // Boxed, because callers await this future inside their own futures.
-        Box::pin(self.end_unboxed(transaction))
-    }
-
-    async fn end_unboxed(mut self, transaction: Transaction) -> Result<(), AckError> {
-        let path = self.path();
-        if planted!(ClaimLeftBehind) {
-            let end = transaction.delete(&path, None).commit_exactly().await;
-            std::mem::forget(self.claimed.hold);
-            return Ok(end.map(drop)?);
-        }
-        list_ahead(&self.store.store);
-        self.store.ended = false;
-        self.claimed.hold.end_with("ack", &[path], transaction).await?;
-        self.store.note("acknowledged");
-        self.store.ended = true;
-        Ok(())
+        Box::pin(async move {
+            let Self { mut store, claimed } = self;
+            let path = store.paths.item(&claimed.name);
+            if planted!(ClaimLeftBehind) {
+                let end = transaction.delete(&path, None).commit_exactly().await;
+                std::mem::forget(claimed.hold);
+                return Ok(end.map(drop)?);
+            }
+            list_ahead(&store.store);
+            store.ended = false;
+            claimed.hold.end_with("ack", &[path], transaction).await?;
+            store.note("acknowledged");
+            store.ended = true;
+            Ok(())
+        })
     }
 
     /// Returns the claim, the path of the item, and the store to which the item may return.
     fn into_hold(self) -> (Hold, (String, ReturnNotice)) {
-        let path = self.path();
+        let path = self.store.paths.item(&self.claimed.name);
         (self.claimed.hold, (path, self.store))
     }
 

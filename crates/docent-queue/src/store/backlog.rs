@@ -102,13 +102,6 @@ impl Backlog {
         self.next = [due, skipped.next(now)].into_iter().flatten().min();
     }
 
-    /// Forgets the items that are `claimed`, among the first items of the backlog: as many as there are
-    /// claims, plus `count`.
-    pub(crate) fn forget_claimed(&mut self, claimed: &HashSet<String>, count: usize) {
-        let first = claimed.len().saturating_add(count);
-        self.ready.retain_first(first, |name| !claimed.contains(name));
-    }
-
     /// Returns whether the time of a delayed item has come.
     fn has_turned(&self, now: Instant) -> bool {
         self.next.is_some_and(|next| next <= now)
@@ -191,10 +184,11 @@ impl LastListing {
         index.map(|index| self.items.remove(index));
     }
 
-    /// Removes those of the first `count` items for which `is_kept` returns false.
-    pub(crate) fn retain_first(&mut self, count: usize, is_kept: impl Fn(&str) -> bool) {
-        let first = self.items.len().min(count);
-        let kept: Vec<_> = self.items.drain(..first).filter(|item| is_kept(item)).collect();
+    /// Removes the items that are `claimed`, among the first items: as many as there are claims, plus
+    /// `count`.
+    pub(crate) fn forget_claimed(&mut self, claimed: &HashSet<String>, count: usize) {
+        let first = claimed.len().saturating_add(count).min(self.items.len());
+        let kept: Vec<_> = self.items.drain(..first).filter(|item| !claimed.contains(item)).collect();
         kept.into_iter().rev().for_each(|item| self.items.push_front(item));
     }
 
@@ -257,7 +251,7 @@ mod tests {
         backlog.ready.forget(&names[2]);
         assert_eq!(backlog.ready.first(2), [names[1].clone(), names[0].clone()]);
         backlog.ready.taken(1);
-        backlog.forget_claimed(&HashSet::from([names[0].clone()]), 1);
+        backlog.ready.forget_claimed(&HashSet::from([names[0].clone()]), 1);
         assert_eq!(backlog.ready.first(9), [names[4].clone()]);
     }
 

@@ -7,7 +7,7 @@ use docent_core::recipe::{Line, since_1970_ms, time_of_day};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tokio::time::Instant;
 
 /// Maximum number of items that are claimed in one write.
@@ -47,8 +47,7 @@ pub(crate) struct Store {
     /// Lock of the consumers in `ordered` mode.
     pub(crate) lock: Option<Line>,
     pub(crate) limits: Limits,
-    /// Gauges of the queue, if it has a name in metrics.
-    gauges: Option<QueueGauges>,
+    pub(crate) gauges: QueueGauges,
     /// Items at the servers.
     pub(crate) items: Items,
     /// Items that this process leaves alone.
@@ -89,7 +88,7 @@ impl Store {
         metrics_name: Option<String>,
     ) -> Self {
         let paths = Arc::new(paths);
-        let gauges = metrics_name.map(|name| QueueGauges::new(&client, &name));
+        let gauges = QueueGauges::new(&client, metrics_name.as_deref());
         Self {
             items: Items::new(&client, &path, &paths, limits.capacity),
             skipped: SkippedItems::default(),
@@ -118,20 +117,6 @@ impl Store {
     /// Returns the time of day of the client's clock, in milliseconds since the Unix epoch.
     pub(crate) fn time_of_day(&self) -> u64 {
         since_1970_ms(time_of_day(&self.client))
-    }
-
-    /// Reports the number of items to the metrics.
-    pub(crate) fn report_depth(&self, items: usize) {
-        if let Some(gauges) = &self.gauges {
-            gauges.depth(items);
-        }
-    }
-
-    /// Reports since when the first item has been in the queue to the metrics.
-    pub(crate) fn report_head(&self, since: SystemTime) {
-        if let Some(gauges) = &self.gauges {
-            gauges.head(since);
-        }
     }
 
     /// Records which items exist, and which of them can be taken.
