@@ -109,7 +109,7 @@ impl Paths {
     }
 
     /// Returns the text before the number in an item's name.
-    pub(crate) fn prefix(&self) -> &'static str {
+    fn prefix(&self) -> &'static str {
         match self.layout {
             QueueLayout::Native => "item-",
             QueueLayout::Curator { .. } => "queue-",

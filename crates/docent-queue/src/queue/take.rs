@@ -230,9 +230,9 @@ impl<T: 'static> Queue<T> {
     }
 
     async fn take_within(&self, limit: Duration) -> Result<Option<Delivery<T>>, Error> {
-        if let Some(lock) = &self.store.lock {
-            return match timeout(limit, Box::pin(self.take_one_locked(lock))).await {
-                Ok(taken) => taken.map(Some).in_operation("take"),
+        if self.store.lock.is_some() {
+            return match timeout(limit, Box::pin(self.wait_for(1, 0))).await {
+                Ok(batch) => Ok(batch?.pop()),
                 Err(_) => Ok(None),
             };
         }
@@ -249,15 +249,6 @@ impl<T: 'static> Queue<T> {
             }
             if began.elapsed() >= limit {
                 return Ok(None);
-            }
-        }
-    }
-
-    async fn take_one_locked(&self, lock: &Line) -> Result<Delivery<T>, Error> {
-        loop {
-            let taken = self.wait_for_lock(lock).await?;
-            if let Some(delivery) = self.accept(taken.into_iter().collect()).await?.pop() {
-                return Ok(delivery);
             }
         }
     }

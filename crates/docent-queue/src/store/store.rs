@@ -50,7 +50,7 @@ pub(crate) struct Store {
     pub(crate) gauges: QueueGauges,
     /// Items at the servers.
     pub(crate) items: Items,
-    /// Items that this process leaves alone.
+    /// Items that this process leaves alone, and items of another format.
     pub(crate) skipped: SkippedItems,
     /// Claims of this process.
     pub(crate) own: OwnClaims,
