@@ -1,5 +1,5 @@
-//! Names of items, and the order that follows from them. A name has a prefix, the priority and time of the item,
-//! and the number that the server appended.
+//! Names of items, and the order that follows from them. A name has a prefix, the priority and time of the
+//! item, and the number that the server appended.
 
 use std::collections::BTreeMap;
 

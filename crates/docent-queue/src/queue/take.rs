@@ -257,7 +257,8 @@ impl<T: 'static> Queue<T> {
     /// left, waits until the claims have ended.
     ///
     /// # Errors
-    /// `InvalidData` if the queue [contains items of another format](crate::store::SkippedItems::foreign_format).
+    /// `InvalidData` if the queue [contains items of another
+    /// format](crate::store::SkippedItems::foreign_format).
     async fn accept(&self, claimed: Vec<ClaimedItem>) -> Result<Vec<Delivery<T>>, Error> {
         let (mut batch, mut ended) = (Vec::new(), Vec::new());
         for item in claimed {

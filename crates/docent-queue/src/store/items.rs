@@ -22,11 +22,11 @@ const WARN_FROM: i32 = 1 << 30;
 const ROUNDS: u32 = 3;
 
 /// Time for which a reading of the queue's length is used.
-const FRESH: Duration = Duration::from_millis(500);
-/// Divisor of the queue's room: a process may use up one part, of at most `MOST` items, without reading the
-/// length again.
-const PART: usize = 64;
-const MOST: usize = 16;
+const ROOM_FRESH: Duration = Duration::from_millis(500);
+/// Divisor of the queue's room: a process may use up one part, of at most `ROOM_MOST` items, without reading
+/// the length again.
+const ROOM_PART: usize = 64;
+const ROOM_MOST: usize = 16;
 
 /// Listing of a queue: its items, and which of them are claimed.
 pub(crate) struct Listing {
@@ -293,14 +293,14 @@ impl Items {
 /// Room that this process found in the queue. If the room is ample, the process does not read the length
 /// before each put.
 #[derive(Debug, Default)]
-pub(crate) struct Room(Mutex<Option<(usize, Instant)>>);
+struct Room(Mutex<Option<(usize, Instant)>>);
 
 impl Room {
     /// Takes room for `items`. Returns false if the length has to be read.
-    pub(crate) fn take(&self, items: usize) -> bool {
+    fn take(&self, items: usize) -> bool {
         let mut room = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *room {
-            Some((remaining, seen)) if *remaining >= items && seen.elapsed() < FRESH => {
+            Some((remaining, seen)) if *remaining >= items && seen.elapsed() < ROOM_FRESH => {
                 *remaining -= items;
                 true
             }
@@ -309,8 +309,8 @@ impl Room {
     }
 
     /// Records that there is room for `room` items.
-    pub(crate) fn seen(&self, room: usize) {
-        let remaining = (room / PART).min(MOST);
+    fn seen(&self, room: usize) {
+        let remaining = (room / ROOM_PART).min(ROOM_MOST);
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((remaining, Instant::now()));
     }
 }
@@ -365,11 +365,11 @@ mod tests {
     fn one_reading_suffices_for_a_small_part_of_the_room() {
         let room = Room::default();
         assert!(!room.take(1));
-        room.seen(PART * 2 + 1);
+        room.seen(ROOM_PART * 2 + 1);
         assert!(room.take(1) && room.take(1) && !room.take(1));
         room.seen(usize::MAX);
-        assert!(!room.take(MOST + 1) && room.take(MOST) && !room.take(1));
-        room.seen(PART - 1);
+        assert!(!room.take(ROOM_MOST + 1) && room.take(ROOM_MOST) && !room.take(1));
+        room.seen(ROOM_PART - 1);
         assert!(!room.take(1));
     }
 }
