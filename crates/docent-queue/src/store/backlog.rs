@@ -7,8 +7,8 @@ use tokio::time::Instant;
 /// Minimum time for which a listing is used while it still has items. After that time, a returned item is in
 /// its place again.
 const FRESH: Duration = Duration::from_millis(500);
-/// Time for which a listing that was made in advance is valid for the next claim. Other consumers may take
-/// items meanwhile.
+/// Time for which a listing that was requested in advance is valid for the next claim. Other consumers may
+/// take items meanwhile.
 const AHEAD: Duration = Duration::from_millis(50);
 /// Maximum wait for the due time of an item, because the process's clock may be adjusted meanwhile.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -32,7 +32,7 @@ pub(crate) struct Backlog {
     pub(crate) next: Option<Instant>,
     /// Whether other processes had claimed items at the time of the listing.
     shared: bool,
-    /// Time until which the listing, which was made in advance, is valid for the next claim.
+    /// Time until which the listing, which was requested in advance, is valid for the next claim.
     ahead: Option<Instant>,
     /// Whether an item came back since the listing.
     pub(crate) has_returned: bool,
@@ -69,12 +69,12 @@ impl Backlog {
             && (self.ready.is_empty() || !self.is_private(now))
     }
 
-    /// Records that the listing was made in advance of the next claim.
+    /// Records that the listing was requested in advance of the next claim.
     pub(crate) fn listed_ahead(&mut self) {
         self.ahead = Some(Instant::now() + AHEAD);
     }
 
-    /// Returns whether the listing was made in advance of this claim and is still valid for it.
+    /// Returns whether the listing was requested in advance of this claim and is still valid for it.
     pub(crate) fn take_ahead(&mut self, now: Instant) -> bool {
         self.ahead.take().is_some_and(|until| now < until)
     }
