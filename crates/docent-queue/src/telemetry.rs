@@ -20,23 +20,23 @@ static HEAD_AGE: Metric = Metric::gauge(
     "Age of the first item of the queue when this process saw it last.",
 );
 
-/// Gauges of the queue with the metrics name `name`.
+/// Gauges of a queue, if it has a name in metrics.
 pub(crate) struct QueueGauges {
-    depth: Series,
-    head_age: Series,
+    depth: Option<Series>,
+    head_age: Option<Series>,
 }
 
 impl QueueGauges {
-    pub(crate) fn new(client: &Client, name: &str) -> Self {
-        Self {
-            depth: DEPTH.series(client.label(), "queue", name),
-            head_age: HEAD_AGE.series(client.label(), "queue", name),
-        }
+    pub(crate) fn new(client: &Client, name: Option<&str>) -> Self {
+        let series = |metric: &'static Metric| Some(metric.series(client.label(), "queue", name?));
+        Self { depth: series(&DEPTH), head_age: series(&HEAD_AGE) }
     }
 
     /// Records the number of items.
     pub(crate) fn depth(&self, items: usize) {
-        self.depth.set(f64::from(u32::try_from(items).unwrap_or(u32::MAX)));
+        if let Some(depth) = &self.depth {
+            depth.set(f64::from(u32::try_from(items).unwrap_or(u32::MAX)));
+        }
         if items == 0 {
             self.head_age(Duration::ZERO);
         }
@@ -48,7 +48,9 @@ impl QueueGauges {
     }
 
     fn head_age(&self, age: Duration) {
-        self.head_age.set(age.as_secs_f64());
+        if let Some(head_age) = &self.head_age {
+            head_age.set(age.as_secs_f64());
+        }
     }
 }
 

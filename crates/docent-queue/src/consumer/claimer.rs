@@ -4,7 +4,7 @@ use super::changes::Sign;
 use super::endings;
 use super::free_items::FreeItems;
 use super::idle::Idle;
-use crate::store::{ClaimedItem, Demand, ItemEnd, Leftover, PendingTake, Store};
+use crate::store::{ClaimedItem, Demand, ItemEnd, Leftover, Offer, PendingTake, Store};
 use docent_core::recipe::{Stage, full_error, full_path, hand_out, spawn, stage_reached};
 use docent_core::{Error, ErrorKind};
 use futures_util::FutureExt;
@@ -14,13 +14,71 @@ use std::pin::{Pin, pin};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 /// Pause before an operation that failed in an outage is retried.
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// Maximum time for which a call waits for work in progress after its timeout.
+pub(crate) const LATE: Duration = Duration::from_secs(1);
+
 /// Ends of claims in progress.
 type Endings = FuturesUnordered<BoxFuture<'static, ()>>;
+
+/// Call that takes items, while it waits for them.
+///
+/// # On drop
+/// The call is withdrawn. Items that were claimed for it are kept for the next call.
+pub(crate) struct Request {
+    store: Arc<Store>,
+    id: u64,
+    answer: oneshot::Receiver<Result<Offer, Error>>,
+}
+
+impl Request {
+    /// Asks for at most `most` items, and for `ahead` more to be claimed for the next calls.
+    pub(crate) fn new(store: &Arc<Store>, most: usize, ahead: usize, waits: bool) -> Self {
+        let (id, answer) = store.dispatcher.register(most, ahead, waits);
+        let request = Self { store: Arc::clone(store), id, answer };
+        start(store);
+        request
+    }
+
+    /// Returns the items; no items if the call does not wait and none is free.
+    pub(crate) async fn answer(&mut self) -> Result<Vec<ClaimedItem>, Error> {
+        match (&mut self.answer).await {
+            Ok(answer) => answer.map(Offer::take),
+            // The claiming task ended with the client or with its runtime.
+            Err(_) => Err(Error::closed("take", &self.store.path)),
+        }
+    }
+
+    /// Returns the items if they arrive within `limit`. An attempt in progress at that time is awaited for a
+    /// little longer.
+    pub(crate) async fn answer_within(&mut self, limit: Duration) -> Result<Vec<ClaimedItem>, Error> {
+        if let Ok(answer) = timeout(limit, self.answer()).await {
+            return answer;
+        }
+        if !self.store.dispatcher.stop_waiting(self.id) {
+            return Ok(Vec::new());
+        }
+        match timeout(LATE, self.answer()).await {
+            // Nothing arrived in time. A waiting call would not report this error either, because it is
+            // transient.
+            Ok(Err(error)) if is_passing(&error) => Ok(Vec::new()),
+            Ok(answer) => answer,
+            Err(_) => Ok(Vec::new()),
+        }
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        // Closed first, so that the dispatcher does not treat this call as waiting.
+        self.answer.close();
+        self.store.dispatcher.withdraw(self.id);
+    }
+}
 
 /// Starts the claiming task if it is not running.
 pub(crate) fn start(store: &Arc<Store>) {
@@ -61,29 +119,22 @@ struct Claimer {
     idle: Option<Idle>,
     /// Whether an item may be free that was not free at the last attempt.
     sign: bool,
-    running: Running,
+    /// Whether the dispatcher has recorded the end of the task.
+    has_ended: bool,
 }
 
-/// Notifies the dispatcher when the task ends.
-struct Running(Option<Arc<Store>>);
-
-impl Drop for Running {
+impl Drop for Claimer {
     fn drop(&mut self) {
-        if let Some(store) = self.0.take() {
-            store.dispatcher.abandon();
+        if !self.has_ended {
+            self.store.dispatcher.abandon();
         }
     }
 }
 
 impl Claimer {
     fn new(store: Arc<Store>) -> Self {
-        Self {
-            running: Running(Some(Arc::clone(&store))),
-            free: FreeItems::new(Arc::clone(&store)),
-            store,
-            idle: None,
-            sign: false,
-        }
+        let free = FreeItems::new(Arc::clone(&store));
+        Self { store, free, idle: None, sign: false, has_ended: false }
     }
 
     async fn run(mut self) {
@@ -109,7 +160,7 @@ impl Claimer {
             // Once the dispatcher has recorded the end, the next run of the task may begin.
             self.free.save();
             if endings.is_empty() && self.store.dispatcher.end() {
-                self.running.0 = None;
+                self.has_ended = true;
                 return;
             }
             // An ending notifies the dispatcher when it is complete.
@@ -167,7 +218,7 @@ impl Claimer {
         let now = Instant::now();
         let has_more = self.free.has_more(now);
         if demand.wants_answer || has_more || self.sign || self.idle.is_none() {
-            let is_old = has_more || self.free.is_old(now);
+            let is_old = has_more || self.free.backlog.is_old(now);
             // The sign came with a listing, which shows whether there are free items. For a call that wants
             // an answer now, only its own listing is recent enough.
             let known = std::mem::take(&mut self.sign) && !demand.wants_answer;
@@ -191,7 +242,7 @@ impl Claimer {
     async fn wait(&mut self) -> Result<(), Error> {
         let mut idle = self.idle.take().unwrap_or_default();
         let sign = {
-            let (store, due) = (Arc::clone(&self.store), self.free.next());
+            let (store, due) = (Arc::clone(&self.store), self.free.backlog.next);
             let sign = Box::pin(async { idle.sign(&store, due).await });
             self.wait_for_change(Some(sign)).await
         };
@@ -286,10 +337,10 @@ async fn hand_out_all(store: &Store, served: &mut [(PendingTake, Vec<ClaimedItem
             served.iter_mut().for_each(|(_, items)| items.retain(|item| item.handed_out));
             ahead.clear();
             // Handing out fewer items together may succeed in time.
-            hand_out_size.reset();
+            hand_out_size.set(1);
             match error.kind() {
                 ErrorKind::NoAuth | ErrorKind::TooManyEphemerals if items > 1 => {
-                    claim_size.unread(items);
+                    claim_size.set(items / 2);
                     Ok(())
                 }
                 ErrorKind::NoAuth | ErrorKind::TooManyEphemerals => Err(error),

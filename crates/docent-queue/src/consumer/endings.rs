@@ -21,11 +21,11 @@ pub(super) async fn end(store: Arc<Store>, Leftover { item, end, done }: Leftove
     match end {
         ItemEnd::Unclaim => {
             if item.handed_out {
-                store.hand_out_size.reset();
+                store.hand_out_size.set(1);
             }
             give_back(&store, item).await;
         }
-        ItemEnd::Delay { until, deliveries } => delay(&store, item, until, deliveries).await,
+        ItemEnd::Delay(until) => delay(&store, item, until).await,
         ItemEnd::Bury(reason, detail) => {
             // A claim that finds an item handed out too often is not a hand-out itself.
             let deliveries = store.paths.counts().then(|| item.handed_out_before(&store.paths));
@@ -43,9 +43,9 @@ pub(super) async fn end(store: Arc<Store>, Leftover { item, end, done }: Leftove
 }
 
 /// Gives an item back to its place, to be handed out from the time `until`.
-async fn delay(store: &Store, item: ClaimedItem, until: u64, deliveries: Option<u32>) {
-    let ClaimedItem { hold, name, node, .. } = item;
-    if let Err(error) = store.items.delay(hold, &name, &node.data, deliveries, until).await {
+async fn delay(store: &Store, item: ClaimedItem, until: u64) {
+    let name = item.name.clone();
+    if let Err(error) = store.items.delay(item, until).await {
         // The drop of the hold ends the claim.
         // Event: The client could not write the delay of an item that was given back; the field `error` has
         // the reason. The item is available again without a delay.
@@ -56,7 +56,7 @@ async fn delay(store: &Store, item: ClaimedItem, until: u64, deliveries: Option<
 /// Gives an item back as if it had not been claimed: if its delivery was counted, the count is corrected.
 async fn give_back(store: &Store, item: ClaimedItem) {
     let frame = match item.handed_out && store.paths.counts() {
-        true => uncounted(store, &item),
+        true => store.paths.with_base(&item.node.data, |base| base.wrapping_sub(1)),
         false => None,
     };
     let ClaimedItem { hold, name, node, .. } = item;
@@ -74,12 +74,6 @@ async fn give_back(store: &Store, item: ClaimedItem) {
         // Its claim is released in the background, and the delivery may stay counted.
         tracing::debug!(target: "docent::queue", client = %store.client.label(), path = %full_path(&store.client, &store.path), item = %name, error = %full_error(&store.client, &error), "failed to give back an item; releasing its claim in the background");
     }
-}
-
-/// Returns the node's data with one delivery less, or `None` if the data is not a queue item.
-fn uncounted(store: &Store, item: &ClaimedItem) -> Option<Bytes> {
-    let (base, bytes) = store.paths.unframe(&item.node.data).ok()?;
-    store.paths.frame(&bytes, base.wrapping_sub(1))
 }
 
 /// Moves an item to the dead letters, in one step.

@@ -1,4 +1,4 @@
-use crate::store::{Backlog, ClaimedItem, Demand, Listing, Store, ensure_folder};
+use crate::store::{Backlog, ClaimedItem, Demand, Listing, MOST, Store, ensure_folder};
 use crate::telemetry::KIND;
 use docent_core::recipe::{ClaimResult, Hold, claim_all, full_path};
 use docent_core::{Error, ErrorKind, Node};
@@ -16,7 +16,7 @@ const NEXT: usize = 64;
 /// Items that may be free, as far as this process knows, and claims of the lowest of them.
 pub(super) struct FreeItems {
     store: Arc<Store>,
-    backlog: Backlog,
+    pub(super) backlog: Backlog,
     /// Whether the backlog has not been used for a claim since it was saved.
     unused: bool,
 }
@@ -45,7 +45,7 @@ impl FreeItems {
     /// listing then avoids claims in vain and shows returned items.
     pub(super) fn begin(&mut self) {
         if std::mem::take(&mut self.unused) && !self.backlog.is_kept(Instant::now()) {
-            self.backlog.clear();
+            self.backlog.ready.clear();
         }
     }
 
@@ -57,16 +57,6 @@ impl FreeItems {
     pub(super) fn has_more(&mut self, now: Instant) -> bool {
         self.backlog.has_returned |= self.store.dispatcher.take_listing_request();
         self.backlog.has_more(now)
-    }
-
-    /// Returns whether the last listing is too old.
-    pub(super) fn is_old(&self, now: Instant) -> bool {
-        self.backlog.is_old(now)
-    }
-
-    /// Returns the time at which a delayed item of the last listing may be handed out.
-    pub(super) fn next(&self) -> Option<Instant> {
-        self.backlog.next()
     }
 
     /// Claims the lowest free items; returns no items if none is free. `is_old` means that the last listing
@@ -83,13 +73,13 @@ impl FreeItems {
             self.list().await?;
         } else if !self.backlog.take_ahead(Instant::now())
             && !known
-            && self.backlog.is_contended(Instant::now())
+            && self.backlog.ready.is_contended(Instant::now())
         {
             listed = self.refresh().await?;
         }
         loop {
-            let size = &self.store.claim_size;
-            let names = self.backlog.first((now + ahead).min(size.most()));
+            let size = self.store.claim_size.get();
+            let names = self.backlog.ready.first((now + ahead).min(size));
             if names.is_empty() {
                 if listed {
                     return Ok(Vec::new());
@@ -100,7 +90,8 @@ impl FreeItems {
             }
             // A stream that takes items quickly gets more items than it currently asks for.
             let most = if ahead > 0 { now.max(self.store.hand_out_size.get()) } else { now };
-            let handed_out = if size.counts() { most.min(names.len()) } else { 0 };
+            // A smaller claim does not count as a delivery.
+            let handed_out = if size == MOST { most.min(names.len()) } else { 0 };
             let claimed = match self.claim_these(&names, handed_out).await {
                 // Fewer items may fit into one request.
                 Err(error) if names.len() > 1 && is_too_much(&error) => {
@@ -119,8 +110,8 @@ impl FreeItems {
             };
             match claimed {
                 ClaimResult::All(claims) => {
-                    self.backlog.taken(claims.len());
-                    self.store.claim_size.read();
+                    self.backlog.ready.taken(claims.len());
+                    self.store.claim_size.grow(MOST);
                     let claims = names.into_iter().zip(claims).enumerate();
                     let claimed = claims.filter_map(|(index, (name, claim))| {
                         claimed_item(&self.store, name, claim, index < handed_out)
@@ -134,8 +125,8 @@ impl FreeItems {
                 // attempt claims fewer items.
                 ClaimResult::Taken(index) | ClaimResult::NoNode(index) => {
                     (now, ahead) = (now.div_ceil(2), ahead / 2);
-                    self.backlog.forget(&names[index]);
-                    self.backlog.contend();
+                    self.backlog.ready.forget(&names[index]);
+                    self.backlog.ready.contend();
                     in_vain += 1;
                     if in_vain % REFRESH_AFTER == 0 {
                         listed |= self.refresh().await?;
@@ -160,7 +151,7 @@ impl FreeItems {
         let is_about_reads =
             matches!(error.kind(), ErrorKind::NoAuth | ErrorKind::Timeout | ErrorKind::OutcomeUnknown);
         if is_about_reads {
-            self.store.claim_size.unread(items);
+            self.store.claim_size.set(items / 2);
         }
         is_about_reads && items > 1
     }
@@ -176,15 +167,15 @@ impl FreeItems {
     /// Finds out which items other processes claimed and finished since the last listing. Returns whether the
     /// items were listed again.
     async fn refresh(&mut self) -> Result<bool, Error> {
-        if !self.backlog.is_long() {
+        if !self.backlog.ready.is_long() {
             self.list().await?;
             return Ok(true);
         }
-        let marks = self.backlog.marks();
+        let marks = self.backlog.ready.marks();
         let items = &self.store.items;
         let (claimed, deleted) = try_join(items.claimed(), items.are_deleted(&marks)).await?;
-        self.backlog.forget_taken(&marks, |index, mark| deleted[index] || claimed.contains(mark));
-        self.backlog.forget_claimed(&claimed, NEXT);
+        self.backlog.ready.forget_taken(&marks, |index, mark| deleted[index] || claimed.contains(mark));
+        self.backlog.ready.forget_claimed(&claimed, NEXT);
         Ok(false)
     }
 
@@ -200,7 +191,7 @@ impl FreeItems {
         let Store { skipped, own, .. } = &*self.store;
         self.store.note(&listing);
         let Listing { items, claimed, .. } = listing;
-        self.store.report_depth(items.len());
+        self.store.gauges.depth(items.len());
         self.backlog.fill(items, &claimed, own, skipped, self.store.time_of_day());
     }
 }
@@ -220,7 +211,7 @@ fn claimed_item(
     let node = node?;
     // Event: This process claimed an item of a queue.
     tracing::debug!(target: "docent::queue", client = %store.client.label(), path = %full_path(&store.client, &store.path), item = %name, fence = %hold.fence(), "claimed an item");
-    store.report_head(node.stat.created);
+    store.gauges.head(node.stat.created);
     let own = Some(store.own.note(&name));
     Some(ClaimedItem { hold, name, node, handed_out, counted_since: 0, own })
 }

@@ -1,6 +1,5 @@
-use super::changes::{HEAD_START, Sign, Stop, changes};
+use super::changes::{HEAD_START, Sign, Stop, Wakeups, changes};
 use super::is_passing;
-use super::wakeups::Wakeups;
 use crate::layout::number_after;
 use crate::store::{Listing, Prospect, Store};
 use docent_core::recipe::{Ticket, full_path};

@@ -7,11 +7,8 @@ mod endings;
 mod free_items;
 mod idle;
 pub(crate) mod ordered;
-mod request;
-mod wakeups;
 
-pub(crate) use claimer::{is_passing, leave, list_ahead, start};
+pub(crate) use claimer::{LATE, Request, is_passing, leave, list_ahead, start};
 pub use endings::LETTER;
 pub(crate) use endings::bury;
 pub use idle::IDLE;
-pub(crate) use request::{LATE, Request};

@@ -3,7 +3,8 @@
 use super::changes::Sign;
 use super::idle::Idle;
 use super::start;
-use crate::store::{Backlog, ClaimedItem, Listing, Offer, Prospect, SkippedItems, Store};
+use crate::layout::ItemName;
+use crate::store::{ClaimedItem, Listing, Offer, Prospect, Store};
 use bytes::Bytes;
 use docent_core::recipe::{Hold, Line, Stage, WaitError, full_path, spawn, stage_reached};
 use docent_core::{Error, ErrorKind, Node, planted};
@@ -54,7 +55,7 @@ pub(crate) async fn try_take_locked(store: &Arc<Store>, lock: &Line) -> Result<O
                 Err(_) => continue,
             };
             let listing = task.items.list().await?;
-            let names = acceptable(&task, &in_turn(&task, &listing));
+            let names = acceptable(&task, task.turns(&listing).ready);
             return if names.is_empty() { Ok(None) } else { hand_over(&task, hold, names).await };
         }
     })
@@ -101,15 +102,15 @@ async fn first_under(store: &Store, hold: &Hold) -> Result<First, Error> {
     let mut listing = Listing { folder: 0, items: Vec::new(), claimed: HashSet::new() };
     loop {
         store.note(&listing);
-        let backlog = in_turn(store, &listing);
-        let names = acceptable(store, &backlog);
+        let turns = store.turns(&listing);
+        let (is_empty, next) = (turns.ready.is_empty(), turns.next.map(|due| store.check_at(due)));
+        let names = acceptable(store, turns.ready);
         if !names.is_empty() {
             return Ok(First::Items(names));
         }
-        if !backlog.is_empty() {
-            return Ok(First::Refused(backlog.next()));
+        if !is_empty {
+            return Ok(First::Refused(next));
         }
-        let next = backlog.next();
         tokio::select! {
             listed = folder.next() => {
                 // The stream ends with the client, and `acquire` reports the end of the client.
@@ -138,7 +139,7 @@ async fn until_acceptable(store: &Arc<Store>, mut due: Option<Instant>) -> Resul
         tokio::select! {
             sign = idle.sign(store, None) => match sign? {
                 Sign::Listed(listing) if matches!(store.prospect(&listing, false), Prospect::Refused(_)) => {
-                    due = in_turn(store, &listing).next();
+                    due = store.turns(&listing).next.map(|due| store.check_at(due));
                 }
                 // If the client is closed, the next attempt reports it.
                 Sign::Listed(_) | Sign::Due | Sign::Closed => return Ok(()),
@@ -152,24 +153,11 @@ async fn until_acceptable(store: &Arc<Store>, mut due: Option<Instant>) -> Resul
     }
 }
 
-/// Returns the items whose time has come, in their order. In this mode there are no claims: the lock decides.
-fn in_turn(store: &Store, listing: &Listing) -> Backlog {
-    let mut backlog = Backlog::default();
-    backlog.fill(
-        listing.items.clone(),
-        &HashSet::new(),
-        &store.own,
-        &SkippedItems::default(),
-        store.time_of_day(),
-    );
-    backlog
-}
-
-/// Returns the first items of `backlog`, up to an item that this process leaves to other consumers: no item
+/// Returns the first of the `ready` items, up to an item that this process leaves to other consumers: no item
 /// may be handed out before that one.
-fn acceptable(store: &Store, backlog: &Backlog) -> Vec<String> {
+fn acceptable(store: &Store, ready: Vec<ItemName>) -> Vec<String> {
     let now = Instant::now();
-    let names = backlog.first(usize::MAX).into_iter();
+    let names = ready.into_iter().map(|item| item.text);
     if planted!(SecondBeforeFirst) {
         return names.filter(|name| !store.skipped.contains(name, now)).collect();
     }
@@ -214,26 +202,12 @@ async fn count_first(
                 Err(error) if error.kind() == ErrorKind::NoNode => break,
                 Err(error) => return Err(error),
             };
-            match count(&hold, &path, &node, counted(store, &node)).await {
-                Ok(Some(node)) => {
-                    return Ok(Some(ClaimedItem {
-                        hold,
-                        name,
-                        node,
-                        handed_out: true,
-                        counted_since: 0,
-                        own: None,
-                    }));
-                }
-                Ok(None) => {
-                    return Ok(Some(ClaimedItem {
-                        hold,
-                        name,
-                        node,
-                        handed_out: false,
-                        counted_since: 0,
-                        own: None,
-                    }));
+            let counted = store.paths.with_base(&node.data, |base| base.wrapping_add(1));
+            let handed_out = counted.is_some();
+            match count(&hold, &path, node, counted).await {
+                Ok(node) => {
+                    let own = None;
+                    return Ok(Some(ClaimedItem { hold, name, node, handed_out, counted_since: 0, own }));
                 }
                 Err(error) if error.kind() == ErrorKind::NoNode => break,
                 Err(error) if error.kind() == ErrorKind::BadVersion => {}
@@ -245,23 +219,16 @@ async fn count_first(
     Ok(None)
 }
 
-/// Returns the node's data with one delivery more, or `None` if the data is not a queue item.
-fn counted(store: &Store, node: &Node) -> Option<Bytes> {
-    let (base, item) = store.paths.unframe(&node.data).ok()?;
-    store.paths.frame(&item, base.wrapping_add(1))
-}
-
 /// Sets the data of a node, and returns the node with its new data. Without data, only verifies the lock.
-async fn count(hold: &Hold, path: &str, node: &Node, data: Option<Bytes>) -> Result<Option<Node>, Error> {
+async fn count(hold: &Hold, path: &str, mut node: Node, data: Option<Bytes>) -> Result<Node, Error> {
     let Some(data) = data else {
         hold.verify().await?;
-        return Ok(None);
+        return Ok(node);
     };
     let count = hold.transaction().set(path, data.clone(), node.stat.version);
     // An exact write: after a lost reply it must be certain whether this delivery was counted (decision 11).
     count.commit_exactly().await?;
-    let mut counted = node.clone();
-    counted.data = data;
-    counted.stat.version = node.stat.version.wrapping_add(1);
-    Ok(Some(counted))
+    node.data = data;
+    node.stat.version = node.stat.version.wrapping_add(1);
+    Ok(node)
 }

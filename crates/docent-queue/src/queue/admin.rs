@@ -2,14 +2,15 @@
 
 use super::{PutOptions, Queue};
 use crate::error::PeekError;
-use crate::layout::{ItemName, QueueLayout};
-use crate::store::{Backlog, ClaimedItem, Listing, SkippedItems, Store, ensure_known_folder};
+use crate::layout::{ItemName, QueueLayout, Turns};
+use crate::store::{ClaimedItem, Listing, Store, ensure_known_folder};
 use crate::telemetry::KIND;
 use docent_core::recipe::{ClaimResult, InOperation, Line, claim_all, hand_out};
 use docent_core::{CreateMode, Error, ErrorKind};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use std::future::Future;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::time::Instant;
 
 /// Maximum number of concurrent deletes of a purge.
 const MAX_CONCURRENT: usize = 64;
@@ -95,13 +96,13 @@ impl<T: 'static> Queue<T> {
     }
 
     async fn peek_first(&self) -> Result<Option<T>, PeekError> {
-        let Store { client, paths, own, skipped, items, lock, .. } = &*self.store;
-        let listing = items.list().await?;
-        let mut backlog = Backlog::default();
+        let Store { client, paths, skipped, items, lock, .. } = &*self.store;
+        let Listing { items, claimed, .. } = items.list().await?;
+        let now = Instant::now();
         // In ordered mode no item is skipped.
-        let skipped = if lock.is_some() { &SkippedItems::default() } else { skipped };
-        backlog.fill(listing.items, &listing.claimed, own, skipped, self.store.time_of_day());
-        for name in backlog.first(usize::MAX) {
+        let is_skipped = |name: &str| lock.is_none() && skipped.contains(name, now);
+        let free = items.into_iter().filter(|item| !claimed.contains(&item.text) && !is_skipped(&item.text));
+        for ItemName { text: name, .. } in Turns::at(self.store.time_of_day(), free).ready {
             match client.get(&paths.item(&name)).await {
                 Ok(node) => {
                     let decoded = self.decode(&node.data);
@@ -153,15 +154,13 @@ impl<T: 'static> Queue<T> {
             };
             let Some((hold, Some(node))) = claims.into_iter().next() else { return Ok(false) };
             let own = Some(queue.store.own.note(&name));
-            let name_of = name.clone();
             if node.stat.num_children > 0 {
                 // An earlier claim was deleted by hand, and its holder may not know that. After this hand-out
                 // the servers refuse whatever that holder still sends.
                 hand_out(client, &[&hold], "reschedule").await?;
             }
-            let claimed = ClaimedItem { hold, name: name_of, node, handed_out: false, counted_since: 0, own };
-            let deliveries = claimed.deliveries(paths);
-            items.move_to("reschedule", claimed.hold, &name, &claimed.node.data, deliveries, place).await?;
+            let claimed = ClaimedItem { hold, name, node, handed_out: false, counted_since: 0, own };
+            items.move_to("reschedule", claimed, place).await?;
             queue.store.dispatcher.request_listing();
             Ok(true)
         }

@@ -199,7 +199,7 @@ impl<T: 'static> QueueBuilder<T> {
         let idle = Line::new(&self.client, &paths.idle, &KIND, IDLE)?;
         let lock = self.ordered.then(|| Line::new(&self.client, &paths.lock, &KIND, "lock-")).transpose()?;
         let store = Store::new(self.client, self.path, paths, idle, lock, self.limits, self.metrics_name);
-        Ok(Queue::of(Arc::new(store), self.codec))
+        Ok(Queue { store: Arc::new(store), codec: self.codec })
     }
 }
 

@@ -154,8 +154,8 @@ impl<T: 'static> DeadLetters<T> {
         let letter = letter.clone();
         async move {
             let paths = &letters.store().paths;
-            let framed = paths.unframe(&letter.data).ok().and_then(|(_, item)| paths.frame(&item, 0));
-            let replaced = letters.replace(&letter, framed.unwrap_or_else(|| letter.data.clone())).await;
+            let uncounted = paths.with_base(&letter.data, |_| 0);
+            let replaced = letters.replace(&letter, uncounted.unwrap_or_else(|| letter.data.clone())).await;
             replaced.in_operation("requeue")
         }
     }

@@ -17,14 +17,14 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 pub struct Deliveries<T>(SyncStream<Result<Delivery<T>, Error>>);
 
 impl<T: Send + 'static> Deliveries<T> {
-    pub(super) fn new(queue: Queue<T>, prefetch: usize) -> Self {
+    pub(super) fn new(queue: Queue<T>) -> Self {
         let state = (queue, None::<Duration>);
-        let deliveries = stream::unfold(state, move |(queue, mut pause)| async move {
+        let deliveries = stream::unfold(state, |(queue, mut pause)| async move {
             if let Some(pause) = pause {
                 queue.store.idle.pause(pause).await;
             }
             loop {
-                let next = match queue.wait_for(1, prefetch - 1).await {
+                let next = match queue.wait_for(1, queue.store.limits.prefetch - 1).await {
                     Ok(mut batch) => match batch.pop() {
                         // A delivery that was lost meanwhile belongs to another consumer.
                         Some(delivery) if !delivery.is_held() => continue,

@@ -5,7 +5,7 @@ use crate::layout::{DeadReason, Head};
 use crate::store::{ClaimedItem, ItemEnd, OwnClaim, Store};
 use crate::telemetry::delivery_span;
 use docent_core::recipe::Hold;
-use docent_core::{Error, Fence, Guard, Held, Lost, Node, Released, Transaction, planted};
+use docent_core::{Error, Fence, Guard, Held, Lost, Released, Transaction, planted};
 use futures_util::future::BoxFuture;
 use std::fmt;
 use std::future::Future;
@@ -41,11 +41,8 @@ pub struct Delivery<T> {
 /// An item that was handed out, in encoded form.
 struct HeldItem {
     // Fields are dropped in this order: once the item is no longer held, it may be claimed again.
-    hold: Hold,
+    claimed: ClaimedItem,
     store: ReturnNotice,
-    name: String,
-    node: Node,
-    deliveries: Option<u32>,
 }
 
 /// An item that was handed out.
@@ -86,6 +83,7 @@ struct ReturnNotice {
     ended: bool,
     /// Span of the delivery, which ends with this value.
     span: Span,
+    /// Record of the own claim, which stays until the claim has ended.
     own: Option<OwnClaim>,
 }
 
@@ -113,62 +111,60 @@ impl Drop for ReturnNotice {
 }
 
 impl HeldItem {
-    fn path(&self) -> String {
-        self.store.paths.item(&self.name)
+    fn deliveries(&self) -> Option<u32> {
+        self.claimed.deliveries(&self.store.paths)
     }
 
     /// Returns the delay with which the item is given back.
     fn delay(&self) -> Duration {
-        self.store.limits.delay(self.deliveries)
+        self.store.limits.delay(self.deliveries())
     }
 
     /// Gives the item back to its place, to be handed out after `delay`.
     fn give_back_after(mut self, delay: Duration) -> Result<(), Lost> {
         if delay.is_zero() {
             // The drop releases the claim, and the process checks for the item again.
-            return self.hold.check();
+            return self.claimed.hold.check();
         }
         if !self.store.has_delays() || planted!(ClaimKeptForLater) {
             // The claim stays for the length of the delay, so checking for the item earlier is useless.
             self.store.ended = true;
-            return self.hold.release_after(delay);
+            return self.claimed.hold.release_after(delay);
         }
-        self.hold.check()?;
+        self.claimed.hold.check()?;
         self.store.ended = true;
-        let Self { hold, mut store, name, node, deliveries } = self;
-        let item =
-            ClaimedItem { hold, name, node, handed_out: true, counted_since: 0, own: store.own.take() };
+        let Self { mut store, mut claimed } = self;
+        claimed.own = store.own.take();
         let delay = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
-        let until = store.store.time_of_day().saturating_add(delay);
-        leave(&store.store, item, ItemEnd::Delay { until, deliveries });
+        let until = store.time_of_day().saturating_add(delay);
+        leave(&store.store, claimed, ItemEnd::Delay(until));
         Ok(())
     }
 
     /// Ends the claim, deletes the item and applies `transaction`, in one step.
     fn end(self, transaction: Transaction) -> BoxFuture<'static, Result<(), AckError>> {
         // Boxed, because callers await this future inside their own futures.
-        Box::pin(self.end_unboxed(transaction))
-    }
-
-    async fn end_unboxed(mut self, transaction: Transaction) -> Result<(), AckError> {
-        let path = self.path();
-        if planted!(ClaimLeftBehind) {
-            let end = transaction.delete(&path, None).commit_exactly().await;
-            std::mem::forget(self.hold);
-            return Ok(end.map(drop)?);
-        }
-        list_ahead(&self.store.store);
-        self.store.ended = false;
-        self.hold.end_with("ack", &[path], transaction).await?;
-        self.store.note("acknowledged");
-        self.store.ended = true;
-        Ok(())
+        Box::pin(async move {
+            let Self { mut store, claimed } = self;
+            let path = store.paths.item(&claimed.name);
+            if planted!(ClaimLeftBehind) {
+                let end = transaction.delete(&path, None).commit_exactly().await;
+                std::mem::forget(claimed.hold);
+                return Ok(end.map(drop)?);
+            }
+            list_ahead(&store.store);
+            store.ended = false;
+            claimed.hold.end_with("ack", &[path], transaction).await?;
+            store.note("acknowledged");
+            store.ended = true;
+            Ok(())
+        })
     }
 
     /// Returns the claim, the path of the item, and the store to which the item may return.
     fn into_hold(self) -> (Hold, (String, ReturnNotice)) {
-        let path = self.path();
-        (self.hold, (path, self.store))
+        let path = self.store.paths.item(&self.claimed.name);
+        (self.claimed.hold, (path, self.store))
     }
 
     fn empty_transaction(&self) -> Transaction {
@@ -177,12 +173,11 @@ impl HeldItem {
 }
 
 impl<T> Delivery<T> {
-    pub(crate) fn new(item: T, store: &Arc<Store>, claimed: ClaimedItem) -> Self {
-        let deliveries = claimed.deliveries(&store.paths);
-        let ClaimedItem { hold, name, node, own, .. } = claimed;
-        let span = delivery_span(store.client.label(), &store.path, &name, hold.fence(), deliveries);
-        let store = ReturnNotice { store: Arc::clone(store), ended: false, span, own };
-        Self { item, held: ReturnOnDrop(Some(HeldItem { hold, store, name, node, deliveries })) }
+    pub(crate) fn new(item: T, store: &Arc<Store>, mut claimed: ClaimedItem) -> Self {
+        let (fence, deliveries) = (claimed.hold.fence(), claimed.deliveries(&store.paths));
+        let span = delivery_span(store.client.label(), &store.path, &claimed.name, fence, deliveries);
+        let store = ReturnNotice { store: Arc::clone(store), ended: false, span, own: claimed.own.take() };
+        Self { item, held: ReturnOnDrop(Some(HeldItem { claimed, store })) }
     }
 
     /// Returns the item.
@@ -194,7 +189,7 @@ impl<T> Delivery<T> {
     /// [`reset`](crate::Queue::reset). An item that is given back with a delay gets another name, which ends
     /// with the same ten digits.
     pub fn name(&self) -> &str {
-        &self.held.name
+        &self.held.claimed.name
     }
 
     /// Returns the number of deliveries of the item, including this one: 1 for the first delivery. A claim
@@ -202,12 +197,12 @@ impl<T> Delivery<T> {
     /// and before the call returns, the delivery stays counted. Returns `None` in Curator's layout, which
     /// does not count deliveries.
     pub fn deliveries(&self) -> Option<u32> {
-        self.held.deliveries
+        self.held.deliveries()
     }
 
     /// Returns the fencing token, which is higher than the fence of every earlier delivery of this item.
     pub fn fence(&self) -> Fence {
-        self.held.hold.fence()
+        self.held.claimed.hold.fence()
     }
 
     /// Returns the span of this delivery, for the code that works on the item. The span begins with the
@@ -218,7 +213,7 @@ impl<T> Delivery<T> {
 
     /// Returns the path of the claim's node; in `ordered` mode, the path of the node in the lock's line.
     pub fn path(&self) -> String {
-        self.held.hold.path()
+        self.held.claimed.hold.path()
     }
 
     /// Acknowledges the item: it is deleted and not handed out again. The acknowledgement is applied exactly
@@ -297,7 +292,7 @@ impl<T> Delivery<T> {
             return Err(Error::invalid_input("ack", rule).into());
         }
         let prepare = queue.prepare_put(self.held.empty_transaction(), item);
-        let put = Box::pin(self.held.hold.run(prepare)).await?.map_err(AckError::Put)?;
+        let put = Box::pin(self.held.claimed.hold.run(prepare)).await?.map_err(AckError::Put)?;
         self.held.take().end(put).await
     }
 
@@ -374,8 +369,7 @@ impl<T> Delivery<T> {
     /// This method is cancel safe: once the future has been polled, giving the item back continues in the
     /// background.
     pub async fn nack_now(self) -> Result<Released, AckError> {
-        let HeldItem { store, hold, .. } = self.held.take();
-        Ok(give_back(store, hold).await?)
+        Ok(give_back(self.held.take()).await?)
     }
 
     /// Moves the item to the [dead letters](crate::Queue::dead_letters) immediately, with the first 500 bytes
@@ -388,7 +382,8 @@ impl<T> Delivery<T> {
     /// This method is *not* cancel safe: the item may have been moved. If it was not, it returns to its
     /// place.
     pub async fn reject(self, reason: &str) -> Result<(), AckError> {
-        let HeldItem { mut store, hold, name, node, deliveries } = self.held.take();
+        let deliveries = self.deliveries();
+        let HeldItem { mut store, claimed: ClaimedItem { hold, name, node, .. } } = self.held.take();
         store.note("rejected");
         let head = Head::new(DeadReason::Rejected, reason, deliveries, &name);
         store.ended = false;
@@ -409,16 +404,16 @@ impl<T> Delivery<T> {
     /// This method is *not* cancel safe: the item may have been moved. If it was not, it returns to its
     /// place.
     pub async fn put_back(self, options: PutOptions) -> Result<(), AckError> {
-        if self.held.node.stat.owner.is_some() {
+        if self.held.claimed.node.stat.owner.is_some() {
             let rule =
                 "an ephemeral item must keep its place, because it is deleted with its producer's session";
             return Err(Error::invalid_input("put back", rule).into());
         }
-        let HeldItem { mut store, hold, name, node, deliveries } = self.held.take();
+        let HeldItem { mut store, claimed } = self.held.take();
         let place = options.place_in(&store.store)?;
         // The item also returns if it could not be moved.
         store.ended = false;
-        store.items.move_to("put back", hold, &name, &node.data, deliveries, place).await?;
+        store.items.move_to("put back", claimed, place).await?;
         Ok(())
     }
 }
@@ -427,33 +422,32 @@ impl<T> Deref for Delivery<T> {
     type Target = Held;
 
     fn deref(&self) -> &Held {
-        &self.held.hold
+        &self.held.claimed.hold
     }
 }
 
 impl<T: Send + Sync> Guard for Delivery<T> {
     fn release(self) -> impl Future<Output = Result<Released, Error>> + Send {
-        let HeldItem { store, hold, .. } = self.held.take();
-        give_back(store, hold)
+        give_back(self.held.take())
     }
 }
 
 /// Gives an item back immediately.
-async fn give_back(mut store: ReturnNotice, hold: Hold) -> Result<Released, Error> {
+async fn give_back(HeldItem { mut store, claimed }: HeldItem) -> Result<Released, Error> {
     store.note("given back");
     store.ended = false;
     // Other calls of this process may try to claim the item now, and again once it is back.
     store.dispatcher.request_listing();
-    hold.release().await
+    claimed.hold.release().await
 }
 
 // Does not print the data, which may be confidential.
 impl<T> fmt::Debug for Delivery<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Delivery")
-            .field("name", &self.held.name)
-            .field("deliveries", &self.held.deliveries)
-            .field("guard", &self.held.hold)
+            .field("name", &self.name())
+            .field("deliveries", &self.deliveries())
+            .field("guard", &self.held.claimed.hold)
             .finish_non_exhaustive()
     }
 }

@@ -7,7 +7,6 @@ mod dead_letters;
 mod deliveries;
 mod delivery;
 mod put;
-mod put_options;
 #[expect(clippy::module_inception, reason = "the folder is named after its main module")]
 mod queue;
 mod take;
@@ -18,5 +17,5 @@ pub use consume::Consume;
 pub use dead_letters::{DeadLetter, DeadLetters};
 pub use deliveries::Deliveries;
 pub use delivery::Delivery;
-pub use put_options::PutOptions;
+pub use put::PutOptions;
 pub use queue::Queue;

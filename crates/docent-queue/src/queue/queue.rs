@@ -99,10 +99,6 @@ impl<T: 'static> Queue<T> {
         QueueBuilder::new(client, path, Arc::new(codec))
     }
 
-    pub(super) fn of(store: Arc<Store>, codec: Arc<dyn Codec<T>>) -> Self {
-        Self { store, codec }
-    }
-
     /// Returns the path that was passed to the constructor.
     pub fn path(&self) -> &str {
         &self.store.path

@@ -118,7 +118,7 @@ impl<T: 'static> Queue<T> {
     where
         T: Send + 'static,
     {
-        Deliveries::new(self.clone(), self.store.limits.prefetch)
+        Deliveries::new(self.clone())
     }
 
     /// Takes items and does `work` on each of them, one after the other or
@@ -230,9 +230,9 @@ impl<T: 'static> Queue<T> {
     }
 
     async fn take_within(&self, limit: Duration) -> Result<Option<Delivery<T>>, Error> {
-        if let Some(lock) = &self.store.lock {
-            return match timeout(limit, Box::pin(self.take_one_locked(lock))).await {
-                Ok(taken) => taken.map(Some).in_operation("take"),
+        if self.store.lock.is_some() {
+            return match timeout(limit, Box::pin(self.wait_for(1, 0))).await {
+                Ok(batch) => Ok(batch?.pop()),
                 Err(_) => Ok(None),
             };
         }
@@ -253,20 +253,12 @@ impl<T: 'static> Queue<T> {
         }
     }
 
-    async fn take_one_locked(&self, lock: &Line) -> Result<Delivery<T>, Error> {
-        loop {
-            let taken = self.wait_for_lock(lock).await?;
-            if let Some(delivery) = self.accept(taken.into_iter().collect()).await?.pop() {
-                return Ok(delivery);
-            }
-        }
-    }
-
     /// Turns the claimed items into deliveries, without the items that must not be handed out. If no item is
     /// left, waits until the claims have ended.
     ///
     /// # Errors
-    /// `InvalidData` if the queue [contains items of another format](crate::store::ForeignItems).
+    /// `InvalidData` if the queue [contains items of another
+    /// format](crate::store::SkippedItems::foreign_format).
     async fn accept(&self, claimed: Vec<ClaimedItem>) -> Result<Vec<Delivery<T>>, Error> {
         let (mut batch, mut ended) = (Vec::new(), Vec::new());
         for item in claimed {
@@ -278,7 +270,7 @@ impl<T: 'static> Queue<T> {
         if batch.is_empty() {
             join_all(ended).await;
             let store = &self.store;
-            if let Some(foreign) = store.foreign.error(&store.path) {
+            if let Some(foreign) = store.skipped.foreign_format(&store.path) {
                 return Err(Error::of_recipe(ErrorKind::InvalidData, "take", foreign).at(&store.path));
             }
         }
@@ -295,7 +287,7 @@ impl<T: 'static> Queue<T> {
         }
         match self.decode(&item.node.data) {
             Ok(decoded) => {
-                store.foreign.clear();
+                store.skipped.end_foreign();
                 if planted!(DeleteBeforeProcessing) {
                     delete_early(store, &item);
                 }
@@ -320,7 +312,7 @@ impl<T: 'static> Queue<T> {
         let handed_out = item.handed_out_before(&self.store.paths);
         let skipped_for = self.store.skipped.skip(&item.name, &item.node.stat, handed_out, patience);
         let must_stay = self.store.paths.is_foreign(&item.node.data)
-            && self.store.foreign.add(&item.name, item.node.stat.czxid, detail);
+            && self.store.skipped.note_foreign(&item.name, item.node.stat.czxid, detail);
         if skipped_for.is_some_and(|skipped_for| skipped_for >= patience) && !must_stay {
             return true;
         }

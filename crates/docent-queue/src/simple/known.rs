@@ -22,7 +22,7 @@ pub(super) struct KnownItems {
 
 #[derive(Default)]
 struct LastShown {
-    items: LastListing<String>,
+    items: LastListing,
     /// Number of listings that were taken over.
     taken: u64,
     /// Transaction of the folder's last change, according to the last listing.

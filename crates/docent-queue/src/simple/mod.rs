@@ -2,7 +2,5 @@
 
 mod known;
 mod simple_queue;
-mod take;
 
-use known::KnownItems;
 pub use simple_queue::{PREFIX, SimpleQueue};

@@ -1,7 +1,8 @@
-use super::{OwnClaim, children_ever};
 use crate::layout::Paths;
-use docent_core::Node;
 use docent_core::recipe::Hold;
+use docent_core::{Node, Stat};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// An item that this process has claimed for a call.
 #[derive(Debug)]
@@ -32,5 +33,67 @@ impl ClaimedItem {
     /// Returns the number of earlier deliveries; 0 if deliveries are not counted.
     pub(crate) fn handed_out_before(&self, paths: &Paths) -> u32 {
         self.deliveries(paths).unwrap_or(0).saturating_sub(u32::from(self.handed_out))
+    }
+}
+
+/// Returns the number of children that a node ever had. For an item, this is the number of counted
+/// deliveries: each created and deleted one child.
+pub(crate) fn children_ever(node: &Stat) -> u32 {
+    // `cversion` counts created and deleted children, so half of the sum is the number of claims (decision
+    // 8).
+    let children = u32::try_from(node.num_children).unwrap_or(u32::MAX);
+    node.cversion.cast_unsigned().wrapping_add(children) / 2
+}
+
+/// Names of the items that this process has claimed. Other claims show that other processes take items as
+/// well.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct OwnClaims(Arc<Mutex<HashSet<String>>>);
+
+impl OwnClaims {
+    fn names(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records a claim.
+    pub(crate) fn note(&self, name: &str) -> OwnClaim {
+        self.names().insert(name.to_owned());
+        OwnClaim { claims: self.clone(), name: name.to_owned() }
+    }
+
+    /// Returns whether the claim belongs to this process.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.names().contains(name)
+    }
+}
+
+/// Record that this process has claimed an item.
+///
+/// # On drop
+/// The record is removed: if the claim still exists, it counts as another process's.
+#[derive(Debug)]
+pub(crate) struct OwnClaim {
+    claims: OwnClaims,
+    name: String,
+}
+
+impl Drop for OwnClaim {
+    fn drop(&mut self) {
+        self.claims.names().remove(&self.name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_is_known_while_its_note_exists() {
+        let claims = OwnClaims::default();
+        let (one, other) = (claims.note("one"), claims.note("other"));
+        assert!(claims.has("one") && claims.has("other") && !claims.has("third"));
+        drop(one);
+        assert!(!claims.has("one") && claims.has("other"));
+        drop(other);
     }
 }

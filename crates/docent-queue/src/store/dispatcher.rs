@@ -1,5 +1,4 @@
-use super::offer::{Offered, is_empty, take_all};
-use super::{ClaimedItem, Offer, Store};
+use super::{ClaimedItem, Store};
 use crate::layout::DeadReason;
 use docent_core::{Error, planted};
 use std::collections::VecDeque;
@@ -9,7 +8,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
 /// Time for which an item that was claimed for a dropped call is kept for the next call of this process.
-pub(super) const KEEP: Duration = Duration::from_secs(2);
+const KEEP: Duration = Duration::from_secs(2);
 
 /// Time that the claiming task allows for an offer to be taken before it asks to be woken by the end of the
 /// offer. A call that is polled takes its offer immediately, and waking the task then would delay what the
@@ -86,9 +85,9 @@ pub(crate) struct Leftover {
 pub(crate) enum ItemEnd {
     /// The item returns to its place, as if it had not been claimed.
     Unclaim,
-    /// The item returns to its place with its number of deliveries, and may be handed out from the time
-    /// `until`, in milliseconds since the Unix epoch.
-    Delay { until: u64, deliveries: Option<u32> },
+    /// The item returns to its place with its number of deliveries, and may be handed out from this time, in
+    /// milliseconds since the Unix epoch.
+    Delay(u64),
     /// The item is moved to the dead letters.
     Bury(DeadReason, String),
 }
@@ -352,7 +351,7 @@ impl Dispatcher {
     }
 
     /// Records items on their way to a call.
-    pub(super) fn offered(&self, items: Vec<ClaimedItem>) -> Offered {
+    fn offered(&self, items: Vec<ClaimedItem>) -> Offered {
         let offered = Offered::new(Mutex::new(items));
         let keep = if planted!(OfferStandsForEver) { KEEP * 1000 } else { KEEP };
         let now = Instant::now();
@@ -367,7 +366,7 @@ impl Dispatcher {
 
     /// Records that an offer has ended. Items that were not taken are kept on the shelf until the time
     /// `until`.
-    pub(super) fn offer_ended(&self, offered: &Offered, until: Instant) {
+    fn offer_ended(&self, offered: &Offered, until: Instant) {
         let mut state = self.state();
         state.offers.retain(|(other, _)| !Arc::ptr_eq(other, offered));
         let items = take_all(offered);
@@ -394,4 +393,43 @@ impl Dispatcher {
         state.ends_wake = settled.is_none();
         [shelved, first, settled].into_iter().flatten().min()
     }
+}
+
+/// Items of an offer. The dispatcher shares them, and takes them back from a call that is not polled.
+type Offered = Arc<Mutex<Vec<ClaimedItem>>>;
+
+/// Items on their way to a call. An offer is valid for two seconds, so a call that is not polled does not
+/// keep items from other calls.
+///
+/// # On drop
+/// Items that were not taken go to the shelf.
+pub(crate) struct Offer {
+    store: Arc<Store>,
+    items: Offered,
+}
+
+impl Offer {
+    pub(crate) fn new(store: &Arc<Store>, items: Vec<ClaimedItem>) -> Self {
+        Self { store: Arc::clone(store), items: store.dispatcher.offered(items) }
+    }
+
+    /// Returns the items; no items if the offer has expired.
+    pub(crate) fn take(self) -> Vec<ClaimedItem> {
+        take_all(&self.items)
+    }
+}
+
+impl Drop for Offer {
+    fn drop(&mut self) {
+        let keep = if self.store.lock.is_some() { Duration::ZERO } else { KEEP };
+        self.store.dispatcher.offer_ended(&self.items, Instant::now() + keep);
+    }
+}
+
+fn take_all(offered: &Offered) -> Vec<ClaimedItem> {
+    std::mem::take(&mut *offered.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn is_empty(offered: &Offered) -> bool {
+    offered.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
 }

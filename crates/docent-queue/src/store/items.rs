@@ -1,13 +1,15 @@
-use super::{Room, ensure_folder};
+use super::{ClaimedItem, children_ever};
 use crate::error::PutError;
 use crate::layout::{ItemName, Paths, is_in_danger_zone};
 use bytes::Bytes;
 use docent_core::planted;
-use docent_core::recipe::{Hold, children_of_all, full_path};
-use docent_core::{Children, Client, CreateMode, Error, ErrorKind, Stat, Transaction, TransactionResult};
+use docent_core::recipe::{children_of_all, ensure_node, full_path};
+use docent_core::{Children, Client, CreateMode, Error, ErrorKind, Transaction, TransactionResult};
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// Bytes of a request other than the item's bytes and its path, and other than the header that is added when
 /// the item is moved to the dead letters.
@@ -18,6 +20,13 @@ const WARN_FROM: i32 = 1 << 30;
 
 /// Maximum number of attempts to create the folder during a put.
 const ROUNDS: u32 = 3;
+
+/// Time for which a reading of the queue's length is used.
+const ROOM_FRESH: Duration = Duration::from_millis(500);
+/// Divisor of the queue's room: a process may use up one part, of at most `ROOM_MOST` items, without reading
+/// the length again.
+const ROOM_PART: usize = 64;
+const ROOM_MOST: usize = 16;
 
 /// Listing of a queue: its items, and which of them are claimed.
 pub(crate) struct Listing {
@@ -195,42 +204,32 @@ impl Items {
         nodes.iter().fold(transaction, |transaction, node| transaction.create(&path, node.clone(), mode))
     }
 
-    /// Moves the item of `hold` to another place, in one step. The item keeps its number of deliveries.
+    /// Moves a claimed item to another place, in one step. The item keeps its number of deliveries.
     pub(crate) async fn move_to(
         &self,
         operation: &'static str,
-        hold: Hold,
-        name: &str,
-        node: &Bytes,
-        deliveries: Option<u32>,
+        item: ClaimedItem,
         place: ItemPlace,
     ) -> Result<(), Error> {
-        let node = self.moved(node, deliveries);
+        let node = self.moved(&item);
         let put = self.add(self.client.transaction(), &[node], place, CreateMode::PersistentSequential);
-        hold.end_with(operation, &[self.paths.item(name)], put).await.map(drop)
+        item.hold.end_with(operation, &[self.paths.item(&item.name)], put).await.map(drop)
     }
 
-    /// Gives the item of `hold` back to its place, in one step. The item keeps its number of deliveries, and
-    /// may be handed out from the time `until`.
-    pub(crate) async fn delay(
-        &self,
-        hold: Hold,
-        name: &str,
-        node: &Bytes,
-        deliveries: Option<u32>,
-        until: u64,
-    ) -> Result<(), Error> {
-        let path = self.paths.returned_item(name, until).unwrap_or_else(|| self.paths.item(name));
-        let put =
-            self.client.transaction().create(&path, self.moved(node, deliveries), CreateMode::Persistent);
-        hold.end_with("give back", &[self.paths.item(name)], put).await.map(drop)
+    /// Gives a claimed item back to its place, in one step. The item keeps its number of deliveries, and may
+    /// be handed out from the time `until`.
+    pub(crate) async fn delay(&self, item: ClaimedItem, until: u64) -> Result<(), Error> {
+        let own_path = self.paths.item(&item.name);
+        let path = self.paths.returned_item(&item.name, until).unwrap_or_else(|| own_path.clone());
+        let put = self.client.transaction().create(&path, self.moved(&item), CreateMode::Persistent);
+        item.hold.end_with("give back", &[own_path], put).await.map(drop)
     }
 
-    /// Returns the data of the node that replaces `node`, with the item's number of deliveries.
-    fn moved(&self, node: &Bytes, deliveries: Option<u32>) -> Bytes {
-        let base = deliveries.map_or(0, |count| i32::try_from(count).unwrap_or(i32::MAX));
-        let framed = self.paths.unframe(node).ok().and_then(|(_, item)| self.paths.frame(&item, base));
-        framed.unwrap_or_else(|| node.clone())
+    /// Returns the data of the node that replaces the node of `item`, with the item's number of deliveries.
+    fn moved(&self, item: &ClaimedItem) -> Bytes {
+        let count = item.deliveries(&self.paths).unwrap_or(0);
+        let moved = self.paths.with_base(&item.node.data, |_| i32::try_from(count).unwrap_or(i32::MAX));
+        moved.unwrap_or_else(|| item.node.data.clone())
     }
 
     /// Checks whether there are sequence numbers and room for `more` items.
@@ -291,6 +290,31 @@ impl Items {
     }
 }
 
+/// Room that this process found in the queue. If the room is ample, the process does not read the length
+/// before each put.
+#[derive(Debug, Default)]
+struct Room(Mutex<Option<(usize, Instant)>>);
+
+impl Room {
+    /// Takes room for `items`. Returns false if the length has to be read.
+    fn take(&self, items: usize) -> bool {
+        let mut room = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *room {
+            Some((remaining, seen)) if *remaining >= items && seen.elapsed() < ROOM_FRESH => {
+                *remaining -= items;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Records that there is room for `room` items.
+    fn seen(&self, room: usize) {
+        let remaining = (room / ROOM_PART).min(ROOM_MOST);
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((remaining, Instant::now()));
+    }
+}
+
 fn names(claims: Option<Children>) -> HashSet<String> {
     claims.map(|claims| claims.names.into_iter().collect()).unwrap_or_default()
 }
@@ -301,21 +325,25 @@ fn is_exhausted(children_ever: u32) -> bool {
     i32::try_from(children_ever).map_or(true, is_in_danger_zone)
 }
 
-/// Returns the number of children that a node ever had. For an item, this is the number of counted
-/// deliveries: each created and deleted one child.
-pub(crate) fn children_ever(node: &Stat) -> u32 {
-    // `cversion` counts created and deleted children, so half of the sum is the number of claims (decision
-    // 8).
-    let children = u32::try_from(node.num_children).unwrap_or(u32::MAX);
-    node.cversion.cast_unsigned().wrapping_add(children) / 2
+/// Creates a folder like [`ensure_folder`], for a folder that usually exists: a read costs the leader
+/// nothing.
+pub(crate) async fn ensure_known_folder(client: &Client, path: &str) -> Result<(), Error> {
+    match client.exists(path).await? {
+        Some(_) => Ok(()),
+        None => ensure_folder(client, path).await,
+    }
+}
+
+/// Creates the folder `path` if it is missing, as a persistent node, so that the numbers of items keep
+/// increasing.
+pub(crate) async fn ensure_folder(client: &Client, path: &str) -> Result<(), Error> {
+    ensure_node(client, path, CreateMode::Persistent).await
 }
 
 #[cfg(test)]
 mod tests {
-    use super::is_exhausted;
+    use super::*;
     use crate::queue::Queue;
-    use docent_core::Client;
-    use std::sync::atomic::Ordering;
 
     #[test]
     fn numbers_are_nearly_used_up_when_the_next_one_would_be_among_the_last() {
@@ -331,5 +359,17 @@ mod tests {
         assert!(!queue.store.items.exhausted.load(Ordering::Acquire));
         queue.store.items.note_number("/queue/items/item-2146435072");
         assert!(queue.store.items.exhausted.load(Ordering::Acquire));
+    }
+
+    #[test]
+    fn one_reading_suffices_for_a_small_part_of_the_room() {
+        let room = Room::default();
+        assert!(!room.take(1));
+        room.seen(ROOM_PART * 2 + 1);
+        assert!(room.take(1) && room.take(1) && !room.take(1));
+        room.seen(usize::MAX);
+        assert!(!room.take(ROOM_MOST + 1) && room.take(ROOM_MOST) && !room.take(1));
+        room.seen(ROOM_PART - 1);
+        assert!(!room.take(1));
     }
 }

@@ -6,6 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
+/// Number of foreign items in a row from which the queue counts as that of another program.
+const LIMIT: usize = 10;
+
 /// Items that this process leaves alone: items that it cannot decode, for a while, and items that could not
 /// be moved to the dead letters, permanently.
 #[derive(Default)]
@@ -16,6 +19,9 @@ struct Items {
     /// Transaction that created the folder of the items. In a new folder, names are reused.
     folder: i64,
     by_name: HashMap<String, SkippedItem>,
+    /// Items that this process took in a row, none of which has the format of the queue in any version. No
+    /// other consumer could decode them either, and what they mean is unknown here.
+    foreign: Vec<ForeignItem>,
 }
 
 struct SkippedItem {
@@ -31,6 +37,25 @@ struct SkippedItem {
     /// Number of claims of the item when this process last moved to the end of the line of idle consumers
     /// because of it; `None` after the item was taken again.
     passed_on: Option<u32>,
+}
+
+#[derive(Debug, Clone)]
+struct ForeignItem {
+    name: String,
+    /// Transaction that created the item.
+    czxid: i64,
+    detail: String,
+}
+
+/// Queue whose items have another format.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "take: {path:?} contains items of another format: none of {LIMIT} items in a row is an item of this queue, \
+     beginning with {:?} ({}); these items stay in the queue", .first.name, .first.detail
+)]
+pub(crate) struct ForeignFormat {
+    path: String,
+    first: ForeignItem,
 }
 
 impl SkippedItems {
@@ -134,6 +159,29 @@ impl SkippedItems {
     pub(crate) fn next(&self, now: Instant) -> Option<Instant> {
         self.items().by_name.values().filter_map(|item| item.until).filter(|until| *until > now).min()
     }
+
+    /// Adds an item to the row of foreign items. Returns true if the row is long enough that its items must
+    /// stay in the queue.
+    pub(crate) fn note_foreign(&self, name: &str, czxid: i64, detail: &str) -> bool {
+        let foreign = &mut self.items().foreign;
+        let is_known = foreign.iter().any(|item| item.name == name && item.czxid == czxid);
+        if !is_known && foreign.len() < LIMIT {
+            foreign.push(ForeignItem { name: name.to_owned(), czxid, detail: detail.to_owned() });
+        }
+        foreign.len() >= LIMIT
+    }
+
+    /// Ends the row of foreign items, because an item of the queue was found.
+    pub(crate) fn end_foreign(&self) {
+        self.items().foreign.clear();
+    }
+
+    /// Returns the error for the queue at `path` if the row of foreign items is long enough.
+    pub(crate) fn foreign_format(&self, path: &str) -> Option<ForeignFormat> {
+        let foreign = &self.items().foreign;
+        let first = foreign.first().filter(|_| foreign.len() >= LIMIT)?.clone();
+        Some(ForeignFormat { path: path.to_owned(), first })
+    }
 }
 
 #[cfg(test)]
@@ -179,5 +227,21 @@ mod tests {
         assert_eq!((skipped_for(), skipped.contains("item", Instant::now())), (Some(PATIENCE), false));
         // The item was handed to another consumer meanwhile, or is another item.
         assert_eq!((skipped.skipped_since("item", 1, 3), skipped.skipped_since("item", 2, 2)), (None, None));
+    }
+
+    #[test]
+    fn only_different_items_in_a_row_count() {
+        let skipped = SkippedItems::default();
+        let add = |number: usize| skipped.note_foreign(&format!("item-{number}"), 1, "no item");
+        for _ in 0..2 {
+            assert!(!(0..LIMIT - 1).any(add) && skipped.foreign_format("/q").is_none());
+        }
+        skipped.end_foreign();
+        assert!(!(0..LIMIT - 1).any(add) && add(LIMIT));
+        let error = skipped.foreign_format("/q").unwrap().to_string();
+        assert!(error.contains("\"/q\"") && error.contains("\"item-0\" (no item)"), "{error}");
+        assert!(add(0), "items stay in the queue from now on, also those that were seen before");
+        skipped.end_foreign();
+        assert!(skipped.foreign_format("/q").is_none());
     }
 }

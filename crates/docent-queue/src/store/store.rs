@@ -1,12 +1,17 @@
-use super::{Backlog, ClaimSize, Dispatcher, ForeignItems, HandOutSize, Items, OwnClaims, SkippedItems};
-use crate::layout::Paths;
+use super::backlog::until_then;
+use super::{Backlog, Dispatcher, Items, Listing, OwnClaims, SkippedItems};
+use crate::layout::{ItemName, Paths, Turns};
 use crate::telemetry::QueueGauges;
 use docent_core::Client;
 use docent_core::recipe::{Line, since_1970_ms, time_of_day};
 use std::fmt;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Maximum number of items that are claimed in one write.
+pub(crate) const MOST: usize = 1000;
 
 /// Limits of a queue.
 #[derive(Debug, Clone, Copy)]
@@ -42,14 +47,11 @@ pub(crate) struct Store {
     /// Lock of the consumers in `ordered` mode.
     pub(crate) lock: Option<Line>,
     pub(crate) limits: Limits,
-    /// Gauges of the queue, if it has a name in metrics.
-    gauges: Option<QueueGauges>,
+    pub(crate) gauges: QueueGauges,
     /// Items at the servers.
     pub(crate) items: Items,
-    /// Items that this process leaves alone.
+    /// Items that this process leaves alone, and items of another format.
     pub(crate) skipped: SkippedItems,
-    /// Items of another format that this process took in a row.
-    pub(crate) foreign: ForeignItems,
     /// Claims of this process.
     pub(crate) own: OwnClaims,
     /// Last listing, while the claiming task rests or is not running.
@@ -58,10 +60,21 @@ pub(crate) struct Store {
     pub(crate) dispatcher: Dispatcher,
     /// Whether the folder of the dead letters is known to exist.
     pub(crate) has_dead: AtomicBool,
-    /// Size of the next claim.
-    pub(crate) claim_size: ClaimSize,
-    /// Size of the next hand-out of items that were claimed in advance.
-    pub(crate) hand_out_size: HandOutSize,
+    /// Maximum number of items that the next write claims; [`MOST`] at first.
+    ///
+    /// Claims whose items cannot be read are given back, and the next write claims half as many. Therefore an
+    /// unreadable item does not block the items before it, and a slow connection gets as many items as it can
+    /// transfer. Each claim that is read doubles the number again. While the number is below [`MOST`], claims
+    /// do not count as deliveries; otherwise items that no consumer got would use up their deliveries.
+    pub(crate) claim_size: BatchSize,
+    /// Number of items of a stream that one write hands out; 1 at first.
+    ///
+    /// An item is counted as handed out before its consumer has it, so that an item that crashes the process
+    /// is counted. A write for each item would cost as much as its acknowledgement. Therefore a process
+    /// starts with one item, and each write hands out twice as many as the last one. An item that crashes the
+    /// process is then the first item of the restarted process, and the items behind it are counted wrongly
+    /// at most once. If no call asks for an item in time, the number starts at one again.
+    pub(crate) hand_out_size: BatchSize,
 }
 
 impl Store {
@@ -75,11 +88,10 @@ impl Store {
         metrics_name: Option<String>,
     ) -> Self {
         let paths = Arc::new(paths);
-        let gauges = metrics_name.map(|name| QueueGauges::new(&client, &name));
+        let gauges = QueueGauges::new(&client, metrics_name.as_deref());
         Self {
             items: Items::new(&client, &path, &paths, limits.capacity),
             skipped: SkippedItems::default(),
-            foreign: ForeignItems::default(),
             own: OwnClaims::default(),
             backlog: Mutex::default(),
             dispatcher: Dispatcher::default(),
@@ -91,8 +103,8 @@ impl Store {
             limits,
             gauges,
             has_dead: AtomicBool::new(false),
-            claim_size: ClaimSize::default(),
-            hand_out_size: HandOutSize::default(),
+            claim_size: BatchSize::new(MOST),
+            hand_out_size: BatchSize::new(1),
         }
     }
 
@@ -107,23 +119,121 @@ impl Store {
         since_1970_ms(time_of_day(&self.client))
     }
 
-    /// Reports the number of items to the metrics.
-    pub(crate) fn report_depth(&self, items: usize) {
-        if let Some(gauges) = &self.gauges {
-            gauges.depth(items);
+    /// Records which items exist, and which of them can be taken.
+    pub(crate) fn note(&self, listing: &Listing) {
+        if listing.folder == 0 {
+            return;
+        }
+        self.skipped.retain_listed(listing.folder, &listing.items);
+        match &self.lock {
+            Some(_) => {
+                let first = self.first_in_turn(listing);
+                self.skipped.note_free(|name| first.is_some_and(|first| first.text == name));
+            }
+            None => self.skipped.note_free(|name| !listing.claimed.contains(name)),
         }
     }
 
-    /// Reports since when the first item has been in the queue to the metrics.
-    pub(crate) fn report_head(&self, since: SystemTime) {
-        if let Some(gauges) = &self.gauges {
-            gauges.head(since);
+    /// Returns which items `listing` offers to this process now. With `later`, delayed items count as well if
+    /// no other item is free.
+    pub(crate) fn prospect(&self, listing: &Listing, later: bool) -> Prospect {
+        let (clock, now) = (self.time_of_day(), Instant::now());
+        let mut free: Vec<_> = match &self.lock {
+            // In ordered mode only the first item may be taken.
+            Some(_) => self.first_in_turn(listing).into_iter().collect(),
+            None => listing.items.iter().filter(|item| !listing.claimed.contains(&item.text)).collect(),
+        };
+        let is_due = |item: &ItemName| item.due.is_none_or(|due| due <= clock);
+        if !later || free.iter().any(|item| is_due(item)) {
+            free.retain(|item| is_due(item));
         }
+        if free.is_empty() {
+            Prospect::Nothing
+        } else if free.iter().all(|item| self.skipped.contains(&item.text, now)) {
+            Prospect::Refused(free.into_iter().map(|item| item.text.clone()).collect())
+        } else {
+            Prospect::Item
+        }
+    }
+
+    /// Returns the item that would be handed out first now.
+    fn first_in_turn<'a>(&self, listing: &'a Listing) -> Option<&'a ItemName> {
+        let first = self.turns(listing).ready.into_iter().next()?;
+        listing.items.iter().find(|item| **item == first)
+    }
+
+    /// Returns the items whose time has come, whether or not they are claimed or left to other consumers.
+    pub(crate) fn turns(&self, listing: &Listing) -> Turns {
+        Turns::at(self.time_of_day(), listing.items.iter().cloned())
+    }
+
+    /// Returns when to check for a delayed item that may be handed out at the time of day `due`.
+    pub(crate) fn check_at(&self, due: u64) -> Instant {
+        Instant::now() + until_then(due, self.time_of_day())
     }
 }
 
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Store").field("path", &self.path).field("paths", &self.paths).finish_non_exhaustive()
+    }
+}
+
+/// Items that a listing of the queue offers to this process.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Prospect {
+    /// There is an item that this process may take.
+    Item,
+    /// There are free items, but this process leaves all of them to other consumers.
+    Refused(Vec<String>),
+    /// There is no free item.
+    Nothing,
+}
+
+/// Number of items for one write, which doubles with each success.
+#[derive(Debug)]
+pub(crate) struct BatchSize(AtomicUsize);
+
+impl BatchSize {
+    fn new(size: usize) -> Self {
+        Self(AtomicUsize::new(size))
+    }
+
+    pub(crate) fn get(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Sets the number for the next write; at least one.
+    pub(crate) fn set(&self, size: usize) {
+        self.0.store(size.max(1), Ordering::Relaxed);
+    }
+
+    /// Doubles the number, up to `limit`.
+    pub(crate) fn grow(&self, limit: usize) {
+        self.set((2 * self.get()).min(limit));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_size_doubles_up_to_the_limit_and_is_at_least_one() {
+        let size = BatchSize::new(1);
+        let sizes: Vec<_> = (0..5)
+            .map(|_| {
+                let now = size.get();
+                size.grow(6);
+                now
+            })
+            .collect();
+        assert_eq!(sizes, [1, 2, 4, 6, 6]);
+        for low in [0, 1] {
+            size.set(low);
+            assert_eq!(size.get(), 1);
+        }
+        size.grow(0);
+        assert_eq!(size.get(), 1);
     }
 }
