@@ -135,7 +135,7 @@ impl Inspector {
     /// # On drop
     /// The last stream removes the watch at the server.
     pub fn watch_below(&self, root: &str) -> Surveys {
-        Surveys::new(self, root)
+        Surveys::new(self.clone(), root.to_owned(), None)
     }
 
     pub(crate) fn client(&self) -> &Client {
