@@ -40,7 +40,7 @@ pub(super) fn subscribe<T: Send + 'static>(
 ) -> SyncStream<Result<T, Error>> {
     let (inspector, root) = (inspector.clone(), root.to_owned());
     let subscribed = async move {
-        let feed = inspector.feeds().shared(&inspector, root, descends)?;
+        let feed = inspector.feeds.shared(&inspector, root, descends)?;
         let subscriber = Subscriber { changes: feed.as_ref().clone(), feed, failure: 0, next };
         Ok(stream::unfold(subscriber, |mut subscriber| async move {
             let item = subscriber.next().await?;
@@ -93,11 +93,11 @@ impl Feeds {
 
 /// Starts to follow a tree.
 fn follow(inspector: &Inspector, root: &str, descends: bool) -> Result<Feed, Error> {
-    let events = SubtreeEvents::new(inspector.client(), root)?;
+    let events = SubtreeEvents::new(&inspector.client, root)?;
     let tree = if descends { Tree::below } else { Tree::only };
     let (board, feed) = watch::channel(Board::default());
-    let follower = Follower::new(inspector, tree(root, inspector.limits()), events, board.clone());
-    spawn(inspector.client(), async move {
+    let follower = Follower::new(inspector, tree(root, &inspector.limits), events, board.clone());
+    spawn(&inspector.client, async move {
         tokio::select! {
             biased;
             () = board.closed() => {}

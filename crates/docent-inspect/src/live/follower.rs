@@ -114,7 +114,7 @@ impl Follower {
     /// Waits for something to do.
     async fn wait(&mut self) -> Option<()> {
         let alarm = [self.tree.next_turn(), self.poll_at, self.not_before].into_iter().flatten().min();
-        let in_flight = self.inspector.limits().in_flight;
+        let in_flight = self.inspector.limits.in_flight;
         tokio::select! {
             event = self.events.next() => self.apply(event?),
             fired = self.watches.changed(&mut self.tree, in_flight) => fired?,
@@ -166,7 +166,7 @@ impl Follower {
 
     /// Sets one-shot watches on what the persistent watch does not cover, and the time of the next poll.
     fn watch_once(&mut self) -> Result<(), Error> {
-        let (client, limits) = (self.inspector.client(), self.inspector.limits());
+        let (client, limits) = (&self.inspector.client, &self.inspector.limits);
         self.watches.keep(client, &self.tree, limits.watches, self.is_watched)?;
         let refused = self.tree.nodes().refused().next().filter(|_| self.is_watched).map(|_| REFUSED);
         let unwatched = (self.watches.unwatched() > 0).then(|| limits.look_every.max(PAUSE));
@@ -219,13 +219,13 @@ impl Follower {
 /// # Errors
 /// Errors that are not about one node: `InvalidInput`, `Timeout`, `Closed`.
 async fn verify(inspector: &Inspector, tree: &mut Tree) -> Result<(), Error> {
-    let client = inspector.client();
+    let client = &inspector.client;
     let paths: HashSet<_> = tree.nodes().paths().cloned().collect();
     let stats = stream::iter(paths).map(|path| async move {
         let stat = client.exists(&path).await;
         (path, stat)
     });
-    let mut stats = stats.buffer_unordered(inspector.limits().in_flight.max(1));
+    let mut stats = stats.buffer_unordered(inspector.limits.in_flight.max(1));
     while let Some((path, stat)) = stats.next().await {
         tree.verify(&path, stat?.as_ref());
     }

@@ -16,13 +16,15 @@ pub struct Reports(SyncStream<Result<Live, Error>>);
 
 impl Reports {
     pub(crate) fn new(inspector: &Inspector, path: &str) -> Self {
-        let mut last: Option<Live> = None;
+        let mut last = None;
         Self(subscribe(inspector, path, false, move |feed| {
             let board = feed.borrow();
-            let report = board.reports().next()?.as_ref().clone();
-            let live = Live { report, is_stale: board.is_stale, unwatched: board.unwatched };
-            let is_new = last.as_ref().is_none_or(|last| !last.is_same(&live));
-            is_new.then(|| last.insert(live).clone())
+            let report = board.reports().next()?;
+            let (is_stale, unwatched) = (board.is_stale, board.unwatched);
+            let state = Some((report.without_times(), is_stale, unwatched));
+            let is_new = state != last;
+            last = state;
+            is_new.then(|| Live { report: report.as_ref().clone(), is_stale, unwatched })
         }))
     }
 }
