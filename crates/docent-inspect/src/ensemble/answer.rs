@@ -57,9 +57,8 @@ impl Answer {
 }
 
 impl Description {
-    fn of(text: &str) -> Self {
-        let value =
-            |key: &str| text.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default().trim();
+    pub(super) fn of(text: &str) -> Self {
+        let value = |key| value(text, key).unwrap_or_default();
         let (software, version) = match text.starts_with(KEEPER) {
             true => ("ClickHouse Keeper", value(KEEPER).trim_start_matches('v')),
             false => ("ZooKeeper", value("Zookeeper version:")),
@@ -79,6 +78,11 @@ impl Description {
     }
 }
 
+/// Returns the rest of the first line that starts with `key`, without white space around it.
+pub(super) fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| line.strip_prefix(key)).map(str::trim)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,11 +91,16 @@ mod tests {
         Latency min/avg/max: 0/0.5/12\nReceived: 9\nSent: 8\nConnections: 1\nOutstanding: 0\n\
         Zxid: 0x100000002\nMode: follower\nNode count: 5\n";
 
-    #[test]
-    fn a_server_reports_version_mode_and_latency() {
-        let Answer::Server(description) = Answer::of(SRVR.as_bytes()) else {
+    fn description(srvr: &str) -> Description {
+        let Answer::Server(description) = Answer::of(srvr.as_bytes()) else {
             panic!("the answer is from a server")
         };
+        description
+    }
+
+    #[test]
+    fn a_server_reports_version_mode_and_latency() {
+        let description = description(SRVR);
         assert_eq!(
             (&*description.version, &*description.mode, &*description.latency),
             ("3.8.4", "follower", "0/0.5/12")
@@ -101,20 +110,14 @@ mod tests {
 
     #[test]
     fn a_server_without_a_mode_line_has_an_empty_mode() {
-        let Answer::Server(description) = Answer::of(b"Zookeeper version: 3.5.0\n") else {
-            panic!("the answer is from a server")
-        };
+        let description = description("Zookeeper version: 3.5.0\n");
         assert_eq!((&*description.version, &*description.mode), ("3.5.0", ""));
     }
 
     #[test]
     fn a_clickhouse_keeper_is_told_from_a_zookeeper() {
-        let Answer::Server(description) =
-            Answer::of(b"ClickHouse Keeper version: v25.8.1.1-prestable-7a4a\nMode: standalone\n")
-        else {
-            panic!("the answer is from a server")
-        };
-        let Description { software, version, mode, .. } = description;
+        let text = "ClickHouse Keeper version: v25.8.1.1-prestable-7a4a\nMode: standalone\n";
+        let Description { software, version, mode, .. } = description(text);
         assert_eq!((software, &*version, &*mode), ("ClickHouse Keeper", "25.8.1.1", "standalone"));
     }
 

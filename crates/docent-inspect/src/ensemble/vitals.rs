@@ -1,9 +1,7 @@
-use super::answer::{Answer, READ_ONLY};
+use super::answer::{Answer, Description, READ_ONLY, value};
 use super::words::{exchange, exchange_any, talks_tls};
 use docent_core::{ServerAddress, Transport};
 use serde::Serialize;
-use std::io;
-use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -111,7 +109,8 @@ impl Vitals {
     /// This method is cancel safe.
     pub async fn query(transport: &dyn Transport, server: &ServerAddress, patience: Duration) -> Self {
         let vitals = Self::unknown(server);
-        let addresses = match resolve(transport, server, patience).await {
+        let resolved = timeout(patience, transport.resolve(server)).await;
+        let addresses = match resolved.unwrap_or_else(|elapsed| Err(elapsed.into())) {
             Ok(addresses) if !addresses.is_empty() => addresses,
             Ok(_) => return vitals.without_answer(ServerState::Down, "the name has no address"),
             Err(error) => return vitals.without_answer(ServerState::Down, error.to_string()),
@@ -126,9 +125,9 @@ impl Vitals {
         };
         let vitals = Self { address: Some(address.to_string()), ..vitals };
         match Answer::of(&bytes) {
-            Answer::Server(_) => {
+            Answer::Server(description) => {
                 let monitor = exchange(transport, server, address, b"mntr", patience).await;
-                vitals.with(&bytes, &monitor.unwrap_or_default())
+                vitals.with(description, &bytes, &monitor.unwrap_or_default())
             }
             Answer::WordsOff => vitals.without_answer(ServerState::WordsOff, "srvr is disabled"),
             Answer::NotServing => vitals.without_answer(ServerState::NoQuorum, "the ensemble has no quorum"),
@@ -175,53 +174,46 @@ impl Vitals {
     }
 
     /// Returns the vitals with the figures in the answers to `srvr` and `mntr`. The latter may be refused.
-    fn with(self, server: &[u8], monitor: &[u8]) -> Self {
-        let (text, monitor) = (String::from_utf8_lossy(server), String::from_utf8_lossy(monitor));
-        let value = |key: &str| Some(text.lines().find_map(|line| line.strip_prefix(key))?.trim().to_owned());
-        let number = |key: &str| value(key)?.parse().ok();
-        let latency = value("Latency min/avg/max:").unwrap_or_default();
-        let mut latency = latency.split('/').map(|part| part.parse().ok());
+    fn with(self, description: Description, server: &[u8], monitor: &[u8]) -> Self {
+        let (server, monitor) = (String::from_utf8_lossy(server), String::from_utf8_lossy(monitor));
+        let number = |key| value(&server, key)?.parse().ok();
+        let mut latency = description.latency.split('/').map(|part| part.parse().ok());
         let mut latency = || latency.next().flatten();
-        let watches = monitor.lines().find_map(|line| line.strip_prefix("zk_watch_count"));
-        let Answer::Server(description) = Answer::of(server) else { return self };
         Self {
             state: ServerState::Serving,
             software: Some(description.software),
             version: Some(description.version),
             mode: Some(description.mode).filter(|mode| !mode.is_empty()),
-            zxid: value("Zxid:"),
+            zxid: value(&server, "Zxid:").map(str::to_owned),
             latency_min_ms: latency(),
             latency_avg_ms: latency(),
             latency_max_ms: latency(),
             connections: number("Connections:"),
             outstanding: number("Outstanding:"),
             znodes: number("Node count:"),
-            watches: watches.and_then(|count| count.trim().parse().ok()),
+            watches: value(&monitor, "zk_watch_count").and_then(|count| count.parse().ok()),
             ..self
         }
     }
-}
-
-/// Returns the addresses of a server.
-async fn resolve(
-    transport: &dyn Transport,
-    server: &ServerAddress,
-    patience: Duration,
-) -> io::Result<Vec<SocketAddr>> {
-    timeout(patience, transport.resolve(server)).await?
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn unknown() -> Vitals {
+        Vitals::unknown(&ServerAddress::all_of("zk1:2181").unwrap().remove(0))
+    }
+
+    fn with(srvr: &str, mntr: &str) -> Vitals {
+        unknown().with(Description::of(srvr), srvr.as_bytes(), mntr.as_bytes())
+    }
+
     #[test]
     fn figures_come_from_both_answers_and_unknown_ones_are_none() {
-        let server = ServerAddress::all_of("zk1:2181").unwrap().remove(0);
         let srvr = "Zookeeper version: 3.8.4-9316c2a, built on 2024-02-12\nLatency min/avg/max: 0/0.5/12\n\
             Received: 9\nSent: 8\nConnections: 3\nOutstanding: 1\nZxid: 0x100000002\nMode: follower\nNode count: 5\n";
-        let vitals =
-            Vitals::unknown(&server).with(srvr.as_bytes(), b"zk_version\t3.8.4\nzk_watch_count\t7\n");
+        let vitals = with(srvr, "zk_version\t3.8.4\nzk_watch_count\t7\n");
         assert_eq!((vitals.state, vitals.mode.as_deref()), (ServerState::Serving, Some("follower")));
         assert_eq!(
             (vitals.zxid.as_deref(), vitals.znodes, vitals.watches),
@@ -231,7 +223,7 @@ mod tests {
         let latency = [vitals.latency_min_ms, vitals.latency_avg_ms, vitals.latency_max_ms];
         assert_eq!(latency, [Some(0.0), Some(0.5), Some(12.0)]);
         let old = "Zookeeper version: 3.4.14\nMode: standalone\n";
-        let vitals = Vitals::unknown(&server).with(old.as_bytes(), b"mntr is not executed");
+        let vitals = with(old, "mntr is not executed");
         assert_eq!(
             (vitals.version.as_deref(), vitals.watches, vitals.latency_avg_ms),
             (Some("3.4.14"), None, None)
@@ -240,11 +232,9 @@ mod tests {
 
     #[test]
     fn a_server_that_only_answers_reads_lacks_quorum() {
-        let server = ServerAddress::all_of("zk1:2181").unwrap().remove(0);
-        let with = |srvr: &str| Vitals::unknown(&server).with(srvr.as_bytes(), b"");
-        assert!(with("Zookeeper version: 3.8.4\nMode: read-only\n").lacks_quorum());
-        assert!(!with("Zookeeper version: 3.8.4\nMode: follower\n").lacks_quorum());
-        let silent = Vitals::unknown(&server).without_answer(ServerState::NoQuorum, "");
-        assert!(silent.lacks_quorum() && !Vitals::unknown(&server).lacks_quorum());
+        assert!(with("Zookeeper version: 3.8.4\nMode: read-only\n", "").lacks_quorum());
+        assert!(!with("Zookeeper version: 3.8.4\nMode: follower\n", "").lacks_quorum());
+        let silent = unknown().without_answer(ServerState::NoQuorum, "");
+        assert!(silent.lacks_quorum() && !unknown().lacks_quorum());
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn below(nodes: &Nodes, report: &Report) -> Vec<String> {
     if !matches!(report.recipe, Recipe::Plain(_) | Recipe::Registry(_) | Recipe::Config(_)) {
         return Vec::new();
     }
-    let Some(Known::Present(folder)) = nodes.folder(&report.path) else { return Vec::new() };
+    let Some(folder) = nodes.folder(&report.path).and_then(Known::present) else { return Vec::new() };
     let names = folder.names.iter().filter(|name| *name != HISTORY && *name != RUNNING);
     names.filter(|name| join(&report.path, name) != SYSTEM).cloned().collect()
 }
@@ -45,12 +45,4 @@ pub(super) fn depth(path: &str) -> usize {
 /// Returns true for reports that a walk includes.
 pub(super) fn is_recipe(report: &Report) -> bool {
     !matches!(report.recipe, Recipe::Plain(_) | Recipe::Absent | Recipe::Unreadable)
-}
-
-/// Returns true if only ages changed.
-pub(super) fn same(one: Option<&Report>, other: Option<&Report>) -> bool {
-    match (one, other) {
-        (Some(one), Some(other)) => one.without_times() == other.without_times(),
-        (one, other) => one.is_none() && other.is_none(),
-    }
 }

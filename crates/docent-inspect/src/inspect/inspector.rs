@@ -1,6 +1,6 @@
 use super::clock::Clock;
+use super::reader::complete;
 use super::tree::Tree;
-use super::walk::complete;
 use super::{InspectorBuilder, Limits, Survey};
 use crate::live::{Feeds, Reports, Surveys};
 use crate::nodes::{Nodes, Read, View};
@@ -31,10 +31,10 @@ use std::time::SystemTime;
 /// snapshot, and that server may lag behind.
 #[derive(Clone)]
 pub struct Inspector {
-    pub(super) client: Client,
-    pub(super) limits: Limits,
+    pub(crate) client: Client,
+    pub(crate) limits: Limits,
     clock: Arc<Clock>,
-    feeds: Arc<Feeds>,
+    pub(crate) feeds: Arc<Feeds>,
 }
 
 /// A report, with the reads that it is based on.
@@ -135,19 +135,7 @@ impl Inspector {
     /// # On drop
     /// The last stream removes the watch at the server.
     pub fn watch_below(&self, root: &str) -> Surveys {
-        Surveys::new(self, root)
-    }
-
-    pub(crate) fn client(&self) -> &Client {
-        &self.client
-    }
-
-    pub(crate) fn feeds(&self) -> &Feeds {
-        &self.feeds
-    }
-
-    pub(crate) fn limits(&self) -> &Limits {
-        &self.limits
+        Surveys::new(self.clone(), root.to_owned(), None)
     }
 
     /// Returns the time by the servers' clock, if a node may be created for it.

@@ -1,30 +1,39 @@
-use super::Limits;
-use super::tree::Tree;
+use super::{Inspector, Tree};
 use crate::nodes::{Answer, Data, Folder, Known, Read};
 use docent_core::{Client, Error, ErrorKind};
 use futures_util::stream::{self, StreamExt};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::SystemTime;
 
-/// Performs the `missing` reads, and adds the answers to the tree as they arrive.
+/// Reads until all places of the tree were inspected.
 ///
 /// # Errors
-/// Errors that are not about one node: `InvalidInput`, `Timeout`, `Closed`.
-pub(super) async fn read(
-    client: &Client,
-    limits: &Limits,
+/// Errors that are not about one node: `InvalidInput`, `Timeout`, `Closed`. The tree keeps what was read.
+///
+/// # Cancel safety
+/// This function is cancel safe. The tree keeps what was read.
+pub(crate) async fn complete(
+    inspector: &Inspector,
     tree: &mut Tree,
-    missing: Vec<Read>,
+    now: Option<SystemTime>,
 ) -> Result<(), Error> {
-    let bytes = AtomicUsize::new(tree.nodes().bytes());
-    let reads = stream::iter(missing).map(|read| one(client, read, &bytes, limits.data_bytes));
-    let mut answers = reads.buffer_unordered(limits.in_flight.max(1));
-    while let Some(answer) = answers.next().await {
-        let (read, answer) = answer?;
-        tree.answer(read, answer);
+    let Inspector { client, limits, .. } = inspector;
+    loop {
+        let missing = tree.advance(now);
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let bytes = AtomicUsize::new(tree.nodes().bytes());
+        let reads = stream::iter(missing).map(|read| one(client, read, &bytes, limits.data_bytes));
+        let mut answers = reads.buffer_unordered(limits.in_flight.max(1));
+        while let Some(answer) = answers.next().await {
+            let (read, answer) = answer?;
+            tree.answer(read, answer);
+        }
     }
-    Ok(())
 }
 
+/// Reads a node, or only its stat once `most` bytes of data were read.
 async fn one(client: &Client, read: Read, bytes: &AtomicUsize, most: usize) -> Result<(Read, Answer), Error> {
     let answer = match &read {
         Read::Children(path) => {

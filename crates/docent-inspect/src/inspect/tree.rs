@@ -1,13 +1,12 @@
 mod limit;
 
 use super::Limits;
-use super::below::{Below, below, depth, is_at_or_below, is_recipe, same};
-use super::ephemerals::ephemerals;
+use super::below::{Below, below, depth, is_at_or_below, is_recipe};
 use super::inspector::{Inspected, inspect_nodes, server_time};
 use super::survey::Survey;
 use super::turns::Turns;
 use crate::nodes::{Answer, Nodes, Read, join};
-use crate::report::{LeftOut, Refusal, Report};
+use crate::report::{Ephemeral, LeftOut, Refusal, Report};
 use docent_core::Stat;
 use docent_core::recipe::is_own_name;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -226,7 +225,13 @@ impl Tree {
     /// Returns all recipes.
     pub(crate) fn survey(&self, now: Option<SystemTime>) -> Survey {
         let found = self.places.values().filter_map(|place| place.report.as_deref().cloned()).collect();
-        Survey { found, ephemerals: ephemerals(&self.nodes, now), ..self.summary(now) }.sorted()
+        let summary = self.summary(now);
+        let ephemeral = |(path, stat): (&str, &Stat)| {
+            let (session, since) = (stat.owner?, summary.clock?.since(stat.created));
+            Some(Ephemeral { path: path.to_owned(), session, since })
+        };
+        let ephemerals = self.nodes.stats().into_iter().filter_map(ephemeral).collect();
+        Survey { found, ephemerals, ..summary }.sorted()
     }
 
     pub(crate) fn nodes(&self) -> &Nodes {
@@ -264,7 +269,8 @@ impl Tree {
         let shown = (!self.descends || is_shown).then(|| Arc::new(report));
         let Some(place) = self.places.get_mut(path) else { return };
         (place.is_due, place.is_known) = (false, true);
-        if !same(place.report.as_deref(), shown.as_deref()) {
+        let without_times = |report: &Option<Arc<Report>>| report.as_deref().map(Report::without_times);
+        if without_times(&place.report) != without_times(&shown) {
             self.changes.insert(Arc::clone(path));
         }
         place.report = shown;

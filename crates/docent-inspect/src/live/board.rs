@@ -2,8 +2,7 @@ use crate::inspect::Survey;
 use crate::report::Report;
 use docent_core::Error;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::watch;
+use std::sync::Arc;
 
 /// Number of deletions that are kept for slow subscribers if there are fewer reports than that.
 const DELETIONS: usize = 1_024;
@@ -14,19 +13,8 @@ const DELETIONS: usize = 1_024;
 /// seen. So a subscriber that is slow or never polled needs no memory: it skips intermediate reports. The
 /// board keeps as many deletions as reports, but at least 1,024. A subscriber that missed a discarded
 /// deletion gets a new snapshot.
-#[derive(Debug)]
-pub(super) struct Board(Mutex<Posted>);
-
-/// The writer of a [`Board`].
-#[derive(Debug, Clone)]
-pub(super) struct Poster {
-    pub(super) board: Arc<Board>,
-    number: Arc<watch::Sender<u64>>,
-}
-
-/// Contents of a [`Board`].
 #[derive(Debug, Default)]
-pub(super) struct Posted {
+pub(super) struct Board {
     /// Number of the last change.
     pub(super) number: u64,
     reports: HashMap<Arc<str>, (u64, Arc<Report>)>,
@@ -51,38 +39,6 @@ pub(super) enum Change {
 }
 
 impl Board {
-    /// Returns the contents. They must not be held across an await.
-    pub(super) fn posted(&self) -> MutexGuard<'_, Posted> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Poster {
-    /// Creates an empty board. The receiver returns the number of the last change.
-    pub(super) fn new() -> (Self, watch::Receiver<u64>) {
-        let (number, receiver) = watch::channel(0);
-        let board = Arc::new(Board(Mutex::new(Posted::default())));
-        (Self { board, number: Arc::new(number) }, receiver)
-    }
-
-    /// Changes the contents and wakes the subscribers.
-    pub(super) fn post(&self, change: impl FnOnce(&mut Posted)) {
-        let number = {
-            let mut posted = self.board.posted();
-            posted.number += 1;
-            change(&mut posted);
-            posted.number
-        };
-        self.number.send_replace(number);
-    }
-
-    /// Waits until there is no subscriber.
-    pub(super) async fn abandoned(&self) {
-        self.number.closed().await;
-    }
-}
-
-impl Posted {
     /// Sets the report on a path, or removes it as of a transaction.
     pub(super) fn set(&mut self, path: Arc<str>, report: Option<Arc<Report>>, as_of_zxid: i64) {
         self.number += 1;
@@ -105,6 +61,12 @@ impl Posted {
         while self.deleted.len() > self.reports.len().max(DELETIONS) {
             self.discarded = self.deleted.pop_first().map_or(self.discarded, |(number, _)| number);
         }
+    }
+
+    /// Sets the last failure.
+    pub(super) fn fail(&mut self, error: Error) {
+        self.number += 1;
+        self.failure = Some((self.number, error));
     }
 
     /// Returns true if all changes after this number are known.

@@ -1,4 +1,4 @@
-use super::board::Poster;
+use super::board::Board;
 use super::watches::Watches;
 use crate::inspect::{Inspector, Tree, complete};
 use docent_core::recipe::{SubtreeEvent, SubtreeEvents};
@@ -8,6 +8,7 @@ use futures_util::stream::{self, StreamExt};
 use std::collections::HashSet;
 use std::future::pending;
 use std::time::{Duration, SystemTime};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 /// Time within which changes are merged.
@@ -33,7 +34,7 @@ pub(super) struct Follower {
     watches: Watches,
     /// False if the servers do not support persistent watches.
     is_watched: bool,
-    poster: Poster,
+    board: watch::Sender<Board>,
     is_attached: bool,
     /// True if changes may have been missed.
     is_suspect: bool,
@@ -48,14 +49,19 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    pub(super) fn new(inspector: &Inspector, tree: Tree, events: SubtreeEvents, poster: Poster) -> Self {
+    pub(super) fn new(
+        inspector: &Inspector,
+        tree: Tree,
+        events: SubtreeEvents,
+        board: watch::Sender<Board>,
+    ) -> Self {
         Self {
             inspector: inspector.clone(),
             tree,
             events,
             watches: Watches::default(),
             is_watched: false,
-            poster,
+            board,
             is_attached: false,
             is_suspect: false,
             is_due: false,
@@ -108,7 +114,7 @@ impl Follower {
     /// Waits for something to do.
     async fn wait(&mut self) -> Option<()> {
         let alarm = [self.tree.next_turn(), self.poll_at, self.not_before].into_iter().flatten().min();
-        let in_flight = self.inspector.limits().in_flight;
+        let in_flight = self.inspector.limits.in_flight;
         tokio::select! {
             event = self.events.next() => self.apply(event?),
             fired = self.watches.changed(&mut self.tree, in_flight) => fired?,
@@ -160,7 +166,7 @@ impl Follower {
 
     /// Sets one-shot watches on what the persistent watch does not cover, and the time of the next poll.
     fn watch_once(&mut self) -> Result<(), Error> {
-        let (client, limits) = (self.inspector.client(), self.inspector.limits());
+        let (client, limits) = (&self.inspector.client, &self.inspector.limits);
         self.watches.keep(client, &self.tree, limits.watches, self.is_watched)?;
         let refused = self.tree.nodes().refused().next().filter(|_| self.is_watched).map(|_| REFUSED);
         let unwatched = (self.watches.unwatched() > 0).then(|| limits.look_every.max(PAUSE));
@@ -185,17 +191,17 @@ impl Follower {
         let (changes, summary) = (self.tree.take_changes(), self.tree.summary(now));
         let unwatched = self.watches.unwatched();
         let (zxid, is_stale) = (summary.as_of_zxid, false);
-        self.poster.post(|posted| {
+        self.board.send_modify(|board| {
             for (path, report) in changes {
-                posted.set(path, report, zxid);
+                board.set(path, report, zxid);
             }
-            (posted.summary, posted.unwatched, posted.is_stale) = (Some(summary), unwatched, is_stale);
-            posted.failure = None;
+            (board.summary, board.unwatched, board.is_stale) = (Some(summary), unwatched, is_stale);
+            board.failure = None;
         });
     }
 
     fn post_stale(&self) {
-        self.poster.post(|posted| posted.is_stale = true);
+        self.board.send_modify(|board| board.is_stale = true);
     }
 
     fn post_failure(&mut self, error: &Error) {
@@ -203,7 +209,7 @@ impl Follower {
         self.post_stale();
         // An outage is reported as staleness.
         if !error.is_retryable() && self.failed.replace(error.kind()) != Some(error.kind()) {
-            self.poster.post(|posted| posted.failure = Some((posted.number, error.clone())));
+            self.board.send_modify(|board| board.fail(error.clone()));
         }
     }
 }
@@ -213,13 +219,13 @@ impl Follower {
 /// # Errors
 /// Errors that are not about one node: `InvalidInput`, `Timeout`, `Closed`.
 async fn verify(inspector: &Inspector, tree: &mut Tree) -> Result<(), Error> {
-    let client = inspector.client();
+    let client = &inspector.client;
     let paths: HashSet<_> = tree.nodes().paths().cloned().collect();
     let stats = stream::iter(paths).map(|path| async move {
         let stat = client.exists(&path).await;
         (path, stat)
     });
-    let mut stats = stats.buffer_unordered(inspector.limits().in_flight.max(1));
+    let mut stats = stats.buffer_unordered(inspector.limits.in_flight.max(1));
     while let Some((path, stat)) = stats.next().await {
         tree.verify(&path, stat?.as_ref());
     }

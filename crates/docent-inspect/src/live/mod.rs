@@ -2,16 +2,15 @@
 
 mod board;
 mod feed;
-mod feeds;
 mod follower;
+mod progress;
 mod reports;
 mod snapshot;
-mod subscriber;
 mod surveys;
 mod watch;
 mod watches;
 
-pub(crate) use feeds::Feeds;
+pub(crate) use feed::Feeds;
 pub use reports::Reports;
 pub use snapshot::{Live, LiveSurvey, SurveyEvent};
 pub use surveys::Surveys;

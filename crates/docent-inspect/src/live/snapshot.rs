@@ -19,14 +19,6 @@ pub struct Live {
     pub unwatched: usize,
 }
 
-impl Live {
-    /// Returns true if the other report differs only in its ages.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
-        (self.is_stale, self.unwatched) == (other.is_stale, other.unwatched)
-            && self.report.without_times() == other.report.without_times()
-    }
-}
-
 /// Recipes below a followed root.
 ///
 /// Serialized as the [`Survey`], with `is_stale` and `unwatched` beside its fields.

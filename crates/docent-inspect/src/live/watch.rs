@@ -43,15 +43,16 @@ impl Watch {
 
     /// Returns true if the reported state matches the answer to a read.
     pub(super) fn agrees(&self, seen: Seen, nodes: &Nodes, read: &Read) -> bool {
-        let known = match read {
-            Read::Data(path) => nodes.data(path).map(|known| state(known, |data| data_of(&data.stat))),
-            Read::Children(path) => nodes.folder(path).map(|known| {
-                state(known, |folder| match self {
-                    Self::Children(_) => children_of(&folder.stat),
-                    Self::Node(_) | Self::Data(_) => data_of(&folder.stat),
-                })
-            }),
+        let of = match (self, read) {
+            (Self::Children(_), Read::Children(_)) => children_of,
+            _ => data_of,
         };
+        let known = nodes.known(read).map(|known| match known {
+            Known::Present(stat) => of(&stat),
+            Known::Absent => Seen::Absent,
+            Known::Refused => Seen::Refused,
+            Known::LeftOut => Seen::Unclear,
+        });
         known == Some(seen)
     }
 }
@@ -70,14 +71,5 @@ fn seen<T>(item: Result<Option<T>, Error>, of: fn(&T) -> Seen) -> Seen {
         Ok(None) => Seen::Absent,
         Err(error) if error.kind() == ErrorKind::NoAuth => Seen::Refused,
         Err(_) => Seen::Unclear,
-    }
-}
-
-fn state<T>(known: &Known<T>, of: impl Fn(&T) -> Seen) -> Seen {
-    match known {
-        Known::Present(node) => of(node),
-        Known::Absent => Seen::Absent,
-        Known::Refused => Seen::Refused,
-        Known::LeftOut => Seen::Unclear,
     }
 }

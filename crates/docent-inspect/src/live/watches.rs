@@ -105,47 +105,29 @@ impl Watches {
 fn wanted(tree: &Tree) -> Vec<(Watch, Read)> {
     let mut places: Vec<_> = tree.reads().collect();
     places.sort_unstable_by_key(|(path, _)| *path);
-    let mut wanted = Vec::new();
-    for (place, read) in places.into_iter().flat_map(|(path, reads)| reads.iter().map(move |it| (path, it))) {
-        if let Some(watch) = watch(tree.nodes(), read) {
-            wanted.push((watch, read.clone()));
-        }
-        // The stat of the path itself is part of the report, and was read together with its children.
-        if let (Read::Children(path), Some(Known::Present(_))) = (read, tree.nodes().folder(place))
-            && path == place
-        {
-            wanted.push((Watch::Node(path.clone()), read.clone()));
-        }
-    }
+    let reads = places.into_iter().flat_map(|(path, reads)| reads.iter().map(move |read| (path, read)));
+    // The stat of the path itself is part of the report, and was read together with its children.
+    let wanted = reads.flat_map(|(path, read)| watches(tree.nodes(), read, read.path() == path));
     let mut seen = HashSet::new();
-    wanted.retain(|one| seen.insert(one.clone()));
-    wanted
+    wanted.filter(|one| seen.insert(one.clone())).collect()
 }
 
 /// Returns the watches for reads of nodes outside of the root.
 fn wanted_outside(tree: &Tree) -> Vec<(Watch, Read)> {
-    let of = |read: &Read| {
-        let mut watches: Vec<_> = watch(tree.nodes(), read).into_iter().collect();
-        // The stat of the folder was read together with its children.
-        if let (Read::Children(path), Some(Known::Present(_))) = (read, tree.nodes().folder(read.path())) {
-            watches.push(Watch::Node(path.clone()));
-        }
-        watches.into_iter().map(|watch| (watch, read.clone())).collect::<Vec<_>>()
-    };
-    tree.outside().flat_map(of).collect()
+    tree.outside().flat_map(|read| watches(tree.nodes(), read, true)).collect()
 }
 
-/// Returns the watch for a read, or `None` for an omitted read.
-fn watch(nodes: &Nodes, read: &Read) -> Option<Watch> {
-    match read {
-        Read::Data(path) => match nodes.data(path)? {
-            Known::Present(_) | Known::Absent => Some(Watch::Node(path.clone())),
-            Known::Refused => Some(Watch::Data(path.clone())),
-            Known::LeftOut => None,
-        },
-        Read::Children(path) => match nodes.folder(path)? {
-            Known::LeftOut => None,
-            _ => Some(Watch::Children(path.clone())),
-        },
-    }
+/// Returns the watches for a read, each with the read, or none for an omitted read. With `with_stat`, they
+/// include the stat of a folder, which was read together with its children.
+fn watches(nodes: &Nodes, read: &Read, with_stat: bool) -> impl Iterator<Item = (Watch, Read)> {
+    let (watch, stat) = match (read, nodes.known(read)) {
+        (_, None | Some(Known::LeftOut)) => (None, None),
+        (Read::Data(path), Some(Known::Refused)) => (Some(Watch::Data(path.clone())), None),
+        (Read::Data(path), Some(_)) => (Some(Watch::Node(path.clone())), None),
+        (Read::Children(path), Some(known)) => {
+            let stat = known.present().filter(|_| with_stat).map(|_| Watch::Node(path.clone()));
+            (Some(Watch::Children(path.clone())), stat)
+        }
+    };
+    watch.into_iter().chain(stat).map(|watch| (watch, read.clone()))
 }

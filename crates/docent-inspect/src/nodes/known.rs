@@ -15,16 +15,14 @@ pub(crate) enum Known<T> {
 }
 
 impl<T> Known<T> {
-    pub(crate) fn as_ref(&self) -> Known<&T> {
+    pub(crate) fn present(&self) -> Option<&T> {
         match self {
-            Self::Present(found) => Known::Present(found),
-            Self::Absent => Known::Absent,
-            Self::Refused => Known::Refused,
-            Self::LeftOut => Known::LeftOut,
+            Self::Present(found) => Some(found),
+            Self::Absent | Self::Refused | Self::LeftOut => None,
         }
     }
 
-    pub(crate) fn map<U>(self, of: impl FnOnce(T) -> U) -> Known<U> {
+    pub(super) fn map<U>(&self, of: impl FnOnce(&T) -> U) -> Known<U> {
         match self {
             Self::Present(found) => Known::Present(of(found)),
             Self::Absent => Known::Absent,
@@ -32,6 +30,13 @@ impl<T> Known<T> {
             Self::LeftOut => Known::LeftOut,
         }
     }
+}
+
+/// Answer to a read.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Data(Known<Data>),
+    Folder(Known<Folder>),
 }
 
 /// Data of a node.

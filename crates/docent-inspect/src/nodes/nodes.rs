@@ -24,10 +24,24 @@ pub(crate) struct Nodes {
 }
 
 impl Nodes {
+    /// Adds the answer to a read.
     pub(crate) fn add(&mut self, read: Read, answer: Answer) {
+        self.remove(&read);
+        let path = read.path().to_owned();
+        self.paths.insert(path.clone());
         match answer {
-            Answer::Data(known) => self.add_data(read.into_path(), known),
-            Answer::Folder(known) => self.add_folder(read.into_path(), known),
+            Answer::Data(known) => {
+                self.bytes += length(&known);
+                self.without_bytes += usize::from(has_no_bytes(&known));
+                self.data.insert(path, known);
+            }
+            Answer::Folder(known) => drop(self.folders.insert(path, known)),
+        }
+        match self.known(&read) {
+            Some(Known::Present(stat)) => self.note(&stat),
+            Some(Known::Refused) => drop(self.refused.insert(read.path().to_owned())),
+            Some(Known::LeftOut) => drop(self.too_large.insert(read)),
+            Some(Known::Absent) | None => {}
         }
     }
 
@@ -55,8 +69,8 @@ impl Nodes {
 
     /// Forgets the answer to a read that was omitted or, `with_data`, whose data were.
     pub(crate) fn retry(&mut self, read: &Read, with_data: bool) {
-        let is_stat_only = matches!(read, Read::Data(path) if self.data.get(path).is_some_and(has_no_bytes));
-        if self.left_out.contains(read) || self.too_large.contains(read) || with_data && is_stat_only {
+        let is_data_omitted = with_data && self.is_stat_only(read);
+        if self.left_out.contains(read) || self.too_large.contains(read) || is_data_omitted {
             self.remove(read);
         }
     }
@@ -70,52 +84,21 @@ impl Nodes {
     /// does, because permissions may have changed.
     pub(crate) fn agrees(&self, read: &Read, stat: Option<&Stat>) -> bool {
         let data = |stat: &Stat| (stat.czxid, stat.mzxid, stat.aversion);
-        let known = match read {
-            Read::Data(path) => self.data.get(path).map(|known| known.as_ref().map(|it| (&it.stat, None))),
-            Read::Children(path) => {
-                self.folders.get(path).map(|known| known.as_ref().map(|it| (&it.stat, Some(it.stat.pzxid))))
-            }
-        };
-        match known {
+        match self.known(read) {
             None => true,
             // A reply that was too large may be small now.
             Some(Known::LeftOut) => self.left_out.contains(read),
             Some(Known::Refused) => false,
             Some(Known::Absent) => stat.is_none(),
-            Some(Known::Present((known, pzxid))) => stat
-                .is_some_and(|now| data(now) == data(known) && pzxid.is_none_or(|pzxid| pzxid == now.pzxid)),
+            Some(Known::Present(known)) => stat.is_some_and(|now| {
+                data(now) == data(&known) && (matches!(read, Read::Data(_)) || now.pzxid == known.pzxid)
+            }),
         }
     }
 
     /// Returns the paths that were read or tried.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &String> {
         self.paths.iter()
-    }
-
-    pub(crate) fn add_data(&mut self, path: String, known: Known<Data>) {
-        self.remove(&Read::Data(path.clone()));
-        self.bytes += length(&known);
-        self.without_bytes += usize::from(has_no_bytes(&known));
-        match &known {
-            Known::Present(data) => self.note(&data.stat),
-            Known::Refused => drop(self.refused.insert(path.clone())),
-            Known::LeftOut => drop(self.too_large.insert(Read::Data(path.clone()))),
-            Known::Absent => {}
-        }
-        self.paths.insert(path.clone());
-        self.data.insert(path, known);
-    }
-
-    pub(crate) fn add_folder(&mut self, path: String, known: Known<Folder>) {
-        self.remove(&Read::Children(path.clone()));
-        match &known {
-            Known::Present(folder) => self.note(&folder.stat),
-            Known::Refused => drop(self.refused.insert(path.clone())),
-            Known::LeftOut => drop(self.too_large.insert(Read::Children(path.clone()))),
-            Known::Absent => {}
-        }
-        self.paths.insert(path.clone());
-        self.folders.insert(path, known);
     }
 
     /// Records that a read is omitted because of a limit.
@@ -151,11 +134,17 @@ impl Nodes {
         self.folders.get(path)
     }
 
-    pub(crate) fn knows(&self, read: &Read) -> bool {
+    /// Returns the result of a read, with the stat of the node, or `None` if this was not tried yet.
+    pub(crate) fn known(&self, read: &Read) -> Option<Known<Stat>> {
         match read {
-            Read::Data(path) => self.data.contains_key(path),
-            Read::Children(path) => self.folders.contains_key(path),
+            Read::Data(path) => self.data(path).map(|known| known.map(|data| data.stat)),
+            Read::Children(path) => self.folder(path).map(|known| known.map(|folder| folder.stat)),
         }
+    }
+
+    /// Returns true if only the stat was read instead of the data, because of a limit.
+    pub(crate) fn is_stat_only(&self, read: &Read) -> bool {
+        matches!(read, Read::Data(path) if self.data(path).is_some_and(has_no_bytes))
     }
 
     /// Returns true for a path that was read or tried.
@@ -180,11 +169,8 @@ impl Nodes {
 
     /// Returns the stat of a node, if it was read in any way.
     pub(crate) fn stat(&self, path: &str) -> Option<&Stat> {
-        match (self.folders.get(path), self.data.get(path)) {
-            (Some(Known::Present(folder)), _) => Some(&folder.stat),
-            (_, Some(Known::Present(data))) => Some(&data.stat),
-            _ => None,
-        }
+        let folder = self.folder(path).and_then(Known::present).map(|folder| &folder.stat);
+        folder.or_else(|| Some(&self.data(path)?.present()?.stat))
     }
 
     /// Returns all known stats, in the order of the paths.
@@ -194,19 +180,21 @@ impl Nodes {
 
     /// Records the times and transactions of a node.
     fn note(&mut self, stat: &Stat) {
-        self.newest_zxid = self.newest_zxid.max(stat.czxid).max(stat.mzxid).max(stat.pzxid);
+        self.newest_zxid = self.newest_zxid.max(newest_zxid(stat));
         self.newest = self.newest.max(Some(stat.created)).max(Some(stat.modified));
     }
 }
 
 /// Returns the number of bytes of data.
 fn length(known: &Known<Data>) -> usize {
-    match known {
-        Known::Present(data) => data.bytes.as_ref().map_or(0, bytes::Bytes::len),
-        _ => 0,
-    }
+    known.present().and_then(|data| data.bytes.as_ref()).map_or(0, bytes::Bytes::len)
 }
 
 fn has_no_bytes(known: &Known<Data>) -> bool {
     matches!(known, Known::Present(Data { bytes: None, .. }))
+}
+
+/// Returns the newest transaction in a stat.
+pub(super) fn newest_zxid(stat: &Stat) -> i64 {
+    stat.czxid.max(stat.mzxid).max(stat.pzxid)
 }

@@ -35,6 +35,12 @@ impl<'a> Place<'a> {
         self.view.folder(&self.child(name))
     }
 
+    /// Returns the names of the children of a child, or none if there is no such child.
+    pub(crate) fn names_below(&self, name: &str) -> &'a [String] {
+        let folder = if self.has(name) { self.folder(name) } else { None };
+        folder.map(|folder| &*folder.names).unwrap_or_default()
+    }
+
     /// Returns the data of the node itself, without a read if it is empty.
     pub(crate) fn own_data(&self) -> Option<&'a [u8]> {
         if self.stat.data_length == 0 {

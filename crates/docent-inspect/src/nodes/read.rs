@@ -8,12 +8,6 @@ pub(crate) enum Read {
 }
 
 impl Read {
-    pub(crate) fn into_path(self) -> String {
-        match self {
-            Self::Data(path) | Self::Children(path) => path,
-        }
-    }
-
     pub(crate) fn path(&self) -> &str {
         match self {
             Self::Data(path) | Self::Children(path) => path,

@@ -1,3 +1,4 @@
+use super::nodes::newest_zxid;
 use super::{Data, Folder, Known, Nodes, Read};
 use crate::inspect::Limits;
 use crate::report::{LeftOut, Refusal, ServerTime, Since, TimeSource};
@@ -50,18 +51,10 @@ impl<'a> View<'a> {
         first
     }
 
-    /// Returns the number of nodes omitted because of a limit.
-    pub(crate) fn skipped(&self) -> usize {
-        self.skipped.get()
-    }
-
     /// Returns the data of a node, or `None` if it is not known yet or there is none.
     pub(crate) fn data(&self, path: &str) -> Option<&'a Data> {
         self.touch(Read::Data(path.to_owned()));
-        match self.nodes.data(path) {
-            Some(Known::Present(data)) => Some(data),
-            _ => None,
-        }
+        self.nodes.data(path)?.present()
     }
 
     /// Returns true if a node was requested and does not exist.
@@ -71,10 +64,7 @@ impl<'a> View<'a> {
 
     /// Returns the children of a node; `None` as for [`data`](Self::data).
     pub(crate) fn folder(&self, path: &str) -> Option<&'a Folder> {
-        match self.known_folder(path) {
-            Some(Known::Present(folder)) => Some(folder),
-            _ => None,
-        }
+        self.known_folder(path)?.present()
     }
 
     /// Returns the result of listing a node, or `None` if this was not tried yet.
@@ -95,48 +85,35 @@ impl<'a> View<'a> {
     /// Returns the requested reads that are not known yet.
     pub(crate) fn missing(&self) -> Vec<Read> {
         let touched = self.touched.borrow();
-        touched.order.iter().filter(|read| !self.nodes.knows(read)).cloned().collect()
+        touched.order.iter().filter(|read| self.nodes.known(read).is_none()).cloned().collect()
     }
 
     /// Returns the requested nodes that may not be read.
     pub(crate) fn refused(&self) -> Vec<Refusal> {
-        let touched = self.touched.borrow();
-        let is_refused = |read: &&Read| match read {
-            Read::Data(path) => matches!(self.nodes.data(path), Some(Known::Refused)),
-            Read::Children(path) => matches!(self.nodes.folder(path), Some(Known::Refused)),
-        };
-        let paths: BTreeSet<_> = touched.order.iter().filter(is_refused).map(Read::path).collect();
-        paths.into_iter().map(|path| Refusal { path: path.to_owned() }).collect()
+        let refused = self.paths_with(|known| matches!(known, Known::Refused));
+        refused.into_iter().map(|path| Refusal { path }).collect()
     }
 
     /// Counts the requested nodes that were omitted.
     pub(crate) fn left_out(&self) -> LeftOut {
+        let omitted = self.paths_with(|known| matches!(known, Known::LeftOut));
         let touched = self.touched.borrow();
-        let mut paths = BTreeSet::new();
-        let mut left_out = LeftOut::default();
-        for read in &touched.order {
-            match read {
-                Read::Data(path) => match self.nodes.data(path) {
-                    Some(Known::Present(data)) if data.bytes.is_none() => left_out.data += 1,
-                    Some(Known::LeftOut) => drop(paths.insert(path)),
-                    _ => {}
-                },
-                Read::Children(path) => {
-                    if let Some(Known::LeftOut) = self.nodes.folder(path) {
-                        paths.insert(path);
-                    }
-                }
-            }
-        }
-        left_out.nodes = paths.len() + self.skipped();
-        left_out
+        let data = touched.order.iter().filter(|read| self.nodes.is_stat_only(read)).count();
+        LeftOut { nodes: omitted.len() + self.skipped.get(), deep: 0, data }
+    }
+
+    /// Returns the paths of the requested reads with such a result, in order.
+    fn paths_with(&self, is_such: fn(Known<Stat>) -> bool) -> BTreeSet<String> {
+        let touched = self.touched.borrow();
+        let reads = touched.order.iter().filter(|read| self.nodes.known(read).is_some_and(is_such));
+        reads.map(|read| read.path().to_owned()).collect()
     }
 
     /// Returns the newest transaction in any requested node, or 0 if there is none.
     pub(crate) fn newest_zxid(&self) -> i64 {
         let touched = self.touched.borrow();
         let stats = touched.order.iter().filter_map(|read| self.nodes.stat(read.path()));
-        stats.map(newest).max().unwrap_or_default()
+        stats.map(newest_zxid).max().unwrap_or_default()
     }
 
     /// Returns the requested reads in order.
@@ -150,8 +127,4 @@ impl<'a> View<'a> {
             touched.order.push(read);
         }
     }
-}
-
-fn newest(stat: &Stat) -> i64 {
-    stat.czxid.max(stat.mzxid).max(stat.pzxid)
 }

@@ -28,7 +28,7 @@ pub(super) fn config(place: &Place<'_>) -> Option<Found> {
 
 /// Returns the earlier values, the latest first, or `None` if the folder is not a history.
 fn history(place: &Place<'_>) -> Option<Vec<EarlierValue>> {
-    let names = names(place, HISTORY);
+    let names = place.names_below(HISTORY);
     let is_revision = |name: &String| revision(name).is_some();
     if !names.is_empty() && !names.iter().any(is_revision) {
         return None;
@@ -46,7 +46,7 @@ fn history(place: &Place<'_>) -> Option<Vec<EarlierValue>> {
 /// nodes belongs to no session, or has other data.
 fn readers(place: &Place<'_>) -> Option<Vec<ConfigReader>> {
     let path = place.child(RUNNING);
-    let nodes = names(place, RUNNING).iter().map(|name| (name, join(&path, name)));
+    let nodes = place.names_below(RUNNING).iter().map(|name| (name, join(&path, name)));
     let nodes: Vec<_> = nodes.map(|(name, path)| (name, place.view.data(&path), path)).collect();
     let nodes = nodes.into_iter().filter(|(.., path)| !place.view.was_deleted(path));
     let nodes: Vec<_> = nodes.map(|(name, data, _)| (name, data)).collect();
@@ -74,11 +74,4 @@ fn reader(place: &Place<'_>, id: &str, data: Option<&Data>) -> ConfigReader {
 
 fn applied(data: &Data) -> Option<Applied> {
     Applied::parse(data.bytes.as_deref()?)
-}
-
-fn names<'a>(place: &Place<'a>, folder: &str) -> &'a [String] {
-    if !place.has(folder) {
-        return &[];
-    }
-    place.folder(folder).map(|folder| folder.names.as_slice()).unwrap_or_default()
 }

@@ -98,16 +98,11 @@ pub(super) fn holder(place: &Place<'_>, name: &str, data: Option<&Data>) -> Cont
         held: changed.map(|stat| place.view.since(stat.modified)),
         fence: stat.and_then(|stat| Fence::try_from(stat.czxid).ok()),
         session: stat.and_then(|stat| stat.owner),
-        client: identity.as_ref().and_then(client),
+        client: identity.as_ref().and_then(NodeText::client),
         identity,
         is_revoked,
         writer: Writer::Kazoo,
     }
-}
-
-/// Returns host, process and label, if they can be parsed.
-pub(super) fn client(identity: &NodeText) -> Option<ClientIdentity> {
-    ClientIdentity::parse(identity.as_str()?)
 }
 
 fn writer(name: &ContenderName<'_>, data: Option<&Data>) -> Writer {

@@ -1,6 +1,6 @@
 use super::found::Found;
 use super::items::{CuratorName, are_times};
-use super::queue::{Below, claims, item, time, without_claims};
+use super::queue::{claims, item, time, without_claims};
 use crate::nodes::{Folder, Place, join};
 use crate::report::{Queue, QueueLayout, Recipe, Writer};
 use std::collections::HashSet;
@@ -31,9 +31,9 @@ pub(super) fn curator_queue(place: &Place<'_>) -> Option<Found> {
     let queue = Queue {
         delayed,
         next_due,
-        head: head.map(|head| item(&Below::at(place, place.path), head.text, head.priority.map(i64::from))),
+        head: head.map(|head| item(place.view, place.path, head.text, head.priority.map(i64::from))),
         claimed: claimed_at.is_some().then_some(names.len()),
-        claims: claims(&Below::at(place, path), names),
+        claims: claims(place.view, path, names),
         ..without_claims(QueueLayout::Curator, items.len())
     };
     Some(found(queue))
@@ -56,7 +56,7 @@ fn is_claimed(place: &Place<'_>, folder: &str, name: &CuratorName<'_>) -> bool {
 fn folder_of_claims(place: &Place<'_>) -> Queue {
     Queue {
         claimed: Some(place.names.len()),
-        claims: claims(&Below::at(place, place.path), place.names),
+        claims: claims(place.view, place.path, place.names),
         ..without_claims(QueueLayout::CuratorClaims, 0)
     }
 }

@@ -13,8 +13,7 @@ const DIGITS: usize = 10;
 /// Recognises members of a group: ephemeral nodes without a number. The sample decides whether all nodes are
 /// read.
 pub(super) fn membership(place: &Place<'_>) -> Option<Found> {
-    let is_party = |name: &str| is_kazoo_member(name);
-    let is_member = |name: &str| match (is_party(name), is_numbered(name)) {
+    let is_member = |name: &str| match (is_kazoo_member(name), is_numbered(name)) {
         (true, _) => Some(true),
         (false, true) => Some(false),
         (false, false) => place.data(name).map(|data| data.stat.owner.is_some()),

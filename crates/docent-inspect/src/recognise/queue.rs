@@ -1,10 +1,8 @@
 use super::contenders::holder;
 use super::found::Found;
 use super::items;
-use crate::nodes::{Data, Place, join};
-use crate::report::{
-    Claim, Contender, DeadLetter, NodeText, Queue, QueueItem, QueueLayout, Recipe, Since, Writer,
-};
+use crate::nodes::{Place, View, join};
+use crate::report::{Claim, Contender, DeadLetter, NodeText, Queue, QueueItem, QueueLayout, Recipe, Writer};
 use docent_core::Role;
 use docent_core::recipe::since_1970_ms;
 use docent_queue::internals::{IDLE, ItemName, LETTER, LetterHead, SIMPLE, Turns, number};
@@ -25,10 +23,8 @@ pub(super) fn docent(place: &Place<'_>) -> Option<Found> {
     if !place.has_only(&FOLDERS) {
         return None;
     }
-    let names = |folder: &str| match place.has(folder) {
-        true => place.folder(folder).map(|folder| folder.names.as_slice()).unwrap_or_default(),
-        false => &[],
-    };
+    let view = place.view;
+    let names = |folder| place.names_below(folder);
     let items: Vec<_> =
         names("items").iter().filter_map(|name| ItemName::parse(name.clone(), ITEM)).collect();
     let letters = names("dead").iter().filter_map(|name| Some((number(name, LETTER)?, name.as_str())));
@@ -41,20 +37,20 @@ pub(super) fn docent(place: &Place<'_>) -> Option<Found> {
     }
     idle.sort_unstable();
     let claimed: HashSet<_> = names("claims").iter().map(String::as_str).collect();
-    let turns = Turns::at(since_1970_ms(place.view.now()), items.iter().cloned());
+    let turns = Turns::at(since_1970_ms(view.now()), items.iter().cloned());
     let head = turns.ready.iter().find(|item| !claimed.contains(item.text.as_str()));
     let queue = Queue {
         layout: QueueLayout::Docent,
         depth: items.len(),
         delayed: items.len() - turns.ready.len(),
         next_due: turns.next.and_then(time),
-        head: head.map(|head| item(&below(place, "items"), &head.text, Some(head.priority.into()))),
+        head: head.map(|head| item(view, &place.child("items"), &head.text, Some(head.priority.into()))),
         claimed: Some(claimed.len()),
-        claims: claims(&below(place, "claims"), names("claims")),
+        claims: claims(view, &place.child("claims"), names("claims")),
         idle: Some(idle.len()),
         consumers: consumers(place, &idle),
         dead: Some(dead.len()),
-        dead_letters: dead_letters(&below(place, "dead"), &dead),
+        dead_letters: dead_letters(view, &place.child("dead"), &dead),
     };
     Some(Found::new(Recipe::Queue(queue)).by([Writer::Docent]))
 }
@@ -70,69 +66,48 @@ fn parse_idle(name: &str) -> Option<(i32, &str)> {
     Some((number(digits, "")?, name))
 }
 
-/// A folder of the queue whose children are read.
-pub(super) struct Below<'a> {
-    place: Place<'a>,
-    folder: String,
-}
-
-impl<'a> Below<'a> {
-    /// Creates the folder at this path.
-    pub(super) fn at(place: &Place<'a>, folder: &str) -> Self {
-        Self { place: *place, folder: folder.to_owned() }
-    }
-
-    fn data(&self, name: &str) -> Option<&'a Data> {
-        self.place.view.data(&join(&self.folder, name))
-    }
-}
-
-fn below<'a>(place: &Place<'a>, folder: &str) -> Below<'a> {
-    Below::at(place, &place.child(folder))
-}
-
-pub(super) fn item(below: &Below<'_>, name: &str, priority: Option<i64>) -> QueueItem {
-    let stat = below.data(name).map(|data| data.stat);
+/// Describes an item by its node in `folder`.
+pub(super) fn item(view: &View<'_>, folder: &str, name: &str, priority: Option<i64>) -> QueueItem {
+    let stat = view.data(&join(folder, name)).map(|data| data.stat);
     QueueItem {
         name: name.to_owned(),
         priority,
         size: stat.map(|stat| stat.data_length),
-        since: stat.map(|stat| below.place.view.since(stat.created)),
+        since: stat.map(|stat| view.since(stat.created)),
     }
 }
 
-pub(super) fn claims(below: &Below<'_>, names: &[String]) -> Vec<Claim> {
+/// Describes the claims in `folder`.
+pub(super) fn claims(view: &View<'_>, folder: &str, names: &[String]) -> Vec<Claim> {
     let claim = |name: &String| {
-        let data = below.data(name);
+        let data = view.data(&join(folder, name));
         let bytes = data.and_then(|data| data.bytes.clone()).filter(|bytes| !bytes.is_empty());
-        let since = |at| -> Since { below.place.view.since(at) };
         Claim {
             item: name.clone(),
-            since: data.map(|data| since(data.stat.created)),
+            since: data.map(|data| view.since(data.stat.created)),
             session: data.and_then(|data| data.stat.owner),
             identity: bytes.map(NodeText::new),
         }
     };
-    below.place.view.first(names, READ).iter().map(claim).collect()
+    view.first(names, READ).iter().map(claim).collect()
 }
 
 fn consumers(place: &Place<'_>, idle: &[(i32, &str)]) -> Vec<Contender> {
-    let below = below(place, "idle");
+    let folder = place.child("idle");
     let consumer = |(number, name): &(i32, &str)| Contender {
         number: Some(*number),
         role: Role::Exclusive,
         holds: false,
         held: None,
         writer: Writer::Docent,
-        ..holder(place, name, below.data(name))
+        ..holder(place, name, place.view.data(&join(&folder, name)))
     };
     place.view.first(idle, READ).iter().map(consumer).collect()
 }
 
-fn dead_letters(below: &Below<'_>, letters: &[(i32, &str)]) -> Vec<DeadLetter> {
-    let view = below.place.view;
+fn dead_letters(view: &View<'_>, folder: &str, letters: &[(i32, &str)]) -> Vec<DeadLetter> {
     let letter = |(_, name): &(i32, &str)| {
-        let data = below.data(name);
+        let data = view.data(&join(folder, name));
         let read = data.and_then(|data| data.bytes.as_ref()).map(|bytes| LetterHead::read(bytes).0);
         let head = read.filter(|head| !head.reason.name().is_empty());
         DeadLetter {
@@ -157,8 +132,7 @@ pub(super) fn kazoo_locking(place: &Place<'_>) -> Option<Found> {
     let mut items: Vec<_> =
         entries.names.iter().filter_map(|name| Some((items::kazoo(name)?, name))).collect();
     items.sort_unstable();
-    let taken = if place.has("taken") { place.folder("taken") } else { None };
-    let taken = taken.map(|folder| folder.names.as_slice()).unwrap_or_default();
+    let taken = place.names_below("taken");
     // A folder of this name may hold anything.
     if items.is_empty() && !(entries.names.is_empty() && place.has("taken")) {
         return None;
@@ -166,9 +140,10 @@ pub(super) fn kazoo_locking(place: &Place<'_>) -> Option<Found> {
     let is_taken: HashSet<_> = taken.iter().collect();
     let head = items.iter().find(|(_, name)| !is_taken.contains(name));
     let queue = Queue {
-        head: head.map(|((priority, _), name)| item(&below(place, "entries"), name, Some(*priority))),
+        head: head
+            .map(|((priority, _), name)| item(place.view, &place.child("entries"), name, Some(*priority))),
         claimed: Some(taken.len()),
-        claims: claims(&below(place, "taken"), taken),
+        claims: claims(place.view, &place.child("taken"), taken),
         ..without_claims(QueueLayout::KazooLocking, items.len())
     };
     Some(Found::new(Recipe::Queue(queue)).by([Writer::Kazoo]))
@@ -186,7 +161,7 @@ pub(super) fn flat(place: &Place<'_>) -> Option<Found> {
         let items: Vec<_> = items.collect();
         let ((priority, _), head) = items.iter().min()?;
         let priority = (layout == QueueLayout::Kazoo).then_some(*priority);
-        let head = Some(item(&Below::at(place, place.path), head, priority));
+        let head = Some(item(place.view, place.path, head, priority));
         let queue = Queue { head, ..without_claims(layout, items.len()) };
         Some(Found::new(Recipe::Queue(queue)).by([writer]))
     })

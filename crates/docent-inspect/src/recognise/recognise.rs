@@ -5,7 +5,6 @@ use super::{
 };
 use crate::nodes::{Known, Place, View};
 use crate::report::{Plain, Recipe};
-use docent_core::Stat;
 
 /// Recognisers of nodes with children, those with the most distinctive marks first. The first match decides.
 const RECOGNISERS: [fn(&Place<'_>) -> Option<Found>; 15] = [
@@ -26,9 +25,6 @@ const RECOGNISERS: [fn(&Place<'_>) -> Option<Found>; 15] = [
     members::membership,
 ];
 
-/// Recognisers that need a read below the children, for folders that no other recogniser matches.
-const FOLDERS: [fn(&Place<'_>) -> Option<Found>; 1] = [service::registry];
-
 /// Finds the recipe of the node at `path`. While reads are [missing](View::missing), the result is
 /// meaningless.
 pub(crate) fn recognise(view: &View<'_>, path: &str) -> Found {
@@ -45,19 +41,17 @@ fn at(place: &Place<'_>) -> Found {
     }
     let known = RECOGNISERS.iter().find_map(|recogniser| recogniser(place));
     // Reading below the children costs requests, so this is done only when the reads above are complete.
-    let known = known.or_else(|| {
-        if place.view.missing().is_empty() { FOLDERS.iter().find_map(|folder| folder(place)) } else { None }
-    });
-    known.unwrap_or_else(|| Found::new(Recipe::Plain(plain(place, place.stat))))
+    let known = known.or_else(|| place.view.missing().is_empty().then(|| service::registry(place)).flatten());
+    known.unwrap_or_else(|| plain(place))
 }
 
 /// Describes a node that is not a recipe.
-pub(super) fn plain(place: &Place<'_>, stat: &Stat) -> Plain {
-    Plain {
-        size: stat.data_length,
+pub(super) fn plain(place: &Place<'_>) -> Found {
+    Found::new(Recipe::Plain(Plain {
+        size: place.stat.data_length,
         children: place.names.len(),
-        version: stat.version,
+        version: place.stat.version,
         modified: place.modified(),
-        session: stat.owner,
-    }
+        session: place.stat.owner,
+    }))
 }

@@ -81,11 +81,8 @@ fn split(
 /// names.
 fn is_used(place: &Place<'_>) -> bool {
     let has = |folder, marker| {
-        let names = place.names.iter().any(|name| name == folder).then(|| place.folder(folder)).flatten();
-        names.is_some_and(|folder| {
-            let is = |name: &String| ContenderName::parse(name).is_some_and(|name| name.marker == marker);
-            folder.names.iter().any(is)
-        })
+        let is = |name: &String| ContenderName::parse(name).is_some_and(|name| name.marker == marker);
+        place.names_below(folder).iter().any(is)
     };
     has(LEASES, "lease-") || place.has(LEASES) && (has(LOCKS, "lock-") || limit(place).is_some())
 }

@@ -47,8 +47,7 @@ pub(super) fn dubbo(place: &Place<'_>) -> Option<Found> {
     let path = place.child(PROVIDERS);
     let folder = place.view.folder(&path);
     let name = internals::service(layout(RegistryLayout::Dubbo), place.name());
-    let rules = place.has(RULES).then(|| place.folder(RULES)).flatten();
-    let rules = rules.map(|folder| folder.names.clone()).unwrap_or_default();
+    let rules = place.names_below(RULES);
     let overrides = (!rules.is_empty()).then(|| FolderRules::read(rules.iter().map(String::as_str)));
     let instances = folder.map(|folder| {
         let providers = Place::new(place.view, &path, folder);
@@ -62,7 +61,7 @@ pub(super) fn dubbo(place: &Place<'_>) -> Option<Found> {
         return None;
     }
     let instances = instances.unwrap_or_default();
-    let service = Service { layout: RegistryLayout::Dubbo, name, instances, rules };
+    let service = Service { layout: RegistryLayout::Dubbo, name, instances, rules: rules.to_vec() };
     Some(Found::new(Recipe::Service(service)).by([Writer::Dubbo]))
 }
 

@@ -12,7 +12,7 @@ const SHORT: usize = 512;
 pub(super) fn leaf(place: &Place<'_>) -> Found {
     let size = place.stat.data_length;
     if size == 0 || place.stat.owner.is_some() {
-        return Found::new(Recipe::Plain(plain(place, place.stat)));
+        return plain(place);
     }
     let data = if size <= SHORT { place.own_data() } else { None };
     let known = data.and_then(|data| counter(place, data).or_else(|| barrier(place, data)));

@@ -1,5 +1,6 @@
 use super::printable;
 use bytes::Bytes;
+use docent_core::ClientIdentity;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use std::fmt;
 
@@ -25,6 +26,11 @@ impl NodeText {
     /// UTF-8.
     pub fn as_str(&self) -> Option<&str> {
         std::str::from_utf8(&self.0).ok()
+    }
+
+    /// Returns host, process and label, if they can be parsed.
+    pub(crate) fn client(&self) -> Option<ClientIdentity> {
+        ClientIdentity::parse(self.as_str()?)
     }
 
     fn hex(&self) -> String {

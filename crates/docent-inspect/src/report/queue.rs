@@ -1,6 +1,5 @@
-use super::{Contender, NodeText, Since, session};
-use docent_core::recipe::since_1970_ms;
-use serde::{Serialize, Serializer};
+use super::{Contender, NodeText, Since, session, time};
+use serde::Serialize;
 use std::time::SystemTime;
 
 /// Items of a queue, and its consumers.
@@ -15,7 +14,7 @@ pub struct Queue {
     pub delayed: usize,
     /// Time at which the next of these may be delivered; serialized as `next_due_ms`, in milliseconds since
     /// 1970.
-    #[serde(rename = "next_due_ms", serialize_with = "ms")]
+    #[serde(rename = "next_due_ms", serialize_with = "time::ms_if_known")]
     pub next_due: Option<SystemTime>,
     /// Item that is delivered next: the first one that is neither delayed nor claimed.
     pub head: Option<QueueItem>,
@@ -34,10 +33,6 @@ pub struct Queue {
     pub idle: Option<usize>,
     /// Idle consumers that were read, the next one first.
     pub consumers: Vec<Contender>,
-}
-
-fn ms<S: Serializer>(time: &Option<SystemTime>, serializer: S) -> Result<S::Ok, S::Error> {
-    time.map(since_1970_ms).serialize(serializer)
 }
 
 /// An item of a queue.

@@ -161,73 +161,50 @@ fn of_contender(one: &Contender) -> Stake<'_> {
 
 fn contender(role: StakeRole, one: &Contender) -> Stake<'_> {
     Stake {
-        role,
-        name: &one.name,
-        session: one.session,
         identity: one.identity.as_ref().filter(|_| !one.is_revoked),
         client: one.client.clone(),
-        address: None,
-        since: one.since,
         held: one.held,
         waits_for: one.waits_for.as_deref(),
+        ..stake(role, &one.name, one.session, one.since)
     }
 }
 
 fn claim(claim: &Claim) -> Stake<'_> {
-    let text = claim.identity.as_ref().and_then(NodeText::as_str);
-    Stake {
-        role: StakeRole::Claims,
-        name: &claim.item,
-        session: claim.session,
-        identity: claim.identity.as_ref(),
-        client: text.and_then(ClientIdentity::parse),
-        address: None,
-        since: claim.since,
-        held: None,
-        waits_for: None,
-    }
+    identified(claim.identity.as_ref(), stake(StakeRole::Claims, &claim.item, claim.session, claim.since))
 }
 
 fn instance(instance: &Instance) -> Stake<'_> {
     let port = instance.port.or(instance.ssl_port).map_or_else(String::new, |port| format!(":{port}"));
     let address = instance.address.as_deref();
     Stake {
-        role: StakeRole::Registers,
-        name: &instance.node,
-        session: instance.session,
-        identity: None,
-        client: None,
         address: address.map(|address| format!("{}{port}", super::printable(address))),
-        since: instance.since,
-        held: None,
-        waits_for: None,
+        ..stake(StakeRole::Registers, &instance.node, instance.session, instance.since)
     }
 }
 
 fn member(member: &Member) -> Stake<'_> {
-    let text = member.data.as_ref().and_then(NodeText::as_str);
-    Stake {
-        role: StakeRole::Joins,
-        name: &member.name,
-        session: member.session,
-        identity: member.data.as_ref(),
-        client: text.and_then(ClientIdentity::parse),
-        address: None,
-        since: member.since,
-        held: None,
-        waits_for: None,
-    }
+    identified(member.data.as_ref(), stake(StakeRole::Joins, &member.name, member.session, member.since))
 }
 
 fn reader(reader: &ConfigReader) -> Stake<'_> {
+    stake(StakeRole::Runs, &reader.id, reader.session, reader.since)
+}
+
+/// Returns a stake with the data of its node.
+fn identified<'a>(identity: Option<&'a NodeText>, stake: Stake<'a>) -> Stake<'a> {
+    Stake { identity, client: identity.and_then(NodeText::client), ..stake }
+}
+
+/// Returns a stake of which only the node's name, session and time are known.
+fn stake(role: StakeRole, name: &str, session: Option<i64>, since: Option<Since>) -> Stake<'_> {
     Stake {
-        role: StakeRole::Runs,
-        name: &reader.id,
-        session: reader.session,
+        role,
+        name,
+        session,
         identity: None,
         client: None,
         address: None,
-        since: reader.since,
+        since,
         held: None,
         waits_for: None,
     }

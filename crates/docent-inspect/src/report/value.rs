@@ -1,6 +1,5 @@
-use super::{Since, session};
-use docent_core::recipe::since_1970_ms;
-use serde::{Serialize, Serializer};
+use super::{Since, session, time};
+use serde::Serialize;
 use std::time::SystemTime;
 
 /// A configuration with its history.
@@ -57,12 +56,8 @@ pub struct EarlierValue {
     /// Number of values before this one since the node was created.
     pub version: i32,
     /// Time of the write, by the servers' clock; serialized as `modified_ms`, in milliseconds since 1970.
-    #[serde(rename = "modified_ms", serialize_with = "ms")]
+    #[serde(rename = "modified_ms", serialize_with = "time::ms")]
     pub modified: SystemTime,
-}
-
-fn ms<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
-    since_1970_ms(*time).serialize(serializer)
 }
 
 /// A node with a value: a shared value, or a configuration without history.

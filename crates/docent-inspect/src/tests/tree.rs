@@ -1,5 +1,5 @@
 use crate::inspect::{Limits, inspect_nodes};
-use crate::nodes::{Data, Folder, Known, Nodes, Read};
+use crate::nodes::{Answer, Data, Folder, Known, Nodes, Read};
 use crate::report::Report;
 use bytes::Bytes;
 use docent_proto::Stat;
@@ -97,16 +97,17 @@ impl Tree {
     fn read(&self, nodes: &mut Nodes, read: Read) {
         let node = self.nodes.get(read.path()).filter(|_| !self.leaving.contains(read.path()));
         let is_refused = self.refused.contains(read.path());
-        match read {
-            Read::Data(path) => {
+        let answer = match &read {
+            Read::Data(_) => {
                 let data = node.map(|(data, stat)| Data { bytes: Some(data.clone()), stat: (*stat).into() });
-                nodes.add_data(path, known(data, is_refused));
+                Answer::Data(known(data, is_refused))
             }
             Read::Children(path) => {
-                let folder = node.map(|(_, stat)| Folder::new(self.children(&path), (*stat).into()));
-                nodes.add_folder(path, known(folder, is_refused));
+                let folder = node.map(|(_, stat)| Folder::new(self.children(path), (*stat).into()));
+                Answer::Folder(known(folder, is_refused))
             }
-        }
+        };
+        nodes.add(read, answer);
     }
 
     fn children(&self, path: &str) -> Vec<String> {
@@ -120,9 +121,10 @@ impl Tree {
 pub(super) fn refused_children(path: &str, names: Vec<String>) -> Report {
     let mut nodes = Nodes::default();
     for name in &names {
-        nodes.add_data(format!("{path}/{name}"), Known::Refused);
+        nodes.add(Read::Data(format!("{path}/{name}")), Answer::Data(Known::Refused));
     }
-    nodes.add_folder(path.to_owned(), Known::Present(Folder::new(names, Stat::default().into())));
+    let folder = Folder::new(names, Stat::default().into());
+    nodes.add(Read::Children(path.to_owned()), Answer::Folder(Known::Present(folder)));
     inspect_nodes(&nodes, path, None, &Limits::default()).expect("everything was read").report
 }
 

@@ -59,6 +59,7 @@ impl Tree {
                 self.open.push(path);
                 continue;
             }
+            self.queue.extend(missing.map(|(path, _)| path).rev());
             let is_first = self.open.is_empty();
             if is_first && self.may_be_partial(&path) {
                 reads = self.as_far_as_possible(&path, wanted, room);
@@ -66,15 +67,12 @@ impl Tree {
                 self.full = self.full.max(self.limits.nodes.max(1));
                 self.open.push(path);
             } else {
-                self.queue
-                    .extend(missing.by_ref().map(|(path, _)| path).collect::<Vec<_>>().into_iter().rev());
                 self.queue.push(path);
                 if is_first {
                     self.cut_rest();
                 }
-                return reads;
             }
-            self.queue.extend(missing.by_ref().map(|(path, _)| path).collect::<Vec<_>>().into_iter().rev());
+            break;
         }
         reads
     }

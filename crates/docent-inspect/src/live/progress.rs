@@ -1,23 +1,20 @@
-use super::board::{Change, Posted};
+use super::board::{Board, Change};
 use super::feed::Feed;
 use super::{LiveSurvey, SurveyEvent};
 use crate::inspect::Survey;
 use crate::report::{LeftOut, Refusal, Report};
-use docent_core::Error;
 use std::collections::HashSet;
 use std::sync::Arc;
-use tokio::sync::watch;
 
 /// Selection of recipes.
-pub(super) type Select = Arc<dyn Fn(&Report) -> bool + Send + Sync>;
+pub(super) type Select = Box<dyn Fn(&Report) -> bool + Send + Sync>;
 
 /// What a survey does not include.
 type Gaps = (Vec<Refusal>, LeftOut, usize);
 
-/// Subscriber of a followed tree.
-pub(super) struct Subscriber {
-    feed: Arc<Feed>,
-    number: watch::Receiver<u64>,
+/// What a subscriber of a followed tree has seen of its board.
+#[derive(Default)]
+pub(super) struct Progress {
     select: Option<Select>,
     /// Number of the last change that was yielded; `None` before the first snapshot.
     seen: Option<u64>,
@@ -25,57 +22,27 @@ pub(super) struct Subscriber {
     shown: HashSet<Arc<str>>,
     is_stale: bool,
     gaps: Gaps,
-    /// Number of the last failure that was yielded.
-    failure: u64,
 }
 
-impl Subscriber {
-    pub(super) fn new(feed: Arc<Feed>, select: Option<Select>) -> Self {
-        Self {
-            number: feed.number.clone(),
-            feed,
-            select,
-            seen: None,
-            shown: HashSet::new(),
-            is_stale: false,
-            gaps: Gaps::default(),
-            failure: 0,
-        }
+impl Progress {
+    pub(super) fn new(select: Option<Select>) -> Self {
+        Self { select, ..Self::default() }
     }
 
-    /// Returns the next item, or `None` once the client is closed. Cancel safe.
-    pub(super) async fn next(&mut self) -> Option<Result<SurveyEvent, Error>> {
+    /// Returns what is new on the board.
+    pub(super) fn next(&mut self, feed: &Feed) -> Option<SurveyEvent> {
         loop {
-            self.number.borrow_and_update();
-            let event = self.failure().map(Err).or_else(|| self.event().map(Ok));
-            if event.is_some() {
-                return event;
-            }
-            self.number.changed().await.ok()?;
-        }
-    }
-
-    fn failure(&mut self) -> Option<Error> {
-        let posted = self.feed.board.posted();
-        let (number, error) = posted.failure.as_ref().filter(|(number, _)| *number > self.failure)?;
-        self.failure = *number;
-        Some(error.clone())
-    }
-
-    fn event(&mut self) -> Option<SurveyEvent> {
-        let feed = Arc::clone(&self.feed);
-        loop {
-            let posted = feed.board.posted();
-            let summary = posted.summary.as_ref()?;
-            let Some(seen) = self.seen.filter(|seen| posted.knows_all_since(*seen)) else {
-                let (summary, reports) = (summary.clone(), posted.reports().cloned().collect());
-                (self.seen, self.gaps, self.is_stale) = (Some(posted.number), gaps(&posted), posted.is_stale);
-                drop(posted);
+            let board = feed.borrow();
+            let summary = board.summary.as_ref()?;
+            let Some(seen) = self.seen.filter(|seen| board.knows_all_since(*seen)) else {
+                let (summary, reports) = (summary.clone(), board.reports().cloned().collect());
+                (self.seen, self.gaps, self.is_stale) = (Some(board.number), gaps(&board), board.is_stale);
+                drop(board);
                 return Some(self.snapshot(summary, reports));
             };
-            let Some((number, change)) = posted.next(seen) else { return self.remainder(&posted) };
+            let Some((number, change)) = board.next(seen) else { return self.remainder(&board) };
             // The user's selection runs without the lock.
-            drop(posted);
+            drop(board);
             self.seen = Some(number);
             let event = match change {
                 Change::Changed(path, report) if self.selects(&report) => {
@@ -92,15 +59,15 @@ impl Subscriber {
     }
 
     /// Returns what has changed except for reports, once all of these were yielded.
-    fn remainder(&mut self, posted: &Posted) -> Option<SurveyEvent> {
-        let gaps = gaps(posted);
+    fn remainder(&mut self, board: &Board) -> Option<SurveyEvent> {
+        let gaps = gaps(board);
         if gaps != self.gaps {
             self.gaps = gaps.clone();
             let (refused, left_out, unwatched) = gaps;
             return Some(SurveyEvent::Gaps { refused, left_out, unwatched });
         }
-        let was_stale = std::mem::replace(&mut self.is_stale, posted.is_stale);
-        match (was_stale, posted.is_stale) {
+        let was_stale = std::mem::replace(&mut self.is_stale, board.is_stale);
+        match (was_stale, board.is_stale) {
             (false, true) => Some(SurveyEvent::Stale),
             (true, false) => Some(SurveyEvent::Current),
             _ => None,
@@ -128,8 +95,8 @@ impl Subscriber {
     }
 }
 
-fn gaps(posted: &Posted) -> Gaps {
-    let summary = posted.summary.as_ref();
+fn gaps(board: &Board) -> Gaps {
+    let summary = board.summary.as_ref();
     let (refused, left_out) = summary.map(|it| (it.refused.clone(), it.left_out)).unwrap_or_default();
-    (refused, left_out, posted.unwatched)
+    (refused, left_out, board.unwatched)
 }
