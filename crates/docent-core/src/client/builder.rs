@@ -367,7 +367,7 @@ impl ClientBuilder {
             Err(_) => {
                 let (error, ensemble) =
                     (Error::new(ErrorKind::Timeout, "connect"), &client.shared().ensemble);
-                let reasons = ensemble.link_status.no_link_to_each(&ensemble.servers.get());
+                let reasons = ensemble.link_status.no_link_to_each(&ensemble.servers.borrow());
                 Err(reasons.into_iter().fold(error, Error::because))
             }
         }

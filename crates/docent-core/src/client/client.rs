@@ -226,7 +226,7 @@ impl Client {
 
     /// Returns the servers that the client connects to, in the order of the connect string.
     pub fn servers(&self) -> Vec<ServerAddress> {
-        self.shared().ensemble.servers.get()
+        self.shared().ensemble.servers.borrow().clone()
     }
 
     /// Replaces the list of servers with that of `connect_string`, whose chroot must be empty or that of this
@@ -241,7 +241,7 @@ impl Client {
             let detail = format!("chroot {chroot:?} must match the chroot of this client");
             return Err(Error::invalid_input("update_servers", detail));
         }
-        self.shared().ensemble.servers.set(servers);
+        self.shared().ensemble.servers.send_replace(servers);
         Ok(())
     }
 
@@ -354,7 +354,7 @@ impl Client {
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shared = self.shared();
-        let servers: Vec<_> = shared.ensemble.servers.get().iter().map(ToString::to_string).collect();
+        let servers: Vec<_> = shared.ensemble.servers.borrow().iter().map(ToString::to_string).collect();
         let servers = format!("{}{}", servers.join(","), shared.namespace.join(""));
         write!(f, "Client({servers:?}, {:?}, {})", self.identity(), self.state().current())
     }

@@ -67,7 +67,7 @@ async fn adopt(shared: &Shared, announced: &[ServerAddress]) -> bool {
     if !reached.contains(&true) {
         return false;
     }
-    let known = ensemble.servers.get();
+    let known = ensemble.servers.borrow().clone();
     // A known server that is down for a moment stays in the list.
     let is_kept = |(server, reached): &(&ServerAddress, bool)| *reached || known.contains(server);
     let kept = announced.iter().zip(reached).filter(is_kept);
@@ -78,7 +78,7 @@ async fn adopt(shared: &Shared, announced: &[ServerAddress]) -> bool {
         // Event: The ensemble was reconfigured. The field `servers` has the servers that the client connects
         // to from now on. If the connected server is not among them, the session moves to another server.
         tracing::info!(target: "docent::client", client = %shared.label, servers = names.join(","), "the ensemble has other servers; list of servers updated");
-        ensemble.servers.set(servers.clone());
+        ensemble.servers.send_replace(servers.clone());
     }
     servers.len() == announced.len()
 }

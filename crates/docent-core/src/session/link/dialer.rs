@@ -92,10 +92,12 @@ impl Dialer {
 
     /// Resolves when the server of the last connection is removed from the list.
     pub(crate) fn removed(&self) -> impl Future<Output = ()> + Send + use<> {
-        let (servers, current) = (self.ensemble.servers.clone(), self.current.clone());
+        let (mut servers, current) = (self.ensemble.servers.subscribe(), self.current.clone());
         async move {
             match current {
-                Some(Candidate { server, .. }) => servers.removed(&server).await,
+                Some(Candidate { server, .. }) => {
+                    let _ = servers.wait_for(|servers| !servers.contains(&server)).await;
+                }
                 None => std::future::pending().await,
             }
         }
@@ -109,7 +111,7 @@ impl Dialer {
 
     /// Returns the number of addresses that share the time for a round.
     fn shares(&self) -> u32 {
-        let addresses = self.addresses.max(self.ensemble.servers.get().len());
+        let addresses = self.addresses.max(self.ensemble.servers.borrow().len());
         u32::try_from(addresses.clamp(1, 3)).unwrap_or(3)
     }
 
@@ -211,7 +213,7 @@ impl Dialer {
     /// Returns the addresses of all servers. A name that does not resolve keeps its last known addresses.
     async fn resolve(&self, limit: Duration) -> Vec<Candidate> {
         let Ensemble { transport, known, .. } = &self.ensemble;
-        let servers = self.ensemble.servers.get();
+        let servers = self.ensemble.servers.borrow().clone();
         lock(known).retain(|server, _| servers.contains(server));
         let mut resolving: FuturesOrdered<_> =
             servers.iter().map(|server| timeout(limit, transport.resolve(server))).collect();

@@ -66,7 +66,7 @@ impl Connect {
     fn connect_string(&self) -> String {
         let scheme = if self.options.wants_tls() { "tcp+tls://" } else { "" };
         let servers: Vec<_> =
-            self.ensemble.servers.get().iter().map(|server| format!("{scheme}{server}")).collect();
+            self.ensemble.servers.borrow().iter().map(|server| format!("{scheme}{server}")).collect();
         servers.join(",")
     }
 

@@ -14,7 +14,8 @@ use tokio::time::{Instant, timeout};
 #[derive(Debug, Clone)]
 pub(crate) struct Ensemble {
     pub(crate) transport: Arc<dyn Transport>,
-    pub(crate) servers: Servers,
+    /// Current list of servers to connect to.
+    pub(crate) servers: Arc<watch::Sender<Vec<ServerAddress>>>,
     /// Addresses to which each name resolved last. Servers usually survive an outage of the name service.
     pub(super) known: Arc<Mutex<HashMap<ServerAddress, Vec<SocketAddr>>>>,
     /// Servers whose links were abandoned with unanswered writes, each with the time.
@@ -34,7 +35,7 @@ impl Ensemble {
     ) -> Self {
         Self {
             transport,
-            servers: Servers::new(servers),
+            servers: Arc::new(watch::Sender::new(servers)),
             known: Arc::default(),
             abandoned: Arc::default(),
             link_status: LinkStatus::new(instruments),
@@ -58,30 +59,6 @@ impl Ensemble {
     /// own link.
     pub(in crate::session) fn for_side_link(&self) -> Self {
         Self { link_status: self.link_status.unlogged(), ..self.clone() }
-    }
-}
-
-/// Current list of servers to connect to.
-#[derive(Debug, Clone)]
-pub(crate) struct Servers(Arc<watch::Sender<Vec<ServerAddress>>>);
-
-impl Servers {
-    pub(crate) fn new(servers: Vec<ServerAddress>) -> Self {
-        Self(Arc::new(watch::Sender::new(servers)))
-    }
-
-    pub(crate) fn set(&self, servers: Vec<ServerAddress>) {
-        self.0.send_replace(servers);
-    }
-
-    pub(crate) fn get(&self) -> Vec<ServerAddress> {
-        self.0.borrow().clone()
-    }
-
-    /// Resolves when `server` is not in the list.
-    pub(in crate::session) async fn removed(&self, server: &ServerAddress) {
-        let mut servers = self.0.subscribe();
-        let _ = servers.wait_for(|servers| !servers.contains(server)).await;
     }
 }
 
