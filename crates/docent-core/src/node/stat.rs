@@ -189,3 +189,16 @@ pub struct NodeAcl {
     /// The stat of the node.
     pub stat: Stat,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sequential_node_is_re_created_with_its_number() {
+        let ttl = Duration::from_secs(2);
+        assert_eq!(CreateMode::EphemeralSequential.without_sequence(), CreateMode::Ephemeral);
+        assert_eq!(CreateMode::PersistentSequential.without_sequence(), CreateMode::Persistent);
+        assert_eq!(CreateMode::PersistentSequentialTtl(ttl).without_sequence().ttl(), Some(ttl));
+    }
+}

@@ -239,7 +239,7 @@ impl CacheTask {
         self.events.extend(deleted.into_iter().map(ChildrenEvent::Delete));
         if key == self.nodes.keys().root() {
             self.folder = None;
-            if !self.persistent.is_some() {
+            if self.persistent.is_none() {
                 self.send(Read::Root);
             }
         }
