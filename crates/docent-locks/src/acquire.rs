@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout};
 /// One side of a lock that is to be acquired.
 #[derive(Clone)]
 pub(crate) struct LockSide {
-    line: Line,
+    pub(crate) line: Line,
     other: Option<OtherSide>,
     cohort: Option<Arc<Cohort>>,
 }

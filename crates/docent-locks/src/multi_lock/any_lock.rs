@@ -1,21 +1,13 @@
 use crate::acquire::{LockSide, Progress, enter, try_enter};
 use crate::{AcquireError, Mutex, Owner, RwLock};
-use docent_core::recipe::{Hold, Line};
-use docent_core::{Fence, Held};
+use docent_core::recipe::{Hold, Line, debug_handle};
 use std::fmt;
 use std::sync::Arc;
 
 /// A lock that can be part of a [`MultiLock`](crate::MultiLock): a [`Mutex`], or one side of an [`RwLock`].
 /// [`reading`](RwLock::reading) and [`writing`](RwLock::writing) return a side.
 #[derive(Clone)]
-pub struct AnyLock(Kind);
-
-#[derive(Debug, Clone)]
-enum Kind {
-    Mutex(Mutex),
-    Read(RwLock),
-    Write(RwLock),
-}
+pub struct AnyLock(LockSide);
 
 impl AnyLock {
     /// Returns the path that was passed to the lock's constructor.
@@ -24,11 +16,7 @@ impl AnyLock {
     }
 
     pub(crate) fn line(&self) -> &Line {
-        match &self.0 {
-            Kind::Mutex(mutex) => &mutex.line,
-            Kind::Read(lock) => &lock.readers,
-            Kind::Write(lock) => &lock.writers,
-        }
+        &self.0.line
     }
 
     /// Acquires the lock for `owner`. Unless it `waits`, fails if the lock is not free.
@@ -37,32 +25,19 @@ impl AnyLock {
         owner: &Owner,
         waits: bool,
         progress: Progress,
-    ) -> Result<(Arc<Hold>, Option<Fence>), AcquireError> {
-        let (owner, side) = (Some(owner.clone()), self.side());
+    ) -> Result<Arc<Hold>, AcquireError> {
+        let (owner, side) = (Some(owner.clone()), self.0.clone());
         let hold = match waits {
             true => enter(owner, side, progress).await?,
             false => try_enter(owner, side, progress).await?,
         };
-        let hold = hold.own()?;
-        let fence = match &self.0 {
-            Kind::Read(_) => Held::fence(&hold),
-            Kind::Mutex(_) | Kind::Write(_) => Some(hold.fence()),
-        };
-        Ok((hold, fence))
-    }
-
-    fn side(&self) -> LockSide {
-        match &self.0 {
-            Kind::Mutex(mutex) => mutex.line.clone().into(),
-            Kind::Read(lock) => lock.to_read(),
-            Kind::Write(lock) => lock.to_write(),
-        }
+        hold.own()
     }
 }
 
 impl From<Mutex> for AnyLock {
     fn from(mutex: Mutex) -> Self {
-        Self(Kind::Mutex(mutex))
+        Self(mutex.line.into())
     }
 }
 
@@ -75,17 +50,17 @@ impl From<&Mutex> for AnyLock {
 impl RwLock {
     /// Returns the readers' side, for a [`MultiLock`](crate::MultiLock).
     pub fn reading(&self) -> AnyLock {
-        AnyLock(Kind::Read(self.clone()))
+        AnyLock(self.to_read())
     }
 
     /// Returns the writers' side, for a [`MultiLock`](crate::MultiLock).
     pub fn writing(&self) -> AnyLock {
-        AnyLock(Kind::Write(self.clone()))
+        AnyLock(self.to_write())
     }
 }
 
 impl fmt::Debug for AnyLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        debug_handle(f, "AnyLock", self.path(), self.line().client()).finish_non_exhaustive()
     }
 }

@@ -191,9 +191,9 @@ impl MultiLock {
             if taken.is_err() && planted!(PartOfSetKept) {
                 std::mem::forget(std::mem::take(&mut holds));
             }
-            let (hold, fence) = taken?;
+            let hold = taken?;
+            fences.extend(Held::fence(&hold).map(|fence| (lock.path().to_owned(), fence)));
             holds.push(hold);
-            fences.extend(fence.map(|fence| (lock.path().to_owned(), fence)));
         }
         Ok(HoldSet::together(holds).await?.map(|hold| MultiGuard { hold, fences }))
     }

@@ -61,8 +61,8 @@ use std::time::Duration;
 /// downgrades.
 #[derive(Clone)]
 pub struct RwLock {
-    pub(crate) writers: Line,
-    pub(crate) readers: Line,
+    writers: Line,
+    readers: Line,
 }
 
 impl RwLock {
