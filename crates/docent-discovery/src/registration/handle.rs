@@ -25,7 +25,7 @@ use std::time::Duration;
 /// - *Session expired:* the instance is announced again in the next session, within about a second. If the
 ///   client itself gave up the old session, the node is replaced in one step, so no client sees it deleted.
 /// - *Client closed:* a dynamic instance is deleted with the session.
-/// - *Client [shut down](Client::shutdown):* a dynamic instance is deregistered. With a
+/// - *Client [shut down](docent_core::Client::shutdown):* a dynamic instance is deregistered. With a
 ///   [drain](crate::RegistryBuilder::drain) period, it is disabled for that period first.
 ///
 /// # On drop
@@ -217,7 +217,8 @@ impl Registration {
     /// The wait is skipped if the servers did not acknowledge within the operation timeout that the instance
     /// is disabled, because then no client can have learned of it. So for a dynamic instance this takes at
     /// most `period` and two operation timeouts, and during an outage only one operation timeout.
-    /// [`Client::shutdown`] drains all registrations, within its own time limit.
+    /// [`Client::shutdown`](docent_core::Client::shutdown) drains all registrations, within its own time
+    /// limit.
     ///
     /// Returns [`Released::Pending`] as [`deregister`](Self::deregister) does.
     ///
