@@ -85,10 +85,9 @@ impl Store {
         idle: Line,
         lock: Option<Line>,
         limits: Limits,
-        metrics_name: Option<String>,
+        gauges: QueueGauges,
     ) -> Self {
         let paths = Arc::new(paths);
-        let gauges = QueueGauges::new(&client, metrics_name.as_deref());
         Self {
             items: Items::new(&client, &path, &paths, limits.capacity),
             skipped: SkippedItems::default(),
