@@ -2,7 +2,7 @@ use super::Queue;
 use crate::consumer::IDLE;
 use crate::layout::{Paths, QueueLayout};
 use crate::store::{Limits, MOST, Store};
-use crate::telemetry::KIND;
+use crate::telemetry::{KIND, QueueGauges};
 use docent_codec::Codec;
 use docent_core::recipe::{Line, NodePath};
 use docent_core::{Client, Error};
@@ -198,7 +198,8 @@ impl<T: 'static> QueueBuilder<T> {
         }
         let idle = Line::new(&self.client, &paths.idle, &KIND, IDLE)?;
         let lock = self.ordered.then(|| Line::new(&self.client, &paths.lock, &KIND, "lock-")).transpose()?;
-        let store = Store::new(self.client, self.path, paths, idle, lock, self.limits, self.metrics_name);
+        let gauges = QueueGauges::new(&self.client, self.metrics_name.as_deref());
+        let store = Store::new(self.client, self.path, paths, idle, lock, self.limits, gauges);
         Ok(Queue { store: Arc::new(store), codec: self.codec })
     }
 }

@@ -1,7 +1,6 @@
 //! A queue of encoded items: its items at the servers, and the items that this process has claimed.
 
 mod backlog;
-mod claimed_item;
 mod dispatcher;
 mod items;
 mod skipped_items;
@@ -9,8 +8,7 @@ mod skipped_items;
 mod store;
 
 pub(crate) use backlog::{Backlog, LastListing};
-pub(crate) use claimed_item::{ClaimedItem, OwnClaim, OwnClaims, children_ever};
 pub(crate) use dispatcher::{Demand, Dispatcher, ItemEnd, Leftover, Offer, PendingTake};
 pub(crate) use items::{ItemPlace, Items, Listing, ensure_folder, ensure_known_folder};
 pub(crate) use skipped_items::SkippedItems;
-pub(crate) use store::{Limits, MOST, Prospect, Store};
+pub(crate) use store::{ClaimedItem, Limits, MOST, OwnClaim, OwnClaims, Prospect, Store, children_ever};
