@@ -1,6 +1,6 @@
 use super::{CommitOutcome, VersionedNode};
-use crate::client::{Client, TransactionResult, full_error};
-use crate::error::Error;
+use crate::client::{Client, PARENT_ROUNDS, TransactionResult, full_error};
+use crate::error::{Error, ErrorKind};
 use crate::node::{CreateMode, NodePath, Stat};
 use crate::operation::InOperation;
 use bytes::Bytes;
@@ -54,12 +54,9 @@ impl Client {
     }
 }
 
-pub(super) async fn create_or_set(
-    node: &VersionedNode,
-    data: Bytes,
-    mode: CreateMode,
-) -> Result<CreatedOrSet, Error> {
+async fn create_or_set(node: &VersionedNode, data: Bytes, mode: CreateMode) -> Result<CreatedOrSet, Error> {
     let mut cas = node.cas_loop();
+    let mut missing_parents = 0;
     loop {
         let node = cas.versioned();
         let set = node.client().transaction().set(node.path(), data.clone(), None);
@@ -70,11 +67,26 @@ pub(super) async fn create_or_set(
             };
             return Ok(CreatedOrSet { is_new: false, mzxid: committed.marker.mzxid, stat });
         }
-        if let Some(stat) = node.write_as(mode, None, &data, |transaction| transaction).await? {
-            return Ok(CreatedOrSet { is_new: true, mzxid: stat.mzxid, stat: Some(stat) });
+        let create = node.client().transaction().create(node.path(), data.clone(), mode);
+        match node.commit(create, true).await? {
+            CommitOutcome::Applied(committed) => {
+                let mzxid = committed.marker.mzxid;
+                return Ok(CreatedOrSet {
+                    is_new: true,
+                    mzxid,
+                    stat: Some(node.written(None, &data, committed)),
+                });
+            }
+            // Another client created the node in between.
+            CommitOutcome::Conflict => cas.lost().await?,
+            CommitOutcome::NoParent if missing_parents == PARENT_ROUNDS => {
+                return Err(Error::new(ErrorKind::NoNode, "write").at(node.path()));
+            }
+            CommitOutcome::NoParent => {
+                missing_parents += 1;
+                node.client().ensure_parent(node.node_path()).await?;
+            }
         }
-        // Another client created the node in between.
-        cas.lost().await?;
     }
 }
 

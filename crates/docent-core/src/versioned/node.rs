@@ -1,4 +1,3 @@
-use super::create_or_set::create_or_set;
 use crate::client::{Client, Committed, PARENT_ROUNDS, Transaction, TransactionResult, debug_handle};
 use crate::error::{Error, ErrorKind};
 use crate::guard::REVOKE;
@@ -75,6 +74,10 @@ impl VersionedNode {
         self.client.shared().namespace.join(&self.path)
     }
 
+    pub(super) fn node_path(&self) -> &NodePath {
+        &self.path
+    }
+
     /// Returns the same node, with another timeout for each of its operations.
     #[must_use]
     pub fn within(&self, timeout: Duration) -> Self {
@@ -125,23 +128,12 @@ impl VersionedNode {
         data: &Bytes,
         with: impl Fn(Transaction) -> Transaction,
     ) -> Result<Option<Stat>, Error> {
-        self.write_as(CreateMode::Persistent, seen, data, with).await
-    }
-
-    /// Same as [`write`](Self::write), with the mode of a created node.
-    pub(super) async fn write_as(
-        &self,
-        mode: CreateMode,
-        seen: Option<&Stat>,
-        data: &Bytes,
-        with: impl Fn(Transaction) -> Transaction,
-    ) -> Result<Option<Stat>, Error> {
-        for _ in 0..=PARENT_ROUNDS {
+        for _ in 0..PARENT_ROUNDS {
             let transaction = self.client.transaction();
             let transaction = match seen {
                 Some(_) if planted!(CasWithoutVersion) => transaction.set(&self.path, data.clone(), None),
                 Some(seen) => transaction.set(&self.path, data.clone(), seen.version),
-                None => transaction.create(&self.path, data.clone(), mode),
+                None => transaction.create(&self.path, data.clone(), CreateMode::Persistent),
             };
             match Box::pin(self.commit(with(transaction), seen.is_none())).await? {
                 CommitOutcome::Applied(committed) => return Ok(Some(self.written(seen, data, committed))),
@@ -180,7 +172,21 @@ impl VersionedNode {
     /// # Cancel safety
     /// This method is *not* cancel safe: the write may have been applied.
     pub async fn set(&self, data: impl Into<Bytes>) -> Result<(), Error> {
-        Box::pin(create_or_set(self, data.into(), CreateMode::Persistent)).await.map(drop)
+        let data = data.into();
+        let mut cas = self.cas_loop();
+        loop {
+            let versioned = cas.versioned();
+            let set = versioned.client.transaction().set(&self.path, data.clone(), None);
+            match Box::pin(versioned.commit(set, false)).await? {
+                CommitOutcome::Applied(_) => return Ok(()),
+                CommitOutcome::Conflict | CommitOutcome::NoParent => {}
+            }
+            // The node did not exist.
+            if versioned.write(None, &data, |transaction| transaction).await?.is_some() {
+                return Ok(());
+            }
+            cas.lost().await?;
+        }
     }
 
     pub(super) async fn commit(
@@ -204,7 +210,7 @@ impl VersionedNode {
 
     /// Returns the stat of the written node. If the results contain no stat, because of a create in a
     /// transaction or a lost reply, the stat is derived from that of the marker.
-    fn written(&self, seen: Option<&Stat>, data: &Bytes, committed: Committed) -> Stat {
+    pub(super) fn written(&self, seen: Option<&Stat>, data: &Bytes, committed: Committed) -> Stat {
         let Committed { results, marker } = committed;
         if let Some(TransactionResult::Set(stat)) = results.and_then(|results| results.into_iter().next()) {
             if seen.is_some_and(|seen| seen.czxid != stat.czxid) {
