@@ -11,7 +11,7 @@ use crate::guard::SessionGeneration;
 use crate::operation::{Attempts, ClientKey, Idempotency, RequestFn, Shared};
 use crate::session::SessionEnd;
 use crate::session::connect_string::{ConnectString, ServerAddress};
-use crate::telemetry;
+use crate::telemetry::{self, Started};
 use crate::time::{deadline, seconds};
 use docent_proto::{Code, Response};
 use futures_util::FutureExt;
@@ -324,10 +324,10 @@ impl Client {
         path: &str,
         request: F,
     ) -> impl Future<Output = Result<T, Error>> + Send {
-        let (instruments, started) = (&self.shared().instruments, std::time::Instant::now());
+        let (instruments, started) = (&self.shared().instruments, Started::now());
         let span = telemetry::request_span(instruments.client(), operation, path);
         let ended = move |result: &Result<T, Error>| {
-            instruments.operation(operation, started.elapsed(), result);
+            instruments.operation(operation, started, result);
             telemetry::note_outcome(result);
         };
         request.inspect(ended).instrument(span)

@@ -104,7 +104,7 @@ impl Instruments {
 
     /// Records the end of an operation, either with an answer, which may be a refusal, or with an error of
     /// the client.
-    pub(crate) fn operation<T>(&self, operation: &'static str, took: Duration, result: &Result<T, Error>) {
+    pub(crate) fn operation<T>(&self, operation: &'static str, started: Started, result: &Result<T, Error>) {
         if cfg!(not(feature = "metrics")) {
             return;
         }
@@ -114,7 +114,7 @@ impl Instruments {
             let mut all = self.durations.write().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(all.entry(labels).or_insert_with(|| Arc::new(self.duration(labels))))
         });
-        series.record(took);
+        series.record(started.elapsed());
     }
 
     /// Records a retry of an operation.
@@ -211,6 +211,30 @@ pub(super) fn outcome<T>(result: &Result<T, Error>) -> &'static str {
         Err(error) if error.may_have_applied() => "unknown",
         Err(error) if !error.is_refusal() => "failed",
         _ => "answered",
+    }
+}
+
+/// Start time of something whose duration is measured.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Started {
+    #[cfg(feature = "metrics")]
+    at: std::time::Instant,
+}
+
+impl Started {
+    pub(crate) fn now() -> Self {
+        Self {
+            #[cfg(feature = "metrics")]
+            at: std::time::Instant::now(),
+        }
+    }
+
+    /// Returns the time since the start; zero without the feature `metrics`.
+    pub(super) fn elapsed(self) -> Duration {
+        #[cfg(feature = "metrics")]
+        return self.at.elapsed();
+        #[cfg(not(feature = "metrics"))]
+        Duration::ZERO
     }
 }
 

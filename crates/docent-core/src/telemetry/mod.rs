@@ -13,5 +13,7 @@ mod catalogue;
 mod instruments;
 mod metric;
 
-pub(crate) use instruments::{Instruments, RecipeInstruments, acquire_span, note_outcome, request_span};
+pub(crate) use instruments::{
+    Instruments, RecipeInstruments, Started, acquire_span, note_outcome, request_span,
+};
 pub use metric::{Metric, MetricUnit, Series};
