@@ -28,8 +28,8 @@ impl LockSide {
         Self { line: line.clone(), other: None, cohort: Some(Arc::clone(cohort)) }
     }
 
-    /// Takes a ticket and waits for its turn, or waits for a turn with a shared ticket. Logs a wait for a lock
-    /// that this client itself holds.
+    /// Takes a ticket and waits for its turn, or waits for a turn with a shared ticket. Logs a wait for a
+    /// lock that this client itself holds.
     fn wait(&self, progress: Progress) -> BoxFuture<'static, Result<LockHold, AcquireError>> {
         let line = self.line.clone();
         match &self.cohort {

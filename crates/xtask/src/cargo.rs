@@ -61,8 +61,8 @@ pub(crate) fn with_kerberos(command: &mut Command) {
     command.env("RUSTFLAGS", "--cfg docent_gssapi -D warnings").env("CARGO_TARGET_DIR", target);
 }
 
-/// Makes a cargo command compile all packages without optimisation, also those that the workspace optimises for
-/// tests.
+/// Makes a cargo command compile all packages without optimisation, also those that the workspace optimises
+/// for tests.
 pub(crate) fn without_optimisation(command: &mut Command) {
     for package in OPTIMISED {
         command.arg("--config").arg(format!("profile.dev.package.{package}.opt-level=0"));

@@ -187,7 +187,6 @@ impl KeptNode {
         let wanted = self.wanted.borrow().number;
         loop {
             let known = status.borrow_and_update().clone();
-            // A failure is recorded before the status that shows it.
             let Progress { fulfilled, refused, .. } = *progress.borrow_and_update();
             match known {
                 KeptStatus::Present { .. } if fulfilled >= wanted => return known,
@@ -199,7 +198,8 @@ impl KeptNode {
             tokio::select! {
                 // The task ends after it has reported the removal, or with the client.
                 changed = status.changed() => if changed.is_err() { return status.borrow().clone() },
-                Ok(()) = progress.changed() => {}
+                // Not for a failure, which is recorded before the status that shows it.
+                Ok(_) = progress.wait_for(|progress| progress.fulfilled >= wanted), if fulfilled < wanted => {}
             }
         }
     }

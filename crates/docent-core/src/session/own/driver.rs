@@ -173,6 +173,7 @@ impl Driver {
             match served {
                 Ok(LinkEvent::Attached) => self.dialer.attached(),
                 Ok(LinkEvent::Ended) => {
+                    link.log_refusals(&link_status);
                     self.dialer.ended();
                     if let Some(refusal) = self.shared.lock().refusal() {
                         self.dialer.refused(refusal);

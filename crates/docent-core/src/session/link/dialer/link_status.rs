@@ -154,8 +154,11 @@ impl LinkStatus {
 
     /// Records that the session task was polled `late` after the time it had asked for.
     pub(crate) fn record_stall(&self, late: Duration) {
-        let mut state = self.lock();
-        state.longest_stall = state.longest_stall.max(Some(late));
+        {
+            // Unlocked before the event, because a subscriber may ask for the client's health.
+            let mut state = self.lock();
+            state.longest_stall = state.longest_stall.max(Some(late));
+        }
         // Event: The task that keeps the session alive was polled later than it should have been, by the time
         // in `late_seconds`. Sessions and locks are lost if such delays exceed the session timeout.
         // Action: Check for pauses of the process or machine, CPU limits, and blocking code in async tasks. A
