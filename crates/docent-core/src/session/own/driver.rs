@@ -101,7 +101,7 @@ impl Driver {
     async fn is_rolled_back(&mut self) -> bool {
         let (timeout, seen, settings) = {
             let machine = self.shared.lock();
-            (machine.timeout, machine.seen_zxid, machine.settings.clone())
+            (machine.timeout, machine.seen_zxid(), machine.settings.clone())
         };
         if !self.dialer.ensemble.link_status.suspects_rollback(timeout) {
             return false;

@@ -91,7 +91,7 @@ pub(in crate::session) struct Machine {
     /// Transaction up to which all changes were delivered.
     last_zxid: i64,
     /// Newest transaction that was seen at all. A new link must not be to a server that is behind it.
-    pub(super) seen_zxid: i64,
+    seen_zxid: i64,
     last_sent: Timestamp,
     /// Send times of the requests that the servers received over this link.
     leader_contact: LeaderContact,
@@ -405,6 +405,10 @@ impl Machine {
 
     pub(in crate::session) fn id(&self) -> i64 {
         self.key.as_ref().map_or(0, |key| key.id)
+    }
+
+    pub(in crate::session) fn seen_zxid(&self) -> i64 {
+        self.seen_zxid
     }
 }
 

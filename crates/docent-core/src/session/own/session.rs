@@ -151,7 +151,7 @@ impl Session for WireSession {
     }
 
     fn last_zxid(&self) -> i64 {
-        self.0.lock().seen_zxid
+        self.0.lock().seen_zxid()
     }
 
     fn link(&self) -> watch::Receiver<LinkState> {
