@@ -112,7 +112,7 @@ impl<T: Send + Sync + 'static> Subscription<T> {
     /// Returns for how long the subscription has been [stale](Self::is_stale), or `None` if it is not.
     /// [`Snapshot::age`] is the age of the value itself.
     pub fn stale_for(&self) -> Option<Duration> {
-        self.feed.cache().stale_for().or_else(|| self.feed.lag.behind_for())
+        self.feed.cache().stale_for().max(self.feed.lag.behind_for())
     }
 
     /// Returns the error with which the servers refuse to read the value, such as `NoAuth`, or `None` if

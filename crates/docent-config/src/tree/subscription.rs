@@ -84,7 +84,7 @@ impl<T: Send + Sync + 'static> TreeSubscription<T> {
 
     /// Returns for how long the subscription has been [stale](Self::is_stale), or `None` if it is not.
     pub fn stale_for(&self) -> Option<Duration> {
-        self.feed.cache.stale_for().or_else(|| self.feed.lag.behind_for())
+        self.feed.cache.stale_for().max(self.feed.lag.behind_for())
     }
 
     /// Returns the error with which the servers refuse to list the folder, or `None` if there is none. The
@@ -127,7 +127,7 @@ impl<T> fmt::Debug for TreeSubscription<T> {
         f.debug_struct("TreeSubscription")
             .field("path", &self.feed.cache.path())
             .field("keys", &self.reported.len())
-            .field("stale", &self.feed.cache.is_stale())
+            .field("stale", &(self.feed.cache.is_stale() || self.feed.lag.is_behind()))
             .finish_non_exhaustive()
     }
 }

@@ -66,8 +66,9 @@ impl Drop for PendingCreate {
 }
 
 /// Creates an internal ephemeral node of the session, and returns its full path, whose name is used only
-/// once. If the session has no folder yet, or lost it, a folder is searched for near the paths to be written. For a
-/// marker, `place` is its place among the markers in use; if the create must be undone, it is taken for that.
+/// once. If the session has no folder yet, or lost it, a folder is searched for near the paths to be written.
+/// For a marker, `place` is its place among the markers in use; if the create must be undone, it is taken for
+/// that.
 ///
 /// # Cancel safety
 /// Cancel safe: a node that was being created is deleted.

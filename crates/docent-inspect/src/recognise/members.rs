@@ -34,7 +34,7 @@ pub(super) fn membership(place: &Place<'_>) -> Option<Found> {
 }
 
 /// Returns all children as members, except those that were deleted meanwhile.
-fn members(place: &Place<'_>) -> Vec<Member> {
+pub(super) fn members(place: &Place<'_>) -> Vec<Member> {
     let members = place.names.iter().map(|name| member(place, name));
     members.filter(|member| !place.was_deleted(&member.name)).collect()
 }

@@ -1,7 +1,7 @@
 use super::contenders::contenders;
 use super::found::{Found, member_writers, writers};
 use super::lock::MUTEX;
-use super::members::member;
+use super::members::members;
 use crate::nodes::Place;
 use crate::report::{Partition, PartitionItem, Recipe};
 use docent_locks::internals::member_identity;
@@ -27,7 +27,7 @@ pub(super) fn partition(place: &Place<'_>) -> Option<Found> {
         return None;
     }
     let party = Place::new(place.view, &party, folder);
-    let members: Vec<_> = party.names.iter().map(|name| member(&party, name)).collect();
+    let members = members(&party);
     let items = if place.has(LOCKS) { items(place) } else { Vec::new() };
     let holders: Vec<_> = items.iter().filter_map(|item| item.holder.clone()).collect();
     let writers = member_writers(&members).into_iter().chain(writers(&holders));

@@ -131,6 +131,18 @@ fn an_unreadable_or_deleted_child_does_not_change_the_kind() {
 }
 
 #[test]
+fn a_member_that_was_deleted_meanwhile_shares_no_items() {
+    let (left, stays) = (format!("{HEX}-host"), format!("{}-host", HEX.replace('8', "9")));
+    let party = |name: &str| format!("/shards/party/{name}");
+    let tree = Tree::default().node("/shards/locks", "");
+    let tree = tree.ephemeral(&party(&left), "").ephemeral(&party(&stays), "").leave(&party(&left));
+    let Recipe::Partition(partition) = tree.report("/shards").recipe else {
+        panic!("the recipe must be a partition")
+    };
+    assert_eq!(partition.members.iter().map(|member| member.name.as_str()).collect::<Vec<_>>(), [stays]);
+}
+
+#[test]
 fn a_contender_that_was_deleted_meanwhile_holds_nothing() {
     let node = |number: u32| format!("/m/_c_{UUID}-lock-{number:010}");
     let tree = Tree::default().ephemeral(&node(1), "").ephemeral(&node(2), "").leave(&node(1));
