@@ -17,7 +17,7 @@ pub type Preparation = dyn Fn(Bytes) -> BoxFuture<'static, Result<(), Error>> + 
 pub(crate) struct Desired {
     /// Data to keep; `None` to keep the node absent.
     pub(crate) data: Option<Bytes>,
-    /// Mode of the created node, for its task without the sequential part.
+    /// Mode of the created node. The node's task gets it without the sequential part.
     pub(crate) mode: CreateMode,
     /// True to re-create the node after a deletion.
     pub(crate) recreate: bool,

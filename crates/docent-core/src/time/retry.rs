@@ -84,7 +84,7 @@ impl Default for RetryPolicy {
     }
 }
 
-/// The delays between the attempts of one operation.
+/// The delays between attempts: of one operation, or of a background task that never gives up.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     delays: backon::ExponentialBackoff,

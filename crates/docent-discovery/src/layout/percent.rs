@@ -16,7 +16,7 @@ pub(crate) fn encode(text: &str) -> String {
     out
 }
 
-/// Decodes text. Returns `None` for text that `encode` cannot produce.
+/// Decodes the name of a node in Dubbo's layout. Returns `None` for text that is not so encoded.
 pub fn decode(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();

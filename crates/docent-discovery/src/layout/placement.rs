@@ -37,7 +37,7 @@ impl Placement {
         }
     }
 
-    /// Returns the folder of a service with this name in Dubbo's layout.
+    /// Returns the folder named `folder` of a service in Dubbo's layout.
     pub(crate) fn of_dubbo(&self, service: &str, folder: &str) -> String {
         format!("{}/{}/{folder}", self.base, percent::encode(service))
     }

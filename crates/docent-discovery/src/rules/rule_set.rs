@@ -54,9 +54,9 @@ impl RuleSet {
     }
 }
 
-/// Returns the name of the node, in the folder of a service's rules, that disables the provider in the node
-/// named `node`, and those with the same address, group and version. Returns `None` if no rule can name
-/// that provider.
+/// Returns the name of the node, in the folder `configurators` of a service in Dubbo's layout, that disables
+/// the provider in the node named `node`, and those with the same address, group and version. Returns `None`
+/// if no rule can name that provider.
 pub fn disabling(service: &str, node: &str) -> Option<String> {
     let provider = Provider::of(service, node)?;
     // These stand for any host and any port.

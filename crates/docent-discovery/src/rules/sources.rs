@@ -44,8 +44,9 @@ impl RuleSources {
         let mut documents = self.documents.changes().skip_while(is_unknown);
         let changes = async move {
             let (folder_known, documents_known) = future::join(folder.next(), documents.next()).await;
-            let known = stream::iter(folder_known.and(documents_known));
-            known.chain(stream::select(folder, documents)).map(drop)
+            let are_known = folder_known.is_some() && documents_known.is_some();
+            let changes = stream::iter([()]).chain(stream::select(folder, documents).map(drop));
+            changes.take_while(move |()| future::ready(are_known))
         };
         changes.flatten_stream().boxed()
     }
@@ -53,8 +54,9 @@ impl RuleSources {
     /// Returns for how long the rules may have been out of date, or `None` if they are not. Rules that the
     /// client may not read do not count.
     pub(crate) fn stale_for(&self) -> Option<Duration> {
-        let readable = [&self.folder, &self.documents].into_iter().filter(|part| part.last_error().is_none());
-        readable.filter_map(TreeCache::stale_for).max()
+        // The staleness first: a part that is refused in between has begun to be stale with that.
+        let stale_for = |part: &TreeCache| part.stale_for().filter(|_| part.last_error().is_none());
+        [&self.folder, &self.documents].into_iter().filter_map(stale_for).max()
     }
 
     /// Waits until the rules were read once, or were refused, for at most the operation timeout.

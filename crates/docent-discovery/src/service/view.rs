@@ -47,7 +47,7 @@ use tokio_util::sync::DropGuard;
 /// Cheap to clone; all clones share one view with one task.
 pub struct Service<P = ()>(Arc<Inner<P>>);
 
-/// Service that a view's task follows, as the view sees it.
+/// What all clones of a view share.
 pub(super) struct Inner<P> {
     pub(super) name: String,
     pub(super) cache: ChildrenCache,
@@ -57,7 +57,7 @@ pub(super) struct Inner<P> {
     #[cfg(feature = "tower")]
     pub(super) followers: Followers<P>,
     pub(super) balance: Arc<Balance>,
-    /// Ends the task.
+    /// Ends the task when it is dropped.
     pub(super) _task: DropGuard,
 }
 

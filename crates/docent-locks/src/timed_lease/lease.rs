@@ -158,6 +158,7 @@ impl TimedLease {
 
     async fn try_slot(&self, slot: u32, path: &str) -> Result<Option<Obtained>, AcquireError> {
         let guard = self.lock(path).await?;
+        // `begun` first, so that the lease never seems to last longer by the monotonic clock.
         let (begun, now) = (Instant::now(), SystemTime::now());
         let current = self.read(path).await?;
         if current.as_ref().is_some_and(|node| !self.is_free(node, now)) {

@@ -125,6 +125,8 @@ struct Claimer {
 
 impl Drop for Claimer {
     fn drop(&mut self) {
+        // The place is given up before the next task can begin.
+        self.idle = None;
         if !self.has_ended {
             self.store.dispatcher.abandon();
         }

@@ -83,7 +83,7 @@ struct ReturnNotice {
     ended: bool,
     /// Span of the delivery, which ends with this value.
     span: Span,
-    /// Record of the own claim, which stays until the claim has ended.
+    /// Record of the own claim, until the claim is released.
     own: Option<OwnClaim>,
 }
 

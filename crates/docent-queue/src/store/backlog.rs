@@ -28,7 +28,8 @@ const MARKS: usize = 6;
 #[derive(Debug, Default)]
 pub(crate) struct Backlog {
     pub(crate) ready: LastListing,
-    /// Time at which a delayed item of the listing may be handed out. The listing does not contain the item.
+    /// Time at which the first item that is missing from `ready`, because it is delayed or skipped, may be
+    /// handed out.
     pub(crate) next: Option<Instant>,
     /// Whether other processes had claimed items at the time of the listing.
     shared: bool,

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 const LIMIT: usize = 10;
 
 /// Items that this process leaves alone: items that it cannot decode, for a while, and items that could not
-/// be moved to the dead letters, permanently.
+/// be moved to the dead letters, permanently. Also counts items of another format.
 #[derive(Default)]
 pub(crate) struct SkippedItems(Mutex<Items>);
 

@@ -317,6 +317,16 @@ mod tests {
     }
 
     #[test]
+    fn a_batch_size_returns_to_its_start_after_enough_growth() {
+        // Claims of the full size alone count as deliveries.
+        let size = BatchSize::new(MOST);
+        size.set(size.get() / 2);
+        assert!(size.get() < MOST);
+        (0..10).for_each(|_| size.grow(MOST));
+        assert_eq!(size.get(), MOST);
+    }
+
+    #[test]
     fn a_claim_is_known_while_its_note_exists() {
         let claims = OwnClaims::default();
         let (one, other) = (claims.note("one"), claims.note("other"));

@@ -62,7 +62,7 @@ impl Ensemble {
     }
 }
 
-/// Address of a server, to try in this round.
+/// Address of a server, as one round of attempts uses it.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
     pub(super) server: ServerAddress,
