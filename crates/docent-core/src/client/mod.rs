@@ -22,7 +22,6 @@ mod parents;
 mod proved_identity;
 mod recipe;
 mod shutdown;
-mod stage;
 mod state;
 mod supervisor;
 mod thread;
@@ -44,13 +43,12 @@ pub(crate) use parents::{
     PARENT_ROUNDS, create_parents, create_parents_below, create_parents_by, create_parents_in, refused_parent,
 };
 pub use proved_identity::ProvedIdentity;
-pub(crate) use recipe::{Recipe, refuse_reserved};
+pub(crate) use recipe::{Recipe, Stages, refuse_reserved};
 pub use recipe::{
-    RecipeKind, debug_handle, full_error, full_path, in_time, is_own_session, spawn, transport,
+    RecipeKind, Stage, debug_handle, full_error, full_path, in_time, is_own_session, spawn, stage_reached,
+    transport,
 };
 pub use shutdown::{ShutdownNode, ShutdownReport};
-pub(crate) use stage::Stages;
-pub use stage::{Stage, stage_reached};
 pub use state::{ConnectionState, ConnectionStatus, StateWatcher};
 pub(crate) use transaction::Committed;
 pub use transaction::{Transaction, TransactionResult};

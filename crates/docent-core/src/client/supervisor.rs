@@ -1,7 +1,6 @@
 //! The single task that owns a client's sessions: runs the current one, keeps its guards' lease, opens the
 //! next.
 
-use super::client::CloseOnDrop;
 use super::granted_timeout::check_granted;
 use super::outage_log::{log_connected, log_loss, log_suspended, servers_unreachable, start_reminders};
 use super::{ConnectionState, RollbackPolicy};
@@ -9,6 +8,7 @@ use crate::guard::{SessionGeneration, heartbeat};
 use crate::operation::{SessionTask, Shared};
 use crate::session::{LinkState, SessionEnd};
 use crate::task::PollOnWake;
+use crate::time::seconds;
 use futures_util::FutureExt;
 use futures_util::future::{self, BoxFuture, OptionFuture};
 use std::convert::Infallible;
@@ -303,4 +303,73 @@ fn publish(shared: &Shared, generation: &SessionGeneration, state: ConnectionSta
         connection.suspensions =
             if planted!(SuspensionsOfTheSession) { losses } else { connection.suspensions + losses - known };
     });
+}
+
+/// Ends the rest of a client together with the supervisor's task, however that task ends.
+///
+/// # On drop
+/// If the supervisor ended in order, nothing is left to do. If it panicked, or its runtime was shut down, no
+/// task keeps the session any more, and none would report that. Therefore guards are lost, pending operations
+/// fail, and the client is closed.
+struct CloseOnDrop {
+    shared: Arc<Shared>,
+    /// True once the supervisor has returned or panicked. A task that is dropped before was ended by its
+    /// runtime, because no other part of the client ends it.
+    ended: bool,
+}
+
+impl CloseOnDrop {
+    fn new(shared: &Arc<Shared>) -> Self {
+        Self { shared: Arc::clone(shared), ended: false }
+    }
+
+    /// Records that the supervisor has returned or panicked.
+    fn supervisor_ended(&mut self) {
+        self.ended = true;
+    }
+
+    fn log(&self) {
+        let (shared, generation) = (&self.shared, self.shared.generation());
+        if self.ended {
+            // Event: The task that keeps the client's session panicked. The client is closed, its guards are
+            // lost, and pending operations fail.
+            // Action: Look for the panic message earlier in the log, and report it. Build a new client.
+            tracing::error!(
+                target: "docent::client",
+                client = %shared.label,
+                generation = generation.number,
+                "the client's session task stopped unexpectedly; closing the client"
+            );
+        } else if generation.session.id() == 0 {
+            // Event: The tokio runtime was shut down before the client was closed. The client had no session,
+            // so no node is left.
+            tracing::debug!(target: "docent::client", client = %shared.label, "runtime shut down before the client was closed");
+        } else {
+            // Event: The tokio runtime was shut down before the client was closed. The servers keep the
+            // client's session, and with it the client's locks and registrations, for up to the session
+            // timeout.
+            // Action: Call `client.close().await` or `client.shutdown(…).await` before the program ends.
+            tracing::warn!(
+                target: "docent::client",
+                client = %shared.label,
+                generation = generation.number,
+                session_timeout_seconds = seconds(generation.lease.timeout()),
+                "runtime shut down before the client was closed; its locks and nodes remain until the session expires; call close().await first"
+            );
+        }
+    }
+}
+
+impl Drop for CloseOnDrop {
+    fn drop(&mut self) {
+        let shared = &self.shared;
+        if !shared.connection.borrow().is_final() {
+            self.log();
+            shared.connection.send_modify(|connection| connection.state = ConnectionState::Closed);
+        }
+        shared.closing.cancel();
+        // The session's requests and watches have ended with the task that ran the session.
+        shared.generation().end(SessionEnd::Closed);
+        shared.finished.cancel();
+    }
 }

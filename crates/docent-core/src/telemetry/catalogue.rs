@@ -1,6 +1,6 @@
 //! The metrics of core. Those of recipes are declared where they are counted.
 
-use super::metric::{Metric, MetricUnit};
+use super::{Metric, MetricUnit};
 
 pub(super) static CONNECTION_STATE: Metric = Metric::gauge(
     "docent_connection_state",

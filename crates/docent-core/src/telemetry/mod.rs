@@ -11,9 +11,8 @@
 
 mod catalogue;
 mod instruments;
-mod metric;
 
 pub(crate) use instruments::{
     Instruments, RecipeInstruments, Started, acquire_span, note_outcome, request_span,
 };
-pub use metric::{Metric, MetricUnit, Series};
+pub use instruments::{Metric, MetricUnit, Series};
