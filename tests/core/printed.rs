@@ -122,6 +122,7 @@ both_backends! {
         }
         let multi = MultiLock::new([mutex.clone().into(), lock.reading()]).unwrap();
         assert!(format!("{multi:?}").contains("\"/p/m\"") && format!("{multi:?}").contains("\"/p/l\""));
+        assert!(format!("{multi:?}").contains("Exclusive") && format!("{multi:?}").contains("Shared"));
         // Views do not store their client, and guards print their node.
         let kept = KeptNode::new(&client, "/p/kept", "x").unwrap();
         let nodes = (NodeCache::new(&client, "/p/kept").unwrap(), ChildrenCache::new(&client, "/p").unwrap());

@@ -19,7 +19,8 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 /// Accepts deletes that must happen. Never blocks, even outside a runtime.
 #[derive(Debug, Clone)]
 pub(crate) struct Cleanup {
-    jobs: mpsc::UnboundedSender<Job>,
+    /// Boxed, because the channel allocates room for 32 jobs upfront.
+    jobs: mpsc::UnboundedSender<Box<Job>>,
 }
 
 impl Cleanup {
@@ -192,7 +193,7 @@ impl Cleanup {
 
     fn send(&self, job: Job) {
         // The worker ends with the client, which closes its sessions: nothing is left to delete.
-        let _ = self.jobs.send(job);
+        let _ = self.jobs.send(Box::new(job));
     }
 }
 
@@ -214,7 +215,7 @@ enum Job {
 type Work = Box<dyn FnOnce(Arc<Shared>) -> BoxFuture<'static, ()> + Send>;
 
 pub(crate) struct CleanupWorker {
-    queue: mpsc::UnboundedReceiver<Job>,
+    queue: mpsc::UnboundedReceiver<Box<Job>>,
 }
 
 impl CleanupWorker {
@@ -236,7 +237,7 @@ impl CleanupWorker {
                 job = self.queue.recv() => job,
                 () = client.finished.cancelled() => return,
             };
-            match job {
+            match job.map(|job| *job) {
                 None => return,
                 Some(Job::Delete(work)) => open.push(work(Arc::clone(&client))),
                 Some(Job::Background(work)) => background.push(work(Arc::clone(&client))),

@@ -185,6 +185,7 @@ impl KeptNode {
     async fn settled(&self) -> KeptStatus {
         let (mut status, mut progress) = (self.status.clone(), self.progress.clone());
         let wanted = self.wanted.borrow().number;
+        let is_fulfilled = |progress: &Progress| progress.fulfilled >= wanted;
         loop {
             let known = status.borrow_and_update().clone();
             let Progress { fulfilled, refused, .. } = *progress.borrow_and_update();
@@ -198,8 +199,8 @@ impl KeptNode {
             tokio::select! {
                 // The task ends after it has reported the removal, or with the client.
                 changed = status.changed() => if changed.is_err() { return status.borrow().clone() },
-                // Not for a failure, which is recorded before the status that shows it.
-                Ok(_) = progress.wait_for(|progress| progress.fulfilled >= wanted), if fulfilled < wanted => {}
+                // A failure does not end this wait: it is recorded before the status that shows it.
+                Ok(_) = progress.wait_for(is_fulfilled), if fulfilled < wanted => {}
             }
         }
     }

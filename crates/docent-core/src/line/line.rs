@@ -283,7 +283,7 @@ impl Line {
     }
 
     /// Role of this line's tickets.
-    pub(super) fn role(&self) -> Role {
+    pub fn role(&self) -> Role {
         self.0.side.unwrap_or(Role::Exclusive)
     }
 

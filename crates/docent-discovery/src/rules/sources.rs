@@ -46,6 +46,7 @@ impl RuleSources {
             let (folder_known, documents_known) = future::join(folder.next(), documents.next()).await;
             let are_known = folder_known.is_some() && documents_known.is_some();
             let changes = stream::iter([()]).chain(stream::select(folder, documents).map(drop));
+            // A part that ends before it is known ends with the client, and so does this stream.
             changes.take_while(move |()| future::ready(are_known))
         };
         changes.flatten_stream().boxed()
@@ -54,7 +55,7 @@ impl RuleSources {
     /// Returns for how long the rules may have been out of date, or `None` if they are not. Rules that the
     /// client may not read do not count.
     pub(crate) fn stale_for(&self) -> Option<Duration> {
-        // The staleness first: a part that is refused in between has begun to be stale with that.
+        // Read before the error: a part that is refused in between then counts as current.
         let stale_for = |part: &TreeCache| part.stale_for().filter(|_| part.last_error().is_none());
         [&self.folder, &self.documents].into_iter().filter_map(stale_for).max()
     }

@@ -155,7 +155,7 @@ impl<P> Service<P> {
     pub fn stale_for(&self) -> Option<Duration> {
         let Inner { cache, rules, lag, .. } = &*self.0;
         let rules = rules.as_ref().and_then(RuleSources::stale_for);
-        cache.stale_for().max(rules).or_else(|| lag.behind_for())
+        cache.stale_for().max(rules).max(lag.behind_for())
     }
 
     /// Returns the error that currently prevents listing the instances, or `None` if there is none. The

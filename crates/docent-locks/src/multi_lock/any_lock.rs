@@ -61,6 +61,9 @@ impl RwLock {
 
 impl fmt::Debug for AnyLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        debug_handle(f, "AnyLock", self.path(), self.line().client()).finish_non_exhaustive()
+        let line = self.line();
+        debug_handle(f, "AnyLock", self.path(), line.client())
+            .field("role", &line.role())
+            .finish_non_exhaustive()
     }
 }
