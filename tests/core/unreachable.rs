@@ -105,8 +105,8 @@ async fn operations_on_an_unreachable_network_end_by_their_deadlines_and_dials_a
     // attempts of each client follow faster.
     let seconds = usize::try_from((WATCHED + DEADLINE).as_secs()).unwrap();
     let dials = dials.load(Ordering::SeqCst);
-    // On average two dials per second, and at most three in a run of this length. `session/dialer.rs` tests
-    // the average.
+    // On average two dials per second, and at most three in a run of this length. `session/link/dialer.rs`
+    // tests the average.
     assert!(dials <= 2 * 5 + 3 * seconds, "{dials} dials in {seconds} s");
     assert!(dials >= seconds, "the client gave up: {dials} dials in {seconds} s");
 }
