@@ -2,7 +2,7 @@
 
 use docent::discovery::{Instance, Registry};
 use docent::{Client, Released};
-use docent_battery::{Backend, Proxy, TestServer, Traced, both_backends_in_real_time};
+use docent_battery::{Backend, Direction, Proxy, TestServer, Traced, both_backends_in_real_time};
 use docent_proto::EventKind;
 use docent_tests::{SESSION, Stalled, builder, connect, soon, tick, until};
 use std::fs;
@@ -54,6 +54,10 @@ struct Stopped {
     process: Child,
     input: ChildStdin,
     lines: Lines<BufReader<ChildStdout>>,
+    /// Number of frames in the proxy's trace when the process had stopped.
+    traced: usize,
+    /// Bytes that were then left in the process's sockets.
+    backlog: usize,
 }
 
 impl Stopped {
@@ -65,10 +69,12 @@ impl Stopped {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut process = command.spawn().unwrap();
         let (input, output) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
-        let mut stopped = Self { proxy, process, input, lines: BufReader::new(output).lines() };
+        let mut stopped =
+            Self { proxy, process, input, lines: BufReader::new(output).lines(), traced: 0, backlog: 0 };
         assert_eq!(soon(stopped.lines.next_line()).await.unwrap().as_deref(), Some("ready"));
         stopped.signal("-STOP").await;
         until(async || stopped.is_stopped()).await;
+        (stopped.traced, stopped.backlog) = (stopped.proxy.trace().len(), stopped.unread());
         stopped
     }
 
@@ -106,10 +112,14 @@ impl Stopped {
     /// Waits until the deletion event of the instance's node is in the process's socket.
     async fn until_event_arrives(&self) {
         let is_deletion = |frame: &Traced| frame.event == Some(EventKind::Deleted);
-        self.proxy.until(|trace| trace.iter().any(is_deletion)).await;
+        self.proxy.until(|trace| trace[self.traced..].iter().any(is_deletion)).await;
         let trace = self.proxy.trace();
-        let event = trace.iter().find(|frame| is_deletion(frame)).map_or(0, |frame| frame.length);
-        until(async || self.unread() >= event).await;
+        let deletion = trace.iter().rposition(is_deletion).unwrap();
+        let sent =
+            trace[self.traced..=deletion].iter().filter(|frame| frame.direction == Direction::ToClient);
+        // Each frame has a length in front of it.
+        let arrived: usize = sent.map(|frame| 4 + frame.length).sum();
+        until(async || self.unread() >= self.backlog + arrived).await;
     }
 
     /// Resumes the process, and waits until it has performed its act.

@@ -47,13 +47,14 @@ impl Transport for TcpTransport {
             // Requests are small and wait for each other's replies, so Nagle's algorithm would delay every
             // second one.
             stream.set_nodelay(true)?;
-            Ok(Box::new(TcpIo { stream, polled: Instant::now() }) as Box<dyn Io>)
+            Ok(Box::new(TcpIo { stream, empty_at: Instant::now() }) as Box<dyn Io>)
         }
         .boxed()
     }
 }
 
-/// Time between two polls of a link after which the process may have been stalled.
+/// Time after a read that emptied a socket during which the runtime's knowledge of the socket is trusted. The
+/// process may have been stalled for longer.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// A TCP stream that reads received data even if the runtime has not noticed it yet.
@@ -63,26 +64,51 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// it.
 struct TcpIo {
     stream: TcpStream,
-    /// Time of the last poll that left nothing to read, or of the stream's creation.
-    polled: Instant,
+    /// Time before the last read that emptied the socket, or of the stream's creation. A poll that made no
+    /// system call does not count, and neither does the time after a read, because the process may have been
+    /// stalled between the two.
+    empty_at: Instant,
 }
 
 impl TcpIo {
+    /// Polls the stream, and reads the socket if the runtime reports nothing and the last read is too old.
+    fn poll_read_at(
+        &mut self,
+        now: Instant,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match Pin::new(&mut self.stream).poll_read(cx, buf) {
+            Poll::Pending if now.duration_since(self.empty_at) >= PAUSE => self.read_at(now, buf),
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(read) => {
+                // The socket contained less than there was room for.
+                if buf.remaining() > 0 {
+                    self.empty_at = now;
+                }
+                Poll::Ready(read)
+            }
+        }
+    }
+
     /// Reads from the socket without asking the runtime.
-    fn read_now(&mut self, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn read_at(&mut self, now: Instant, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         /// Maximum number of bytes per read; the rest follows.
         const MAX_READ: usize = 8 * 1024;
         let max = buf.remaining().min(MAX_READ);
-        match (&*SockRef::from(&self.stream)).read(buf.initialize_unfilled_to(max)) {
-            Ok(read) => {
-                buf.advance(read);
-                Poll::Ready(Ok(()))
+        loop {
+            match (&*SockRef::from(&self.stream)).read(buf.initialize_unfilled_to(max)) {
+                Ok(read) => {
+                    buf.advance(read);
+                    return Poll::Ready(Ok(()));
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.empty_at = now;
+                    return Poll::Pending;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Poll::Ready(Err(error)),
             }
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-                self.polled = Instant::now();
-                Poll::Pending
-            }
-            Err(error) => Poll::Ready(Err(error)),
         }
     }
 }
@@ -93,13 +119,7 @@ impl AsyncRead for TcpIo {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let read = Pin::new(&mut self.stream).poll_read(cx, buf);
-        let now = Instant::now();
-        if read.is_pending() && now.duration_since(self.polled) >= PAUSE {
-            return self.read_now(buf);
-        }
-        self.polled = now;
-        read
+        self.poll_read_at(Instant::now(), cx, buf)
     }
 }
 
@@ -122,33 +142,77 @@ mod tests {
     use super::*;
     use futures_util::task::noop_waker_ref;
     use std::io::Write;
-    use tokio::io::AsyncReadExt;
     use tokio::net::TcpListener;
+
+    /// A connected stream and its peer.
+    async fn connected() -> (TcpIo, std::net::TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let connect = TcpStream::connect(listener.local_addr().unwrap());
+        let (stream, accepted) = tokio::join!(connect, listener.accept());
+        let peer = accepted.unwrap().0.into_std().unwrap();
+        peer.set_nonblocking(false).unwrap();
+        (TcpIo { stream: stream.unwrap(), empty_at: Instant::now() }, peer)
+    }
+
+    /// Polls the stream at `now`, and returns the number of bytes read.
+    fn poll(io: &mut TcpIo, now: Instant, bytes: &mut [u8]) -> Poll<usize> {
+        let mut buf = ReadBuf::new(bytes);
+        let read = io.poll_read_at(now, &mut Context::from_waker(noop_waker_ref()), &mut buf);
+        read.map(|read| read.map(|()| buf.filled().len()).unwrap())
+    }
+
+    // The threads of these tests do not return to the runtime, so it does not learn what the sockets received.
 
     #[tokio::test]
     async fn bytes_that_arrived_during_a_stall_are_read_before_the_runtime_reports_them() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let server = ServerAddress { host: address.ip().to_string(), port: address.port() };
-        let (io, accepted) = tokio::join!(TcpTransport.dial(&server, address), listener.accept());
-        let (mut io, mut peer) = (io.unwrap(), accepted.unwrap().0.into_std().unwrap());
-        peer.set_nonblocking(false).unwrap();
-        let mut poll = |bytes: &mut [u8]| {
-            let mut buf = ReadBuf::new(bytes);
-            let read = Pin::new(&mut io).poll_read(&mut Context::from_waker(noop_waker_ref()), &mut buf);
-            read.map(|read| read.map(|()| buf.filled().len()).unwrap())
-        };
+        let (mut io, mut peer) = connected().await;
+        let now = Instant::now();
         let mut bytes = [0; 4];
-        assert!(poll(&mut bytes).is_pending());
-        // This thread does not return to the runtime in the meantime.
+        assert!(poll(&mut io, now, &mut bytes).is_pending());
         peer.write_all(b"event").unwrap();
-        std::thread::sleep(PAUSE);
-        assert_eq!(poll(&mut bytes), Poll::Ready(4));
-        assert_eq!(poll(&mut bytes), Poll::Ready(1));
-        assert!(poll(&mut bytes).is_pending());
+        assert_eq!(poll(&mut io, now + PAUSE, &mut bytes), Poll::Ready(4));
+        assert_eq!(poll(&mut io, now + PAUSE, &mut bytes), Poll::Ready(1));
+        assert!(poll(&mut io, now + PAUSE, &mut bytes).is_pending());
         drop(peer);
-        std::thread::sleep(PAUSE);
-        assert_eq!(poll(&mut bytes), Poll::Ready(0), "the end");
-        assert_eq!(io.read(&mut bytes).await.unwrap(), 0);
+        assert_eq!(poll(&mut io, now + 2 * PAUSE, &mut bytes), Poll::Ready(0), "the end");
+    }
+
+    #[tokio::test]
+    async fn polls_in_quick_succession_do_not_hide_what_arrives() {
+        let (mut io, mut peer) = connected().await;
+        let now = Instant::now();
+        let mut bytes = [0; 4];
+        assert!(poll(&mut io, now, &mut bytes).is_pending());
+        peer.write_all(b"new").unwrap();
+        assert!(poll(&mut io, now + PAUSE / 2, &mut bytes).is_pending(), "within the pause");
+        assert_eq!(poll(&mut io, now + PAUSE, &mut bytes), Poll::Ready(3));
+    }
+
+    #[tokio::test]
+    async fn a_read_counts_from_before_it_because_a_stall_may_follow_it() {
+        let (mut io, mut peer) = connected().await;
+        let begun = Instant::now();
+        let mut bytes = [0; 4];
+        peer.write_all(b"old").unwrap();
+        io.stream.readable().await.unwrap();
+        assert_eq!(poll(&mut io, begun, &mut bytes), Poll::Ready(3), "through the runtime");
+        // The process is stalled before this poll returns, and again below.
+        peer.write_all(b"new").unwrap();
+        assert_eq!(poll(&mut io, begun + PAUSE, &mut bytes), Poll::Ready(3));
+        assert!(poll(&mut io, begun + PAUSE, &mut bytes).is_pending(), "from the socket");
+        peer.write_all(b"newer").unwrap();
+        assert_eq!(poll(&mut io, begun + 2 * PAUSE, &mut bytes), Poll::Ready(4));
+    }
+
+    #[tokio::test]
+    async fn a_read_that_fills_its_buffer_leaves_the_next_to_read_the_socket() {
+        let (mut io, mut peer) = connected().await;
+        peer.write_all(b"event").unwrap();
+        io.stream.readable().await.unwrap();
+        let before = io.empty_at;
+        let now = before + PAUSE / 2;
+        let mut bytes = [0; 5];
+        assert_eq!(poll(&mut io, now, &mut bytes), Poll::Ready(5));
+        assert_eq!(io.empty_at, before);
     }
 }

@@ -322,7 +322,7 @@ impl<'a> ServedLink<'a> {
             }
             self.poll_send(cx)?;
             asked = self.more && self.output.is_empty();
-            turns -= usize::from(received);
+            turns -= usize::from(received || asked);
             if turns == 0 {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
@@ -396,8 +396,9 @@ impl<'a> ServedLink<'a> {
             if machine.ended().is_some() {
                 return Ok(Some(LinkEvent::Ended));
             }
-            // More bytes may have arrived while the process was stalled.
-            let is_drained = !received && clock.now().since(begun) < PAUSE;
+            // More bytes may have arrived while the process was stalled, and more may arrive before older
+            // output has left.
+            let is_drained = !received && self.output.is_empty() && clock.now().since(begun) < PAUSE;
             self.more = machine.write(now, is_drained, &mut self.output);
             self.deadline = machine.next_deadline();
             let attached = machine.link_state().up;
