@@ -21,6 +21,7 @@ mod hooks;
 mod hostile_server;
 mod kept;
 mod kept_modes;
+mod kept_stalled;
 mod kept_writes;
 mod links;
 mod logged_once;

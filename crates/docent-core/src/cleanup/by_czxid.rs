@@ -4,7 +4,8 @@ use super::by_name::{delete_owned, generation_after, is_final};
 use super::{DeleteOutcome, ExactWrite, Marker, Near, NoOwnNode, OwnedNode, PAUSE, WriteOutcome};
 use crate::guard::SessionGeneration;
 use crate::operation::Shared;
-use crate::session::{Cause, Lane, Pending, lookup};
+use crate::session::lookup::{self, Watched};
+use crate::session::{Cause, Lane, Pending};
 use crate::time::deadline;
 use docent_proto::{Code, MultiOp, MultiResult, Request, Response};
 use std::sync::Arc;
@@ -23,8 +24,9 @@ pub(super) async fn delete_by_czxid(
     czxid: i64,
 ) {
     loop {
-        let mut write = match delete_exactly(client, generation, path, czxid).await {
-            Ok(Some(write)) => write,
+        // The deletion makes the watch fire. If the watch were dropped before, it would have to be removed.
+        let (mut write, _watched) = match delete_exactly(client, generation, path, czxid).await {
+            Ok(Some(submitted)) => submitted,
             Ok(None) | Err(Cause::Ended(_)) => return,
             Err(_) => {
                 tokio::time::sleep(PAUSE).await;
@@ -47,13 +49,14 @@ pub(super) async fn delete_by_czxid(
     }
 }
 
-/// Submits the delete if the node still exists and is the same.
+/// Submits the delete if the node still exists and is the same, and returns it with the watch that it depends
+/// on.
 async fn delete_exactly(
     client: &Shared,
     generation: &Arc<SessionGeneration>,
     path: &str,
     czxid: i64,
-) -> Result<Option<ExactWrite>, Cause> {
+) -> Result<Option<(ExactWrite, Watched)>, Cause> {
     // Take the marker first: this may require waiting, and the node must be read on the link on which the
     // delete is sent.
     let marker = match Marker::take(client, generation, Near::Path(path), deadline(Duration::MAX)).await {
@@ -61,11 +64,10 @@ async fn delete_exactly(
         Err(NoOwnNode::Cause(cause)) => return Err(cause),
         Err(NoOwnNode::Refused(_)) => return Err(Cause::QueueFull),
     };
-    let losses = generation.losses();
-    match lookup::stat(generation, path).await {
-        Ok(Some(stat)) if stat.czxid == czxid => {
+    match lookup::watched(generation, path).await {
+        Ok(Some(found)) if found.stat.czxid == czxid => {
             let delete = MultiOp::Delete { path: path.to_owned(), version: -1 };
-            Ok(Some(ExactWrite::submit_on((losses, None), marker, delete, Lane::Cleanup)))
+            Ok(Some((ExactWrite::submit_on(found.since(), marker, delete, Lane::Cleanup), found)))
         }
         looked => {
             marker.unused();

@@ -223,7 +223,7 @@ async fn stat(generation: &SessionGeneration, path: &str) -> Result<Option<Stat>
 pub(crate) async fn children(generation: &SessionGeneration, folder: &str) -> Result<Vec<String>, Cause> {
     let list = Request::GetChildren2 { path: folder.to_owned(), watch: false };
     loop {
-        match read_synced(generation, folder, &list).await {
+        match read_synced(generation, folder, &list).await.map(|reply| reply.result) {
             Ok(Ok(Response::Children { names, .. })) => {
                 let folder = if folder == "/" { "" } else { folder };
                 return Ok(names.into_iter().map(|name| format!("{folder}/{name}")).collect());

@@ -3,7 +3,7 @@
 use super::lease::Lease;
 use super::{Cause, Lane, Outcome, Reply, Session, SessionEnd};
 use crate::time::Clock;
-use docent_proto::{Code, Request, Response};
+use docent_proto::Request;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -188,7 +188,7 @@ pub(crate) async fn read_synced(
     context: &SessionContext,
     path: &str,
     read: &Request,
-) -> Result<Result<Response, Code>, Cause> {
+) -> Result<Reply, Cause> {
     loop {
         let sync = context.session.submit(sync(path), Lane::Cleanup);
         let read = context.session.submit(read.clone(), Lane::Cleanup);
@@ -198,7 +198,7 @@ pub(crate) async fn read_synced(
             (_, Err(cause)) | (Err(cause), _) => return Err(cause),
             // Without the `sync` the read proves nothing.
             (Ok(Reply { result: Err(_), .. }), Ok(_)) => return Err(Cause::Deadline),
-            (Ok(_), Ok(read)) => return Ok(read.result),
+            (Ok(_), Ok(read)) => return Ok(read),
         }
     }
 }

@@ -6,7 +6,7 @@
 //! write (decision 11).
 
 use super::context::read_synced;
-use super::{Cause, SessionContext};
+use super::{Cause, Reply, SessionContext, Watch};
 use bytes::Bytes;
 use docent_proto::{Code, Request, Response, Stat};
 
@@ -71,6 +71,33 @@ pub(crate) async fn stat(context: &SessionContext, path: &str) -> Result<Option<
     })
 }
 
+/// A node as it was read, with a watch that reports its next change.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    pub(crate) stat: Stat,
+    /// Number of links that were lost before the read.
+    losses: u64,
+    watch: Option<Box<Watch>>,
+}
+
+impl Watched {
+    /// What a write depends on that relies on the node being as it was read.
+    pub(crate) fn since(&self) -> (u64, Option<&Watch>) {
+        (self.losses, self.watch.as_deref())
+    }
+}
+
+/// Does the same as [`stat`], and watches the node.
+pub(crate) async fn watched(context: &SessionContext, path: &str) -> Result<Option<Watched>, Cause> {
+    let request = Request::Exists { path: path.to_owned(), watch: true };
+    let losses = context.losses();
+    let Reply { result, watch, .. } = read_synced(context, path, &request).await?;
+    Ok(match found(result)? {
+        Some(Response::Stat(stat)) => Some(Watched { stat, losses, watch }),
+        _ => None,
+    })
+}
+
 /// Returns a node as the leader knew it after the link was restored, or `None` if the node does not exist.
 pub(crate) async fn read(
     context: &SessionContext,
@@ -85,7 +112,11 @@ pub(crate) async fn read(
 
 /// Returns the reply to a read after a `sync` on the same link, or `None` if the node does not exist.
 async fn synced(context: &SessionContext, path: &str, read: Request) -> Result<Option<Response>, Cause> {
-    match read_synced(context, path, &read).await? {
+    found(read_synced(context, path, &read).await?.result)
+}
+
+fn found(result: Result<Response, Code>) -> Result<Option<Response>, Cause> {
+    match result {
         Ok(response) => Ok(Some(response)),
         Err(Code::NO_NODE) => Ok(None),
         // Without permission READ, nothing can be found out.

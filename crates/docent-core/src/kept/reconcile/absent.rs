@@ -28,8 +28,7 @@ impl Reconciler {
         }
         // No earlier create is in flight: each was answered or fenced out (decision 11). Therefore the
         // leader's tree decides.
-        let losses = generation.session.link().borrow().losses;
-        let Some(stat) = lookup::stat(generation, &self.full).await? else {
+        let Some(found) = lookup::watched(generation, &self.full).await? else {
             self.shared.notes.forget_nodes_at(&self.full);
             return Ok(true);
         };
@@ -37,6 +36,7 @@ impl Reconciler {
         if self.shared.kept.has_successor(&self.full) {
             return Ok(false);
         }
+        let stat = found.stat;
         let owner = stat.ephemeral_owner;
         if let Some(witness) = self.shared.witness_of(owner) {
             let replaced = self.replace(generation, witness, [self.delete(stat.version)], None).await?;
@@ -51,8 +51,7 @@ impl Reconciler {
         if self.mode.ttl().is_some() && stat.num_children > 0 {
             self.remove_touch(generation).await?;
         }
-        let watch = known.as_ref().and_then(|known| known.watch.as_deref());
-        let delete = self.submit_on(generation, (losses, watch), self.delete(stat.version)).await?;
+        let delete = self.submit_on(generation, found.since(), self.delete(stat.version)).await?;
         self.deleted(generation, delete).await
     }
 
