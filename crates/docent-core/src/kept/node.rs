@@ -170,7 +170,9 @@ impl KeptNode {
     /// This method is cancel safe.
     pub async fn present(&self) -> Result<(), Error> {
         let error = |kind| Error::new(kind, "create").at(&self.path);
-        match tokio::time::timeout_at(self.client.deadline(), self.settled()).await {
+        let wanted = self.wanted.borrow().number;
+        let settled = settled(self.status.clone(), self.progress.clone(), wanted);
+        match tokio::time::timeout_at(self.client.deadline(), settled).await {
             Ok(KeptStatus::Failing(error)) => Err(error),
             Ok(KeptStatus::Present { .. }) => Ok(()),
             Ok(_) => Err(error(ErrorKind::Closed)),
@@ -178,30 +180,6 @@ impl KeptNode {
                 KeptStatus::Occupied { session_id } => occupied(&self.path, session_id),
                 _ => error(ErrorKind::Timeout),
             }),
-        }
-    }
-
-    /// Waits until the node is present as last requested, that request has failed, or the node is removed.
-    async fn settled(&self) -> KeptStatus {
-        let (mut status, mut progress) = (self.status.clone(), self.progress.clone());
-        let wanted = self.wanted.borrow().number;
-        let is_fulfilled = |progress: &Progress| progress.fulfilled >= wanted;
-        loop {
-            let known = status.borrow_and_update().clone();
-            let Progress { fulfilled, refused, .. } = *progress.borrow_and_update();
-            match known {
-                KeptStatus::Present { .. } if fulfilled >= wanted => return known,
-                KeptStatus::Removed => return known,
-                // The failure of an earlier request says nothing about the current one.
-                KeptStatus::Failing(_) if refused >= wanted => return known,
-                _ => {}
-            }
-            tokio::select! {
-                // The task ends after it has reported the removal, or with the client.
-                changed = status.changed() => if changed.is_err() { return status.borrow().clone() },
-                // A failure does not end this wait: it is recorded before the status that shows it.
-                Ok(_) = progress.wait_for(is_fulfilled), if fulfilled < wanted => {}
-            }
         }
     }
 
@@ -458,5 +436,53 @@ impl fmt::Debug for KeptNodeBuilder {
             .field("path", &self.path)
             .field("mode", &self.desired.mode)
             .finish_non_exhaustive()
+    }
+}
+
+/// Waits until the request with the number `wanted` is fulfilled or has failed, or the node is removed.
+async fn settled(
+    mut status: watch::Receiver<KeptStatus>,
+    mut progress: watch::Receiver<Progress>,
+    wanted: u64,
+) -> KeptStatus {
+    loop {
+        // The task changes its progress after the status that belongs to it, so this status is no older.
+        let Progress { fulfilled, refused, .. } = *progress.borrow_and_update();
+        let known = status.borrow_and_update().clone();
+        match known {
+            KeptStatus::Present { .. } if fulfilled >= wanted => return known,
+            KeptStatus::Removed => return known,
+            // The failure of an earlier request says nothing about this one.
+            KeptStatus::Failing(_) if refused >= wanted => return known,
+            _ => {}
+        }
+        tokio::select! {
+            // The task ends after it has reported the removal, or with the client.
+            changed = status.changed() => if changed.is_err() { return status.borrow().clone() },
+            Ok(()) = progress.changed() => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt;
+
+    fn failing(kind: ErrorKind) -> KeptStatus {
+        KeptStatus::Failing(Error::new(kind, "create"))
+    }
+
+    #[tokio::test]
+    async fn the_error_is_that_of_the_request_and_not_of_an_earlier_one() {
+        let status = watch::Sender::new(failing(ErrorKind::NoAuth));
+        let progress = watch::Sender::new(Progress { refused: 1, ..Progress::default() });
+        let mut settled = std::pin::pin!(settled(status.subscribe(), progress.subscribe(), 2));
+        assert!(settled.as_mut().now_or_never().is_none());
+        status.send_replace(failing(ErrorKind::TooLarge));
+        assert!(settled.as_mut().now_or_never().is_none(), "the failure is not recorded yet");
+        progress.send_modify(|progress| progress.refused = 2);
+        let KeptStatus::Failing(error) = settled.await else { panic!("the request must have failed") };
+        assert_eq!(error.kind(), ErrorKind::TooLarge);
     }
 }

@@ -192,8 +192,9 @@ impl Reconciler {
         self.progress.send_modify(|progress| progress.attempted = generation.number);
     }
 
-    /// Records that the request with this number was not fulfilled.
-    fn not_fulfilled(&self, number: Option<u64>) {
+    /// Reports that the request with this number has failed.
+    fn failed(&mut self, error: Error, number: Option<u64>) {
+        self.set_status(KeptStatus::Failing(error));
         if let Some(number) = number {
             self.progress.send_modify(|progress| progress.refused = number);
         }
@@ -247,8 +248,8 @@ impl Reconciler {
         loop {
             let successor = entered.leave();
             let error = Error::new(self.shared.closed(), "create").at(&self.path);
-            self.progress.send_modify(|progress| progress.refused = u64::MAX);
             self.set_status(KeptStatus::Failing(error));
+            self.progress.send_modify(|progress| progress.refused = u64::MAX);
             match successor {
                 Some(successor) => self.serve(successor),
                 None => return,
@@ -295,15 +296,13 @@ impl Reconciler {
                 // The node of a restarted process expires with its session, within a timeout. After twice
                 // that time the status becomes failing, and the task keeps waiting.
                 let patience = since + generation.lease.timeout() * 2;
-                let status = if Instant::now() < patience {
+                if Instant::now() < patience {
                     self.status_log.waiting(session_id);
-                    KeptStatus::Occupied { session_id }
+                    self.set_status(KeptStatus::Occupied { session_id });
                 } else {
                     self.status_log.occupied(session_id);
-                    self.not_fulfilled(number);
-                    KeptStatus::Failing(occupied(&self.path, session_id))
-                };
-                self.set_status(status);
+                    self.failed(occupied(&self.path, session_id), number);
+                }
                 self.attempted(generation);
                 let until = (Instant::now() < patience).then_some(patience);
                 self.wait(generation, armed.fired(), until).await;
@@ -341,8 +340,7 @@ impl Reconciler {
 
     async fn refused(&mut self, generation: &SessionGeneration, error: Error, number: Option<u64>) {
         self.status_log.refused(&self.shared.namespace.located(&error));
-        self.not_fulfilled(number);
-        self.set_status(KeptStatus::Failing(error));
+        self.failed(error, number);
         self.attempted(generation);
         self.pause().await;
     }

@@ -41,9 +41,9 @@ pub(crate) struct Progress {
     pub(crate) attempted: u64,
     /// Number of the generation in which the node is present; 0 for none.
     pub(crate) present: u64,
-    /// Number of the last request that was fulfilled.
+    /// Number of the last request that was fulfilled. Changed after the status.
     pub(crate) fulfilled: u64,
-    /// Number of the last request that failed; the highest number once the client is closed. Changed before
+    /// Number of the last request that failed; the highest number once the client is closed. Changed after
     /// the status.
     pub(crate) refused: u64,
     /// Result of the drain of the client's shutdown; `None` before it is known.

@@ -133,8 +133,8 @@ impl Reconciler {
             (Err(Code::NO_NODE), Some(mut watch)) => {
                 let error = Error::new(ErrorKind::NoNode, "create").at(&self.shared.namespace.relative(base));
                 self.status_log.without_base(&self.shared.namespace.located(&error));
-                self.not_fulfilled(Some(self.wanted.borrow().number));
-                self.set_status(KeptStatus::Failing(error));
+                let number = self.wanted.borrow().number;
+                self.failed(error, Some(number));
                 self.attempted(generation);
                 self.wait(generation, &mut *watch, None).await;
                 Ok(true)
