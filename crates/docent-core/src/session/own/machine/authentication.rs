@@ -12,7 +12,7 @@ use std::fmt;
 pub(super) struct SaslInFlight {
     exchange: SaslExchange,
     /// Number of the step that the server has not answered yet.
-    xid: i32,
+    pub(super) xid: i32,
     /// Token of that step until it is written.
     token: Option<Bytes>,
 }
@@ -77,10 +77,6 @@ impl Machine {
             }
             code => self.refused(LinkError::Credentials(code)),
         }
-    }
-
-    pub(super) fn is_sasl(&self, xid: i32) -> bool {
-        self.sasl.as_ref().is_some_and(|sasl| sasl.xid == xid)
     }
 
     /// Handles the reply to a step of SASL.

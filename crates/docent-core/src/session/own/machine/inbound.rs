@@ -8,8 +8,8 @@ use crate::session::{
 use crate::time::Timestamp;
 use bytes::{Buf, Bytes, BytesMut};
 use docent_proto::{
-    Code, ConnectResponse, DecodeError, MultiResult, OpCode, Reader, Record, ReplyHeader, Request, Response,
-    WatchEvent, xid,
+    Code, ConnectResponse, DecodeError, EventKind, MultiResult, OpCode, Reader, Record, ReplyHeader, Request,
+    Response, WatchEvent, xid,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -146,8 +146,23 @@ impl Machine {
                 self.credentials_answered(header.code);
                 Ok(())
             }
-            xid if self.is_sasl(xid) => self.sasl_answered(header.code, reader.into_rest()),
+            xid if self.sasl.as_ref().is_some_and(|sasl| sasl.xid == xid) => {
+                self.sasl_answered(header.code, reader.into_rest())
+            }
             xid => self.reply(now, xid, header, reader.into_rest(), withdraw),
+        }
+    }
+
+    /// Handles an event of a one-shot watch, of a persistent watch, or of both.
+    fn event(&mut self, event: &WatchEvent) {
+        if event.kind == EventKind::Deleted {
+            self.ephemerals.deleted(&event.path);
+        }
+        self.requests.changed(&event.path, &mut self.deliveries.finished);
+        self.watches.fire(event, &mut self.deliveries.fires);
+        self.persistent.fire(event, &mut self.deliveries.persistent);
+        if !self.persistent.orphans.is_empty() {
+            self.remove_forsaken();
         }
     }
 

@@ -43,7 +43,9 @@ impl Machine {
         if self.ended().is_some() {
             return false;
         }
-        self.write_authentication(now, out);
+        if self.to_authenticate || self.sasl.is_some() {
+            self.write_authentication(now, out);
+        }
         // Nothing more is sent on a stale link, even before `tick` abandons it, because a write over it would
         // prove little (decision 3).
         if self.link != Link::Attached || self.is_stale(now) {
@@ -121,7 +123,9 @@ impl Machine {
             }
             _ => Vec::new(),
         };
-        let is_served = self.note_persistent(&mut request);
+        let sets_persistent = ability == Some(Ability::PersistentWatches);
+        let is_served =
+            (sets_persistent || !self.persistent.at_server.is_empty()) && self.note_persistent(&mut request);
         let is_by_name = matches!(request, Request::Delete { version: -1, .. });
         let repeatable = lane == Lane::Cleanup && is_by_name;
         let before = out.len();

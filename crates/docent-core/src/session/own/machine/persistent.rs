@@ -5,7 +5,7 @@ use crate::session::abilities::Ability;
 use crate::session::requests::{InFlight, Phase};
 use crate::session::{Cause, Lane, LinkError, Outcome, PersistentSignal, Reply, WatchKind};
 use crate::time::Timestamp;
-use docent_proto::{Code, EventKind, OpCode, ReplyHeader, Request, WatchEvent, WatchMode, Watches, xid};
+use docent_proto::{Code, OpCode, ReplyHeader, Request, WatchMode, Watches, xid};
 use std::net::SocketAddr;
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -51,9 +51,6 @@ impl Machine {
     /// Removes persistent watches that have no use left. The removal also deletes watches of other kinds on
     /// the path, so those must have no subscriber either.
     pub(super) fn remove_forsaken(&mut self) {
-        if self.persistent.orphans.is_empty() {
-            return;
-        }
         let (watches, requests) = (&self.watches, &self.requests);
         let forsaken = self.persistent.forsaken(|path| {
             watches.has(path)
@@ -202,17 +199,6 @@ impl Machine {
         self.link == Link::Attached
             && self.settings.abilities.has(Ability::PersistentWatches)
             && !self.persistent.at_server.is_empty()
-    }
-
-    /// Handles an event of a one-shot watch, of a persistent watch, or of both.
-    pub(super) fn event(&mut self, event: &WatchEvent) {
-        if event.kind == EventKind::Deleted {
-            self.ephemerals.deleted(&event.path);
-        }
-        self.requests.changed(&event.path, &mut self.deliveries.finished);
-        self.watches.fire(event, &mut self.deliveries.fires);
-        self.persistent.fire(event, &mut self.deliveries.persistent);
-        self.remove_forsaken();
     }
 }
 
