@@ -17,7 +17,7 @@ const PACKAGES: [&str; 6] =
 /// Command line of the bench of code paths.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Also print the source files that each operation executes.
+    /// Also print the source files and functions that each operation executes.
     #[arg(long)]
     files: bool,
 }
@@ -34,7 +34,12 @@ pub(crate) async fn run(options: Options) -> Result<()> {
         let profile = profile(*operation).await?;
         println!("| {operation} | {} | {} |", profile.files(), profile.functions());
         if options.files {
-            profile.paths().for_each(|path| println!("<!-- {path} -->"));
+            for (path, functions) in profile.executed() {
+                println!(
+                    "<!-- {path}: {} -->",
+                    Vec::from_iter(functions.iter().map(String::as_str)).join(", ")
+                );
+            }
         }
     }
     Ok(())

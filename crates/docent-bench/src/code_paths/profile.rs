@@ -42,9 +42,9 @@ impl Profile {
         self.files.values().map(BTreeSet::len).sum()
     }
 
-    /// The source files, sorted.
-    pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
-        self.files.keys().map(String::as_str)
+    /// The source files with their functions, sorted.
+    pub(super) fn executed(&self) -> impl Iterator<Item = (&str, &BTreeSet<String>)> {
+        self.files.iter().map(|(path, functions)| (path.as_str(), functions))
     }
 }
 
@@ -92,7 +92,7 @@ mod tests {
             1 1\n";
         let profile = Profile::parse(text);
         let paths = ["crates/docent-core/src/line/draw.rs", "crates/docent-core/src/line/line.rs"];
-        assert_eq!(profile.paths().collect::<Vec<_>>(), paths);
+        assert_eq!(profile.executed().map(|(path, _)| path).collect::<Vec<_>>(), paths);
         assert_eq!((profile.files(), profile.functions()), (2, 2));
     }
 }
