@@ -1,6 +1,6 @@
 use crate::{Rejection, Revision};
 use bytes::Bytes;
-use docent_core::recipe::{VersionedNode, full_error, full_path};
+use docent_core::recipe::{VersionedNode, full_error, full_path, if_exists};
 use docent_core::{CreateMode, Error, ErrorKind, Node, Transaction};
 use futures_util::future::try_join_all;
 use std::collections::BTreeSet;
@@ -111,13 +111,9 @@ impl History {
     }
 
     pub(crate) async fn list(&self, versioned: &VersionedNode) -> Result<Listed, Error> {
-        match versioned.client().children(&self.folder).await {
-            Ok(children) => Ok(Listed { exists: true, names: children.names }),
-            Err(error) if error.kind() == ErrorKind::NoNode => {
-                Ok(Listed { exists: false, names: Vec::new() })
-            }
-            Err(error) => Err(error),
-        }
+        let children = if_exists(versioned.client().children(&self.folder).await)?;
+        let exists = children.is_some();
+        Ok(Listed { exists, names: children.map_or_else(Vec::new, |children| children.names) })
     }
 
     /// Returns true for an error about the history.
@@ -205,12 +201,9 @@ impl History {
     }
 
     async fn get(&self, versioned: &VersionedNode, name: &str) -> Result<Option<Bytes>, Error> {
-        match versioned.client().get(&format!("{}/{name}", self.folder)).await {
-            Ok(node) => Ok(Some(node.data)),
-            // The value became surplus and was deleted meanwhile.
-            Err(error) if error.kind() == ErrorKind::NoNode => Ok(None),
-            Err(error) => Err(error),
-        }
+        // A value that has become surplus may be deleted meanwhile.
+        let node = if_exists(versioned.client().get(&format!("{}/{name}", self.folder)).await)?;
+        Ok(node.map(|node| node.data))
     }
 
     /// Returns the revisions with their data, the latest first.

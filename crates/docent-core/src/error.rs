@@ -416,6 +416,27 @@ impl Error {
     }
 }
 
+/// Returns `None` if the operation failed because the node does not exist.
+///
+/// ```no_run
+/// # use docent_core::{Client, Error, recipe::if_exists};
+/// # async fn run(client: &Client) -> Result<(), Error> {
+/// if let Some(children) = if_exists(client.children("/jobs").await)? {
+///     println!("{} jobs", children.names.len());
+/// }
+/// # Ok(()) }
+/// ```
+///
+/// # Errors
+/// Any other error of the operation.
+pub fn if_exists<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.kind() == ErrorKind::NoNode => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(recipe) = &self.0.recipe {

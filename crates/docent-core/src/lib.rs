@@ -63,6 +63,7 @@ pub mod recipe {
     pub use crate::cache::SharedNode;
     pub use crate::claim::{ClaimRequest, ClaimResult, claim_all, hand_out};
     pub use crate::client::{Hooks, RecipeKind, Stage, ensure_node, full_error, full_path, in_time, spawn};
+    pub use crate::error::if_exists;
     pub use crate::hold::{Hold, HoldSet};
     pub use crate::kept::{KeptNode, KeptNodeBuilder, KeptStatus, Preparation, ReadChoice, Shown};
     pub use crate::line::{Ahead, ContenderName, Line, LineKey, OwnHolds, Ticket, TicketBatch, WaitError};
@@ -76,6 +77,7 @@ pub mod recipe {
     #[doc(hidden)]
     pub use crate::{
         cache::{SubtreeEvent, SubtreeEvents},
+        claim::proofs_below,
         client::{
             ViewLag, children_of_all, debug_handle, get_all, is_own_session, server_time, stage_reached,
             time_of_day, transport,

@@ -4,8 +4,8 @@ use crate::names::{self, ServiceNames};
 use crate::neighbour::{Checks, Neighbour};
 use crate::registration::{Announcer, Registration};
 use crate::service::{Service, ServiceBuilder};
-use docent_core::recipe::{InOperation, NodePath, debug_handle};
-use docent_core::{Client, Error, ErrorKind, ParentKind};
+use docent_core::recipe::{InOperation, NodePath, debug_handle, if_exists};
+use docent_core::{Client, Error, ParentKind};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt;
@@ -320,11 +320,8 @@ impl Registry {
     }
 
     async fn list(&self) -> Result<Vec<String>, Error> {
-        match self.0.client.children(self.path()).await {
-            Ok(children) => Ok(names::sorted(&self.0.placement, &children)),
-            Err(error) if error.kind() == ErrorKind::NoNode => Ok(Vec::new()),
-            Err(error) => Err(error),
-        }
+        let children = if_exists(self.0.client.children(self.path()).await)?;
+        Ok(children.map_or_else(Vec::new, |children| names::sorted(&self.0.placement, &children)))
     }
 
     /// Follows the [names](Self::names): the current ones first, then all of them after each change. The

@@ -2,7 +2,7 @@
 //! leader's term from the beginning of the term until the leader resigns. The next leader's read of that node
 //! is recent enough, because its server has already seen the predecessor leave.
 
-use docent_core::recipe::{Hold, Line, full_error, full_path};
+use docent_core::recipe::{Hold, Line, full_error, full_path, if_exists};
 use docent_core::{CreateMode, Error, ErrorKind, Fence, planted};
 use std::time::Duration;
 
@@ -45,11 +45,10 @@ pub(crate) async fn begin(
     delay: Duration,
     logged: &mut Option<Fence>,
 ) -> Result<(), Error> {
-    let record = match line.client().get(line.path()).await {
-        Ok(node) => read(line.path(), &node.data)?,
-        // If the node is missing, the ticket has been deleted as well, which the write below detects.
-        Err(error) if error.kind() == ErrorKind::NoNode => Record::Blank,
-        Err(error) => return Err(error),
+    let record = match if_exists(line.client().get(line.path()).await)? {
+        Some(node) => read(line.path(), &node.data)?,
+        // The ticket has been deleted as well, which the write below detects.
+        None => Record::Blank,
     };
     if let Record::Term(Some(term)) = record
         && term != hold.fence()

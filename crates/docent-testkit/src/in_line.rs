@@ -1,5 +1,6 @@
 use crate::{NotMet, eventually};
-use docent_core::{Client, Error, ErrorKind};
+use docent_core::recipe::if_exists;
+use docent_core::{Client, Error};
 use std::time::Duration;
 
 /// Number of digits that servers append to the name of a sequential node.
@@ -51,11 +52,8 @@ pub async fn in_line(
 
 /// Returns the children with a sequence number, in order; none if the folder does not exist.
 async fn contenders(client: &Client, path: &str) -> Result<Vec<String>, Error> {
-    let mut names = match client.children(path).await {
-        Ok(children) => children.names,
-        Err(error) if error.kind() == ErrorKind::NoNode => Vec::new(),
-        Err(error) => return Err(error),
-    };
+    let children = if_exists(client.children(path).await)?;
+    let mut names = children.map_or_else(Vec::new, |children| children.names);
     names.retain(|name| number(name).is_some());
     names.sort_by_key(|name| number(name));
     Ok(names)

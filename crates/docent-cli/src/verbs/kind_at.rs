@@ -1,9 +1,9 @@
 //! Check of the recipe at a path, before something of another kind is created there.
 
 use crate::exit::{Failure, FailureKind};
+use docent::Client;
 use docent::inspect::{Inspector, Kind, QueueLayout, Recipe};
-use docent::recipe::is_own_name;
-use docent::{Client, ErrorKind};
+use docent::recipe::{if_exists, is_own_name};
 
 /// Folders of Docent's queue: a path with only these below it needs no further check.
 const QUEUE: [&str; 5] = ["items", "claims", "dead", "idle", "lock"];
@@ -45,12 +45,8 @@ pub(super) async fn ensure_value(client: &Client, path: &str) -> Result<(), Fail
 
 /// Returns the recipe of a path that has other children than `expected`, or `None` if it has none.
 async fn found(client: &Client, path: &str, expected: &[&str]) -> Result<Option<Recipe>, Failure> {
-    let children = match client.children(path).await {
-        Ok(children) => children.names,
-        Err(error) if error.kind() == ErrorKind::NoNode => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
-    if children.iter().all(|name| is_own_name(name) || expected.contains(&name.as_str())) {
+    let Some(children) = if_exists(client.children(path).await)? else { return Ok(None) };
+    if children.names.iter().all(|name| is_own_name(name) || expected.contains(&name.as_str())) {
         return Ok(None);
     }
     Ok(Some(Inspector::new(client).path(path).await?.recipe))
@@ -61,14 +57,9 @@ async fn found(client: &Client, path: &str, expected: &[&str]) -> Result<Option<
 /// # Errors
 /// `NoPermission`, `Unreachable`.
 pub(super) async fn is_queue_folder(client: &Client, path: &str) -> Result<bool, Failure> {
-    match client.children(path).await {
-        Ok(children) => {
-            let mut names = children.names.iter().filter(|name| !is_own_name(name)).peekable();
-            Ok(names.peek().is_some() && names.all(|name| QUEUE.contains(&name.as_str())))
-        }
-        Err(error) if error.kind() == ErrorKind::NoNode => Ok(false),
-        Err(error) => Err(error.into()),
-    }
+    let Some(children) = if_exists(client.children(path).await)? else { return Ok(false) };
+    let mut names = children.names.iter().filter(|name| !is_own_name(name)).peekable();
+    Ok(names.peek().is_some() && names.all(|name| QUEUE.contains(&name.as_str())))
 }
 
 /// Ignores missing permission for a verb that only writes: it may be allowed to write but not to read.

@@ -1,5 +1,5 @@
 use crate::Revision;
-use docent_core::recipe::VersionedNode;
+use docent_core::recipe::{VersionedNode, if_exists};
 use docent_core::{Error, ErrorKind, Transaction};
 use serde::{Deserialize, Serialize};
 
@@ -46,11 +46,8 @@ pub(crate) struct Readers {
 impl Readers {
     pub(crate) async fn list(versioned: &VersionedNode) -> Result<Self, Error> {
         let folder = folder(versioned.path());
-        match versioned.client().children(&folder).await {
-            Ok(children) => Ok(Self { folder, names: Some(children.names) }),
-            Err(error) if error.kind() == ErrorKind::NoNode => Ok(Self { folder, names: None }),
-            Err(error) => Err(error),
-        }
+        let children = if_exists(versioned.client().children(&folder).await)?;
+        Ok(Self { folder, names: children.map(|children| children.names) })
     }
 
     /// Deletes the nodes of the readers, and their folder.

@@ -9,4 +9,4 @@ mod rivals;
 
 pub use claim_all::{ClaimResult, claim_all};
 pub use hand_out::hand_out;
-pub use request::ClaimRequest;
+pub use request::{ClaimRequest, proofs_below};

@@ -1,8 +1,8 @@
 use crate::cleanup::NewClaim;
 use crate::client::Client;
-use crate::error::Error;
+use crate::error::{Error, if_exists};
 use crate::guard::SessionGeneration;
-use crate::node::{Node, PROOF};
+use crate::node::{Node, PROOF, is_proof};
 use crate::operation::Shared;
 use crate::session::abilities::Ability;
 use crate::session::{Cause, Lane, Pending, lookup};
@@ -29,6 +29,18 @@ pub struct ClaimRequest {
 /// Path of the proof of a claim of `node` with this id.
 fn proof_of(node: &str, id: Uuid) -> String {
     format!("{node}/{id}{PROOF}")
+}
+
+/// Returns the paths of the proofs of claims of `node`; none if the node does not exist. As long as a proof
+/// exists, the servers apply the writes of the claim's holder. Once it is deleted, they refuse them, even
+/// while the holder's process is stalled.
+///
+/// # Errors
+/// Those of [`Client::children`], except for `NoNode`.
+pub async fn proofs_below(client: &Client, node: &str) -> Result<Vec<String>, Error> {
+    let children = if_exists(client.children(node).await)?;
+    let names = children.map_or_else(Vec::new, |children| children.names);
+    Ok(names.into_iter().filter(|name| is_proof(name)).map(|name| format!("{node}/{name}")).collect())
 }
 
 /// The create operation for the proof at this full path.

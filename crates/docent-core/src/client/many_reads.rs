@@ -1,7 +1,7 @@
 //! Reads of several nodes in one request.
 
 use super::Client;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, if_exists};
 use crate::node::{Children, Node};
 use crate::operation::Idempotency;
 use crate::session::abilities::Ability;
@@ -29,7 +29,7 @@ pub async fn children_of_all(client: &Client, paths: &[&str]) -> Result<Vec<Opti
                 .collect()
         }
         // Submitted in order.
-        None => try_join_all(paths.iter().map(|path| present(client, path))).await,
+        None => try_join_all(paths.iter().map(|path| async { if_exists(client.children(path).await) })).await,
     }
 }
 
@@ -87,14 +87,6 @@ async fn many<const N: usize>(
         }
         Ok(_) => Err(Error::from_code(Code::MARSHALLING_ERROR, operation).at(first)),
         Err(code) => Err(Error::from_code(code, operation).at(first)),
-    }
-}
-
-async fn present(client: &Client, path: &str) -> Result<Option<Children>, Error> {
-    match client.children(path).await {
-        Ok(children) => Ok(Some(children)),
-        Err(error) if error.kind() == ErrorKind::NoNode => Ok(None),
-        Err(error) => Err(error),
     }
 }
 

@@ -1,7 +1,7 @@
 //! One-time creation of sequential nodes that belong to no session.
 
 use crate::client::{Client, PARENT_ROUNDS, TransactionResult};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, if_exists};
 use crate::node::{CreateMode, NodePath};
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
@@ -44,12 +44,8 @@ async fn find(client: &Client, prefix: &str, czxid: i64) -> Result<Option<String
     let Some((parent, name)) = prefix.rsplit_once('/') else { return Ok(None) };
     let folder = if parent.is_empty() { "/" } else { parent };
     client.sync(folder).await?;
-    let names = match client.children(folder).await {
-        Ok(children) => children.names,
-        Err(error) if error.kind() == ErrorKind::NoNode => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let paths = names.into_iter().filter(|child| child.starts_with(name));
+    let Some(children) = if_exists(client.children(folder).await)? else { return Ok(None) };
+    let paths = children.names.into_iter().filter(|child| child.starts_with(name));
     let reads = paths.map(|child| async move {
         let path = format!("{parent}/{child}");
         let stat = client.exists(&path).await?;

@@ -1,5 +1,5 @@
 use crate::client::{Client, Committed, PARENT_ROUNDS, Transaction, TransactionResult, debug_handle};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, if_exists};
 use crate::guard::REVOKE;
 use crate::node::{CreateMode, Node, NodePath, Stat};
 use crate::operation::InOperation;
@@ -97,11 +97,7 @@ impl VersionedNode {
     /// # Cancel safety
     /// This method is cancel safe.
     pub async fn read(&self) -> Result<Option<Node>, Error> {
-        match self.client.get(&self.path).await {
-            Ok(node) => Ok(Some(node)),
-            Err(error) if error.kind() == ErrorKind::NoNode => Ok(None),
-            Err(error) => Err(error),
-        }
+        if_exists(self.client.get(&self.path).await)
     }
 
     /// Writes `data`, together with the operations that `with` adds, if the node is still as in `seen`, which

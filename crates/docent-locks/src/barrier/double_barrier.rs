@@ -1,5 +1,5 @@
 use super::error::{BarrierError, within};
-use docent_core::recipe::{InOperation, KeptNode, NodePath, debug_handle};
+use docent_core::recipe::{InOperation, KeptNode, NodePath, debug_handle, if_exists};
 use docent_core::{Client, CreateMode, Error, ErrorKind, Node, Stat, planted};
 use futures_util::StreamExt;
 use futures_util::future::try_join_all;
@@ -184,11 +184,8 @@ impl DoubleBarrier {
 
     /// Returns the names of the members, sorted, and whether `ready` exists.
     async fn listing(&self) -> Result<(Vec<String>, bool), Error> {
-        let mut names = match self.client.children(&self.path).await {
-            Ok(children) => children.names,
-            Err(error) if error.kind() == ErrorKind::NoNode => Vec::new(),
-            Err(error) => return Err(error),
-        };
+        let children = if_exists(self.client.children(&self.path).await)?;
+        let mut names = children.map_or_else(Vec::new, |children| children.names);
         let ready = names.iter().any(|name| name == READY);
         names.retain(|name| Uuid::parse_str(name).is_ok());
         names.sort();

@@ -1,5 +1,5 @@
 use crate::AcquireError;
-use docent_core::recipe::{Hold, refuse_contenders};
+use docent_core::recipe::{Hold, if_exists, refuse_contenders};
 use docent_core::{Client, Error, ErrorKind, Node};
 use futures_util::future::join;
 use std::sync::Arc;
@@ -50,11 +50,7 @@ impl SemaphoreNode {
         if !self.checks {
             return Ok(None);
         }
-        match self.client.get(&self.path).await {
-            Ok(node) => Ok(Some(node)),
-            Err(error) if error.kind() == ErrorKind::NoNode => Ok(None),
-            Err(error) => Err(error),
-        }
+        if_exists(self.client.get(&self.path).await)
     }
 
     /// Compares the limit with the limit in the node, which was read after the tickets for permits were
@@ -116,10 +112,9 @@ impl SemaphoreNode {
     }
 
     async fn refuse_other_kinds(&self) -> Result<(), Error> {
-        match self.client.children(&self.path).await {
-            Ok(children) => refuse_contenders(&self.path, "semaphore", &children.names),
-            Err(error) if error.kind() == ErrorKind::NoNode => Ok(()),
-            Err(error) => Err(error),
+        match if_exists(self.client.children(&self.path).await)? {
+            Some(children) => refuse_contenders(&self.path, "semaphore", &children.names),
+            None => Ok(()),
         }
     }
 }

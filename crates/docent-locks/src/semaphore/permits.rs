@@ -2,7 +2,7 @@ use super::node::SemaphoreNode;
 use super::shared_limit::Limit;
 use crate::AcquireError;
 use crate::error::after_wait;
-use docent_core::recipe::{Hold, HoldSet, Line, TicketBatch};
+use docent_core::recipe::{Hold, HoldSet, Line, TicketBatch, if_exists};
 use docent_core::{Error, ErrorKind, planted};
 use futures_util::StreamExt;
 use futures_util::future::join;
@@ -109,10 +109,9 @@ impl Permits {
     /// Returns the current number of tickets ahead of the last ticket of the batch, or `None` if one of the
     /// batch's tickets was deleted.
     async fn position_of(&self, batch: &TicketBatch) -> Result<Option<usize>, Error> {
-        match self.leases.client().children(self.leases.path()).await {
-            Ok(children) => batch.ahead_in(&children.names),
-            Err(error) if error.kind() == ErrorKind::NoNode => Ok(None),
-            Err(error) => Err(error),
+        match if_exists(self.leases.client().children(self.leases.path()).await)? {
+            Some(children) => batch.ahead_in(&children.names),
+            None => Ok(None),
         }
     }
 

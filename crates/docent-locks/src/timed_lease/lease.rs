@@ -202,11 +202,7 @@ impl TimedLease {
     }
 
     async fn read(&self, path: &str) -> Result<Option<Node>, Error> {
-        match self.client.get(&holder_path(path)).await {
-            Ok(node) => Ok(Some(node)),
-            Err(error) if error.kind() == ErrorKind::NoNode => Ok(None),
-            Err(error) => Err(error),
-        }
+        recipe::if_exists(self.client.get(&holder_path(path)).await)
     }
 
     fn is_free(&self, node: &Node, now: SystemTime) -> bool {

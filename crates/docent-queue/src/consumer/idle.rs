@@ -2,8 +2,8 @@ use super::changes::{HEAD_START, Sign, Stop, Wakeups, changes};
 use super::is_passing;
 use crate::layout::number_after;
 use crate::store::{Listing, Prospect, Store};
-use docent_core::recipe::{Ticket, full_path};
-use docent_core::{Client, Error, ErrorKind, planted};
+use docent_core::recipe::{Ticket, full_path, if_exists};
+use docent_core::{Client, Error, planted};
 use futures_util::StreamExt;
 use futures_util::future::{BoxFuture, select_all};
 use std::sync::Arc;
@@ -182,11 +182,10 @@ impl IdlePlace {
 
     /// Lists the line, and watches the nearest places ahead. Returns false if the own place was deleted.
     async fn list_line(&mut self, store: &Store) -> Result<bool, Error> {
-        let names = match store.client.children(&store.paths.idle).await {
-            Ok(line) => line.names,
-            Err(error) if error.kind() == ErrorKind::NoNode => return Ok(false),
-            Err(error) => return Err(error),
+        let Some(line) = if_exists(store.client.children(&store.paths.idle).await)? else {
+            return Ok(false);
         };
+        let names = line.names;
         let Some(rank) = store.idle.ahead_of(&self.ticket, &names) else { return Ok(false) };
         let mut places: Vec<_> =
             names.iter().filter_map(|name| Some((number_after(name, IDLE)?, name))).collect();

@@ -6,7 +6,7 @@ use super::start;
 use crate::layout::ItemName;
 use crate::store::{ClaimedItem, Listing, Offer, Prospect, Store};
 use bytes::Bytes;
-use docent_core::recipe::{Hold, Line, Stage, WaitError, full_path, spawn, stage_reached};
+use docent_core::recipe::{Hold, Line, Stage, WaitError, full_path, if_exists, spawn, stage_reached};
 use docent_core::{Error, ErrorKind, Node, planted};
 use futures_util::StreamExt;
 use std::collections::HashSet;
@@ -197,11 +197,7 @@ async fn count_first(
     for name in names {
         loop {
             let path = store.paths.item(&name);
-            let node = match store.client.get(&path).await {
-                Ok(node) => node,
-                Err(error) if error.kind() == ErrorKind::NoNode => break,
-                Err(error) => return Err(error),
-            };
+            let Some(node) = if_exists(store.client.get(&path).await)? else { break };
             let counted = store.paths.with_base(&node.data, |base| base.wrapping_add(1));
             let handed_out = counted.is_some();
             match count(&hold, &path, node, counted).await {

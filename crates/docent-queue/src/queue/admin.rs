@@ -5,7 +5,7 @@ use crate::error::PeekError;
 use crate::layout::{ItemName, QueueLayout, Turns};
 use crate::store::{ClaimedItem, Listing, Store, ensure_known_folder};
 use crate::telemetry::KIND;
-use docent_core::recipe::{ClaimResult, InOperation, Line, claim_all, hand_out};
+use docent_core::recipe::{ClaimResult, InOperation, Line, claim_all, hand_out, if_exists};
 use docent_core::{CreateMode, Error, ErrorKind};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use std::future::Future;
@@ -103,13 +103,9 @@ impl<T: 'static> Queue<T> {
         let is_skipped = |name: &str| lock.is_none() && skipped.contains(name, now);
         let free = items.into_iter().filter(|item| !claimed.contains(&item.text) && !is_skipped(&item.text));
         for ItemName { text: name, .. } in Turns::at(self.store.time_of_day(), free).ready {
-            match client.get(&paths.item(&name)).await {
-                Ok(node) => {
-                    let decoded = self.decode(&node.data);
-                    return decoded.map(Some).map_err(|detail| PeekError::Undecodable { item: name, detail });
-                }
-                Err(error) if error.kind() == ErrorKind::NoNode => {}
-                Err(error) => return Err(error.into()),
+            if let Some(node) = if_exists(client.get(&paths.item(&name)).await)? {
+                let decoded = self.decode(&node.data);
+                return decoded.map(Some).map_err(|detail| PeekError::Undecodable { item: name, detail });
             }
         }
         Ok(None)
@@ -242,11 +238,8 @@ impl<T: 'static> Queue<T> {
 async fn rotate(line: &Line, items: &str) -> Result<(), Error> {
     let client = line.client();
     for round in 1.. {
-        let tickets = match client.children(line.path()).await {
-            Ok(line) => line.names,
-            Err(error) if error.kind() == ErrorKind::NoNode => return Ok(()),
-            Err(error) => return Err(error),
-        };
+        let Some(children) = if_exists(client.children(line.path()).await)? else { return Ok(()) };
+        let tickets = children.names;
         // The create fails if the folder exists.
         let step = client.transaction().create(items, "", CreateMode::Persistent).delete(items, None);
         let step = tickets

@@ -4,8 +4,8 @@ use crate::error::PutError;
 use crate::layout::{DeadReason, Head, in_order};
 use crate::store::{ItemPlace, Store, ensure_known_folder};
 use bytes::Bytes;
-use docent_core::recipe::{InOperation, debug_handle};
-use docent_core::{CreateMode, Error, ErrorKind};
+use docent_core::recipe::{InOperation, debug_handle, if_exists};
+use docent_core::{CreateMode, Error};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use std::fmt;
 use std::future::Future;
@@ -233,18 +233,13 @@ impl<T: 'static> DeadLetters<T> {
     }
 
     async fn names(&self) -> Result<Vec<String>, Error> {
-        match self.store().client.children(&self.store().paths.dead).await {
-            Ok(children) => Ok(in_order(children.names, LETTER)),
-            Err(error) if error.kind() == ErrorKind::NoNode => Ok(Vec::new()),
-            Err(error) => Err(error),
-        }
+        let children = if_exists(self.store().client.children(&self.store().paths.dead).await)?;
+        Ok(children.map_or_else(Vec::new, |children| in_order(children.names, LETTER)))
     }
 
     async fn read(&self, name: String) -> Result<Option<DeadLetter>, Error> {
-        let node = match self.store().client.get(&self.path(&name)).await {
-            Ok(node) => node,
-            Err(error) if error.kind() == ErrorKind::NoNode => return Ok(None),
-            Err(error) => return Err(error),
+        let Some(node) = if_exists(self.store().client.get(&self.path(&name)).await)? else {
+            return Ok(None);
         };
         let (Head { reason, detail, deliveries, item }, data) = Head::read(&node.data);
         Ok(Some(DeadLetter { name, reason, detail, item, deliveries, since: node.stat.created, data }))

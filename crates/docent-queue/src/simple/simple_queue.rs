@@ -1,6 +1,6 @@
 use super::known::{KnownItems, Listing};
 use bytes::Bytes;
-use docent_core::recipe::{InOperation, NodePath, debug_handle};
+use docent_core::recipe::{InOperation, NodePath, debug_handle, if_exists};
 use docent_core::{Client, CreateMode, Error, ErrorKind, Node, planted};
 use futures_util::StreamExt;
 use futures_util::future::{BoxFuture, try_join_all};
@@ -289,11 +289,11 @@ impl SimpleQueue {
 
     async fn list(&self) -> Result<Listing, Error> {
         let requested_after = self.known.taken();
-        Ok(Listing::new(present(self.client.children(&self.path).await)?, requested_after))
+        Ok(Listing::new(if_exists(self.client.children(&self.path).await)?, requested_after))
     }
 
     async fn read(&self, name: &str) -> Result<Option<Node>, Error> {
-        present(self.client.get(&self.item(name)).await)
+        if_exists(self.client.get(&self.item(name)).await)
     }
 }
 
@@ -302,15 +302,6 @@ pub(super) fn in_order(mut names: Vec<String>) -> Vec<String> {
     names.retain(|name| name.starts_with(PREFIX));
     names.sort_unstable();
     names
-}
-
-/// Maps a missing node to `None`.
-fn present<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
-    match result {
-        Ok(value) => Ok(Some(value)),
-        Err(error) if error.kind() == ErrorKind::NoNode => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 impl fmt::Debug for SimpleQueue {

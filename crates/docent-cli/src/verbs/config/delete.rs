@@ -3,6 +3,7 @@ use super::failure::missing;
 use crate::app::App;
 use crate::exit::{Ending, Failure, Outcome};
 use crate::output::{Deleted, utc};
+use docent::recipe::if_exists;
 use docent::{Client, ErrorKind};
 use docent_config::internals::{HISTORY, RUNNING};
 
@@ -16,11 +17,7 @@ use docent_config::internals::{HISTORY, RUNNING};
 pub(super) async fn run(app: &App, client: &Client, arguments: &Delete) -> Outcome {
     let path = &*arguments.key;
     client.sync(path).await?;
-    let node = match client.get(path).await {
-        Ok(node) => node,
-        Err(error) if error.kind() == ErrorKind::NoNode => return Err(missing(path)),
-        Err(error) => return Err(error.into()),
-    };
+    let node = if_exists(client.get(path).await)?.ok_or_else(|| missing(path))?;
     let version = node.stat.version;
     if let Some(wanted) = arguments.if_version.filter(|wanted| *wanted != version) {
         return Err(Failure::conflict(format!(
@@ -74,9 +71,5 @@ pub(super) async fn run(app: &App, client: &Client, arguments: &Delete) -> Outco
 
 /// Returns the names of the nodes in a folder, or `None` if it does not exist.
 async fn names(client: &Client, folder: &str) -> Result<Option<Vec<String>>, Failure> {
-    match client.children(folder).await {
-        Ok(children) => Ok(Some(children.names)),
-        Err(error) if error.kind() == ErrorKind::NoNode => Ok(None),
-        Err(error) => Err(error.into()),
-    }
+    Ok(if_exists(client.children(folder).await)?.map(|children| children.names))
 }

@@ -9,6 +9,7 @@ use crate::verbs::kind_at::ensure_value;
 use bytes::Bytes;
 use docent::config::Revision;
 use docent::node::{Node, Transaction};
+use docent::recipe::if_exists;
 use docent::{Client, CreateMode, ErrorKind};
 use docent_config::internals::{HISTORY, revision_name};
 use serde::Serialize;
@@ -93,11 +94,7 @@ pub(super) async fn run(app: &App, client: &Client, arguments: &Import, entries:
 async fn compare(client: &Client, entry: Entry, overwrites: bool) -> Result<Step, Failure> {
     value(client, &entry.path)?;
     ensure_value(client, &entry.path).await?;
-    let present = match client.get(&entry.path).await {
-        Ok(node) => Some(node),
-        Err(error) if error.kind() == ErrorKind::NoNode => None,
-        Err(error) => return Err(error.into()),
-    };
+    let present = if_exists(client.get(&entry.path).await)?;
     if present.as_ref().is_some_and(|node| node.stat.owner.is_some()) {
         return Err(Failure::other(format!("{} is ephemeral: nothing was imported", entry.path)));
     }

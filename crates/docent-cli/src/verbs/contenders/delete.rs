@@ -4,14 +4,12 @@ use super::shown::{node, show};
 use crate::app::App;
 use crate::exit::{Ending, Failure, Outcome};
 use crate::output::Deleted;
+use docent::Client;
 use docent::node::Stat;
-use docent::{Client, ErrorKind};
+use docent::recipe::proofs_below;
 
 /// Folder, below a queue, of the claims of Docent's queues.
 const CLAIMS: &str = "/claims/";
-
-/// Suffix of a claim's proof, a child of the claimed item.
-const PROOF: &str = "-claim";
 
 /// Deletes the node of a contender, or of a claim.
 pub(crate) async fn run(app: &App, arguments: &BreakArguments) -> Outcome {
@@ -69,19 +67,10 @@ async fn delete_shown(
     }
 }
 
-/// Returns the proofs of the claim of a queue item at `path`, by which the servers let its holder write. Once
-/// the proofs are deleted, the servers immediately refuse such writes, even while the holder's process is
-/// stalled.
+/// Returns the proofs of the claim of a queue item at `path`. A queue in another layout has none.
 async fn proofs(client: &Client, path: &str) -> Result<Vec<String>, Failure> {
-    let Some((queue, item)) = path.rsplit_once(CLAIMS) else { return Ok(Vec::new()) };
-    let item = format!("{queue}/items/{item}");
-    match client.children(&item).await {
-        Ok(children) => {
-            let proofs = children.names.into_iter().filter(|name| name.ends_with(PROOF));
-            Ok(proofs.map(|name| format!("{item}/{name}")).collect())
-        }
-        // The queue has another layout, or the item was deleted.
-        Err(error) if error.kind() == ErrorKind::NoNode => Ok(Vec::new()),
-        Err(error) => Err(error.into()),
+    match path.rsplit_once(CLAIMS) {
+        Some((queue, item)) => Ok(proofs_below(client, &format!("{queue}/items/{item}")).await?),
+        None => Ok(Vec::new()),
     }
 }

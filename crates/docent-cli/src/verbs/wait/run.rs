@@ -6,8 +6,8 @@ use crate::exit::{Ending, Failure, Outcome};
 use crate::verbs::inspect::readable;
 use crate::verbs::kind_at::is_queue_folder;
 use docent::inspect::{Inspector, Live};
-use docent::recipe::is_own_name;
-use docent::{Client, ConnectionState, ErrorKind};
+use docent::recipe::{if_exists, is_own_name};
+use docent::{Client, ConnectionState};
 use futures_util::StreamExt;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
@@ -85,11 +85,8 @@ async fn is_emptied_queue(client: &Client, path: &str) -> Result<bool, Failure> 
     if !is_queue_folder(client, path).await? {
         return Ok(false);
     }
-    match client.children(&format!("{}/items", path.trim_end_matches('/'))).await {
-        Ok(items) => Ok(items.names.iter().all(|name| is_own_name(name))),
-        Err(error) if error.kind() == ErrorKind::NoNode => Ok(true),
-        Err(error) => Err(error.into()),
-    }
+    let items = client.children(&format!("{}/items", path.trim_end_matches('/'))).await;
+    Ok(if_exists(items)?.is_none_or(|items| items.names.iter().all(|name| is_own_name(name))))
 }
 
 /// Refuses a path whose recipe never has the state, with this `reason`. A report whose nodes were deleted

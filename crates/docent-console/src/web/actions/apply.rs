@@ -18,9 +18,6 @@ const REVOKE: &[u8] = b"__REVOKE__";
 /// Longest time for a write that must not be applied late.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Suffix of a claim's proof, a child of the claimed item.
-const PROOF: &str = "-claim";
-
 /// Why an action was not applied.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ApplyError {
@@ -139,21 +136,6 @@ async fn at_once(inner: &Inner, write: impl FnOnce(Transaction) -> Transaction) 
     let client = inner.client.with_operation_timeout(PATIENCE);
     write(client.transaction()).commit().await?;
     Ok(())
-}
-
-/// Returns the proofs of the claim of an item. Their names are unique. So if they were read before the claim
-/// was compared with the one that was shown, another claim of the item is not deleted with them.
-pub(super) async fn proofs(inner: &Inner, path: &str, item: &str) -> Result<Vec<String>, Error> {
-    let item = format!("{}/items/{item}", path.trim_end_matches('/'));
-    match inner.client.children(&item).await {
-        Ok(children) => {
-            let proofs = children.names.into_iter().filter(|name| name.ends_with(PROOF));
-            Ok(proofs.map(|name| format!("{item}/{name}")).collect())
-        }
-        // The recipe is not a queue, or has another layout.
-        Err(error) if error.kind() == ErrorKind::NoNode => Ok(Vec::new()),
-        Err(error) => Err(error),
-    }
 }
 
 /// Fields of a JSON object, byte for byte.

@@ -1,5 +1,5 @@
 use super::action::Action;
-use super::apply::{ApplyError, apply, proofs};
+use super::apply::{ApplyError, apply};
 use super::target::{Role, Target, TargetError, check, find};
 use crate::access::Visitor;
 use crate::console::Inner;
@@ -11,6 +11,7 @@ use axum::Form;
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use docent::inspect::{Stake, printable};
+use docent::recipe::proofs_below;
 use http::{HeaderMap, StatusCode};
 use maud::html;
 use serde::Deserialize;
@@ -108,8 +109,13 @@ async fn try_change(inner: &Inner, confirmed: &Confirmed) -> Result<String, Appl
     let _permit = inner.read_permit().await.ok_or(ApplyError::Busy)?;
     check(inner, path, node)?;
     inner.client.sync(path).await?;
+    // Their names are unique. So if they are read before the claim is compared with the one that was shown,
+    // another claim of the item is not deleted with them. Only Docent's queues have any.
     let proofs = match action {
-        Action::Delete => proofs(inner, path, node).await?,
+        Action::Delete => {
+            let item = format!("{}/items/{node}", path.trim_end_matches('/'));
+            proofs_below(&inner.client, &item).await?
+        }
         _ => Vec::new(),
     };
     let target = find(inner, *action, path, node).await?;
