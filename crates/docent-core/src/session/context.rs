@@ -215,6 +215,7 @@ fn sync(path: &str) -> Request {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use docent_proto::Code;
     use std::collections::HashSet;
     use tokio::time::Instant;
     use uuid::Variant;
