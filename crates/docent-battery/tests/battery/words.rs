@@ -122,8 +122,8 @@ fn count(text: &str, name: &str) -> u64 {
     text.lines().find_map(|line| line.strip_prefix(&format!("{name}: "))).unwrap().parse().unwrap()
 }
 
-/// Returns the text of `srvr` with the expected counts. A server counts a packet only after it has sent it, so
-/// the last ones may be missing at first. Each further question and its answer are counted as well.
+/// Returns the text of `srvr` with the expected counts. A server counts a packet only after it has sent it,
+/// so the last ones may be missing at first. Each further question and its answer are counted as well.
 async fn counted(server: &TestServer, received: u64, sent: u64) -> String {
     let settled = async {
         for asked in 0.. {

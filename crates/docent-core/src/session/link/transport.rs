@@ -161,7 +161,8 @@ mod tests {
         read.map(|read| read.map(|()| buf.filled().len()).unwrap())
     }
 
-    // The threads of these tests do not return to the runtime, so it does not learn what the sockets received.
+    // The threads of these tests do not return to the runtime, so it does not learn what the sockets
+    // received.
 
     #[tokio::test]
     async fn bytes_that_arrived_during_a_stall_are_read_before_the_runtime_reports_them() {
