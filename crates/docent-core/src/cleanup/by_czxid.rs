@@ -66,7 +66,8 @@ async fn delete_exactly(
     };
     match lookup::watched(generation, path).await {
         Ok(Some(found)) if found.stat.czxid == czxid => {
-            let delete = MultiOp::Delete { path: path.to_owned(), version: -1 };
+            // If the node's data is set meanwhile, the delete is refused, and the node is read again.
+            let delete = MultiOp::Delete { path: path.to_owned(), version: found.stat.version };
             Ok(Some((ExactWrite::submit_on(found.since(), marker, delete, Lane::Cleanup), found)))
         }
         looked => {
