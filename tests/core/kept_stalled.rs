@@ -13,17 +13,17 @@ both_backends_in_real_time! {
         let (other, stranger) = (connect(&server).await, connect(&server).await);
         let proxy = Arc::new(server.proxy().await);
         let connecting = builder(&server, proxy.connect_string()).session_timeout(SESSION);
-        let (to_client, before) = (Arc::clone(&proxy), other.clone());
+        let (link, writer) = (Arc::clone(&proxy), other.clone());
         let process = Stalled::after(connecting, async move |client| {
             let node = KeptNode::new(client, "/a", "").unwrap();
             soon(node.present()).await.unwrap();
             // The node was changed, and is set again, so that its removal reads it first.
-            let read = to_client.add(Rule::on(OpCode::GetData).path(|path| path.ends_with("/a")).hold());
-            soon(before.set("/a", "wrong", None)).await.unwrap();
+            let read = link.add(Rule::on(OpCode::GetData).path(|path| path.ends_with("/a")).hold());
+            soon(writer.set("/a", "wrong", None)).await.unwrap();
             soon(read.fired()).await;
             node.request_removal();
-            let read = to_client.add(Rule::on(OpCode::Exists).path(|path| path.ends_with("/a")).hold());
-            to_client.heal().await.unwrap();
+            let read = link.add(Rule::on(OpCode::Exists).path(|path| path.ends_with("/a")).hold());
+            link.heal().await.unwrap();
             soon(read.fired()).await;
             node
         }, async |node| soon(node.removed()).await.unwrap()).await;

@@ -29,8 +29,8 @@ const READ_MAX: usize = 64 * 1024;
 /// keep all of it in memory, so a new buffer for each read would cost far more memory than the bytes read.
 const READ_PART: usize = 4;
 
-/// Number of times that the driver processes received bytes before it yields to other tasks. The task that
-/// keeps the lease may be among them.
+/// Number of times that the driver processes received bytes, or has more to send, before it yields to other
+/// tasks. The task that keeps the lease may be among them.
 const MAX_ROUNDS: usize = 4;
 
 /// Time after a read of the link before the driver reads it again, if it is about to send a request that
