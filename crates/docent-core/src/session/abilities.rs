@@ -3,8 +3,9 @@
 
 use crate::time::Timestamp;
 use docent_proto::{Acl, Create, CreateKind, CreateMode, MultiOp, OpCode, Request, WatchKind};
-use std::collections::{HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ const REMEMBERED: Duration = Duration::from_secs(600);
 const SUSPICIOUS: u32 = 2;
 
 /// Ability that not all servers have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Ability {
     /// `create2`, whose reply contains the node's stat.
     Create2,
@@ -99,21 +100,33 @@ impl Ability {
 
 /// What the servers of a client can do, as far as it has learned in any of its sessions.
 #[derive(Debug, Default)]
-pub(crate) struct Abilities(Mutex<Learned>);
+pub(crate) struct Abilities {
+    /// True if the server of the link is a ClickHouse Keeper. Read for each request, so not behind the lock.
+    is_keeper: AtomicBool,
+    learned: Mutex<Learned>,
+}
 
 /// Ability, and for one that is asked of each server separately, the server.
 type Key = (Ability, Option<SocketAddr>);
+
+/// What is known about an ability.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Known {
+    Proven,
+    Missing {
+        since: Timestamp,
+    },
+    /// Servers closed this number of consecutive links without an answer.
+    Unanswered {
+        links: u32,
+    },
+}
 
 #[derive(Debug, Default)]
 struct Learned {
     /// Server of the link; `None` if its address is not known.
     server: Option<SocketAddr>,
-    /// True if the server of the link is a ClickHouse Keeper.
-    is_keeper: bool,
-    proven: HashSet<Key>,
-    missing: HashMap<Key, Timestamp>,
-    /// Number of consecutive links that servers closed without an answer.
-    unanswered: HashMap<Key, u32>,
+    abilities: BTreeMap<Key, Known>,
     /// Abilities that are missing and were not logged yet.
     unlogged: Vec<Ability>,
 }
@@ -125,12 +138,44 @@ impl Learned {
         (ability, self.server.filter(|_| ability == Ability::PersistentWatches))
     }
 
-    fn lacks(&self, ability: Ability) -> bool {
-        self.missing.contains_key(&self.key(ability))
+    fn known(&self, ability: Ability) -> Option<Known> {
+        self.abilities.get(&self.key(ability)).copied()
     }
 
-    fn is_proven(&self, ability: Ability) -> bool {
-        self.proven.contains(&self.key(ability))
+    fn lacks(&self, ability: Ability) -> bool {
+        matches!(self.known(ability), Some(Known::Missing { .. }))
+    }
+
+    /// Returns true until the servers have shown whether they have the ability.
+    fn is_open(&self, ability: Ability) -> bool {
+        matches!(self.known(ability), None | Some(Known::Unanswered { .. }))
+    }
+
+    fn is_suspect(&self, ability: Ability) -> bool {
+        matches!(self.known(ability), Some(Known::Unanswered { links }) if links >= SUSPICIOUS)
+    }
+
+    fn miss(&mut self, ability: Ability, now: Timestamp) {
+        let before = self.abilities.insert(self.key(ability), Known::Missing { since: now });
+        if !matches!(before, Some(Known::Missing { .. })) {
+            self.unlogged.push(ability);
+        }
+    }
+
+    /// Counts a link that was closed without an answer.
+    fn count_unanswered(&mut self, ability: Ability) {
+        let links = match self.known(ability) {
+            Some(Known::Missing { .. }) => return,
+            Some(Known::Unanswered { links }) => links.saturating_add(1),
+            Some(Known::Proven) | None => 1,
+        };
+        self.abilities.insert(self.key(ability), Known::Unanswered { links });
+    }
+}
+
+impl Abilities {
+    fn lock(&self) -> MutexGuard<'_, Learned> {
+        self.learned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the abilities that no server has without `ability`, as far as they are asked together.
@@ -138,43 +183,32 @@ impl Learned {
         use Ability::{Containers, MultiReads, RemoveWatches, Ttl, WhoAmI};
         match ability {
             Ability::Create2 => &[Containers, Ttl, RemoveWatches, MultiReads, WhoAmI],
-            Containers if self.is_keeper => &[Ttl],
+            Containers if self.is_keeper() => &[Ttl],
             _ => &[],
         }
-    }
-
-    fn miss(&mut self, ability: Ability, now: Timestamp) {
-        let key = self.key(ability);
-        self.unanswered.remove(&key);
-        self.proven.remove(&key);
-        if self.missing.insert(key, now).is_none() {
-            self.unlogged.push(ability);
-        }
-    }
-}
-
-impl Abilities {
-    fn lock(&self) -> MutexGuard<'_, Learned> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records a new link to `server`.
     pub(super) fn linked(&self, server: Option<SocketAddr>, now: Timestamp) {
         let mut learned = self.lock();
-        learned.missing.retain(|_, at| now.since(*at) < REMEMBERED);
-        (learned.server, learned.is_keeper) = (server, false);
-        // Caches ask once on each link.
-        let key = learned.key(Ability::PersistentWatches);
-        learned.proven.remove(&key);
+        learned.server = server;
+        self.is_keeper.store(false, Ordering::Relaxed);
+        // Caches ask for persistent watches once on each link.
+        let asked = learned.key(Ability::PersistentWatches);
+        learned.abilities.retain(|key, known| match known {
+            Known::Proven => *key != asked,
+            Known::Missing { since } => now.since(*since) < REMEMBERED,
+            Known::Unanswered { .. } => true,
+        });
     }
 
     /// Records what a server's answer to the handshake shows: `is_keeper` for a ClickHouse Keeper, which
     /// hangs up on operations that it does not know, and restores no session. Its versions with `create2` are
     /// served as well by `create`, and none has `whoAmI`.
     pub(super) fn greeted(&self, is_keeper: bool, now: Timestamp) {
-        let mut learned = self.lock();
-        learned.is_keeper = is_keeper;
+        self.is_keeper.store(is_keeper, Ordering::Relaxed);
         if is_keeper {
+            let mut learned = self.lock();
             learned.miss(Ability::Create2, now);
             learned.miss(Ability::WhoAmI, now);
         }
@@ -187,24 +221,22 @@ impl Abilities {
 
     /// Returns true once the servers have shown that they have the ability.
     pub(crate) fn has(&self, ability: Ability) -> bool {
-        self.lock().is_proven(ability)
+        self.lock().known(ability) == Some(Known::Proven)
     }
 
     /// Returns true if the server of the link is a ClickHouse Keeper.
     pub(crate) fn is_keeper(&self) -> bool {
-        self.lock().is_keeper
+        self.is_keeper.load(Ordering::Relaxed)
     }
 
     /// Records that a server has the ability.
     pub(crate) fn answered(&self, ability: Ability) {
         let mut learned = self.lock();
         let key = learned.key(ability);
-        learned.unanswered.remove(&key);
-        learned.proven.insert(key);
-        learned.missing.remove(&key);
+        learned.abilities.insert(key, Known::Proven);
         // Keeper has had nodes with a time to live for longer than containers.
-        if learned.is_keeper && ability == Ability::Containers {
-            learned.missing.remove(&(Ability::Ttl, None));
+        if self.is_keeper() && ability == Ability::Containers && learned.lacks(Ability::Ttl) {
+            learned.abilities.remove(&(Ability::Ttl, None));
         }
     }
 
@@ -212,7 +244,7 @@ impl Abilities {
     pub(crate) fn refused(&self, ability: Ability, now: Timestamp) {
         let mut learned = self.lock();
         learned.miss(ability, now);
-        for newer in learned.newer_than(ability) {
+        for newer in self.newer_than(ability) {
             learned.miss(*newer, now);
         }
     }
@@ -225,9 +257,8 @@ impl Abilities {
             return self.refused(ability, now);
         }
         let mut learned = self.lock();
-        let key = learned.key(ability);
-        if !learned.proven.contains(&key) {
-            *learned.unanswered.entry(key).or_default() += 1;
+        if learned.is_open(ability) {
+            learned.count_unanswered(ability);
         }
     }
 
@@ -235,10 +266,8 @@ impl Abilities {
     /// without, so this needs no proof.
     pub(super) fn unanswered(&self, ability: Ability, now: Timestamp) {
         let mut learned = self.lock();
-        let key = learned.key(ability);
-        let links = learned.unanswered.entry(key).or_default();
-        *links += 1;
-        if *links >= SUSPICIOUS {
+        learned.count_unanswered(ability);
+        if learned.is_suspect(ability) {
             learned.miss(ability, now);
             // A log message would name the server of the next link.
             learned.unlogged.retain(|unlogged| *unlogged != ability);
@@ -252,26 +281,18 @@ impl Abilities {
 
     /// Returns true while it is open whether the server of the link hangs up on a probe.
     pub(super) fn is_probing(&self) -> bool {
-        let learned = self.lock();
-        let is_open = !learned.is_proven(Ability::Containers) && !learned.lacks(Ability::Containers);
-        learned.is_keeper && is_open
+        self.is_keeper() && self.lock().is_open(Ability::Containers)
     }
 
     /// Returns the ability to probe before anything else is sent, if the next request needs `next`. A Keeper
     /// is probed as soon as the session is attached: hanging up ends the session, which has nothing to lose
     /// yet. A client that `only_reads` never probes with a write.
     pub(super) fn to_probe(&self, next: Option<Ability>, only_reads: bool) -> Option<Ability> {
-        let learned = self.lock();
-        let is_open = |ability: &Ability| {
-            let may_ask = !(only_reads && ability.probe().is_write());
-            may_ask && !learned.is_proven(*ability) && !learned.lacks(*ability)
-        };
-        let of_keeper = Some(Ability::Containers).filter(|_| learned.is_keeper);
-        let is_suspect = |ability: &Ability| {
-            *ability != Ability::PersistentWatches
-                && learned.unanswered.get(&learned.key(*ability)).is_some_and(|links| *links >= SUSPICIOUS)
-        };
-        of_keeper.filter(is_open).or_else(|| next.filter(is_open).filter(is_suspect))
+        let may_ask = |ability: &Ability| !(only_reads && ability.probe().is_write());
+        let of_keeper = self.is_probing().then_some(Ability::Containers).filter(may_ask);
+        let is_due =
+            |ability: &Ability| *ability != Ability::PersistentWatches && self.lock().is_suspect(*ability);
+        of_keeper.or_else(|| next.filter(is_due).filter(may_ask))
     }
 }
 

@@ -442,7 +442,8 @@ impl Machine {
             }
             Link::Attached => {
                 let ping = self.last_sent + self.timing().pulse();
-                [self.silent_at(), self.search_at()].into_iter().flatten().chain([ping]).min()
+                let sooner = self.silent_at().map_or(ping, |at| at.min(ping));
+                Some(self.search_at().map_or(sooner, |at| at.min(sooner)))
             }
         }
     }

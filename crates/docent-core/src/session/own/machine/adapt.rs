@@ -49,6 +49,9 @@ impl Machine {
             return true;
         }
         let next = self.requests.queue.front().and_then(|queued| Ability::of(&queued.request));
+        if next.is_none() && !self.settings.abilities.is_keeper() {
+            return false;
+        }
         let Some(ability) = self.settings.abilities.to_probe(next, self.settings.only_reads) else {
             return false;
         };
