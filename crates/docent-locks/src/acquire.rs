@@ -10,6 +10,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use std::future::Future;
 use std::ops::Deref;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
@@ -33,8 +34,12 @@ impl LockSide {
     fn wait(&self, progress: Progress) -> BoxFuture<'static, Result<LockHold, AcquireError>> {
         let line = self.line.clone();
         match &self.cohort {
-            None => async move { Ok(own_hold::logged(&line, None, wait_in(&line, &progress)).await?.into()) }
-                .boxed(),
+            None => async move {
+                // Pinned first, because a future that is moved into another future takes up space in both.
+                let turn = pin!(wait_in(&line, &progress));
+                Ok(own_hold::logged(&line, None, turn).await?.into())
+            }
+            .boxed(),
             Some(cohort) => Arc::clone(cohort).wait(line, progress).boxed(),
         }
     }
@@ -82,7 +87,7 @@ pub(crate) fn in_time<'a, T: 'a>(
     progress: &'a Progress,
     attempt: impl Future<Output = Result<T, AcquireError>> + Send + 'a,
 ) -> impl Future<Output = Result<T, AcquireError>> + Send + 'a {
-    // Boxed first, because a future that is moved into another future takes up space in both.
+    // Boxed first, for the same reason as in `wait`.
     let attempt = Box::pin(attempt);
     async move {
         let done = recipe::in_time(line.client(), "acquire", line.path(), attempt).await;
