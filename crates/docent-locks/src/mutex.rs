@@ -217,12 +217,19 @@ const MARKER: &str = "lock-";
 pub struct MutexBuilder {
     client: Client,
     path: String,
+    settings: Settings,
+}
+
+/// Settings that all handles of a mutex need to share its tickets.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Settings {
+    /// Markers of contenders of another kind.
     neighbours: Vec<String>,
 }
 
 impl MutexBuilder {
     pub(crate) fn new(client: &Client, path: &str) -> Self {
-        Self { client: client.clone(), path: path.to_owned(), neighbours: Vec::new() }
+        Self { client: client.clone(), path: path.to_owned(), settings: Settings::default() }
     }
 
     /// Also waits for contenders of another kind: nodes whose names end with `marker` and ten digits, such as
@@ -232,7 +239,7 @@ impl MutexBuilder {
     /// The other contenders have to wait for Docent's nodes as well; otherwise both hold the lock. Kazoo's
     /// locks do with `extra_lock_patterns=["lock-"]`. All contenders at the path need the same settings.
     pub fn neighbours(mut self, marker: impl Into<String>) -> Self {
-        self.neighbours.push(marker.into());
+        self.settings.neighbours.push(marker.into());
         self
     }
 
@@ -248,18 +255,18 @@ impl MutexBuilder {
     pub(crate) fn line(&self) -> Result<Line, Error> {
         let line = Line::new(&self.client, &self.path, &KIND, MARKER)?;
         let with = |line: Line, marker: &String| line.with_neighbours(marker, Role::Exclusive);
-        self.neighbours.iter().try_fold(line, with)
+        self.settings.neighbours.iter().try_fold(line, with)
     }
 
-    pub(crate) fn markers(self) -> Vec<String> {
-        self.neighbours
+    pub(crate) fn settings(self) -> Settings {
+        self.settings
     }
 }
 
 impl fmt::Debug for MutexBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         debug_handle(f, "MutexBuilder", &self.path, &self.client)
-            .field("neighbours", &self.neighbours)
+            .field("neighbours", &self.settings.neighbours)
             .finish_non_exhaustive()
     }
 }

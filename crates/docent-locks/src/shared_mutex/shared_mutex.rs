@@ -262,7 +262,7 @@ impl SharedMutexBuilder {
             let rule = "the limit 0 of a shared ticket must be at least 1";
             return Err(Error::invalid_input("mutex", rule).at(line.path()));
         }
-        let cohort: Arc<Cohort> = line.common((limit, time, mutex.markers()), || Cohort::new(limit, time));
+        let cohort: Arc<Cohort> = line.common((limit, time, mutex.settings()), || Cohort::new(limit, time));
         Ok(SharedMutex { line, cohort })
     }
 }
