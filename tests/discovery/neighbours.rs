@@ -139,6 +139,27 @@ both_backends! {
         drop(preset);
     }
 
+    async fn a_payload_is_compared_with_those_of_others_at_most_once_a_minute(backend: Backend) {
+        let is_paused = matches!(backend, Backend::Memory);
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        let (registry, other) = (registry(&client), registry(&client));
+        let first = soon(registry.register(orders("first"))).await.unwrap();
+        soon(first.deregister()).await.unwrap();
+        foreign(&client, "theirs", SPRING, "UP").await;
+        let second = soon(registry.register(orders("second"))).await.unwrap();
+        // Another kind of payload, and another registry.
+        let meta = json!({ "@class": "com.shop.Meta" });
+        soon(registry.register(orders("class").payload(meta))).await.unwrap_err();
+        soon(other.register(orders("other"))).await.unwrap_err();
+        if is_paused {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            soon(registry.register(orders("third"))).await.unwrap_err();
+            // The instance that was announced before keeps its kind of payload.
+            soon(second.update(orders("second").enabled(false))).await.unwrap();
+        }
+    }
+
     async fn an_announced_instance_waits_until_its_payload_breaks_no_reader(backend: Backend) {
         let server = backend.start().await;
         let (client, other) = (connect(&server).await, connect(&server).await);

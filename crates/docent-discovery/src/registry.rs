@@ -162,9 +162,8 @@ impl Registry {
     /// # Errors
     /// `InvalidInput` if the instance breaks a rule, `TooLarge`: nothing was sent. `InvalidInput` also if its
     /// payload would make the service unreadable for typed readers in Java: an instance there has a payload
-    /// of a Java class, which the error names together with the [option](Neighbour) that writes it. While
-    /// this registry announces another instance of the service with the same kind of payload, that is not
-    /// checked. `AlreadyRegistered` if this client has an instance with this id, `NodeExists` if another
+    /// of a Java class, which the error names together with the [option](Neighbour) that writes it. For the
+    /// same kind of payload of a service, a registry checks that at most once a minute. `AlreadyRegistered` if this client has an instance with this id, `NodeExists` if another
     /// session keeps one, `NoAuth`, `Timeout`, `Closed`: the instance is not announced, or is being removed.
     ///
     /// # Cancel safety

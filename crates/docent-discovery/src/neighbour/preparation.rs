@@ -12,7 +12,9 @@ use docent_core::{Client, CreateMode, Error, ParentKind};
 use futures_util::future::try_join_all;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// Returns the work that precedes the writes of an instance's node: checks that typed readers of the folder
 /// can read the payload, and writes what `Neighbour::Dubbo3` requires; in Dubbo's layout, creates the folders
@@ -62,29 +64,30 @@ fn folders(client: Client, folders: [String; 2]) -> Arc<Preparation> {
     })
 }
 
-/// Checks of payloads that hold while a registration that made or shared them exists: what its instance does
-/// to typed readers, others of the same form do not make worse. Shared by the registrations of a registry, so
-/// that only the first one reads the instances of others.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Checks(Arc<Mutex<Known>>);
+/// Time for which a check is not repeated. Instances that come and go, such as one whose health check fails
+/// now and then, would otherwise read the instances of others each time.
+const CHECKED: Duration = Duration::from_secs(60);
 
-/// Checked forms of payloads, by folder and form.
-type Known = HashMap<(String, Form), Weak<Form>>;
+/// Recent checks of payloads, by folder and form, with their times. Shared by the registrations of a
+/// registry.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Checks(Arc<Mutex<HashMap<(String, Form), Instant>>>);
 
 impl Checks {
-    fn find(&self, folder: &str, form: &Form) -> Option<Arc<Form>> {
-        self.lock().get(&(folder.to_owned(), form.clone()))?.upgrade()
-    }
-
-    fn add(&self, folder: &str, form: Form) -> Arc<Form> {
-        let check = Arc::new(form.clone());
+    /// Checks a payload of the form `form` in the node named `name`, unless that was done recently.
+    async fn check(&self, client: &Client, folder: &str, name: &str, form: &Form) -> Result<(), Error> {
+        let (key, now) = ((folder.to_owned(), form.clone()), Instant::now());
+        if self.lock().get(&key).is_some_and(|at| now - *at < CHECKED) {
+            return Ok(());
+        }
+        readers::check(client, folder, name, form).await?;
         let mut checks = self.lock();
-        checks.retain(|_, check| check.strong_count() > 0);
-        checks.insert((folder.to_owned(), form), Arc::downgrade(&check));
-        check
+        checks.retain(|_, at| now - *at < CHECKED);
+        checks.insert(key, now);
+        Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<(String, Form), Instant>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -101,7 +104,7 @@ struct Work {
 #[derive(Debug, Default)]
 struct Done {
     /// Form of the payload that was checked.
-    check: Option<Arc<Form>>,
+    checked: Option<Form>,
     /// Metadata for which nodes were written, without the state.
     described: Option<Texts>,
 }
@@ -111,15 +114,9 @@ impl Work {
         // Nothing but an instance is ever announced.
         let Ok(instance) = instance::decode(data) else { return Ok(()) };
         let form = Form::of(instance.payload.as_deref());
-        if form != Form::Absent && self.done().check.as_deref() != Some(&form) {
-            let check = match self.checks.find(&self.folder, &form) {
-                Some(check) => check,
-                None => {
-                    readers::check(&self.client, &self.folder, &instance.id, &form).await?;
-                    self.checks.add(&self.folder, form)
-                }
-            };
-            self.done().check = Some(check);
+        if form != Form::Absent && self.done().checked.as_ref() != Some(&form) {
+            self.checks.check(&self.client, &self.folder, &instance.id, &form).await?;
+            self.done().checked = Some(form);
         }
         match self.described(&instance) {
             Some(metadata) if self.done().described.as_ref() != Some(&metadata) => {
