@@ -153,11 +153,25 @@ both_backends! {
         soon(registry.register(orders("class").payload(meta))).await.unwrap_err();
         soon(other.register(orders("other"))).await.unwrap_err();
         if is_paused {
-            tokio::time::sleep(Duration::from_secs(60)).await;
-            soon(registry.register(orders("third"))).await.unwrap_err();
+            tokio::time::sleep(Duration::from_secs(59)).await;
+            soon(registry.register(orders("third"))).await.unwrap();
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            soon(registry.register(orders("fourth"))).await.unwrap_err();
             // The instance that was announced before keeps its kind of payload.
             soon(second.update(orders("second").enabled(false))).await.unwrap();
         }
+    }
+
+    async fn a_check_that_skipped_a_node_of_the_same_name_is_not_remembered(backend: Backend) {
+        let server = backend.start().await;
+        let client = connect(&server).await;
+        foreign(&client, "theirs", SPRING, "UP").await;
+        let registry = registry(&client);
+        let replacement = orders("theirs").service_type(ServiceType::Static);
+        drop(soon(registry.register(replacement)).await.unwrap());
+        client.delete(&format!("{ORDERS}/theirs"), None).await.unwrap();
+        foreign(&client, "theirs", SPRING, "UP").await;
+        soon(registry.register(orders("ours"))).await.unwrap_err();
     }
 
     async fn an_announced_instance_waits_until_its_payload_breaks_no_reader(backend: Backend) {

@@ -84,16 +84,16 @@ fn in_memory() -> Net {
 #[macro_export]
 macro_rules! both_backends {
     ($($tests:tt)+) => {
-        $crate::on_backends! { Memory, true, $($tests)+ }
+        $crate::on_backends! { Memory, (start_paused = true), $($tests)+ }
     };
 }
 
 /// Does the same as [`both_backends`], with the embedded server on loopback and in real time, for tests of
-/// sockets, processes and threads.
+/// sockets, processes and threads. The feature `test-util` is not necessary.
 #[macro_export]
 macro_rules! both_backends_in_real_time {
     ($($tests:tt)+) => {
-        $crate::on_backends! { Embedded, false, $($tests)+ }
+        $crate::on_backends! { Embedded, (), $($tests)+ }
     };
 }
 
@@ -129,7 +129,7 @@ macro_rules! both_backends_with_packages {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! on_backends {
-    ($embedded:ident, $paused:literal,
+    ($embedded:ident, $time:tt,
      $($(#[$attribute:meta])* async fn $name:ident($backend:ident: $type:ty) $body:block)+) => {
         $(
             #[cfg(test)]
@@ -141,7 +141,7 @@ macro_rules! on_backends {
         mod embedded {
             $(
                 $(#[$attribute])*
-                #[tokio::test(start_paused = $paused)]
+                #[tokio::test $time]
                 async fn $name() {
                     super::$name($crate::Backend::$embedded).await;
                 }

@@ -64,12 +64,12 @@ fn folders(client: Client, folders: [String; 2]) -> Arc<Preparation> {
     })
 }
 
-/// Time for which a check is not repeated. Instances that come and go, such as one whose health check fails
-/// now and then, would otherwise read the instances of others each time.
+/// Time for which a check that succeeded is not repeated. A process that deregisters and registers instances
+/// again and again would otherwise read those of others each time.
 const CHECKED: Duration = Duration::from_secs(60);
 
-/// Recent checks of payloads, by folder and form, with their times. Shared by the registrations of a
-/// registry.
+/// Recent checks of payloads that compared all other instances, by folder and form, with their times. Shared
+/// by the registrations of a registry.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Checks(Arc<Mutex<HashMap<(String, Form), Instant>>>);
 
@@ -80,10 +80,11 @@ impl Checks {
         if self.lock().get(&key).is_some_and(|at| now - *at < CHECKED) {
             return Ok(());
         }
-        readers::check(client, folder, name, form).await?;
-        let mut checks = self.lock();
-        checks.retain(|_, at| now - *at < CHECKED);
-        checks.insert(key, now);
+        if readers::check(client, folder, name, form).await? {
+            let mut checks = self.lock();
+            checks.retain(|_, at| now - *at < CHECKED);
+            checks.insert(key, now);
+        }
         Ok(())
     }
 

@@ -63,7 +63,7 @@ pub struct MixedPayloads {
 /// # Errors
 /// `Timeout`, `Closed`.
 pub async fn mixed_payloads(client: &Client, folder: &str) -> Result<Option<MixedPayloads>, Error> {
-    let forms = forms(client, folder, None).await?;
+    let forms = forms(client, folder, names(client, folder).await?).await?;
     for (typed, form) in &forms {
         for (other, own) in &forms {
             if let Some(class) = own.breaks(form) {
@@ -80,12 +80,17 @@ pub async fn mixed_payloads(client: &Client, folder: &str) -> Result<Option<Mixe
 }
 
 /// Checks that typed readers of the instances below `folder` can read a payload of the form `own`, in the
-/// node named `name`. Instances that may not be read are skipped.
+/// node named `name`. Instances that may not be read are skipped. Returns false if there is already a node of
+/// that name, which was skipped as well.
 ///
 /// # Errors
 /// `InvalidInput` with the class of the readers and the option that writes it; also those of the reads.
-pub(super) async fn check(client: &Client, folder: &str, name: &str, own: &Form) -> Result<(), Error> {
-    for (other, form) in &forms(client, folder, Some(name)).await? {
+pub(super) async fn check(client: &Client, folder: &str, name: &str, own: &Form) -> Result<bool, Error> {
+    let mut names = names(client, folder).await?;
+    let all = names.len();
+    names.retain(|other| other != name);
+    let is_new = names.len() == all;
+    for (other, form) in &forms(client, folder, names).await? {
         if let Some(class) = own.breaks(form) {
             let now = match own {
                 Form::Class(own) => format!("the class {own:?}"),
@@ -98,7 +103,7 @@ pub(super) async fn check(client: &Client, folder: &str, name: &str, own: &Form)
             return Err(Error::invalid_input("register", detail));
         }
     }
-    Ok(())
+    Ok(is_new)
 }
 
 fn remedy(class: &str) -> String {
@@ -110,14 +115,17 @@ fn remedy(class: &str) -> String {
     }
 }
 
-/// Reads the forms of some instances' payloads, except for that of the node `own`.
-async fn forms(client: &Client, folder: &str, own: Option<&str>) -> Result<Vec<(String, Form)>, Error> {
-    let mut names = match client.children(folder).await {
-        Ok(children) => children.names,
-        Err(error) if is_hidden(&error) => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
-    names.retain(|name| Some(&**name) != own && !is_own_name(name));
+/// Lists the instances below `folder`.
+async fn names(client: &Client, folder: &str) -> Result<Vec<String>, Error> {
+    match client.children(folder).await {
+        Ok(children) => Ok(children.names.into_iter().filter(|name| !is_own_name(name)).collect()),
+        Err(error) if is_hidden(&error) => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reads the forms of the payloads of some of these instances.
+async fn forms(client: &Client, folder: &str, names: Vec<String>) -> Result<Vec<(String, Form)>, Error> {
     // Spread over all, because instances of one kind often have similar names.
     let step = names.len().div_ceil(SAMPLE).max(1);
     let sample: Vec<_> = names.into_iter().step_by(step).collect();

@@ -164,7 +164,8 @@ impl<P> Service<P> {
         self.0.cache.last_error()
     }
 
-    /// Waits until the instances were read once, for at most the operation timeout.
+    /// Waits until the instances were read once, for at most the operation timeout, and then until each
+    /// of them was decoded and filtered. The second part has no limit: a filter that never returns blocks it.
     ///
     /// # Errors
     /// `NoAuth`, `Timeout`, `Closed`. The view keeps trying.
@@ -187,7 +188,7 @@ impl<P> Service<P> {
                     instances.and(rules)?;
                 }
             }
-            // Instances that the cache already has are shown immediately, unless a hook is slow.
+            // Instances that the cache already has are shown immediately, unless the decoder or the filter is slow.
             match shown.wait_for(|instances| instances.is_loaded).await {
                 Ok(_) => Ok(()),
                 // The view's task has ended, usually together with the client.
