@@ -154,7 +154,7 @@ both_backends! {
         soon(other.register(orders("other"))).await.unwrap_err();
         if is_paused {
             tokio::time::sleep(Duration::from_secs(59)).await;
-            soon(registry.register(orders("third"))).await.unwrap();
+            drop(soon(registry.register(orders("third"))).await.unwrap());
             tokio::time::sleep(Duration::from_secs(1)).await;
             soon(registry.register(orders("fourth"))).await.unwrap_err();
             // The instance that was announced before keeps its kind of payload.
