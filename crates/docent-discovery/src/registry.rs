@@ -162,8 +162,8 @@ impl Registry {
     /// # Errors
     /// `InvalidInput` if the instance breaks a rule, `TooLarge`: nothing was sent. `InvalidInput` also if its
     /// payload would make the service unreadable for typed readers in Java: an instance there has a payload
-    /// of a Java class, which the error names together with the [option](Neighbour) that writes it. A registry
-    /// does not repeat that check within a minute for the same kind of payload of a service.
+    /// of a Java class, which the error names together with the [option](Neighbour) that writes it. A
+    /// registry does not repeat that check within a minute for the same kind of payload of a service.
     /// `AlreadyRegistered` if this client has an instance with this id, `NodeExists` if another session keeps
     /// one, `NoAuth`, `Timeout`, `Closed`: the instance is not announced, or is being removed.
     ///
