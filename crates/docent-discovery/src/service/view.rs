@@ -188,7 +188,7 @@ impl<P> Service<P> {
                     instances.and(rules)?;
                 }
             }
-            // Instances that the cache already has are shown immediately, unless the decoder or filter is slow.
+            // What the cache already has is shown immediately, unless the decoder or filter is slow.
             match shown.wait_for(|instances| instances.is_loaded).await {
                 Ok(_) => Ok(()),
                 // The view's task has ended, usually together with the client.
