@@ -140,6 +140,13 @@ async fn counted(server: &TestServer, received: u64, sent: u64) -> String {
     tokio::time::timeout(Duration::from_secs(10), settled).await.expect("everything sent is counted")
 }
 
+/// Returns the line of `cons` for the connection of `client`.
+async fn line_of(server: &TestServer, client: &RawClient) -> String {
+    let own = format!("sid={:#x},", client.session().session_id);
+    let text = ask(server, "cons").await;
+    text.lines().find(|line| line.contains(&own)).unwrap().to_owned()
+}
+
 both_backends_in_real_time! {
     async fn srvr_and_stat_print_the_same_lines(backend: Backend) {
         let server = backend.start_own().await;
@@ -169,6 +176,9 @@ both_backends_in_real_time! {
     async fn counts_are_those_of_what_was_sent(backend: Backend) {
         let server = backend.start_own().await;
         let mut client = server.client().await;
+        // A server counts an answer to a client after it has sent it, which may be after the reset.
+        let connected = async { while !line_of(&server, &client).await.contains("recved=1,sent=1,") {} };
+        tokio::time::timeout(Duration::from_secs(10), connected).await.expect("the handshake is counted");
         assert_eq!(ask(&server, "srst").await, "Server stats reset.\n");
         assert_eq!(ask(&server, "crst").await, "Connection stats reset.\n");
         let path = server.path("a");
@@ -180,9 +190,7 @@ both_backends_in_real_time! {
         // Received: four requests and two words. Sent: an event, and answers to four requests and two words.
         let text = counted(&server, 4 + 2, 1 + 4 + 2).await;
         assert_eq!((count(&text, "Connections"), count(&text, "Outstanding")), (3, 0));
-        let text = ask(&server, "cons").await;
-        let own = format!("sid={:#x},", client.session().session_id);
-        let line = text.lines().find(|line| line.contains(&own)).unwrap();
+        let line = line_of(&server, &client).await;
         assert!(line.contains("(queued=0,recved=2,sent=3,"), "{line}");
         assert!(line.contains(",lop=GETD,") && line.contains(",to=10000,lcxid=0x2,"), "{line}");
         let text = ask(&server, "mntr").await;
