@@ -88,8 +88,8 @@ for_clients! {
         let id = session.done("id").await;
         server.stop().await;
         session.done("until suspended").await;
-        // A real server that has not completely started may accept a link and not answer. Kazoo would wait for
-        // the answer until its session has expired.
+        // A real server that has not completely started may accept a link and not answer. Kazoo would wait
+        // for the answer until its session has expired.
         other.proxy().cut().await;
         server.start_again().await;
         other.proxy().heal().await.unwrap();
