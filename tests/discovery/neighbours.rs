@@ -152,6 +152,7 @@ both_backends! {
         let meta = json!({ "@class": "com.shop.Meta" });
         soon(registry.register(orders("class").payload(meta))).await.unwrap_err();
         soon(other.register(orders("other"))).await.unwrap_err();
+        // Only on paused time does the minute cost nothing.
         if is_paused {
             tokio::time::sleep(Duration::from_secs(59)).await;
             drop(soon(registry.register(orders("third"))).await.unwrap());

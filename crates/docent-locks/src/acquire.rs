@@ -211,7 +211,7 @@ pub(crate) fn with_timeout<T>(
     acquire: impl Future<Output = Result<T, AcquireError>> + Send,
 ) -> impl Future<Output = Result<T, AcquireError>> + Send {
     let timeout = if planted!(TimeoutDoubled) { timeout * 2 } else { timeout };
-    // Boxed for the same reason as in `in_time`.
+    // Boxed first, for the same reason as in `wait`.
     let mut acquire = Box::pin(acquire);
     let (target, window) = (Box::new(target.into()), window(timeout));
     async move {

@@ -178,7 +178,8 @@ impl Abilities {
         self.learned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the abilities that no server has without `ability`, as far as they are asked together.
+    /// Returns the abilities that no server has without `ability`. Persistent watches are not among them,
+    /// because each server is asked for these separately.
     fn newer_than(&self, ability: Ability) -> &'static [Ability] {
         use Ability::{Containers, MultiReads, RemoveWatches, Ttl, WhoAmI};
         match ability {
